@@ -4,7 +4,8 @@
 //!
 //! Prints its address and serves until its input ends.
 
-use forge_cli::mcp::http::{AccessToken, BackgroundServer, HttpLimits, PATH};
+use forge_cli::mcp::http::{AccessToken, HttpLimits, PATH, listen, router, serve};
+use forge_cli::mcp::runtime;
 use forge_cli::mcp::server::VERSIONS;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
@@ -19,6 +20,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Write;
+use std::net::Ipv4Addr;
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -26,11 +28,19 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = BackgroundServer::begin(Fixture, AccessToken::None, HttpLimits::default())?;
+    let (runtime, limits) = (runtime()?, HttpLimits::default());
+    let (listener, address) = runtime.block_on(listen((Ipv4Addr::LOCALHOST, 0).into()))?;
     let mut stdout = std::io::stdout();
-    writeln!(stdout, "http://{}{PATH}", server.address)?;
+    writeln!(stdout, "http://{address}{PATH}")?;
     stdout.flush()?;
-    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    let stop = async {
+        let _ = tokio::task::spawn_blocking(|| {
+            std::io::copy(&mut std::io::stdin(), &mut std::io::sink())
+        })
+        .await;
+    };
+    let router = router(Fixture, address, AccessToken::None, limits);
+    runtime.block_on(serve(listener, router, limits, stop));
     Ok(())
 }
 

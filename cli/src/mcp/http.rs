@@ -2,7 +2,6 @@
 //! host and origin of a request are this server's own, and the request has the token. A client that
 //! sends too slowly is disconnected.
 
-use super::runtime;
 use crate::error::CommandError;
 use crate::text::hex;
 use axum::Router;
@@ -261,46 +260,6 @@ pub fn is_same(given: &[u8], wanted: &[u8]) -> bool {
     blake3::hash(given) == blake3::hash(wanted)
 }
 
-/// A server in a thread of this process, until it is dropped; for tests and examples.
-#[derive(Debug)]
-pub struct BackgroundServer {
-    /// The address that it listens on.
-    pub address: SocketAddr,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl BackgroundServer {
-    /// Starts a server on a free loopback port.
-    pub fn begin<S: ServerHandler + Clone>(
-        server: S,
-        token: AccessToken,
-        limits: HttpLimits,
-    ) -> Result<Self, CommandError> {
-        let runtime = runtime()?;
-        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (listener, address) = runtime.block_on(listen(loopback))?;
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            let router = router(server, address, token, limits);
-            let stopped = async move {
-                let _ = stopped.await;
-            };
-            runtime.block_on(serve(listener, router, limits, stopped));
-        });
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for BackgroundServer {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,14 +272,35 @@ mod tests {
 
     impl ServerHandler for Nothing {}
 
+    /// A server in a thread, until it is dropped.
+    struct BackgroundServer {
+        address: SocketAddr,
+        stop: Option<tokio::sync::oneshot::Sender<()>>,
+        thread: Option<std::thread::JoinHandle<()>>,
+    }
+
+    impl Drop for BackgroundServer {
+        fn drop(&mut self) {
+            drop(self.stop.take());
+            self.thread.take().map(std::thread::JoinHandle::join);
+        }
+    }
+
     fn served(header: u64, body: u64, connections: usize) -> BackgroundServer {
         let (header, body) = (Duration::from_millis(header), Duration::from_millis(body));
-        BackgroundServer::begin(
-            Nothing,
-            AccessToken::None,
-            HttpLimits { header, body, connections },
-        )
-        .unwrap()
+        let limits = HttpLimits { header, body, connections };
+        let runtime = crate::mcp::runtime().unwrap();
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (listener, address) = runtime.block_on(listen(loopback)).unwrap();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let router = router(Nothing, address, AccessToken::None, limits);
+            let stopped = async move {
+                let _ = stopped.await;
+            };
+            runtime.block_on(serve(listener, router, limits, stopped));
+        });
+        BackgroundServer { address, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Everything that the server sends for these bytes until it closes the connection.
