@@ -8,6 +8,7 @@ mod opencode;
 
 use super::json::JsonEdit;
 use super::permission_rules;
+use super::section;
 use super::toml::WantedTable;
 use crate::context::Context;
 use crate::discovery;
@@ -177,6 +178,16 @@ pub struct WantedChange {
 }
 
 impl WantedChange {
+    fn new(file: PathBuf, part: IntegrationPart, form: WantedContent) -> Self {
+        Self { file, part, form }
+    }
+
+    /// The section of instructions, in this page.
+    fn section(page: PathBuf, place: &InstallTarget) -> Self {
+        let text = section::section_text(&place.word);
+        Self::new(page, IntegrationPart::Section, WantedContent::Section(text))
+    }
+
     /// Describes it in lines for people.
     pub fn describe(&self) -> Vec<String> {
         match (&self.form, self.part) {

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::integration::json::JsonEdit;
 use crate::integration::permission_rules;
-use crate::integration::section;
 
 /// Event, its matcher, and its time limit in seconds. Claude Code waits that long at the end of a
 /// session, but at most 60 seconds.
@@ -98,13 +97,9 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     };
     let rules = WantedContent::Json(commands.iter().chain(&tools).map(allow).collect());
     vec![
-        WantedChange { file: settings.clone(), part: IntegrationPart::Hooks, form: hooks },
-        WantedChange { file: servers, part: IntegrationPart::Server, form: server },
-        WantedChange {
-            file: page,
-            part: IntegrationPart::Section,
-            form: WantedContent::Section(section::section_text(&place.word)),
-        },
-        WantedChange { file: settings, part: IntegrationPart::Permissions, form: rules },
+        WantedChange::new(settings.clone(), IntegrationPart::Hooks, hooks),
+        WantedChange::new(servers, IntegrationPart::Server, server),
+        WantedChange::section(page, place),
+        WantedChange::new(settings, IntegrationPart::Permissions, rules),
     ]
 }

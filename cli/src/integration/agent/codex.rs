@@ -5,7 +5,7 @@ use super::{
     hook_groups, path,
 };
 use crate::integration::toml::WantedTable;
-use crate::integration::{OWN_MARK, permission_rules, section};
+use crate::integration::{OWN_MARK, permission_rules};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -32,31 +32,20 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         }
         _ => (place.project.join(".codex"), place.project.join("AGENTS.md")),
     };
-    let server = WantedTable {
+    let server = WantedContent::Toml(WantedTable {
         path: path(&["mcp_servers", "forge"]),
         values: vec![
             ("command", place.forge.as_str().into()),
             ("args", toml_edit::Array::from_iter(["mcp"]).into()),
         ],
-    };
+    });
     let hooks = hook_groups(CodingAgent::Codex, place, &EVENTS, |_| Vec::new());
+    let rules = WantedContent::Whole(rules(&place.word));
     vec![
-        WantedChange { file: folder.join("hooks.json"), part: IntegrationPart::Hooks, form: hooks },
-        WantedChange {
-            file: folder.join("config.toml"),
-            part: IntegrationPart::Server,
-            form: WantedContent::Toml(server),
-        },
-        WantedChange {
-            file: page,
-            part: IntegrationPart::Section,
-            form: WantedContent::Section(section::section_text(&place.word)),
-        },
-        WantedChange {
-            file: folder.join("rules/forge.rules"),
-            part: IntegrationPart::Permissions,
-            form: WantedContent::Whole(rules(&place.word)),
-        },
+        WantedChange::new(folder.join("hooks.json"), IntegrationPart::Hooks, hooks),
+        WantedChange::new(folder.join("config.toml"), IntegrationPart::Server, server),
+        WantedChange::section(page, place),
+        WantedChange::new(folder.join("rules/forge.rules"), IntegrationPart::Permissions, rules),
     ]
 }
 

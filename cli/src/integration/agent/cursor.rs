@@ -5,7 +5,6 @@ use super::{
     mcp_server, object, path,
 };
 use crate::integration::json::JsonEdit;
-use crate::integration::section;
 use jsonc_parser::cst::CstInputValue;
 
 const EVENTS: [&str; 7] = [
@@ -31,26 +30,15 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         path: path(&["hooks", event]),
         value: object([("command", place.hook_command(CodingAgent::Cursor, event).into())]),
     };
-    let hooks = std::iter::once(version).chain(EVENTS.iter().map(hook)).collect();
+    let edits = std::iter::once(version).chain(EVENTS.iter().map(hook)).collect();
+    let hooks = WantedContent::Json(edits);
+    let server = mcp_server(place, &["mcpServers"]);
     let mut wanted = vec![
-        WantedChange {
-            file: folder.join("hooks.json"),
-            part: IntegrationPart::Hooks,
-            form: WantedContent::Json(hooks),
-        },
-        WantedChange {
-            file: folder.join("mcp.json"),
-            part: IntegrationPart::Server,
-            form: mcp_server(place, &["mcpServers"]),
-        },
+        WantedChange::new(folder.join("hooks.json"), IntegrationPart::Hooks, hooks),
+        WantedChange::new(folder.join("mcp.json"), IntegrationPart::Server, server),
     ];
     if scope != InstallScope::User {
-        let form = WantedContent::Section(section::section_text(&place.word));
-        wanted.push(WantedChange {
-            file: above.join("AGENTS.md"),
-            part: IntegrationPart::Section,
-            form,
-        });
+        wanted.push(WantedChange::section(above.join("AGENTS.md"), place));
     }
     wanted
 }

@@ -4,7 +4,7 @@ use super::{
     CodingAgent, InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent,
     hook_groups, mcp_server,
 };
-use crate::integration::{OWN_MARK, permission_rules, section};
+use crate::integration::{OWN_MARK, permission_rules};
 
 /// Times are in milliseconds here. `PreCompress` is missing because it comes before every request
 /// to the model, compacted or not. After a compaction, the first event that takes a text is the
@@ -27,25 +27,15 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         vec![("name", format!("forge-{event}").into())]
     });
     let mut wanted = vec![
-        WantedChange { file: settings.clone(), part: IntegrationPart::Hooks, form: hooks },
-        WantedChange {
-            file: settings,
-            part: IntegrationPart::Server,
-            form: mcp_server(place, &["mcpServers"]),
-        },
-        WantedChange {
-            file: page,
-            part: IntegrationPart::Section,
-            form: WantedContent::Section(section::section_text(&place.word)),
-        },
+        WantedChange::new(settings.clone(), IntegrationPart::Hooks, hooks),
+        WantedChange::new(settings, IntegrationPart::Server, mcp_server(place, &["mcpServers"])),
+        WantedChange::section(page, place),
     ];
     // Gemini CLI reads only the user's policies.
     if scope == InstallScope::User {
-        wanted.push(WantedChange {
-            file: own.join("policies/forge.toml"),
-            part: IntegrationPart::Permissions,
-            form: WantedContent::Whole(policy(&place.word)),
-        });
+        let policy = WantedContent::Whole(policy(&place.word));
+        let file = own.join("policies/forge.toml");
+        wanted.push(WantedChange::new(file, IntegrationPart::Permissions, policy));
     }
     wanted
 }

@@ -4,7 +4,7 @@ use super::{
     InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent, object, path, texts,
 };
 use crate::integration::json::JsonEdit;
-use crate::integration::{OWN_MARK, permission_rules, section};
+use crate::integration::{OWN_MARK, permission_rules};
 
 /// The plugin's source, in which only the path of the binary is replaced.
 const PLUGIN: &str = include_str!("opencode.js");
@@ -50,26 +50,12 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     let rules = permission_rules::short_rules().into_iter().map(allow).collect();
     let forge = serde_json::Value::from(place.forge.as_str()).to_string();
     let plugin = PLUGIN.replace("@MARK@", OWN_MARK).replace("\"@FORGE@\"", &forge);
+    let plugin = WantedContent::Whole(plugin);
+    let server = WantedContent::Json(vec![schema, server]);
     vec![
-        WantedChange {
-            file: plugins.join("forge.js"),
-            part: IntegrationPart::Hooks,
-            form: WantedContent::Whole(plugin),
-        },
-        WantedChange {
-            file: settings.clone(),
-            part: IntegrationPart::Server,
-            form: WantedContent::Json(vec![schema, server]),
-        },
-        WantedChange {
-            file: page,
-            part: IntegrationPart::Section,
-            form: WantedContent::Section(section::section_text(&place.word)),
-        },
-        WantedChange {
-            file: settings,
-            part: IntegrationPart::Permissions,
-            form: WantedContent::Json(rules),
-        },
+        WantedChange::new(plugins.join("forge.js"), IntegrationPart::Hooks, plugin),
+        WantedChange::new(settings.clone(), IntegrationPart::Server, server),
+        WantedChange::section(page, place),
+        WantedChange::new(settings, IntegrationPart::Permissions, WantedContent::Json(rules)),
     ]
 }
