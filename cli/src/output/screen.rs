@@ -117,10 +117,26 @@ impl Screen {
         self.text.push('\n');
     }
 
-    /// Appends a text to the line and ends it.
+    /// Appends a text to the line and ends it. Most tones have a method of their own.
     pub fn line(&mut self, tone: Tone, text: &str) {
         self.put(tone, text);
         self.end_line();
+    }
+
+    pub fn plain(&mut self, text: &str) {
+        self.line(Tone::Plain, text);
+    }
+
+    pub fn dim(&mut self, text: &str) {
+        self.line(Tone::Dim, text);
+    }
+
+    pub fn good(&mut self, text: &str) {
+        self.line(Tone::Good, text);
+    }
+
+    pub fn warning(&mut self, text: &str) {
+        self.line(Tone::Warning, text);
     }
 
     /// Writes an empty line, unless the screen is empty or just had one.
@@ -227,7 +243,7 @@ mod tests {
     fn nothing_reaches_the_screen_unsanitised() {
         let mut all = screen(40, true);
         all.put(Tone::Bad, "a\u{1b}[31m\n");
-        all.line(Tone::Plain, "b\u{202e}");
+        all.plain("b\u{202e}");
         all.heading("c\u{7}");
         all.paragraph(Tone::Plain, 2, "d\u{9b}1m\ne\u{0}");
         let mut table = TextTable::new(&["f\u{1b}"]);

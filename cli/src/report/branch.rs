@@ -103,9 +103,9 @@ impl Report for BranchListReport {
         }
         screen.table(&table);
         if self.left_out > 0 {
-            screen.line(Tone::Dim, &format!("{} more with '--all'", self.left_out));
+            screen.dim(&format!("{} more with '--all'", self.left_out));
         }
-        screen.line(Tone::Dim, &format!("session {}", self.session));
+        screen.dim(&format!("session {}", self.session));
     }
 }
 
@@ -159,26 +159,26 @@ impl Report for BranchReport {
         if let Some(done) = self.done {
             screen.put(Tone::Plain, &format!("{done} branch "));
             screen.put(Tone::Id, &line.name);
-            screen.line(Tone::Dim, &format!(" (session {})", self.session));
+            screen.dim(&format!(" (session {})", self.session));
             if line.current && line.status == BranchStatus::Abandoned {
-                screen.line(Tone::Plain, "  it is still checked out: 'forge branch switch NAME'");
+                screen.plain("  it is still checked out: 'forge branch switch NAME'");
             } else if !line.current && line.status == BranchStatus::Active {
                 let from = line.origin();
-                screen.line(Tone::Plain, &format!("  from {from}; switch to it with"));
-                screen.line(Tone::Plain, &format!("  forge branch switch {}", line.name));
+                screen.plain(&format!("  from {from}; switch to it with"));
+                screen.plain(&format!("  forge branch switch {}", line.name));
             }
             return;
         }
         screen.put(Tone::Id, &line.name);
-        screen.line(Tone::Dim, &format!(" (session {})", self.session));
+        screen.dim(&format!(" (session {})", self.session));
         let (tone, status) = line.status();
         screen.put(Tone::Plain, "  status: ");
         screen.put(tone, status);
-        screen.line(Tone::Plain, if line.current { ", checked out" } else { "" });
+        screen.plain(if line.current { ", checked out" } else { "" });
         let made = screen.time(line.created_at);
-        screen.line(Tone::Plain, &format!("  head: {}", line.head()));
-        screen.line(Tone::Plain, &format!("  from: {}", line.origin()));
-        screen.line(Tone::Plain, &format!("  made: {made}"));
+        screen.plain(&format!("  head: {}", line.head()));
+        screen.plain(&format!("  from: {}", line.origin()));
+        screen.plain(&format!("  made: {made}"));
         let one = |label: &str, text: &Option<String>| {
             text.as_ref().map(|t| (label.to_owned(), t.clone()))
         };
@@ -188,7 +188,7 @@ impl Report for BranchReport {
         more.extend(line.success_criteria.iter().map(|text| ("success".to_owned(), text.clone())));
         more.extend(line.results.iter().map(|text| ("result".to_owned(), text.clone())));
         for (label, text) in more {
-            screen.line(Tone::Plain, &format!("  {label}: {text}"));
+            screen.plain(&format!("  {label}: {text}"));
         }
     }
 }
@@ -212,7 +212,7 @@ impl Report for BranchSwitchReport {
             None => screen.put(Tone::Plain, "Already on "),
         }
         screen.put(Tone::Id, &line.name);
-        screen.line(Tone::Dim, &format!(" (session {session}, {})", line.head()));
+        screen.dim(&format!(" (session {session}, {})", line.head()));
         if let Some(checkpoint) = &self.checkpoint {
             checkpoint.print(screen);
         }

@@ -223,7 +223,7 @@ impl Report for BriefReport {
         if self.session.is_some() {
             self.screen.print_header(screen);
         } else {
-            screen.line(Tone::Plain, "No session has been begun yet.");
+            screen.plain("No session has been begun yet.");
         }
         print_lists(&self.screen.brief, screen);
     }

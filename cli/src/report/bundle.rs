@@ -1,6 +1,6 @@
 //! Reports about bundles and backups.
 
-use crate::output::{Report, Screen, Tone};
+use crate::output::{Report, Screen};
 use crate::text::{count_text, name_list};
 use forge_store::store;
 use serde::Serialize;
@@ -36,8 +36,7 @@ impl Report for ExportedBundleReport {
         let (records, objects) =
             (count_text(self.records, "record"), count_text(self.objects, "object"));
         let sessions = name_list(&self.sessions);
-        let line = format!("Wrote {sessions} to {}: {records}, {objects}", self.file);
-        screen.line(Tone::Plain, &line);
+        screen.plain(&format!("Wrote {sessions} to {}: {records}, {objects}", self.file));
     }
 }
 
@@ -53,7 +52,7 @@ impl Report for store::BundleImportReport {
             known => format!(", {known} were here already"),
         };
         let line = format!("Imported {} of {sessions}{known}", count_text(self.records, "record"));
-        screen.line(Tone::Plain, &line);
+        screen.plain(&line);
     }
 }
 
@@ -87,15 +86,9 @@ impl StoreBackupReport {
 impl Report for StoreBackupReport {
     fn human(&self, screen: &mut Screen) {
         let revisions = count_text(self.revisions, "revision");
-        screen.line(
-            Tone::Plain,
-            &format!("Copied {} to {}: {revisions}, verified", self.from, self.to),
-        );
+        screen.plain(&format!("Copied {} to {}: {revisions}, verified", self.from, self.to));
         if self.waiting > 0 {
-            screen.line(
-                Tone::Plain,
-                &format!("{} wait in its spool", count_text(self.waiting, "write")),
-            );
+            screen.plain(&format!("{} wait in its spool", count_text(self.waiting, "write")));
         }
     }
 }

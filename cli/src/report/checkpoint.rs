@@ -24,7 +24,7 @@ impl CheckpointListReport {
             1 => "1 checkpoint without a name is".to_owned(),
             count => format!("{count} checkpoints without a name are"),
         };
-        screen.line(Tone::Dim, &format!("{count} not listed; '--unnamed' lists all."));
+        screen.dim(&format!("{count} not listed; '--unnamed' lists all."));
     }
 }
 
@@ -40,8 +40,8 @@ pub struct CheckpointListItem {
 impl Report for CheckpointListReport {
     fn human(&self, screen: &mut Screen) {
         if self.checkpoints.is_empty() {
-            screen.line(Tone::Plain, "No checkpoints.");
-            screen.line(Tone::Dim, "'forge checkpoint create MESSAGE' makes one.");
+            screen.plain("No checkpoints.");
+            screen.dim("'forge checkpoint create MESSAGE' makes one.");
             return self.print_unnamed(screen);
         }
         let titles: &[&str] = match self.session {

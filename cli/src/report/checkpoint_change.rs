@@ -18,7 +18,7 @@ pub struct CheckpointTagReport {
 
 impl Report for CheckpointTagReport {
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
+        screen.plain(&format!("Tagged (session {})", self.session));
         self.checkpoint.print(screen);
     }
 }
@@ -44,6 +44,6 @@ impl Report for CheckpointScheduleReport {
                 screen.put(Tone::Plain, " one, at the next write");
             }
         }
-        screen.line(Tone::Dim, &format!(" (session {})", self.session));
+        screen.dim(&format!(" (session {})", self.session));
     }
 }

@@ -97,7 +97,7 @@ impl Report for CompactionListReport {
     fn human(&self, screen: &mut Screen) {
         if self.compactions.is_empty() {
             let text = format!("No compaction is known in session {}.", self.session);
-            return screen.line(Tone::Plain, &text);
+            return screen.plain(&text);
         }
         let titles =
             ["No", "Time", "Ago", "Cause", "Tokens", "Known as", "Handed back", "Left out"];
@@ -155,7 +155,7 @@ fn print_lost(lost: &[LostItemJson], screen: &mut Screen) {
         ]);
     }
     if !folder.is_empty() {
-        screen.line(Tone::Dim, &format!("  (files in {folder})"));
+        screen.dim(&format!("  (files in {folder})"));
     }
 }
 
@@ -166,7 +166,7 @@ impl Report for CompactionShowReport {
         screen.put(Tone::Heading, &format!("Compaction #{}", one.sequence));
         let tokens = one.tokens.map(|tokens| format!(", {tokens} tokens")).unwrap_or_default();
         let time = screen.time(one.time);
-        screen.line(Tone::Plain, &format!(" ({cause}{tokens}) at {time}, {}", phase(one.phase)));
+        screen.plain(&format!(" ({cause}{tokens}) at {time}, {}", phase(one.phase)));
         for (what, at) in [
             ("announced by a hook", one.announced_at),
             ("done, a hook said", one.done_at),
@@ -174,19 +174,19 @@ impl Report for CompactionShowReport {
         ] {
             if let Some(at) = at {
                 let time = screen.local_time(at);
-                screen.line(Tone::Dim, &format!("  {what} at {time}"));
+                screen.dim(&format!("  {what} at {time}"));
             }
         }
         if self.kept > 0 {
             let kept = count_text(self.kept as u64, "message");
-            screen.line(Tone::Dim, &format!("  kept word for word: {kept}"));
+            screen.dim(&format!("  kept word for word: {kept}"));
         }
         screen.gap();
         match &self.lost {
-            None => screen.line(Tone::Plain, "The agent's own summary is not known."),
+            None => screen.plain("The agent's own summary is not known."),
             Some(lost) if lost.is_empty() => {
                 let text = format!("The agent's own summary mentions all {} things.", self.known);
-                screen.line(Tone::Good, &text);
+                screen.good(&text);
             }
             Some(lost) => {
                 let text = format!(
@@ -194,7 +194,7 @@ impl Report for CompactionShowReport {
                     lost.len(),
                     self.known
                 );
-                screen.line(Tone::Warning, &text);
+                screen.warning(&text);
                 print_lost(lost, screen);
             }
         }

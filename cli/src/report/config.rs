@@ -40,7 +40,7 @@ impl Report for ConfigListReport {
 
 impl Report for SettingReport {
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, self.value.as_deref().unwrap_or_default());
+        screen.plain(self.value.as_deref().unwrap_or_default());
     }
 }
 
@@ -63,14 +63,14 @@ impl Report for ConfigSetReport {
             ConfigLayer::User => "for you",
             _ => "for this project",
         };
-        screen.line(Tone::Plain, &format!("Set {} to {} {file}", self.key, self.value));
+        screen.plain(&format!("Set {} to {} {file}", self.key, self.value));
         if let Some(layer) = self.overridden {
             let wins = match layer {
                 ConfigLayer::Flag => "a flag",
                 ConfigLayer::Environment => "an environment variable",
                 _ => "the project's file",
             };
-            screen.line(Tone::Warning, &format!("It has no effect here: {wins} says otherwise."));
+            screen.warning(&format!("It has no effect here: {wins} says otherwise."));
         }
     }
 }
@@ -93,18 +93,17 @@ impl Report for ConfigTrustReport {
         let store = &self.store;
         if self.forgotten {
             let text = format!("Nothing of what would weaken your settings is allowed in {store}");
-            screen.line(Tone::Plain, &text);
+            screen.plain(&text);
             return;
         }
         if let Some(target) = &self.link {
-            screen.line(Tone::Plain, &format!("Allowed {store} to lead to {target}"));
+            screen.plain(&format!("Allowed {store} to lead to {target}"));
         }
         for setting in &self.settings {
-            let text = format!("Allowed {} = {} in {store}", setting.key, setting.value);
-            screen.line(Tone::Plain, &text);
+            screen.plain(&format!("Allowed {} = {} in {store}", setting.key, setting.value));
         }
         if self.link.is_none() && self.settings.is_empty() {
-            screen.line(Tone::Plain, "There was nothing to allow: no setting is ignored");
+            screen.plain("There was nothing to allow: no setting is ignored");
         }
     }
 }

@@ -89,7 +89,7 @@ pub fn print_some_changes(
         }
         let rest = of_kind.len().saturating_sub(shown);
         if rest > 0 {
-            screen.line(Tone::Dim, &format!("  and {rest} more ({rest_is})"));
+            screen.dim(&format!("  and {rest} more ({rest_is})"));
         }
     }
 }

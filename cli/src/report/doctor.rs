@@ -103,17 +103,17 @@ impl Report for DoctorReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));
+        screen.plain(&format!("forge {} ({})", self.version, self.forge));
         screen.gap();
         self.print_agents(screen);
         screen.gap();
         match &self.store {
             Some(store) => store.print(screen),
-            None => screen.line(Tone::Dim, "No store here."),
+            None => screen.dim("No store here."),
         }
         if self.findings.is_empty() {
             screen.gap();
-            screen.line(Tone::Good, "Nothing is wrong.");
+            screen.good("Nothing is wrong.");
         }
         for finding in &self.findings {
             screen.gap();
@@ -195,9 +195,9 @@ impl StoreHealth {
         let kib = self.bytes.div_ceil(1024);
         let files = self.files;
         let hidden = if self.encrypted == Some(true) { ", encrypted" } else { "" };
-        screen.line(Tone::Dim, &format!(" ({kib} KiB in {files} files{hidden})"));
+        screen.dim(&format!(" ({kib} KiB in {files} files{hidden})"));
         if let Some(database) = &self.database {
-            screen.line(Tone::Dim, &format!("  in a database: {database}"));
+            screen.dim(&format!("  in a database: {database}"));
         }
         if let (Some(sessions), Some(tail)) = (self.sessions, self.tail_bytes) {
             let kib = tail.div_ceil(1024);
@@ -206,12 +206,9 @@ impl StoreHealth {
                 Some(_) => String::new(),
                 None => format!(", {} generations of the index", self.generations),
             };
-            screen.line(
-                Tone::Dim,
-                &format!(
-                    "  {sessions} {sessions_word}, {kib} KiB of journal not indexed{generations}"
-                ),
-            );
+            screen.dim(&format!(
+                "  {sessions} {sessions_word}, {kib} KiB of journal not indexed{generations}"
+            ));
         }
     }
 }

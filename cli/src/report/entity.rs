@@ -89,7 +89,7 @@ impl EntityJson {
             };
             let label = name.replace('_', " ");
             if text.contains('\n') {
-                screen.line(Tone::Dim, &format!("  {label}:"));
+                screen.dim(&format!("  {label}:"));
                 screen.paragraph(Tone::Plain, 4, &text);
             } else {
                 screen.put(Tone::Dim, &format!("  {label}: "));
@@ -239,7 +239,7 @@ pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
     }
     screen.table(&table);
     if !folder.is_empty() {
-        screen.line(Tone::Dim, &format!("(files in {folder})"));
+        screen.dim(&format!("(files in {folder})"));
     }
 }
 
@@ -320,7 +320,7 @@ impl Report for EntityListReport {
     fn human(&self, screen: &mut Screen) {
         if self.entities.is_empty() {
             let what = self.kind.plural().replace('_', " ");
-            screen.line(Tone::Plain, &format!("No {what} in the session {}.", self.session));
+            screen.plain(&format!("No {what} in the session {}.", self.session));
             return;
         }
         table(self.kind, &self.entities, screen);

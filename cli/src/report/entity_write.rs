@@ -71,7 +71,7 @@ impl MadeCheckpoint {
         let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
         let ago = Some(screen.ago(self.time)).filter(|ago| ago != "now");
         let ago = ago.map(|ago| format!(", {ago}")).unwrap_or_default();
-        screen.line(Tone::Plain, &format!(" #{} {}{tags}{ago}", self.sequence, self.message));
+        screen.plain(&format!(" #{} {}{tags}{ago}", self.sequence, self.message));
     }
 }
 
@@ -170,10 +170,10 @@ impl Report for EntityWriteReport {
             screen.put(Tone::Plain, &format!(" {kind}"));
             screen.put(Tone::Id, id);
         }
-        screen.line(Tone::Dim, &format!(" ({})", self.place()));
+        screen.dim(&format!(" ({})", self.place()));
         if let Some(at) = self.at.filter(|at| screen.ago(*at) != "now") {
             let at = screen.time(at);
-            screen.line(Tone::Plain, &format!("  at {at}"));
+            screen.plain(&format!("  at {at}"));
         }
         for changed in &self.changed {
             let is_subject =
@@ -181,7 +181,7 @@ impl Report for EntityWriteReport {
             if let Some(what) = change_text(changed).filter(|_| !is_subject) {
                 screen.put(Tone::Plain, &format!("  {} ", changed.kind));
                 screen.put(Tone::Id, &changed.id);
-                screen.line(Tone::Plain, &what);
+                screen.plain(&what);
             }
         }
         if let Some(checkpoint) = &self.checkpoint {
@@ -189,7 +189,7 @@ impl Report for EntityWriteReport {
         }
         for warning in &self.warnings {
             screen.put(Tone::Warning, "  warning: ");
-            screen.line(Tone::Plain, warning);
+            screen.plain(warning);
         }
     }
 }

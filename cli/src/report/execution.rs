@@ -97,7 +97,7 @@ pub struct ProgressFailedReport {
 impl Report for ProgressFailedReport {
     fn human(&self, screen: &mut Screen) {
         if self.items.is_empty() {
-            screen.line(Tone::Dim, "No failed items");
+            screen.dim("No failed items");
             return;
         }
         let mut table = TextTable::new(&["Item", "Class", "Failed", "Retry", "Error"]).right(2);
@@ -130,7 +130,7 @@ pub struct ProgressListReport {
 impl Report for ProgressListReport {
     fn human(&self, screen: &mut Screen) {
         if self.executions.is_empty() {
-            screen.line(Tone::Dim, "No progress is saved");
+            screen.dim("No progress is saved");
             return;
         }
         let mut table =
@@ -258,19 +258,19 @@ impl Report for ProgressCleanReport {
             screen.put(Tone::Plain, &format!("{done} "));
             screen.put(Tone::Id, &format!("{} {}", one.review, one.execution));
             let saved = one.updated_at.map(|time| screen.ago(time)).unwrap_or_default();
-            screen.line(Tone::Dim, &format!(", saved {saved}"));
+            screen.dim(&format!(", saved {saved}"));
             if !self.dry_run {
                 let undo =
                     format!("  'forge undo --session {}', twice, brings it back", one.session);
-                screen.line(Tone::Dim, &undo);
+                screen.dim(&undo);
             }
         }
         if self.removed.is_empty() {
-            screen.line(Tone::Plain, "Nothing to remove");
+            screen.plain("Nothing to remove");
         }
         for one in &self.left {
             screen.put(Tone::Plain, &format!("Kept {} {}", one.review, one.execution));
-            screen.line(Tone::Dim, &format!(" ({})", one.kept.unwrap_or_default()));
+            screen.dim(&format!(" ({})", one.kept.unwrap_or_default()));
         }
     }
 }

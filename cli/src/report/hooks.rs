@@ -52,7 +52,7 @@ pub struct OmittedPart {
 /// Writes what will be done.
 pub fn print_plan(report: &HooksInstallReport, screen: &mut Screen) {
     let (title, whom) = (report.agent.title(), scope_words(report.scope));
-    screen.line(Tone::Plain, &format!("forge for {title}, {whom}:"));
+    screen.plain(&format!("forge for {title}, {whom}:"));
     for change in &report.parts {
         screen.gap();
         screen.put(Tone::Heading, capital(change.part.title()));
@@ -63,7 +63,7 @@ pub fn print_plan(report: &HooksInstallReport, screen: &mut Screen) {
             (_, true) => " (a new file)",
             _ => "",
         };
-        screen.line(Tone::Dim, what);
+        screen.dim(what);
         for line in &change.contents {
             screen.paragraph(Tone::Plain, 2, line);
         }
@@ -109,36 +109,27 @@ impl Report for HooksInstallReport {
         let title = self.agent.title();
         match self.outcome {
             InstallOutcome::Already => {
-                screen.line(Tone::Plain, &format!("All of it is there already for {title}."));
+                screen.plain(&format!("All of it is there already for {title}."));
                 print_notes(self, screen);
             }
             InstallOutcome::Now => {
-                screen.line(
-                    Tone::Good,
-                    &format!("Installed for {title}, {}:", scope_words(self.scope)),
-                );
+                screen.good(&format!("Installed for {title}, {}:", scope_words(self.scope)));
                 for change in &self.parts {
-                    screen.line(
-                        Tone::Plain,
-                        &format!("  {} in {}", change.part.title(), change.file),
-                    );
+                    screen.plain(&format!("  {} in {}", change.part.title(), change.file));
                 }
                 print_notes(self, screen);
                 screen.gap();
-                screen.line(
-                    Tone::Dim,
-                    &format!(
-                        "'forge doctor' says whether it works, 'forge hooks uninstall {} --{}' \
+                screen.dim(&format!(
+                    "'forge doctor' says whether it works, 'forge hooks uninstall {} --{}' \
                          removes all of it.",
-                        self.agent.name(),
-                        self.scope.name()
-                    ),
-                );
+                    self.agent.name(),
+                    self.scope.name()
+                ));
             }
             InstallOutcome::Not => {
                 print_plan(self, screen);
                 screen.gap();
-                screen.line(Tone::Plain, "Nothing was changed; '--yes' does it.");
+                screen.plain("Nothing was changed; '--yes' does it.");
             }
         }
     }
@@ -193,7 +184,7 @@ impl Report for HooksStatusReport {
                 part.print(screen);
             }
             if !self.store && status.scope == InstallScope::User {
-                screen.line(Tone::Warning, "  does nothing here: this project has no store");
+                screen.warning("  does nothing here: this project has no store");
             }
         }
         let others: Vec<&str> = self.not_installed.iter().map(|agent| agent.title()).collect();
@@ -254,20 +245,17 @@ impl Report for HooksUninstallReport {
         let title = self.agent.title();
         if self.files.is_empty() {
             let whom = scope_words(self.scope);
-            screen.line(Tone::Plain, &format!("Nothing is installed for {title}, {whom}."));
+            screen.plain(&format!("Nothing is installed for {title}, {whom}."));
         } else {
             let files = self.files.join(", ");
             screen.paragraph(Tone::Plain, 0, &format!("Removed for {title}: {files}"));
         }
         for scope in &self.elsewhere {
-            screen.line(
-                Tone::Dim,
-                &format!(
-                    "There is another installation: 'forge hooks uninstall {} --{}'.",
-                    self.agent.name(),
-                    scope.name()
-                ),
-            );
+            screen.dim(&format!(
+                "There is another installation: 'forge hooks uninstall {} --{}'.",
+                self.agent.name(),
+                scope.name()
+            ));
         }
     }
 }

@@ -68,18 +68,18 @@ impl TranscriptFileReport {
     fn print_skipped(&self, screen: &mut Screen) {
         if self.redacted > 0 {
             let secrets = count_text(self.redacted, "secret");
-            screen.line(Tone::Warning, &format!("  removed {secrets} before storing"));
+            screen.warning(&format!("  removed {secrets} before storing"));
         }
         let read = self.skipped.iter().filter(|line| line.read).count();
         let skipped = self.skipped.len() - read;
         if skipped > 0 {
             let lines = count_text(skipped as u64, "line");
-            screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
+            screen.warning(&format!("  skipped {lines} that cannot be read"));
         }
         if read > 0 {
             let lines = count_text(read as u64, "line");
             let text = format!("  read {lines} with U+FFFD in place of bytes that are not UTF-8");
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
     }
 
@@ -90,7 +90,7 @@ impl TranscriptFileReport {
                 _ if self.begun => "it has no whole line yet",
                 _ => "no line names a session yet",
             };
-            screen.line(Tone::Plain, &format!("{}: nothing to import, {why}", self.file));
+            screen.plain(&format!("{}: nothing to import, {why}", self.file));
             return self.print_skipped(screen);
         };
         screen.put(Tone::Plain, &format!("{}: ", self.file));
@@ -100,12 +100,11 @@ impl TranscriptFileReport {
         }
         screen.end_line();
         if self.unchanged {
-            screen.line(Tone::Dim, "  nothing new");
+            screen.dim("  nothing new");
         } else {
             let verb = if dry_run { "would import" } else { "imported" };
             let size = size_text(self.bytes);
-            screen
-                .line(Tone::Plain, &format!("  {verb} {}, {size}", count_text(self.lines, "line")));
+            screen.plain(&format!("  {verb} {}, {size}", count_text(self.lines, "line")));
             let mut facts = fact_counts(&self.facts);
             facts.push(count_text(self.checkpoints, "checkpoint"));
             screen.paragraph(Tone::Plain, 2, &facts.join(", "));
@@ -118,7 +117,7 @@ impl TranscriptFileReport {
         if self.waiting_bytes > 0 {
             let text =
                 format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
-            screen.line(Tone::Dim, &text);
+            screen.dim(&text);
         }
     }
 }
@@ -181,19 +180,14 @@ impl Report for TranscriptImportReport {
         let is_new = |file: &&TranscriptFileReport| !file.unchanged;
         let mut new = self.files.iter().filter(is_new).filter_map(|file| file.session.as_ref());
         if let Some(session) = new.next_back().filter(|_| !self.dry_run) {
-            let next = format!("Next: forge brief --session {}", quoted(session));
-            screen.line(Tone::Dim, &next);
+            screen.dim(&format!("Next: forge brief --session {}", quoted(session)));
         }
         if !self.found.is_empty() {
             table(&self.found, screen);
             screen.gap();
-            screen.line(
-                Tone::Plain,
-                &format!("Nothing was imported. 'forge import {agent} --yes' does it."),
-            );
+            screen.plain(&format!("Nothing was imported. 'forge import {agent} --yes' does it."));
         } else if self.files.is_empty() {
-            let none = format!("There are no transcripts of {title} for this directory.");
-            screen.line(Tone::Plain, &none);
+            screen.plain(&format!("There are no transcripts of {title} for this directory."));
         }
     }
 }
@@ -229,7 +223,7 @@ impl Report for TrajectoryImportReport {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         screen.line(Tone::Heading, &self.session);
         if self.unchanged {
-            return screen.line(Tone::Dim, "  nothing new");
+            return screen.dim("  nothing new");
         }
         let facts = fact_counts(&self.facts);
         screen.paragraph(Tone::Plain, 2, &facts.join(", "));
@@ -260,13 +254,13 @@ impl Report for LangGraphImportReport {
             count_text(self.checkpoints, "checkpoint"),
             count_text(self.writes, "pending write"),
         ];
-        screen.line(Tone::Plain, &format!("imported {}", parts.join(", ")));
+        screen.plain(&format!("imported {}", parts.join(", ")));
         if self.known > 0 {
             let known = count_text(self.known, "checkpoint");
-            screen.line(Tone::Dim, &format!("imported before: {known}"));
+            screen.dim(&format!("imported before: {known}"));
         }
         let (there, here) = (size_text(self.bytes_there), size_text(self.bytes_here));
-        screen.line(Tone::Dim, &format!("{there} there; the store grew by {here}"));
+        screen.dim(&format!("{there} there; the store grew by {here}"));
     }
 }
 

@@ -60,7 +60,7 @@ impl Report for KeyShowReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("Store {} ({})", self.path, self.id));
+        screen.plain(&format!("Store {} ({})", self.path, self.id));
         let (tone, line) = match self.seals {
             "sealed" => (Tone::Good, "sealed; its key and its witness are here"),
             "unsealed" => (Tone::Warning, "bears no seals; 'forge adopt' gives it some"),
@@ -69,19 +69,19 @@ impl Report for KeyShowReport {
         };
         screen.line(tone, &format!("  {line}"));
         if self.encrypted {
-            screen.line(Tone::Plain, "  encrypted; without its key it cannot be read by anybody");
+            screen.plain("  encrypted; without its key it cannot be read by anybody");
         }
         if let Some(keyring) = &self.keyring {
-            screen.line(Tone::Dim, &format!("  keys and witnesses are in {keyring}"));
+            screen.dim(&format!("  keys and witnesses are in {keyring}"));
         }
         if let Some(position) = self.witnessed {
-            screen.line(Tone::Dim, &format!("  the witness saw it reach position {position}"));
+            screen.dim(&format!("  the witness saw it reach position {position}"));
         }
         if let (Some(time), Some(position)) = (self.adopted_at, self.adopted_position) {
             let when = screen.ago(time);
             let line =
                 format!("  adopted {when} at position {position}: what came before is not proven");
-            screen.line(Tone::Plain, &line);
+            screen.plain(&line);
         }
     }
 }
@@ -115,12 +115,11 @@ impl Report for KeyTransferReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.done == "imported" {
-            screen.line(Tone::Good, &format!("The key of the store {} is here now.", self.id));
+            screen.good(&format!("The key of the store {} is here now.", self.id));
             return;
         }
-        screen.line(Tone::Plain, &format!("Wrote the key of the store to {}", self.file));
-        screen.line(
-            Tone::Dim,
+        screen.plain(&format!("Wrote the key of the store to {}", self.file));
+        screen.dim(
             "  carry it and the store over, run 'forge key import' there, and remove the file",
         );
     }
@@ -158,19 +157,18 @@ impl Report for StoreAdoptReport {
     fn human(&self, screen: &mut Screen) {
         match self.whole {
             true => {
-                screen.line(Tone::Good, &format!("Adopted the store {}.", self.path));
-                screen.line(
-                    Tone::Plain,
+                screen.good(&format!("Adopted the store {}.", self.path));
+                screen.plain(
                     "  It has a new id and a new key. What came before is kept as it was, but is \
                     not proven.",
                 );
             }
-            false => screen.line(Tone::Plain, "The store's seals are right: nothing to adopt."),
+            false => screen.plain("The store's seals are right: nothing to adopt."),
         }
         if self.waiting > 0 {
             let line =
                 format!("  {} writes that waited without a seal were accepted.", self.waiting);
-            screen.line(Tone::Plain, &line);
+            screen.plain(&line);
         }
     }
 }

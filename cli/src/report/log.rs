@@ -91,7 +91,7 @@ impl Report for LogReport {
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             let session = &self.session;
-            screen.line(Tone::Plain, &format!("There is nothing in the log of {session} yet."));
+            screen.plain(&format!("There is nothing in the log of {session} yet."));
             return;
         }
         for entry in &self.entries {
@@ -107,7 +107,7 @@ impl Report for LogReport {
                 }
                 LogLine::Unreadable(revised) => {
                     revised.print(screen);
-                    screen.line(Tone::Warning, "  its changes were lost before a repair");
+                    screen.warning("  its changes were lost before a repair");
                 }
                 LogLine::Lost(lost) => screen.short_line(&[
                     (Tone::Id, &format!("#{} ", lost.sequence)),
@@ -150,7 +150,7 @@ impl Report for OperationListReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.operations.is_empty() {
-            screen.line(Tone::Plain, &format!("Nothing was done in {} yet.", self.session));
+            screen.plain(&format!("Nothing was done in {} yet.", self.session));
         }
         for operation in &self.operations {
             let time = screen.column_time(operation.time);

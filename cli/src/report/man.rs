@@ -1,6 +1,6 @@
 //! Reports about manual pages.
 
-use crate::output::{Report, Screen, Tone};
+use crate::output::{Report, Screen};
 use serde::Serialize;
 
 /// The manual pages that were written.
@@ -12,6 +12,6 @@ pub struct ManPagesReport {
 
 impl Report for ManPagesReport {
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("Wrote {} manual pages.", self.pages.len()));
+        screen.plain(&format!("Wrote {} manual pages.", self.pages.len()));
     }
 }

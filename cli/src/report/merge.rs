@@ -162,13 +162,10 @@ impl BranchMergeReport {
         screen.put(Tone::Bad, does);
         let text = format!(" {source} into {target}: both changed {things} differently");
         screen.put(Tone::Plain, &text);
-        screen.line(Tone::Dim, &format!(" (session {session})"));
+        screen.dim(&format!(" (session {session})"));
         self.unsettled().for_each(|conflict| conflict.print(screen));
         screen.gap();
-        screen.line(
-            Tone::Plain,
-            "Nothing was changed. Settle each, or the rest by '--ours' or '--theirs':",
-        );
+        screen.plain("Nothing was changed. Settle each, or the rest by '--ours' or '--theirs':");
         let mut command = self.command.clone();
         for conflict in self.unsettled() {
             command.extend(["--resolve".to_owned(), quoted(&format!("{}=ours", conflict.name))]);
@@ -177,7 +174,7 @@ impl BranchMergeReport {
         let has_fields = self.unsettled().any(|conflict| conflict.field.is_some());
         let value =
             if has_fields { ", '=theirs' or, of a field, '=VALUE'" } else { " or '=theirs'" };
-        screen.line(Tone::Dim, &format!("with '=ours'{value}"));
+        screen.dim(&format!("with '=ours'{value}"));
     }
 }
 
@@ -186,7 +183,7 @@ impl ConflictJson {
         screen.put(Tone::Plain, &format!("  {} ", self.kind));
         screen.put(Tone::Id, &self.id);
         let field = self.field.as_ref().map(|field| format!(" {}", field.replace('_', " ")));
-        screen.line(Tone::Plain, &field.unwrap_or_default());
+        screen.plain(&field.unwrap_or_default());
         let none = |side: &Option<Value>| match side {
             None if self.base.is_some() => "removed",
             _ => "not there",
@@ -222,7 +219,7 @@ impl Report for BranchMergeReport {
             MergeResultWord::AlreadyMerged => {
                 let text = format!("{target} has all of {source} already");
                 screen.put(Tone::Plain, &text);
-                screen.line(Tone::Dim, &format!(" (session {session})"));
+                screen.dim(&format!(" (session {session})"));
                 return;
             }
             MergeResultWord::FastForward | MergeResultWord::Merged => {
@@ -232,14 +229,14 @@ impl Report for BranchMergeReport {
         }
         let number = self.revision.as_ref().map(|revision| format!(", #{}", revision.sequence));
         let number = number.unwrap_or_default();
-        screen.line(Tone::Dim, &format!(" (session {session}{number})"));
+        screen.dim(&format!(" (session {session}{number})"));
         if let Some(checkpoint) = &self.checkpoint {
             checkpoint.print(screen);
         }
         if self.result == MergeResultWord::FastForward {
             let text =
                 format!("  nothing was done on {target} since: it gets the claims as they are");
-            screen.line(Tone::Plain, &text);
+            screen.plain(&text);
         }
         for conflict in &self.conflicts {
             let settled = conflict.settled.unwrap_or_default();
@@ -252,10 +249,10 @@ impl Report for BranchMergeReport {
         } else {
             print_some_changes(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
             screen.gap();
-            screen.line(Tone::Dim, "'forge undo' reverts this.");
+            screen.dim("'forge undo' reverts this.");
             if self.is_left {
                 let text = format!("{source} is still checked out: 'forge branch switch {target}'");
-                screen.line(Tone::Dim, &text);
+                screen.dim(&text);
             }
         }
     }

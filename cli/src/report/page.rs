@@ -1,6 +1,6 @@
 //! The page of a session that was written.
 
-use crate::output::{Report, Screen, Tone};
+use crate::output::{Report, Screen};
 use serde::Serialize;
 
 /// A page that was written to a file.
@@ -25,10 +25,10 @@ pub struct WrittenFile {
 impl Report for PageReport {
     fn human(&self, screen: &mut Screen) {
         let size = self.file.bytes.div_ceil(1000);
-        screen.line(Tone::Plain, &format!("Wrote {} ({size} kB).", self.file.path));
+        screen.plain(&format!("Wrote {} ({size} kB).", self.file.path));
         if !self.left_out.is_empty() {
             let left_out = self.left_out.join(", ");
-            screen.line(Tone::Dim, &format!("Left out to keep it small: {left_out}."));
+            screen.dim(&format!("Left out to keep it small: {left_out}."));
         }
     }
 }

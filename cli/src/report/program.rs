@@ -60,7 +60,7 @@ impl Report for ProgramShowReport {
         screen.put(Tone::Plain, &format!("{what} #{} of the program ", self.checkpoint));
         screen.put(Tone::Id, &self.program);
         let message = self.message.as_ref().map(|message| format!(": {message}"));
-        screen.line(Tone::Plain, &message.unwrap_or_default());
+        screen.plain(&message.unwrap_or_default());
         let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
         for agent in &self.agents {
             let number = agent
@@ -175,9 +175,9 @@ impl Report for ProgramResumeReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Resuming the program ");
         screen.put(Tone::Id, &self.program);
-        screen.line(Tone::Plain, &format!(" from its checkpoint #{}", self.checkpoint));
+        screen.plain(&format!(" from its checkpoint #{}", self.checkpoint));
         for notice in self.agents.iter().filter_map(|one| one.notice.as_ref()) {
-            screen.line(Tone::Plain, notice);
+            screen.plain(notice);
         }
         let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER", "SAYS"]).right(2);
         for one in &self.agents {
@@ -198,10 +198,7 @@ impl Report for ProgramResumeReport {
         for one in &self.missing {
             screen.put(Tone::Warning, "missing: ");
             let MissingAgentJson { agent, checkpoint, reason } = one;
-            screen.line(
-                Tone::Plain,
-                &format!("{agent} (program checkpoint had {checkpoint}): {reason}"),
-            );
+            screen.plain(&format!("{agent} (program checkpoint had {checkpoint}): {reason}"));
         }
         for (messages, what) in
             [(&self.lost, "would be lost"), (&self.twice, "would be delivered twice")]
@@ -209,8 +206,7 @@ impl Report for ProgramResumeReport {
             for message in messages {
                 screen.put(Tone::Warning, "message ");
                 screen.put(Tone::Id, &message.id);
-                screen
-                    .line(Tone::Plain, &format!(" from {} to {} {what}", message.from, message.to));
+                screen.plain(&format!(" from {} to {} {what}", message.from, message.to));
             }
         }
         if let Some(cut) = &self.consistent {
@@ -218,12 +214,12 @@ impl Report for ProgramResumeReport {
             for one in cut {
                 screen.put(Tone::Id, &one.agent);
                 let at = one.checkpoint.as_deref().unwrap_or("its beginning");
-                screen.line(Tone::Plain, &format!(" at {at}"));
+                screen.plain(&format!(" at {at}"));
             }
         }
         if !self.redeliver.is_empty() {
             let ids: Vec<&str> = self.redeliver.iter().map(|one| one.id.as_str()).collect();
-            screen.line(Tone::Plain, &format!("after that, deliver again: {}", ids.join(", ")));
+            screen.plain(&format!("after that, deliver again: {}", ids.join(", ")));
         }
     }
 }
@@ -254,9 +250,6 @@ impl Report for ProgramMessageReport {
         let received = self.received.map(|number| format!(", received after #{number}"));
         let received = received.unwrap_or_default();
         let (from, to) = (&self.message.from, &self.message.to);
-        screen.line(
-            Tone::Plain,
-            &format!(" from {from} to {to}: sent after #{}{received}", self.sent),
-        );
+        screen.plain(&format!(" from {from} to {to}: sent after #{}{received}", self.sent));
     }
 }

@@ -42,10 +42,10 @@ impl Report for ProgressSaveReport {
         screen.put(Tone::Plain, "Saved ");
         self.at.print(screen);
         let number = self.sequence.map(|number| format!(" (#{number})")).unwrap_or_default();
-        screen.line(Tone::Dim, &number);
+        screen.dim(&number);
         for warning in &self.warnings {
             screen.put(Tone::Warning, "  warning: ");
-            screen.line(Tone::Plain, warning);
+            screen.plain(warning);
         }
     }
 }
@@ -97,7 +97,7 @@ impl Report for ProgressItemReport {
         let already = if self.changed { "" } else { " already" };
         let class = self.class.map(|class| format!(" ({class})")).unwrap_or_default();
         screen.put(Tone::Plain, &format!(" is {}{already}{class}", self.status));
-        screen.line(Tone::Dim, &format!(" ({} {}, {})", self.review, self.execution, self.stage));
+        screen.dim(&format!(" ({} {}, {})", self.review, self.execution, self.stage));
     }
 }
 
@@ -120,7 +120,7 @@ impl Report for ProgressDoneReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, if self.done { "yes" } else { "no" });
+        screen.plain(if self.done { "yes" } else { "no" });
     }
 }
 
@@ -184,7 +184,7 @@ impl Report for ProgressHistoryReport {
         for one in &self.saved {
             screen.line(Tone::Heading, &format!("#{} {}", one.sequence, screen.ago(one.time)));
             match &one.document {
-                None => screen.line(Tone::Dim, "  cleaned up"),
+                None => screen.dim("  cleaned up"),
                 Some(document) => {
                     let text = serde_json::to_string(document).unwrap_or_default();
                     screen.paragraph(Tone::Plain, 2, &text);
@@ -197,11 +197,11 @@ impl Report for ProgressHistoryReport {
 fn print_faults(screen: &mut Screen, refusals: &[ProgressFault], warnings: &[String]) {
     for refusal in refusals {
         screen.put(Tone::Bad, "  refused: ");
-        screen.line(Tone::Plain, &refusal.message);
+        screen.plain(&refusal.message);
     }
     for warning in warnings {
         screen.put(Tone::Warning, "  warning: ");
-        screen.line(Tone::Plain, warning);
+        screen.plain(warning);
     }
 }
 
@@ -280,32 +280,31 @@ impl Report for ProgressResumeReport {
             let why = self.reason.as_deref().unwrap_or_default();
             let what = if self.refusals.is_empty() { "Nothing to resume" } else { "Refused" };
             if self.refusals.is_empty() {
-                screen.line(Tone::Plain, &format!("{what}: {why}"));
+                screen.plain(&format!("{what}: {why}"));
             } else {
                 screen.line(Tone::Bad, &format!("{what}: {from} cannot be resumed"));
                 print_faults(screen, &self.refusals, &self.warnings);
-                screen.line(Tone::Dim, "  '--force' resumes anyway");
+                screen.dim("  '--force' resumes anyway");
             }
             return;
         }
         let mode = self.mode.unwrap_or_default();
-        screen.line(Tone::Plain, &format!("Go on from {from}, {mode}:"));
+        screen.plain(&format!("Go on from {from}, {mode}:"));
         if let Some(batch) = self.next_batch {
-            screen.line(Tone::Plain, &format!("  next batch {batch}"));
+            screen.plain(&format!("  next batch {batch}"));
         }
         if let Some(id) = &self.after_id {
-            screen.line(Tone::Plain, &format!("  after the item {id}"));
+            screen.plain(&format!("  after the item {id}"));
         }
         if let Some(page) = &self.page {
             let key = page.query_key.as_deref().unwrap_or("-");
-            let line = format!("  from record {} of {} query {key}", page.offset, page.webenv);
-            screen.line(Tone::Plain, &line);
+            screen.plain(&format!("  from record {} of {} query {key}", page.offset, page.webenv));
         }
         let remaining = self.remaining.map(|left| format!(", {left} left")).unwrap_or_default();
         let processed = self.processed.unwrap_or(0);
-        screen.line(Tone::Plain, &format!("  {processed} processed{remaining}"));
+        screen.plain(&format!("  {processed} processed{remaining}"));
         if !self.failed_ids.is_empty() {
-            screen.line(Tone::Plain, &format!("  failed: {}", self.failed_ids.join(", ")));
+            screen.plain(&format!("  failed: {}", self.failed_ids.join(", ")));
         }
         print_faults(screen, &[], &self.warnings);
     }
@@ -348,7 +347,7 @@ impl Report for ProgressValidateReport {
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.checked);
-        screen.line(Tone::Plain, if self.valid { " is valid" } else { " is not valid" });
+        screen.plain(if self.valid { " is valid" } else { " is not valid" });
         print_faults(screen, &self.refusals, &self.warnings);
     }
 }

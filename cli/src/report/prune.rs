@@ -122,7 +122,7 @@ impl PrunedSession {
             1..1000 => screen.put(Tone::Plain, " (less than 1 kB)"),
             many => screen.put(Tone::Plain, &format!(" (about {})", size_text(many))),
         }
-        screen.line(Tone::Dim, &format!(" (session {})", self.session));
+        screen.dim(&format!(" (session {})", self.session));
         if dry_run {
             for (tone, word, some) in
                 [(Tone::Bad, "drop", &self.dropped), (Tone::Good, "keep", &self.kept)]
@@ -135,23 +135,22 @@ impl PrunedSession {
                 screen.put(Tone::Dim, "fold ");
                 let (first, into) = (fold.first, fold.into);
                 screen.put(Tone::Id, &format!("#{first} into #{into}"));
-                screen.line(Tone::Dim, &format!(" ({} on {})", fold.revisions, fold.branch));
+                screen.dim(&format!(" ({} on {})", fold.revisions, fold.branch));
             }
             for one in &self.sessions {
                 screen.put(Tone::Bad, "drop ");
                 screen.put(Tone::Plain, &one.session);
-                let ended = format!(" (a session that ended {})", screen.ago(one.ended));
-                screen.line(Tone::Dim, &ended);
+                screen.dim(&format!(" (a session that ended {})", screen.ago(one.ended)));
             }
             for text in &self.transcripts {
                 screen.put(Tone::Bad, "drop ");
                 screen.put(Tone::Plain, &text.source);
                 let ended = format!(" of {}, which ended {}", text.session, screen.ago(text.ended));
-                screen.line(Tone::Dim, &ended);
+                screen.dim(&ended);
             }
         }
         if self.operation.is_some() {
-            screen.line(Tone::Dim, "'forge undo' brings them back");
+            screen.dim("'forge undo' brings them back");
         }
     }
 }
@@ -163,7 +162,7 @@ impl VerdictJson {
         screen.put(Tone::Dim, &format!(" {} ", screen.ago(self.time)));
         screen.put(Tone::Plain, &self.message);
         let why = self.kept_by.join(", ");
-        screen.line(Tone::Dim, &if why.is_empty() { why } else { format!(" ({why})") });
+        screen.dim(&if why.is_empty() { why } else { format!(" ({why})") });
     }
 }
 
@@ -176,10 +175,7 @@ impl Report for CheckpointPruneReport {
             let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
             let gone = crate::text::count_text(freed.prunings, "pruning");
-            screen.line(
-                Tone::Plain,
-                &format!("{gone} {verb} permanently deleted; {before} -> {now}"),
-            );
+            screen.plain(&format!("{gone} {verb} permanently deleted; {before} -> {now}"));
         }
     }
 }

@@ -100,35 +100,30 @@ impl SecretPurgeReport {
     fn print_rest(&self, screen: &mut Screen) {
         for one in &self.found {
             let times = count_text(one.count, "time");
-            let text = format!("{} holds it {times}{}", one.file, self.advice_for(&one.file));
-            screen.line(Tone::Warning, &text);
+            screen.warning(&format!("{} holds it {times}{}", one.file, self.advice_for(&one.file)));
         }
         for one in &self.unsealed {
             let text = format!(
                 "{one} does not have the store's seal: accept it with 'forge adopt', or remove it"
             );
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
         for one in &self.held {
-            screen.line(Tone::Warning, &format!("{one} is still read"));
+            screen.warning(&format!("{one} is still read"));
         }
         for one in &self.holders {
             let text = format!("process {} still has old files open: {}", one.pid, one.command);
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
         if self.unvacuumed {
-            screen.line(
-                Tone::Warning,
-                "The files of the database still hold replaced rows: '--vacuum' rewrites them, if the \
-                user owns the tables. Its write-ahead log, standbys and backups keep what they have \
-                until they expire",
+            screen.warning(
+                "The files of the database still hold replaced rows: '--vacuum' rewrites them, if \
+                 the user owns the tables. Its write-ahead log, standbys and backups keep what \
+                 they have until they expire",
             );
         }
         if self.comes_back {
-            screen.line(
-                Tone::Warning,
-                "Other processes continued to write what they had read before.",
-            );
+            screen.warning("Other processes continued to write what they had read before.");
         }
     }
 }
@@ -167,25 +162,24 @@ impl Report for SecretPurgeReport {
                 )
             }
         };
-        screen.line(Tone::Plain, &said);
+        screen.plain(&said);
         for place in &self.places {
             screen.put(Tone::Id, &format!("  {} {}", kind_word(place.kind), place.name));
             let session = place
                 .session
                 .as_ref()
                 .map_or_else(String::new, |name| format!(" (session {name})"));
-            screen.line(Tone::Dim, &format!(": {}{session}", place.count));
+            screen.dim(&format!(": {}{session}", place.count));
         }
         for file in &self.removed {
             let verb = if self.dry_run { "Would remove" } else { "Removed" };
-            screen.line(Tone::Plain, &format!("{verb} {file}"));
+            screen.plain(&format!("{verb} {file}"));
         }
         for file in &self.overwritten {
-            screen.line(Tone::Plain, &format!("Written over in {file}"));
+            screen.plain(&format!("Written over in {file}"));
         }
         for file in &self.foreign {
-            let text = format!("Left {file} as it is: it is not forge's");
-            screen.line(Tone::Warning, &text);
+            screen.warning(&format!("Left {file} as it is: it is not forge's"));
         }
         if self.too_short > 0 {
             let secrets = count_text(self.too_short, "secret");
@@ -193,7 +187,7 @@ impl Report for SecretPurgeReport {
                 "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' can purge one \
                 together with the text around it"
             );
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
         if self.dry_run {
             return;
@@ -208,14 +202,14 @@ impl Report for SecretPurgeReport {
                 format!(" ({})", size_text(self.bytes))
             };
             let what = if self.too_short > 0 { "What was looked for" } else { "It" };
-            screen.line(Tone::Good, &format!("{what} is in none of the store's {files}{size}"));
-            screen.line(
-                Tone::Dim,
-                "Freed blocks of the disk, backups, bundles and other files are out of reach: revoke it too",
+            screen.good(&format!("{what} is in none of the store's {files}{size}"));
+            screen.dim(
+                "Freed blocks of the disk, backups, bundles and other files are out of reach: \
+                 revoke it too",
             );
         } else {
             let left = "Not yet gone: do what is said above, and purge again";
-            screen.line(Tone::Warning, left);
+            screen.warning(left);
         }
     }
 }

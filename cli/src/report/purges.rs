@@ -137,7 +137,7 @@ impl PurgesReport {
     pub fn print(&self, remote: &str, screen: &mut Screen) {
         if self.notices > 0 {
             let purges = count_text(self.notices, "purge");
-            screen.line(Tone::Plain, &format!("Told {remote} of {purges}"));
+            screen.plain(&format!("Told {remote} of {purges}"));
         }
         for name in &self.rewritten {
             print_rewritten(screen, "Rewrote", (name, remote), RewriteReason::Purged, "");
@@ -160,5 +160,5 @@ pub fn print_rewritten(
     };
     screen.put(Tone::Plain, &format!("{did} "));
     screen.put(Tone::Id, session);
-    screen.line(Tone::Plain, &format!(" on {remote} {how}{end}"));
+    screen.plain(&format!(" on {remote} {how}{end}"));
 }

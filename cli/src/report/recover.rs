@@ -138,7 +138,7 @@ impl Report for RecoverReport {
     fn human(&self, screen: &mut Screen) {
         let Self { session, branch, point, .. } = self;
         let Some(at) = point.at else {
-            screen.line(Tone::Plain, &format!("Nothing is recorded in {session} yet."));
+            screen.plain(&format!("Nothing is recorded in {session} yet."));
             return;
         };
         screen.put(Tone::Plain, &format!("{session} on {branch}"));
@@ -146,7 +146,7 @@ impl Report for RecoverReport {
             screen.put(Tone::Id, &format!(" #{}", revision.sequence));
         }
         let time = screen.time(at);
-        screen.line(Tone::Plain, &format!(", {time}"));
+        screen.plain(&format!(", {time}"));
         let since = format!(
             "{} and {}",
             crate::text::count_text(point.revisions_since, "revision"),
@@ -221,7 +221,7 @@ impl RecoveredCode {
     /// Writes what would be restored.
     pub fn print(&self, screen: &mut Screen) {
         let (Some(_), Some(at)) = (&self.id, self.at) else {
-            screen.line(Tone::Dim, "  no state of the code was recorded");
+            screen.dim("  no state of the code was recorded");
             return;
         };
         let time = screen.time(at);
@@ -235,7 +235,7 @@ impl RecoveredCode {
             1 => ", and an edit after that".to_owned(),
             more => format!(", and {more} edits after that"),
         };
-        screen.line(Tone::Plain, &format!("  {base}, as recorded {time}{edits}"));
+        screen.plain(&format!("  {base}, as recorded {time}{edits}"));
         if let Some(why) = &self.not_here {
             screen.line(Tone::Bad, &format!("  it cannot be made here: {why}"));
             return;
@@ -258,10 +258,7 @@ fn print_files(files: &[RestoredFile], left: &[UnrestoredFile], screen: &mut Scr
         screen.short_line(&[(tone, &format!("  {sign} ")), (Tone::Plain, &file.path)]);
     }
     if files.len() > FILES_SHOWN {
-        screen.line(
-            Tone::Dim,
-            &format!("  and {} more ('--json' has all)", files.len() - FILES_SHOWN),
-        );
+        screen.dim(&format!("  and {} more ('--json' has all)", files.len() - FILES_SHOWN));
     }
     for one in left {
         let text = format!("  ! {} not brought back: {}", one.path, one.why);
@@ -273,14 +270,14 @@ impl RecoveredVariables {
     fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.env_vars.is_empty() && self.withheld.is_empty() {
-            screen.line(Tone::Dim, &format!("{indent}# no variables were recorded"));
+            screen.dim(&format!("{indent}# no variables were recorded"));
         }
         for (name, value) in &self.env_vars {
-            screen.line(Tone::Plain, &format!("{indent}export {name}={}", quoted(value)));
+            screen.plain(&format!("{indent}export {name}={}", quoted(value)));
         }
         for name in &self.withheld {
             let name: String = name.chars().filter(|c| !c.is_control()).collect();
-            screen.line(Tone::Dim, &format!("{indent}# {name}: its value was not kept"));
+            screen.dim(&format!("{indent}# {name}: its value was not kept"));
         }
     }
 }
@@ -289,7 +286,7 @@ impl RecoveredCommands {
     fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.running.is_empty() && self.commands.is_empty() {
-            screen.line(Tone::Dim, &format!("{indent}# none were recorded"));
+            screen.dim(&format!("{indent}# none were recorded"));
         }
         for command in &self.running {
             let what =
@@ -382,21 +379,18 @@ impl Report for CodeRecoverReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Restored the code on branch ");
         screen.put(Tone::Id, &self.git_branch);
-        screen.line(Tone::Dim, &format!(" ({})", short_commit(&self.git_commit)));
+        screen.dim(&format!(" ({})", short_commit(&self.git_commit)));
         if let Some(worktree) = &self.worktree {
-            screen.line(Tone::Plain, &format!("  checked out in {worktree}"));
+            screen.plain(&format!("  checked out in {worktree}"));
         }
         print_files(&self.files, &self.not_restored, screen);
         if self.redacted > 0 {
             let text =
                 format!("  {} values read [redacted:...]: put them in by hand", self.redacted);
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
-        self.warnings
-            .iter()
-            .for_each(|warning| screen.line(Tone::Warning, &format!("  {warning}")));
-        screen
-            .line(Tone::Plain, "Nothing that was checked out has changed. To take it away again:");
+        self.warnings.iter().for_each(|warning| screen.warning(&format!("  {warning}")));
+        screen.plain("Nothing that was checked out has changed. To take it away again:");
         self.undo.iter().for_each(|command| screen.line(Tone::Id, &format!("  {command}")));
     }
 }

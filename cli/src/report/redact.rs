@@ -1,6 +1,6 @@
 //! Reports of secrets in a text.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable};
 use serde::Serialize;
 
 /// A secret that was found, without the secret itself.
@@ -24,7 +24,7 @@ pub struct RedactReport {
 impl Report for RedactReport {
     fn human(&self, screen: &mut Screen) {
         if self.found.is_empty() {
-            return screen.line(Tone::Plain, "No secrets were found.");
+            return screen.plain("No secrets were found.");
         }
         let mut table = TextTable::new(&["Line", "Kind", "Bytes"]).right(0).right(2);
         for found in &self.found {

@@ -67,10 +67,10 @@ impl UnpushedLine {
     pub fn print(&self, screen: &mut Screen) {
         let since = self.since.map(|since| screen.ago(since));
         if let Some(text) = self.describe(since.as_deref()) {
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
         if let Some(text) = self.describe_purges() {
-            screen.line(Tone::Warning, &text);
+            screen.warning(&text);
         }
     }
 }
@@ -102,8 +102,8 @@ impl FailedExchange {
     /// Writes both.
     pub fn print(&self, screen: &mut Screen) {
         let ago = screen.ago(self.time);
-        screen.line(Tone::Warning, &format!("{ago}, {}", self.describe()));
-        screen.line(Tone::Dim, &format!("  {}", self.remedy()));
+        screen.warning(&format!("{ago}, {}", self.describe()));
+        screen.dim(&format!("  {}", self.remedy()));
     }
 }
 
@@ -129,9 +129,8 @@ pub struct RemoteListReport {
 impl Report for RemoteListReport {
     fn human(&self, screen: &mut Screen) {
         if self.remotes.is_empty() {
-            screen.line(Tone::Plain, "This store has no remotes.");
-            screen.line(
-                Tone::Dim,
+            screen.plain("This store has no remotes.");
+            screen.dim(
                 "'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds one.",
             );
             return;
@@ -179,15 +178,15 @@ impl Report for RemoteShowReport {
     fn human(&self, screen: &mut Screen) {
         let line = &self.line;
         screen.put(Tone::Id, &line.name);
-        screen.line(Tone::Plain, &format!(" at {} ({})", line.url, line.id));
+        screen.plain(&format!(" at {} ({})", line.url, line.id));
         if line.environment {
-            screen.line(Tone::Plain, "  named by FORGE_REMOTE, not by the keyring");
+            screen.plain("  named by FORGE_REMOTE, not by the keyring");
         }
         if let Some(text) = line.unpushed.describe_purges() {
-            screen.line(Tone::Warning, &format!("  {text}"));
+            screen.warning(&format!("  {text}"));
         }
         if self.sessions.is_empty() {
-            screen.line(Tone::Dim, "  No session here was pushed to it or pulled from it.");
+            screen.dim("  No session here was pushed to it or pulled from it.");
             return;
         }
         let mut table = TextTable::new(&["Session", "Unpushed", "Since"]).right(1).flexible(0);
@@ -234,10 +233,9 @@ impl Report for RemoteKeptReport {
         };
         screen.put(Tone::Plain, &format!("{done} the remote "));
         screen.put(Tone::Id, &self.name);
-        screen.line(Tone::Plain, &format!(" at {}", self.url));
+        screen.plain(&format!(" at {}", self.url));
         if self.done == "created" {
-            screen.line(
-                Tone::Dim,
+            screen.dim(
                 "  Its key is in the keyring of this machine and nowhere else: 'forge remote key \
                 export FILE' writes it for other machines",
             );
@@ -256,7 +254,7 @@ impl Report for RemoteRemoveReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Forgot the remote ");
         screen.put(Tone::Id, &self.name);
-        screen.line(Tone::Plain, &format!("; what is at {} stays there", self.url));
+        screen.plain(&format!("; what is at {} stays there", self.url));
     }
 }
 
@@ -270,13 +268,9 @@ pub struct RemoteCheckReport {
 
 impl Report for RemoteCheckReport {
     fn human(&self, screen: &mut Screen) {
-        let text = format!("{} does what remotes need.", self.url);
-        screen.line(Tone::Good, &text);
+        screen.good(&format!("{} does what remotes need.", self.url));
         if self.name.is_some() {
-            screen.line(
-                Tone::Plain,
-                "  It is the remote that this store knows, and the key opens it.",
-            );
+            screen.plain("  It is the remote that this store knows, and the key opens it.");
         }
     }
 }
@@ -299,9 +293,8 @@ impl RemoteKeyExportReport {
 
 impl Report for RemoteKeyExportReport {
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("Wrote the key of the remote to {}", self.file));
-        screen.line(
-            Tone::Dim,
+        screen.plain(&format!("Wrote the key of the remote to {}", self.file));
+        screen.dim(
             "  whoever has it can read and write all of the remote: carry it over a safe way, and \
             remove the file",
         );
@@ -338,21 +331,16 @@ impl Report for RemoteKeyRotateReport {
     fn human(&self, screen: &mut Screen) {
         let done = if self.continued { "Finished the new key of" } else { "Made a new key of" };
         let sessions = count_text(self.sessions, "session");
-        let text = format!("{done} {}: it encrypts {sessions} now", self.remote);
-        screen.line(Tone::Plain, &text);
+        screen.plain(&format!("{done} {}: it encrypts {sessions} now", self.remote));
         for handle in &self.unopened {
-            let text = format!("  {handle} opens with neither key and is as it was");
-            screen.line(Tone::Plain, &text);
+            screen.plain(&format!("  {handle} opens with neither key and is as it was"));
         }
         let name = named(" ", &self.remote);
-        screen.line(
-            Tone::Plain,
-            &format!(
-                "  'forge remote key export FILE{name}' writes it for the other machines, where \
+        screen.plain(&format!(
+            "  'forge remote key export FILE{name}' writes it for the other machines, where \
                  'forge remote add URL{name} --key FILE' replaces the key"
-            ),
-        );
-        screen.line(Tone::Dim, "  what was pushed before can still be read with the key before");
+        ));
+        screen.dim("  what was pushed before can still be read with the key before");
     }
 }
 
@@ -382,7 +370,7 @@ impl RemoteGrantReport {
 impl Report for RemoteGrantReport {
     /// Only the grant, so that a shell can assign it.
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &self.grant);
+        screen.plain(&self.grant);
     }
 }
 
@@ -405,7 +393,7 @@ impl Report for RemoteTidyReport {
                 self.remote
             ),
         };
-        screen.line(Tone::Plain, &text);
+        screen.plain(&text);
     }
 }
 
@@ -466,7 +454,7 @@ impl Report for RemoteSessionListReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() {
-            screen.line(Tone::Plain, &format!("No session was pushed to {} yet.", self.remote));
+            screen.plain(&format!("No session was pushed to {} yet.", self.remote));
             return;
         }
         let titles = ["Session", "Here", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
@@ -509,19 +497,19 @@ impl Report for CloneReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("Made the store {}", self.path));
+        screen.plain(&format!("Made the store {}", self.path));
         screen.put(Tone::Plain, "Added the remote ");
         screen.put(Tone::Id, &self.remote);
-        screen.line(Tone::Plain, &format!(" at {}", self.url));
+        screen.plain(&format!(" at {}", self.url));
         self.sessions.iter().for_each(|one| one.print(&self.remote, screen));
         self.purges.print(&self.remote, screen);
         match &self.current {
             Some(current) => {
                 screen.put(Tone::Plain, "Session ");
                 screen.put(Tone::Id, current);
-                screen.line(Tone::Plain, " is the current one.");
+                screen.plain(" is the current one.");
             }
-            None => screen.line(Tone::Dim, "No session is on the remote yet."),
+            None => screen.dim("No session is on the remote yet."),
         }
     }
 }

@@ -44,19 +44,16 @@ impl Report for CheckpointRestoreReport {
             (false, Some(_)) => "Went back to",
             (false, None) => "Already as at",
         };
-        screen.line(Tone::Plain, &format!("{done} \"{}\", {when}", self.message));
+        screen.plain(&format!("{done} \"{}\", {when}", self.message));
         screen.put(Tone::Dim, &format!("{} on {}", self.session, self.branch));
         if let Some(revision) = &self.revision {
             screen.put(Tone::Id, &format!(" #{}", revision.sequence));
         }
         let claims = if self.claims_restored == 1 { "claim" } else { "claims" };
-        screen.line(Tone::Dim, &format!(", {} {claims}", self.claims_restored));
+        screen.dim(&format!(", {} {claims}", self.claims_restored));
         if self.facts_since > 0 {
             let facts = if self.facts_since == 1 { "fact has" } else { "facts have" };
-            screen.line(
-                Tone::Plain,
-                &format!("{} {facts} come since; facts stay.", self.facts_since),
-            );
+            screen.plain(&format!("{} {facts} come since; facts stay.", self.facts_since));
         }
         screen.line(Tone::Heading, &self.summary);
         if self.dry_run {
@@ -67,7 +64,7 @@ impl Report for CheckpointRestoreReport {
         }
         if self.revision.is_some() {
             screen.gap();
-            screen.line(Tone::Dim, "'forge undo' reverts this.");
+            screen.dim("'forge undo' reverts this.");
         }
     }
 }

@@ -104,7 +104,7 @@ impl Report for RunOutputsReport {
         }
         if !self.missing.is_empty() {
             screen.gap();
-            screen.line(Tone::Warning, &format!("No output: {}", self.missing.join(", ")));
+            screen.warning(&format!("No output: {}", self.missing.join(", ")));
         }
     }
 }
@@ -126,7 +126,7 @@ impl Report for RunExistsReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, if self.exists { "yes" } else { "no" });
+        screen.plain(if self.exists { "yes" } else { "no" });
     }
 }
 
@@ -143,7 +143,7 @@ pub struct RunPathReport {
 
 impl Report for RunPathReport {
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &self.path.join(" > "));
+        screen.plain(&self.path.join(" > "));
     }
 }
 
@@ -161,12 +161,12 @@ impl Report for RunItemReport {
     fn human(&self, screen: &mut Screen) {
         let item = &self.item;
         screen.put(Tone::Id, &item.item);
-        screen.line(Tone::Plain, &format!(" of the run {}: {}", self.run, item.status));
+        screen.plain(&format!(" of the run {}: {}", self.run, item.status));
         if let Some(next) = &item.next {
-            screen.line(Tone::Plain, &format!("  next {next}"));
+            screen.plain(&format!("  next {next}"));
         }
         if !item.path.is_empty() {
-            screen.line(Tone::Plain, &format!("  done {}", item.path.join(" > ")));
+            screen.plain(&format!("  done {}", item.path.join(" > ")));
         }
         if let Some(data) = &item.data {
             let data = serde_json::to_string(data).unwrap_or_default();
@@ -233,16 +233,16 @@ impl Report for RunShowReport {
     fn human(&self, screen: &mut Screen) {
         let run = &self.run;
         screen.put(Tone::Id, &run.run);
-        screen.line(
-            Tone::Plain,
-            &format!(" is {}: {} of {} items at their end", run.status, run.terminal, run.items),
-        );
+        screen.plain(&format!(
+            " is {}: {} of {} items at their end",
+            run.status, run.terminal, run.items
+        ));
         if let Some(error) = &run.error {
             screen.paragraph(Tone::Bad, 2, error);
         }
         for step in &self.steps {
             let at = if step.step.is_empty() { "not begun" } else { &step.step };
-            screen.line(Tone::Plain, &format!("  {at}: {}", step.items));
+            screen.plain(&format!("  {at}: {}", step.items));
         }
     }
 }
@@ -256,7 +256,7 @@ pub struct RunListReport {
 impl Report for RunListReport {
     fn human(&self, screen: &mut Screen) {
         if self.runs.is_empty() {
-            screen.line(Tone::Dim, "No runs");
+            screen.dim("No runs");
             return;
         }
         let mut table =
@@ -299,14 +299,14 @@ impl Report for RunHistoryReport {
                 let next = item.next.as_ref().map(|next| format!(", next {next}"));
                 format!("{step}{} ({})", next.unwrap_or_default(), item.status)
             });
-            screen.line(Tone::Plain, &format!("#{} {said}, {}, {at}", one.sequence, one.verb));
+            screen.plain(&format!("#{} {said}, {}, {at}", one.sequence, one.verb));
         }
         for one in self.outputs.iter().flatten() {
             let at = screen.ago(one.time);
             screen.line(Tone::Heading, &format!("#{} {}, {at}", one.sequence, one.verb));
             match &one.value {
                 Some(output) => screen.paragraph(Tone::Plain, 2, &output.content),
-                None => screen.line(Tone::Dim, "  cleared"),
+                None => screen.dim("  cleared"),
             }
         }
     }
@@ -330,7 +330,7 @@ impl Report for RunAtStepReport {
 
 fn items(screen: &mut Screen, rows: Vec<Vec<TableCell>>) {
     if rows.is_empty() {
-        screen.line(Tone::Dim, "No items");
+        screen.dim("No items");
         return;
     }
     let mut table = TextTable::new(&ITEM_TITLES).right(3);
@@ -380,10 +380,7 @@ impl Report for RunResumeReport {
     fn human(&self, screen: &mut Screen) {
         let (active, total) = (self.active, self.total);
         screen.put(Tone::Id, &self.run);
-        screen.line(
-            Tone::Plain,
-            &format!(" is {}: {active} of {total} items are active", self.status),
-        );
+        screen.plain(&format!(" is {}: {active} of {total} items are active", self.status));
         items(screen, self.items.iter().map(|one| one.item.cells()).collect());
     }
 }
@@ -453,7 +450,7 @@ impl Report for RunAuditReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.findings.is_empty() {
-            screen.line(Tone::Plain, &format!("Nothing found in {} texts", self.looked_at));
+            screen.plain(&format!("Nothing found in {} texts", self.looked_at));
             return;
         }
         let mut table = TextTable::new(&["Where", "What", "Found"]);

@@ -55,7 +55,7 @@ impl From<SearchHit> for HitLine {
 impl Report for SearchReport {
     fn human(&self, screen: &mut Screen) {
         if self.hits.is_empty() {
-            screen.line(Tone::Plain, &format!("Nothing was found in {} texts.", self.texts));
+            screen.plain(&format!("Nothing was found in {} texts.", self.texts));
             return;
         }
         let several = self.hits.iter().any(|hit| hit.session != self.hits[0].session);
@@ -80,7 +80,7 @@ impl Report for SearchReport {
                 screen.put(Tone::Heading, hit.snippet.get(*from..*to).unwrap_or_default());
                 at = *to;
             }
-            screen.line(Tone::Plain, hit.snippet.get(at..).unwrap_or_default());
+            screen.plain(hit.snippet.get(at..).unwrap_or_default());
         }
         let shown = self.hits.len() as u64;
         if let Some(cursor) = &self.cursor {
@@ -89,7 +89,7 @@ impl Report for SearchReport {
                 Some(total) => format!("{shown} of {total}"),
                 None => format!("{shown} of many"),
             };
-            screen.line(Tone::Dim, &format!("{count}; the next: --cursor '{cursor}'"));
+            screen.dim(&format!("{count}; the next: --cursor '{cursor}'"));
         }
     }
 }

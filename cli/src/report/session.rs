@@ -94,18 +94,18 @@ impl Report for SessionListReport {
     fn human(&self, screen: &mut Screen) {
         match (self.sessions.len(), self.more, self.others) {
             (0, 0, 0) => {
-                screen.line(Tone::Plain, "No session has been begun yet.");
-                screen.line(Tone::Dim, "The first thing you record begins one.");
+                screen.plain("No session has been begun yet.");
+                screen.dim("The first thing you record begins one.");
             }
-            (0, 0, _) => screen.line(Tone::Plain, "No session of this kind has been begun yet."),
+            (0, 0, _) => screen.plain("No session of this kind has been begun yet."),
             (0, ..) => {}
             _ => self.print_table(screen),
         }
         if self.more > 0 {
-            screen.line(Tone::Dim, &format!("{} more with a greater '--limit'", self.more));
+            screen.dim(&format!("{} more with a greater '--limit'", self.more));
         }
         if self.others > 0 {
-            screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
+            screen.dim(&format!("{} of other kinds with '--all'", self.others));
         }
     }
 }
@@ -145,8 +145,8 @@ impl Report for SessionJoinReport {
         screen.put(Tone::Id, &self.agent_session);
         screen.put(Tone::Plain, ") is part of ");
         screen.put(Tone::Id, &self.session);
-        screen.line(Tone::Plain, " from now on.");
-        screen.line(Tone::Dim, "What it recorded before stays where it is.");
+        screen.plain(" from now on.");
+        screen.dim("What it recorded before stays where it is.");
     }
 }
 
@@ -202,12 +202,12 @@ impl Report for SessionShowReport {
                 None => " (current from now on)".to_owned(),
                 Some(other) => format!(" (current from now on, but commands here use {other})"),
             };
-            screen.line(Tone::Dim, &note);
+            screen.dim(&note);
             return;
         }
         screen.put(Tone::Id, &line.name);
         let current = if line.current { ", current" } else { "" };
-        screen.line(Tone::Dim, &format!(" ({}{current})", line.id.short()));
+        screen.dim(&format!(" ({}{current})", line.id.short()));
         line.print(screen);
         if let Some(metrics) = &self.metrics {
             let micros = i64::try_from(metrics.time_in_debugging.as_micros()).unwrap_or(i64::MAX);
@@ -217,7 +217,7 @@ impl Report for SessionShowReport {
                 ("gaps filled", metrics.gaps_filled.to_string()),
                 ("time in debugging", describe_distance(micros)),
             ] {
-                screen.line(Tone::Plain, &format!("  {label}: {figure}"));
+                screen.plain(&format!("  {label}: {figure}"));
             }
         }
     }
@@ -226,9 +226,9 @@ impl Report for SessionShowReport {
 impl SessionLine {
     /// Writes what was recorded in it and when, for its status.
     pub(super) fn print_in_status(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("  begun: {}", screen.time(self.started_at)));
+        screen.plain(&format!("  begun: {}", screen.time(self.started_at)));
         if let Some(last) = self.last_event {
-            screen.line(Tone::Plain, &format!("  last event: {}", screen.time(last)));
+            screen.plain(&format!("  last event: {}", screen.time(last)));
         }
         for (label, count, what) in [
             ("claims", self.claims, "hypotheses, evidence, beliefs, gaps, notes"),
@@ -237,7 +237,7 @@ impl SessionLine {
         ] {
             let what = if what.is_empty() { what.to_owned() } else { format!(" ({what})") };
             screen.put(Tone::Plain, &format!("  {label}: {count}"));
-            screen.line(Tone::Dim, &what);
+            screen.dim(&what);
         }
     }
 
@@ -265,7 +265,7 @@ impl SessionLine {
         }
         lines.extend(self.joined.iter().map(|id| ("joined by", id.clone())));
         for (label, text) in lines {
-            screen.line(Tone::Plain, &format!("  {label}: {text}"));
+            screen.plain(&format!("  {label}: {text}"));
         }
     }
 }

@@ -277,7 +277,7 @@ impl Report for StateReport {
 impl StateScreen {
     fn print(&self, screen: &mut Screen) {
         if let Some(folded) = self.folded {
-            screen.line(Tone::Dim, &folded.sentence());
+            screen.dim(&folded.sentence());
         }
         let Some(kinds) = &self.kinds else {
             let mut below = screen.blank();
@@ -304,7 +304,7 @@ impl StateScreen {
         }
         if kinds.iter().all(|(_, entities)| entities.is_empty()) {
             screen.gap();
-            screen.line(Tone::Plain, "There is nothing of that kind at this moment.");
+            screen.plain("There is nothing of that kind at this moment.");
         }
     }
 

@@ -87,7 +87,7 @@ impl UnfinishedStream {
             rest",
             self.session, source, self.command
         );
-        screen.line(Tone::Warning, &text);
+        screen.warning(&text);
     }
 }
 
@@ -95,23 +95,20 @@ impl Report for StatusReport {
     fn human(&self, screen: &mut Screen) {
         let sessions = if self.sessions == 1 { "session" } else { "sessions" };
         screen.put(Tone::Plain, &format!("Store {}", self.path));
-        screen.line(Tone::Dim, &format!(" ({} {sessions})", self.sessions));
+        screen.dim(&format!(" ({} {sessions})", self.sessions));
         self.unfinished.iter().for_each(|one| one.print(screen));
         if let Some(count) = self.lost_in_repair {
             let losses = if count == 1 { "1 loss" } else { &format!("{count} losses") };
-            screen.line(
-                Tone::Warning,
-                &format!(
-                    "A repair of this store listed {losses}: 'forge log' names lost revisions, \
+            screen.warning(&format!(
+                "A repair of this store listed {losses}: 'forge log' names lost revisions, \
                     'forge repair --acknowledge' ends this notice"
-                ),
-            );
+            ));
         }
         self.unpushed.iter().for_each(|line| line.print(screen));
         self.failed_exchanges.iter().for_each(|one| one.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
-            screen.line(Tone::Plain, "No session has been begun yet.");
-            screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");
+            screen.plain("No session has been begun yet.");
+            screen.dim("'forge session new NAME' or the first thing you record does.");
             return;
         };
         screen.put(Tone::Plain, "Session ");
@@ -122,12 +119,12 @@ impl Report for StatusReport {
             1 => String::new(),
             several => format!(" (of {several})"),
         };
-        screen.line(Tone::Plain, &format!(" on branch {branch}{branches}{head}"));
+        screen.plain(&format!(" on branch {branch}{branches}{head}"));
         summary.print_in_status(screen);
         if let Some(checkpoint) = &self.last_checkpoint {
             checkpoint.print(screen);
         }
-        screen.line(Tone::Dim, "'forge brief' shows what is known, 'forge log' what happened.");
+        screen.dim("'forge brief' shows what is known, 'forge log' what happened.");
     }
 }
 
@@ -160,29 +157,28 @@ pub struct InitReport {
 impl Report for InitReport {
     fn human(&self, screen: &mut Screen) {
         if let Some(demo) = &self.demo {
-            screen.line(Tone::Plain, &format!("Made a demo with a recorded session in {demo}"));
-            screen.line(Tone::Dim, &format!("Next: cd {demo} && forge brief, then forge tui"));
+            screen.plain(&format!("Made a demo with a recorded session in {demo}"));
+            screen.dim(&format!("Next: cd {demo} && forge brief, then forge tui"));
             return;
         }
         if self.existing {
             let said = format!("There is a store already: {}; nothing was changed", self.path);
-            return screen.line(Tone::Plain, &said);
+            return screen.plain(&said);
         }
         match &self.database {
             Some(database) if self.joined => {
                 let said = format!("Joined the store {database}: {} opens it", self.path);
-                return screen.line(Tone::Plain, &said);
+                return screen.plain(&said);
             }
             Some(database) => {
-                let said = format!("Made the store {database}: {} opens it", self.path);
-                screen.line(Tone::Plain, &said);
+                screen.plain(&format!("Made the store {database}: {} opens it", self.path));
             }
-            None => screen.line(Tone::Plain, &format!("Made the store {}", self.path)),
+            None => screen.plain(&format!("Made the store {}", self.path)),
         }
         if self.encrypted {
-            screen.line(
-                Tone::Warning,
-                "It is encrypted. Without its key it cannot be read by anybody: keep a copy ('forge key export FILE')",
+            screen.warning(
+                "It is encrypted. Without its key it cannot be read by anybody: keep a copy \
+                 ('forge key export FILE')",
             );
         }
         if let Some(session) = &self.session {
@@ -190,7 +186,7 @@ impl Report for InitReport {
             screen.line(Tone::Id, session);
         }
         if self.transcripts.is_empty() {
-            screen.line(Tone::Dim, "Next: forge hypothesis add 'what might explain the problem'");
+            screen.dim("Next: forge hypothesis add 'what might explain the problem'");
         }
     }
 }
@@ -213,20 +209,17 @@ pub struct MaintainReport {
 impl Report for MaintainReport {
     fn human(&self, screen: &mut Screen) {
         let (before, now) = (self.tail_bytes_before, self.tail_bytes);
-        screen.line(
-            Tone::Plain,
-            &match self.applied {
-                true => format!("Brought the index up to date ({before} -> {now} bytes to apply)"),
-                false => "The index is up to date, or another process is updating it.".to_owned(),
-            },
-        );
+        screen.plain(&match self.applied {
+            true => format!("Brought the index up to date ({before} -> {now} bytes to apply)"),
+            false => "The index is up to date, or another process is updating it.".to_owned(),
+        });
         if self.swept > 0 {
             let swept = self.swept;
             let word = if swept == 1 { "pruning" } else { "prunings" };
-            screen.line(Tone::Plain, &format!("Permanently deleted {swept} {word}."));
+            screen.plain(&format!("Permanently deleted {swept} {word}."));
         }
         if self.compacted {
-            screen.line(Tone::Plain, "Rewrote the index.");
+            screen.plain("Rewrote the index.");
         }
     }
 }

@@ -122,13 +122,13 @@ impl Report for StoryReport {
         let findings = &self.story.findings;
         if findings.items == 0 {
             let session = &self.story.session;
-            return screen.line(Tone::Plain, &format!("Nothing has happened in {session} yet."));
+            return screen.plain(&format!("Nothing has happened in {session} yet."));
         }
         if !self.oneline {
             print_header(&self.story, screen);
             if self.earlier > 0 {
                 let lines = if self.earlier == 1 { "line" } else { "lines" };
-                screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
+                screen.dim(&format!("… {} earlier {lines}", self.earlier));
             }
         }
         let mut lines = StoryLines::default();
@@ -252,7 +252,7 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
             1 => "the check passes".to_owned(),
             count => format!("all {count} checks pass"),
         };
-        screen.line(Tone::Good, &format!("✓ {checks}"));
+        screen.good(&format!("✓ {checks}"));
     }
     if !findings.uncommitted.is_empty() {
         let named = findings.uncommitted.iter().take(FILES_NAMED).map(|file| file.path.as_str());

@@ -58,13 +58,13 @@ fn print_pending(screen: &mut Screen, pending: &[PendingCallJson]) {
         screen.put(Tone::Warning, "  pending ");
         screen.put(Tone::Id, &call.tool_call_id);
         let safe = if call.safe_to_rerun { ", safe to run again" } else { "" };
-        screen.line(Tone::Plain, &format!(" {}: {}{safe}", call.name, state_word(call.state)));
+        screen.plain(&format!(" {}: {}{safe}", call.name, state_word(call.state)));
     }
 }
 
 fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
     for fault in faults {
-        screen.line(Tone::Plain, &format!("  {fault}"));
+        screen.plain(&format!("  {fault}"));
     }
 }
 
@@ -113,17 +113,14 @@ impl Report for ThreadAppendReport {
         screen.put(Tone::Id, &self.thread);
         let held = if self.held > 0 { format!(", {} held back", self.held) } else { String::new() };
         let all = messages(self.messages);
-        screen.line(Tone::Plain, &format!(" ({}, {all}{held})", self.form.word()));
+        screen.plain(&format!(" ({}, {all}{held})", self.form.word()));
         print_faults(screen, &self.faults);
         print_pending(screen, &self.pending);
         if self.marked {
-            screen.line(
-                Tone::Warning,
-                &format!(
-                    "  no provider would accept it: forge thread sanitize --thread {}",
-                    self.thread
-                ),
-            );
+            screen.warning(&format!(
+                "  no provider would accept it: forge thread sanitize --thread {}",
+                self.thread
+            ));
         }
     }
 }
@@ -173,13 +170,10 @@ impl Report for ThreadShowReport {
         screen.table(&table);
         print_pending(screen, &self.pending);
         if self.held > 0 {
-            screen.line(
-                Tone::Dim,
-                &format!("  {} held back until the results are there", messages(self.held)),
-            );
+            screen.dim(&format!("  {} held back until the results are there", messages(self.held)));
         }
         if self.marked {
-            screen.line(Tone::Warning, "  no provider would accept it as it is");
+            screen.warning("  no provider would accept it as it is");
         }
     }
 }
@@ -210,7 +204,7 @@ impl Report for ThreadCheckReport {
             count => format!("{count} faults"),
         };
         let count = messages(self.messages as u64);
-        screen.line(Tone::Plain, &format!("{count} of the form {}: {found}", self.form.word()));
+        screen.plain(&format!("{count} of the form {}: {found}", self.form.word()));
         print_faults(screen, &self.faults);
     }
 }
@@ -277,7 +271,7 @@ impl Report for ThreadSanitizeReport {
             screen.put(Tone::Plain, done);
             screen.put(Tone::Id, thread);
             let count = messages(self.messages.len() as u64);
-            screen.line(Tone::Plain, &format!(" ({}, {count})", self.form.word()));
+            screen.plain(&format!(" ({}, {count})", self.form.word()));
         }
         screen.paragraph(Tone::Plain, 2, &self.lines());
     }
@@ -300,7 +294,7 @@ impl ThreadPendingReport {
 impl Report for ThreadPendingReport {
     fn human(&self, screen: &mut Screen) {
         if self.pending.is_empty() {
-            screen.line(Tone::Plain, "every call has a result");
+            screen.plain("every call has a result");
         }
         print_pending(screen, &self.pending);
     }
@@ -344,7 +338,7 @@ impl ThreadRerunReport {
     /// Writes the call, before it is run.
     pub fn print_call(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.tool_call_id);
-        screen.line(Tone::Plain, &format!(" {} {}", self.name, self.arguments));
+        screen.plain(&format!(" {} {}", self.name, self.arguments));
     }
 }
 
@@ -355,7 +349,7 @@ impl Report for ThreadRerunReport {
 
     fn human(&self, screen: &mut Screen) {
         self.print_call(screen);
-        screen.line(Tone::Plain, &format!("  {}: {}", state_word(self.state), self.done));
+        screen.plain(&format!("  {}: {}", state_word(self.state), self.done));
         if let Some(result) = &self.result {
             screen.paragraph(Tone::Plain, 2, result);
         }

@@ -244,7 +244,7 @@ impl Report for TimelineReport {
                 ),
                 false => format!("Nothing has happened in {session} yet."),
             };
-            screen.line(Tone::Plain, &text);
+            screen.plain(&text);
             return;
         }
         let (mut drawn, mut day) = (None, String::new());
@@ -285,7 +285,7 @@ impl Report for TimelineReport {
             ]);
         }
         if self.omitted > 0 {
-            screen.line(Tone::Dim, &format!("and {} older rows", self.omitted));
+            screen.dim(&format!("and {} older rows", self.omitted));
         }
     }
 }

@@ -109,20 +109,16 @@ impl JoinedSession {
             if more > 0 {
                 text.push(format!("and {more} more"));
             }
-            let text = format!("  yours follow what others pushed: {} now", text.join(", "));
-            screen.line(Tone::Plain, &text);
+            screen.plain(&format!("  yours follow what others pushed: {} now", text.join(", ")));
         }
         for (before, now) in &self.renamed_branches {
             let text =
                 format!("  your branch {before} is {now} now: others pushed one of that name");
-            screen.line(Tone::Plain, &text);
+            screen.plain(&text);
         }
         if let Some(branch) = &self.checked_out_elsewhere {
-            screen.line(
-                Tone::Plain,
-                &format!("  another machine has the branch {branch} checked out"),
-            );
-            screen.line(Tone::Dim, &format!("  forge branch switch {branch}"));
+            screen.plain(&format!("  another machine has the branch {branch} checked out"));
+            screen.dim(&format!("  forge branch switch {branch}"));
         }
         for SplitLine { branch, own, claim, undone, merged } in &self.split {
             let why = match claim {
@@ -132,15 +128,15 @@ impl JoinedSession {
             };
             if let Some(number) = merged {
                 let text = format!("  {why}: {own} with yours is merged into {branch}, #{number}");
-                screen.line(Tone::Plain, &text);
+                screen.plain(&text);
                 continue;
             }
-            screen.line(Tone::Warning, &format!("  {why}: yours is on the branch {own}"));
+            screen.warning(&format!("  {why}: yours is on the branch {own}"));
             let next = match undone {
                 true => format!("  forge branch switch {own}"),
                 false => format!("  forge branch switch {branch} && forge branch merge {own}"),
             };
-            screen.line(Tone::Dim, &next);
+            screen.dim(&next);
         }
     }
 }
@@ -183,7 +179,7 @@ impl PushedSession {
         if self.operations > 0 {
             screen.put(Tone::Plain, done);
             screen.put(Tone::Id, &self.session);
-            screen.line(Tone::Plain, &format!(" to {remote}: {operations}{version}"));
+            screen.plain(&format!(" to {remote}: {operations}{version}"));
         }
         match (self.rewritten, self.version) {
             (Some(reason), Some(_)) => {
@@ -199,12 +195,11 @@ impl PushedSession {
             let pulled = count_text(self.pulled, "operation");
             screen.put(Tone::Plain, "Pulled ");
             screen.put(Tone::Id, &self.session);
-            screen.line(Tone::Plain, &format!(" from {remote} before: {pulled}"));
+            screen.plain(&format!(" from {remote} before: {pulled}"));
         }
         self.joined.print(screen);
         if let Some(secrets) = &self.secrets {
-            let text = format!("  it holds {secrets}: the push would be refused");
-            screen.line(Tone::Warning, &text);
+            screen.warning(&format!("  it holds {secrets}: the push would be refused"));
         }
     }
 }
@@ -295,8 +290,7 @@ impl PulledSession {
         screen.put(Tone::Plain, done);
         screen.put(Tone::Id, &self.session);
         let version = self.version;
-        let line = format!(" from {remote}: {new}{most}{operations}, version {version}");
-        screen.line(Tone::Plain, &line);
+        screen.plain(&format!(" from {remote}: {new}{most}{operations}, version {version}"));
         self.joined.print(screen);
     }
 }
@@ -330,14 +324,14 @@ impl PullScope {
             Self::All => format!("No session was pushed to {remote} yet."),
             Self::Since => format!("No session on {remote} was written to or pushed since then."),
         };
-        screen.line(Tone::Plain, &none);
+        screen.plain(&none);
         if matches!(self, Self::Shared) {
             let (there, from) = (named("=", remote), named(" --from ", remote));
             let text = format!(
                 "'forge session list --remote{there}' shows what is there, 'forge pull \
                  SESSION{from}' brings one, 'forge pull --all{from}' all."
             );
-            screen.line(Tone::Dim, &text);
+            screen.dim(&text);
         }
     }
 }
@@ -435,7 +429,7 @@ impl Report for SyncReport {
             screen.put(Tone::Id, &one.session);
             let new = if one.new { "new here, " } else { "" };
             let line = format!(": {new}pulled {pulled}, pushed {pushed}, version {}", one.version);
-            screen.line(Tone::Plain, &line);
+            screen.plain(&line);
             one.joined.print(screen);
         }
         print_unchanged(screen, "exchange with", &self.remote, &unchanged);
@@ -457,7 +451,7 @@ fn print_unchanged(screen: &mut Screen, what: &str, remote: &str, names: &[&str]
         }
         names => {
             let count = names.len();
-            screen.line(Tone::Plain, &format!("Nothing to {what} {remote}: {count} sessions"));
+            screen.plain(&format!("Nothing to {what} {remote}: {count} sessions"));
         }
     }
 }

@@ -54,9 +54,8 @@ impl Report for OperationUndoReport {
         screen.put(Tone::Plain, &format!("{} '{verb}' ", self.done));
         screen.put(Tone::Id, &id.short());
         let revision = self.revision.map(|number| format!(", #{number}")).unwrap_or_default();
-        let place = format!(" (session {}, branch {}{revision})", self.session, self.branch);
-        screen.line(Tone::Dim, &place);
+        screen.dim(&format!(" (session {}, branch {}{revision})", self.session, self.branch));
         let ago = screen.ago(*time);
-        screen.line(Tone::Plain, &format!("  done {ago}: {}", effects.join(", ")));
+        screen.plain(&format!("  done {ago}: {}", effects.join(", ")));
     }
 }

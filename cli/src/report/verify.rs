@@ -3,7 +3,7 @@
 use super::key::seal_word;
 use super::store::UnfinishedStream;
 use crate::error::{EXIT_FORGED, EXIT_OK};
-use crate::output::{Report, Screen, Tone};
+use crate::output::{Report, Screen};
 use crate::text::count_text;
 use forge_store::store::{self, RepairLosses};
 use serde::Serialize;
@@ -70,8 +70,8 @@ impl StoreVerifyReport {
 
 fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
     if !lines.is_empty() {
-        screen.line(Tone::Plain, head);
-        lines.iter().for_each(|line| screen.line(Tone::Plain, &format!("  {line}")));
+        screen.plain(head);
+        lines.iter().for_each(|line| screen.plain(&format!("  {line}")));
     }
 }
 
@@ -98,14 +98,14 @@ impl Report for StoreVerifyReport {
             false => String::new(),
         };
         let hidden = if self.encrypted { ", which is encrypted" } else { "" };
-        screen.line(Tone::Plain, &format!("Checked {read}{deep} in {}{hidden}", self.path));
+        screen.plain(&format!("Checked {read}{deep} in {}{hidden}", self.path));
         for one in &self.findings {
-            screen.line(Tone::Plain, &format!("  {}: {}", one.place, one.problem));
+            screen.plain(&format!("  {}: {}", one.place, one.problem));
         }
         if self.waiting > 0 {
             let verb = if self.waiting == 1 { "waits" } else { "wait" };
             let waiting = count_text(self.waiting, "write");
-            screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
+            screen.plain(&format!("{waiting} {verb} in the spool."));
         }
         self.unfinished.iter().for_each(|one| one.print(screen));
         if self.lost_before > 0 {
@@ -113,33 +113,31 @@ impl Report for StoreVerifyReport {
                 1 => "1 loss was".to_owned(),
                 many => format!("{many} losses were"),
             };
-            screen.line(Tone::Plain, &format!("{lost} named by an earlier repair."));
+            screen.plain(&format!("{lost} named by an earlier repair."));
         }
         match self.seals {
-            "no_key" => screen.line(Tone::Warning, "Its key is not here: no seal was checked."),
+            "no_key" => screen.warning("Its key is not here: no seal was checked."),
             "no_witness" => {
-                screen.line(Tone::Warning, "Its witness is not here: its end may be missing.");
+                screen.warning("Its witness is not here: its end may be missing.");
             }
             _ => {}
         }
         print_list(screen, "A repair could not save:", &self.lost);
         let derived = self.findings.iter().all(|one| one.derived);
-        screen.line(
-            Tone::Plain,
-            match self.outcome {
-                "clean" => "Clean.",
-                "repairable" if derived => {
-                    "Damaged, and nothing is lost: 'forge rebuild' makes it again."
-                }
-                "repairable" => {
-                    "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
-                }
-                "forged" => {
-                    "Something is not what was written with the store's key: go back to a backup, let 'forge repair TO' save in a new folder what is, or keep it with 'forge adopt'."
-                }
-                _ => "Something is lost: 'forge repair TO' saves the rest in a new folder.",
-            },
-        );
+        screen.plain(match self.outcome {
+            "clean" => "Clean.",
+            "repairable" if derived => {
+                "Damaged, and nothing is lost: 'forge rebuild' makes it again."
+            }
+            "repairable" => {
+                "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
+            }
+            "forged" => {
+                "Something is not what was written with the store's key: go back to a backup, let \
+                 'forge repair TO' save in a new folder what is, or keep it with 'forge adopt'."
+            }
+            _ => "Something is lost: 'forge repair TO' saves the rest in a new folder.",
+        });
     }
 }
 
@@ -165,7 +163,7 @@ impl Report for StoreRebuildReport {
         let (rows, states) =
             (count_text(self.rows, "row"), count_text(self.full_states, "full state"));
         let of = count_text(self.revisions, "revision");
-        screen.line(Tone::Plain, &format!("Made {rows} and {states} again, of {of}."));
+        screen.plain(&format!("Made {rows} and {states} again, of {of}."));
     }
 }
 
@@ -207,19 +205,19 @@ impl Report for StoreRepairReport {
 
     fn human(&self, screen: &mut Screen) {
         let saved = count_text(self.revisions, "revision");
-        screen.line(Tone::Plain, &format!("Saved {saved} into {}", self.to));
+        screen.plain(&format!("Saved {saved} into {}", self.to));
         if self.mended > 0 {
             let verb = if self.mended == 1 { "was" } else { "were" };
             let mended = count_text(self.mended, "wrong bit");
-            screen.line(Tone::Plain, &format!("{mended} {verb} corrected."));
+            screen.plain(&format!("{mended} {verb} corrected."));
         }
         print_list(screen, "Lost:", &self.lost);
         if self.lost.is_empty() {
-            screen.line(Tone::Plain, "Nothing was lost.");
+            screen.plain("Nothing was lost.");
         }
         let line =
             format!("{} is as it was; move it aside and this one into its place.", self.from);
-        screen.line(Tone::Plain, &line);
+        screen.plain(&line);
     }
 }
 
@@ -247,6 +245,6 @@ impl Report for LossAcknowledgement {
             1 => "Acknowledged: 1 loss of an earlier repair.".to_owned(),
             count => format!("Acknowledged: {count} losses of an earlier repair."),
         };
-        screen.line(Tone::Plain, &text);
+        screen.plain(&text);
     }
 }

@@ -65,7 +65,7 @@ impl Report for WhyReport {
         self.fields.print_fields(screen);
         if let Some(doubt) = &self.doubt {
             screen.put(Tone::Warning, "In doubt: ");
-            screen.line(Tone::Plain, doubt);
+            screen.plain(doubt);
         }
         let lists = [
             ("Speaks for it", &self.supporting),
@@ -82,10 +82,7 @@ impl Report for WhyReport {
         }
         if lists.iter().all(|(_, links)| links.is_empty()) {
             screen.gap();
-            screen.line(
-                Tone::Plain,
-                "It rests on nothing that is recorded, and nothing rests on it.",
-            );
+            screen.plain("It rests on nothing that is recorded, and nothing rests on it.");
         }
         if !self.history.is_empty() {
             screen.heading("History");
