@@ -79,6 +79,14 @@ impl LockedFile {
         }
     }
 
+    /// Takes an exclusive lock of the file at this path, which is created. `None` if it is locked
+    /// for longer than `timeout`.
+    pub(crate) fn at(path: &Path, timeout: Duration) -> Result<Option<Self>, Error> {
+        let file = File::options().create(true).truncate(false).write(true).open(path);
+        let locked = file.and_then(|file| Self::exclusive_within(file, timeout));
+        Ok(locked.map_err(Error::io("lock", path))?.ok())
+    }
+
     /// Takes a shared lock. `None` if another holder has an exclusive one.
     pub(crate) fn shared(file: File) -> io::Result<Option<Self>> {
         Ok(Self::had(file.try_lock_shared())?.then(|| Self(file)))
@@ -112,6 +120,20 @@ impl Drop for LockedFile {
 /// Returns the folder that contains a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the names in a folder, sorted; none if there is no such folder.
+pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
+    let entries = match folder.read_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::io("list", folder))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(Error::io("list", folder))?.file_name().into_string());
+    }
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Removes a file if it exists. Returns whether it did.

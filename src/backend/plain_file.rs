@@ -2,6 +2,7 @@
 //! user's control may be a pipe without a writer, a device that never ends, or a file larger than
 //! memory.
 
+use super::Error;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -44,6 +45,14 @@ pub fn is_no_file(error: &io::Error) -> bool {
 /// See [`open`]; [`io::ErrorKind::InvalidData`], naming the size, if the file is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_opened(open(path)?, most)
+}
+
+/// Reads a file like [`read`]. `None` if there is none.
+pub(crate) fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
+    match read(path, most) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(Error::io("read", path)),
+    }
 }
 
 /// Reads an open file of at most `most` bytes, if it is a regular file.

@@ -233,18 +233,8 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the sorted names in a folder, as mapped by `take`.
 fn list(folder: &Path, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
-    let entries = match folder.read_dir() {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io("list", folder)(error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(Error::io("list", folder))?.file_name();
-        names.extend(name.to_str().and_then(&take).map(str::to_owned));
-    }
-    names.sort_unstable();
-    Ok(names)
+    let names = files::names_in(folder)?;
+    Ok(names.iter().filter_map(|name| take(name)).map(str::to_owned).collect())
 }
 
 /// Returns the names of the writes in a folder, sorted.

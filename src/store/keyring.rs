@@ -229,14 +229,9 @@ impl Keyring {
 
     /// Returns the ciphers of the encrypted stores whose keys are here.
     pub(super) fn ciphers(&self) -> Result<Vec<Cipher>> {
-        let entries = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(backend::Error::io("list", &self.folder))?,
-        };
         let mut found = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(backend::Error::io("list", &self.folder))?.file_name();
-            let key = name.to_str().and_then(unhex).map(|store| self.key(&store));
+        for name in files::names_in(&self.folder)? {
+            let key = unhex(&name).map(|store| self.key(&store));
             // A damaged key opens nothing.
             let file = key.and_then(|key| key.ok().flatten());
             found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));

@@ -24,7 +24,6 @@ use crate::format::{FormatMarker, KeyFile, SpoolEntry, key, repair_bit};
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -306,11 +305,7 @@ fn write_losses(store: &Path, losses: RepairLosses) -> Result<()> {
 fn read_losses(store: &Path) -> Result<Option<RepairLosses>> {
     const MAX_BYTES: u64 = 64;
     let file = store.join(LOST_FILE);
-    let bytes = match plain_file::read(&file, MAX_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
-    };
+    let Some(bytes) = plain_file::read_if_there(&file, MAX_BYTES)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes);
     let mut numbers = text.split_ascii_whitespace();
     let at = numbers.next().and_then(|at| at.parse().ok()).map(Timestamp::from_micros);

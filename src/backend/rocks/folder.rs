@@ -101,17 +101,7 @@ impl IndexFolder {
     }
 
     fn names(&self) -> Result<Vec<String>, Error> {
-        let list = || -> io::Result<Vec<String>> {
-            let mut names = Vec::new();
-            for entry in fs::read_dir(&self.path)? {
-                names.extend(entry?.file_name().into_string());
-            }
-            Ok(names)
-        };
-        match list() {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            names => names.map_err(Error::io("list", &self.path)),
-        }
+        files::names_in(&self.path)
     }
 
     /// Takes a lease that keeps a generation's files from being removed. `None` if it is removed or

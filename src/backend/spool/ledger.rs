@@ -5,7 +5,7 @@ use super::{is_name, writes};
 use crate::backend::{Error, files, plain_file};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -50,16 +50,10 @@ impl Ledger {
     /// Returns the appended writes.
     pub(super) fn brought(&self) -> Result<BTreeSet<String>, Error> {
         let path = self.folder.join(BROUGHT);
-        match plain_file::read(&path, MAX_BYTES) {
-            // A truncated or damaged line is ignored.
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes)
-                .lines()
-                .filter(|line| is_name(line))
-                .map(str::to_owned)
-                .collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
-            Err(error) => Err(Error::io("read", &path)(error)),
-        }
+        let bytes = plain_file::read_if_there(&path, MAX_BYTES)?.unwrap_or_default();
+        // A truncated or damaged line is ignored.
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.lines().filter(|line| is_name(line)).map(str::to_owned).collect())
     }
 
     /// Records durably that writes were appended.

@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
 /// The number of digits of a tag: the first ones of the store's id.
@@ -43,12 +43,9 @@ impl Store {
         session: SessionId,
     ) -> Result<HashSet<OperationId>> {
         let Some(path) = self.foreign_path(session) else { return Ok(HashSet::new()) };
-        let bytes = match plain_file::read(&path, MAX_FILE_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
-            Err(error) => return Err(backend::Error::io("read", &path)(error).into()),
-        };
-        let known = ForeignOperations::decode(&bytes).unwrap_or_default();
+        let bytes = plain_file::read_if_there(&path, MAX_FILE_BYTES)?;
+        let known = bytes.and_then(|bytes| ForeignOperations::decode(&bytes).ok());
+        let known = known.unwrap_or_default();
         Ok(known.operations.into_iter().collect())
     }
 

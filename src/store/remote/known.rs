@@ -9,8 +9,7 @@ use crate::format::remote::{EarlierSecret, RemoteKeyFile, RotatedKey, SeenRefs};
 use crate::model::{RemoteId, unhex};
 use crate::store::Store;
 use crate::store::keyring::{Keyring, write_private};
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -139,7 +138,7 @@ impl Store {
         stores.sort_by_key(|store| (*store == self.engine.marker.id) != begins);
         for store in stores {
             let folder = keyring.remotes(&store);
-            let names = names_in(&folder)?.into_iter();
+            let names = files::names_in(&folder)?.into_iter();
             // A damaged file keeps no key.
             let known = names.filter_map(|name| remote_in(&folder, &name).ok());
             for one in known.filter(|one| is_same_key(&one.access, &old)) {
@@ -158,11 +157,7 @@ impl Store {
         let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
         let folder = keyring.refs_seen(&remote);
         make_folder(&folder)?;
-        let path = folder.join("lock");
-        let wrong = |error| Error::from(backend::Error::io("lock", &path)(error));
-        let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).open(&path).map_err(wrong)?;
-        LockedFile::exclusive_within(file, LOCK_TIMEOUT).map_err(wrong)?.map_err(|_| {
+        LockedFile::at(&folder.join("lock"), LOCK_TIMEOUT)?.ok_or_else(|| {
             Error::Conflict("the key of the remote is being changed: try again later".to_owned())
         })
     }
@@ -214,7 +209,7 @@ pub(in crate::store) fn copy_remotes(
     to: &[u8; 16],
 ) -> Result<()> {
     let (old, new) = (keyring.remotes(from), keyring.remotes(to));
-    for name in names_in(&old)?.into_iter().filter(|name| check_name(name).is_ok()) {
+    for name in files::names_in(&old)?.into_iter().filter(|name| check_name(name).is_ok()) {
         let path = old.join(&name);
         let bytes = plain_file::read(&path, MAX_FILE_BYTES);
         write_entry(&new, &name, &bytes.map_err(backend::Error::io("read", &path))?)?;
@@ -236,7 +231,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 impl Keyring {
     /// Returns the ids of the stores that have something in the keyring.
     fn stores(&self) -> Result<Vec<[u8; 16]>> {
-        Ok(names_in(self.folder())?.iter().filter_map(|name| unhex(name)).collect())
+        Ok(files::names_in(self.folder())?.iter().filter_map(|name| unhex(name)).collect())
     }
 }
 
@@ -246,7 +241,7 @@ fn is_same_key(one: &RemoteAccess, other: &RemoteAccess) -> bool {
 }
 
 fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {
-    let names = names_in(folder)?.into_iter().filter(|name| check_name(name).is_ok());
+    let names = files::names_in(folder)?.into_iter().filter(|name| check_name(name).is_ok());
     names.map(|name| remote_in(folder, &name)).collect()
 }
 
@@ -258,20 +253,6 @@ fn remote_in(folder: &Path, name: &str) -> Result<KnownRemote> {
     let read = plain_file::read_text(&path, MAX_FILE_BYTES);
     let text = read.map_err(|error| damaged(Some(error.to_string())))?;
     KnownRemote::decode(name, &text).ok_or_else(|| damaged(None))
-}
-
-/// Returns the names in a folder, sorted; none if there is no such folder.
-pub(super) fn names_in(folder: &Path) -> Result<Vec<String>> {
-    let failed = || backend::Error::io("list", folder);
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(failed())?,
-    };
-    let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
-    let names: io::Result<Vec<_>> = names.collect();
-    let mut names: Vec<String> = names.map_err(failed())?.into_iter().flatten().collect();
-    names.sort_unstable();
-    Ok(names)
 }
 
 fn check_name(name: &str) -> Result<()> {

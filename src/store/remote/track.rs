@@ -12,8 +12,6 @@ use crate::model::{OperationId, RemoteId, SessionHandle, SessionNumber};
 use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, OpenOptions};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
@@ -207,17 +205,11 @@ impl Store {
         if !folder.exists() {
             return Ok(None);
         }
-        let path = folder.join("lock");
-        let wrong = |error| Error::from(backend::Error::io("lock", &path)(error));
-        let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).open(&path).map_err(wrong)?;
-        match LockedFile::exclusive_within(file, LOCK_TIMEOUT).map_err(wrong)? {
-            Ok(locked) => Ok(Some(locked)),
-            Err(_) => Err(Error::Conflict(
-                "another push or pull of this store is running: try again when it has ended"
-                    .to_owned(),
-            )),
-        }
+        let locked = LockedFile::at(&folder.join("lock"), LOCK_TIMEOUT)?;
+        locked.map(Some).ok_or_else(|| {
+            let why = "another push or pull of this store is running: try again when it has ended";
+            Error::Conflict(why.to_owned())
+        })
     }
 
     pub(super) fn contacted_remotes(&self) -> Result<Vec<RemoteId>> {
@@ -238,10 +230,9 @@ impl Store {
     /// Returns what the store knows of the notices of a remote.
     pub(super) fn purge_track(&self, remote: RemoteId) -> Result<PurgeTrack> {
         let Some(path) = self.purges_path(remote) else { return Ok(PurgeTrack::default()) };
-        match plain_file::read(&path, MAX_PURGES_BYTES) {
-            Ok(bytes) => PurgeTrack::decode(&bytes).map_err(Error::corrupt(path.display())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(PurgeTrack::default()),
-            Err(error) => Err(backend::Error::io("read", &path)(error).into()),
+        match plain_file::read_if_there(&path, MAX_PURGES_BYTES)? {
+            Some(bytes) => PurgeTrack::decode(&bytes).map_err(Error::corrupt(path.display())),
+            None => Ok(PurgeTrack::default()),
         }
     }
 
@@ -264,12 +255,8 @@ impl Store {
 
 /// Returns the ids that are names in a folder; none if there is no such folder.
 fn ids_in<T: FromStr>(folder: &Path) -> Result<Vec<T>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(backend::Error::io("list", folder))?,
-    };
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    Ok(names.filter_map(|name| name.parse().ok()).collect())
+    let names = files::names_in(folder)?;
+    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 /// Writes the file of a track. It may be lost in a power cut: then it is made again from the packs.
@@ -280,9 +267,6 @@ pub(super) fn write_track(path: &Path, track: &RefTrack) -> Result<()> {
 
 /// Reads the file of a track. `None` if there is none, or if it is damaged.
 pub(super) fn read_track(path: &Path) -> Result<Option<RefTrack>> {
-    match plain_file::read(path, MAX_TRACK_BYTES) {
-        Ok(bytes) => Ok(RefTrack::decode(&bytes).ok()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(backend::Error::io("read", path)(error).into()),
-    }
+    let bytes = plain_file::read_if_there(path, MAX_TRACK_BYTES)?;
+    Ok(bytes.and_then(|bytes| RefTrack::decode(&bytes).ok()))
 }

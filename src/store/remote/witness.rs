@@ -4,11 +4,11 @@
 //!
 //! It may lag behind the remote, but is never ahead of it. So a lost file is not an error.
 
-use super::known::{names_in, write_entry};
+use super::known::write_entry;
 use super::rotate::check_ended;
 use super::track::KnownRef;
 use super::{ReadRef, Remote, RemoteAccess};
-use crate::backend::plain_file;
+use crate::backend::{files, plain_file};
 use crate::error::{Error, Result};
 use crate::format::remote::{RefRelation, RemoteKeyFile, SeenRef, SeenRefs};
 use crate::model::{RemoteId, SessionHandle};
@@ -130,7 +130,7 @@ impl Store {
     pub fn seen_refs(&self, key: &RemoteKeyFile) -> Result<SeenRefs> {
         let mut all = key.seen.clone();
         let Some(folder) = self.witness_folder(key.remote) else { return Ok(all) };
-        for handle in names_in(&folder)?.iter().filter_map(|name| name.parse().ok()) {
+        for handle in files::names_in(&folder)?.iter().filter_map(|name| name.parse().ok()) {
             if let Some(seen) = read_seen(&folder, &handle) {
                 let latest = all.entry(handle).or_insert(seen);
                 if seen.version > latest.version {
