@@ -19,6 +19,7 @@ use crate::format::{
 use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, OperationAuthor, OperationId, RevisionId, Timestamp,
 };
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A change of one claim, with the revision that made it.
@@ -31,7 +32,7 @@ pub struct HistoryEntry {
 }
 
 /// A revision as shown in a log.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LogEntry {
     /// The sequence number.
     pub sequence: u64,
@@ -51,8 +52,10 @@ pub struct LogEntry {
     /// empty state.
     pub reset_to: Option<u64>,
     /// For a merge, the number of the revision that was merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
     /// How many claims its state has.
+    #[serde(skip)]
     pub claims: u64,
 }
 

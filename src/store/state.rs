@@ -20,11 +20,12 @@ use crate::model::claim::{IDLE_AFTER, SessionMetrics, TypedRecord};
 use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, Kind, RevisionId, SessionMetadata, Timestamp, Value,
 };
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A summary of a revision.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RevisionSummary {
     /// The sequence number.
     pub sequence: u64,
@@ -35,6 +36,7 @@ pub struct RevisionSummary {
     /// The branch it is on.
     pub branch: String,
     /// How many claims its state has.
+    #[serde(skip)]
     pub claims: u64,
 }
 

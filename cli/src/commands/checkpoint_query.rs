@@ -298,7 +298,7 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
             dry_run: self.dry_run,
             session: session.summary()?.info.name,
             branch: session.branch_of(&head)?,
-            revision: revision.map(Into::into),
+            revision,
             claims_restored: target.map_or(0, |revision| revision.claims),
             facts_since,
             summary: summary(&changes, None),

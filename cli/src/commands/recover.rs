@@ -5,7 +5,7 @@ mod code;
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::moment::{CheckpointJson, RevisionJson, seconds};
+use crate::report::moment::{CheckpointJson, seconds};
 use crate::report::recover::{
     CodeRecoverReport, OpenTask, RecoverPoint, RecoverReport, RecoverStep, RecoverStepReport,
     RecoveredCommand, RecoveredCommands, RecoveredVariables, RemainingWork,
@@ -81,7 +81,7 @@ impl Verb for RecoverArgs {
         let since = found.time.zip(checkpoint).map(|(time, one)| time.micros_since(one.time));
         let point = RecoverPoint {
             at: found.time,
-            revision: found.revision.clone().map(RevisionJson::from),
+            revision: found.revision.clone(),
             checkpoint: checkpoint
                 .map(|one| CheckpointJson::new(&reading.session, one))
                 .transpose()?,

@@ -4,7 +4,7 @@ use super::diff::{print_change, readable};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::{TypedChange, summary};
-use forge_store::model::{Key, OperationAuthor, OperationId, RevisionId, Timestamp};
+use forge_store::model::Key;
 use forge_store::store::{LogEntry, OperationSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -43,43 +43,28 @@ pub struct LostLine {
 
 #[derive(Debug, Serialize)]
 pub struct RevisionLine {
-    pub sequence: u64,
-    pub id: RevisionId,
-    /// Its effective time.
-    pub time: Timestamp,
-    pub branch: String,
-    /// The verb that made it.
-    pub verb: String,
-    pub author: OperationAuthor,
-    pub operation: OperationId,
-    /// The number of the revision whose claims it restored; null if it is not a restore, 0 for no
-    /// claims.
-    pub reset_to: Option<u64>,
-    /// The number of the revision that it merged; absent if it is not a merge.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub merged: Option<u64>,
+    #[serde(flatten)]
+    pub entry: LogEntry,
     pub changes: Vec<TypedChange>,
 }
 
 impl RevisionLine {
     /// Creates the report with these changes.
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
-        let changes = changes.into_iter().map(readable).collect();
-        let LogEntry { sequence, id, time, branch, verb, author, operation, .. } = entry;
-        let LogEntry { reset_to, merged, .. } = entry;
-        Self { sequence, id, time, branch, verb, author, operation, reset_to, merged, changes }
+        Self { entry, changes: changes.into_iter().map(readable).collect() }
     }
 
     /// Writes the revision in one line.
     pub fn print(&self, screen: &mut Screen) {
-        let time = screen.time(self.time);
-        let merged = self.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
+        let LogEntry { sequence, time, branch, verb, merged, .. } = &self.entry;
+        let time = screen.time(*time);
+        let merged = merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
         screen.short_line(&[
-            (Tone::Id, &format!("#{} ", self.sequence)),
+            (Tone::Id, &format!("#{sequence} ")),
             (Tone::Dim, &format!("{time} ")),
-            (Tone::Plain, &self.verb),
+            (Tone::Plain, verb),
             (Tone::Id, &merged),
-            (Tone::Dim, &format!(" on {}", self.branch)),
+            (Tone::Dim, &format!(" on {branch}")),
         ]);
     }
 }

@@ -4,7 +4,7 @@ use super::entity_write::MadeCheckpoint;
 use crate::error::CommandError;
 use crate::output::{Screen, Tone};
 use crate::text::{TextLength, TextReader};
-use forge_store::model::{Checkpoint, CheckpointTrigger, RevisionId, Timestamp, Value};
+use forge_store::model::{Checkpoint, CheckpointTrigger, Timestamp, Value};
 use forge_store::store::{ResolvedMoment, RevisionSummary, Session};
 use serde::Serialize;
 use std::ops::Deref;
@@ -13,22 +13,6 @@ use std::ops::Deref;
 #[expect(clippy::cast_precision_loss, reason = "53 bits of microseconds are 285 years")]
 pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct RevisionJson {
-    pub sequence: u64,
-    pub id: RevisionId,
-    /// Its effective time.
-    pub time: Timestamp,
-    pub branch: String,
-}
-
-impl From<RevisionSummary> for RevisionJson {
-    fn from(revision: RevisionSummary) -> Self {
-        let RevisionSummary { sequence, id, time, branch, .. } = revision;
-        Self { sequence, id, time, branch }
-    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -95,7 +79,7 @@ pub struct MomentJson {
     pub at: Option<Timestamp>,
     pub branch: String,
     /// Its revision; null before the first.
-    pub revision: Option<RevisionJson>,
+    pub revision: Option<RevisionSummary>,
     /// The checkpoint that was given; null if none was.
     pub checkpoint: Option<CheckpointJson>,
 }
@@ -107,7 +91,7 @@ impl MomentJson {
         Ok(Self {
             at: session.time_of(point)?,
             branch: session.branch_of(point)?,
-            revision: session.revision_of(point)?.map(Into::into),
+            revision: session.revision_of(point)?,
             checkpoint: checkpoint.map(|one| CheckpointJson::new(session, one)).transpose()?,
         })
     }

@@ -1,11 +1,12 @@
 //! Reports of recovery points, and of restored code.
 
-use super::moment::{CheckpointJson, RevisionJson};
+use super::moment::CheckpointJson;
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::git::restore::{RestoredFile, UnrestoredFile};
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::shell::quoted;
+use forge_store::store::RevisionSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ pub struct RecoverPoint {
     /// Whether it is the last thing recorded.
     pub is_last: bool,
     /// The revision of its claims.
-    pub revision: Option<RevisionJson>,
+    pub revision: Option<RevisionSummary>,
     /// The last checkpoint before it.
     pub checkpoint: Option<CheckpointJson>,
     /// The seconds from that checkpoint to the moment.

@@ -1,10 +1,10 @@
 //! Reports of restores and their previews.
 
 use super::diff::{print_changes, print_some_changes};
-use super::moment::RevisionJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::TypedChange;
 use forge_store::model::Timestamp;
+use forge_store::store::RevisionSummary;
 use serde::Serialize;
 
 /// How many changes of a kind are shown for a finished restore; its summary counts them all.
@@ -26,7 +26,7 @@ pub struct CheckpointRestoreReport {
     /// The branch that got the new revision.
     pub branch: String,
     /// The new revision; null if there is none, because all claims were equal already.
-    pub revision: Option<RevisionJson>,
+    pub revision: Option<RevisionSummary>,
     /// The number of claims after it.
     pub claims_restored: u64,
     /// The number of facts since that moment, which are kept.

@@ -2,14 +2,14 @@
 
 use super::brief::BriefScreen;
 use super::entity::{self, EntityJson};
-use super::moment::{CheckpointJson, RevisionJson, seconds};
+use super::moment::{CheckpointJson, seconds};
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind};
 use crate::text::TextReader;
 use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
 use forge_store::model::{SessionMetadata, claim::SessionMetrics};
-use forge_store::store::{BranchSummary, SourcedFact, StateAt};
+use forge_store::store::{BranchSummary, RevisionSummary, SourcedFact, StateAt};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -64,7 +64,7 @@ pub struct StateDocument {
     /// none.
     pub checkpoint: Option<CheckpointJson>,
     /// The revision of the claims; null before the first.
-    pub revision: Option<RevisionJson>,
+    pub revision: Option<RevisionSummary>,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// The time from the last revision or fact at or before the moment to the moment.
@@ -234,7 +234,7 @@ impl StateDocument {
             checkpoint: checkpoint
                 .map(|checkpoint| CheckpointJson::with_body(session, &checkpoint, full))
                 .transpose()?,
-            revision: state.revision()?.map(Into::into),
+            revision: state.revision()?,
             at: state.time()?,
             distance_seconds: state.distance_micros()?.map(seconds),
             folded: FoldedJson::between(state)?,

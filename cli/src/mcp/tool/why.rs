@@ -12,6 +12,7 @@ use crate::report::blame::{BlamedField, FieldOrigin};
 use crate::report::log::RevisionLine;
 use crate::report::why::RelatedEntity;
 use forge_store::model::{FactOrigin, Key, Kind, OperationAuthor, Timestamp};
+use forge_store::store::LogEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -75,7 +76,7 @@ pub(in crate::mcp) struct BlameRow {
 
 impl From<RevisionLine> for HistoryRow {
     fn from(revision: RevisionLine) -> Self {
-        let RevisionLine { sequence, time, branch, verb, author, .. } = revision;
+        let LogEntry { sequence, time, branch, verb, author, .. } = revision.entry;
         Self { sequence, time, branch, verb, author }
     }
 }
