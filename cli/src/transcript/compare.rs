@@ -1,11 +1,12 @@
 //! Compares a file with what was imported from it before.
 
-use super::failure::ImportFailure;
-use super::import_file::read_at;
+use super::import_file::{cannot_read, read_at};
 use super::{READ_BYTES, TranscriptImporter, TranscriptIntake};
+use crate::error::CommandError;
 use forge_store::error::Error;
 use forge_store::redact::{PartEnding as Follows, TextForm as Written};
 use forge_store::store::{BLOCK_BYTES, SourceBookmark, SourceChange};
+use std::path::Path;
 
 /// The result of comparing a file with its imported part.
 pub(super) enum FileComparison {
@@ -23,9 +24,11 @@ impl TranscriptImporter<'_> {
         &self,
         intake: &mut TranscriptIntake,
         known: &SourceBookmark,
-    ) -> Result<FileComparison, ImportFailure> {
+        path: &Path,
+    ) -> Result<FileComparison, CommandError> {
+        let failed = |error| cannot_read(path, error);
         if intake.bytes < known.bytes && known.removed() > 0 {
-            return self.compare_kept(intake);
+            return self.compare_kept(intake, path);
         }
         let key = self.store.hash_key();
         let mut offset = 0;
@@ -34,7 +37,8 @@ impl TranscriptImporter<'_> {
             offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
         }
         while offset < end {
-            let part = read_at(&intake.file, offset, READ_BYTES.min(end - offset))?;
+            let part =
+                read_at(&intake.file, offset, READ_BYTES.min(end - offset)).map_err(failed)?;
             // If the file is shorter now, its last block is incomplete: it is compared with the
             // bytes themselves.
             let whole = if intake.bytes < known.bytes {
@@ -61,12 +65,17 @@ impl TranscriptImporter<'_> {
 
     /// Compares a file that is shorter now and contained secrets with the redacted bytes that were
     /// stored: only these have the right boundaries.
-    fn compare_kept(&self, intake: &mut TranscriptIntake) -> Result<FileComparison, ImportFailure> {
+    fn compare_kept(
+        &self,
+        intake: &mut TranscriptIntake,
+        path: &Path,
+    ) -> Result<FileComparison, CommandError> {
         let Some(session) = &intake.session else { return Ok(FileComparison::Changed) };
         let (mut offset, mut kept) = (0, 0);
         let mut buffer = Vec::new();
         while offset < intake.bytes {
-            let part = read_at(&intake.file, offset, READ_BYTES)?;
+            let part = read_at(&intake.file, offset, READ_BYTES)
+                .map_err(|error| cannot_read(path, error))?;
             offset += part.len() as u64;
             let ends = offset >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);

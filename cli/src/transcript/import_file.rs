@@ -184,7 +184,7 @@ pub(super) fn records_over_lines(path: &Path, form: FileFormat) -> CommandError 
         .hinted(format!("'jq -c . {shown}' writes each record on one line; import what that gives"))
 }
 
-fn cannot_read(path: &Path, error: io::Error) -> CommandError {
+pub(super) fn cannot_read(path: &Path, error: io::Error) -> CommandError {
     CommandError::io(&format!("cannot read '{}'", path.display()), error)
 }
 

@@ -1,7 +1,6 @@
 //! Imports transcripts into the store: file, reader, session, bookmark.
 
 mod compare;
-mod failure;
 mod import_file;
 mod part_reader;
 mod session_split;
@@ -11,7 +10,6 @@ pub use import_file::{ImportFile, detect_format, no_text, open_plain, read_at, w
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::import::TranscriptFileReport;
 use compare::FileComparison;
-use failure::{ImportFailure, bad_line};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptOptions, TranscriptState};
 use forge_agents::{FileFormat, SkippedLine, TranscriptPiece, agent_name, session_of_agent};
 use forge_store::model::OperationId;
@@ -19,7 +17,7 @@ use forge_store::store::{
     APPLY_BYTES, NewCheckpoint, RedactedSource, Session, SourceBookmark, SourceChunk, Store,
     WriteContext,
 };
-use import_file::{first_session, last_session, no_session_named, records_over_lines};
+use import_file::{cannot_read, first_session, last_session, no_session_named, records_over_lines};
 use part_reader::{TranscriptPart, TranscriptPartReader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -130,7 +128,7 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
     ) -> Result<Vec<TranscriptFileReport>, CommandError> {
         let opened = self.open(path)?;
-        let failed = |error: std::io::Error| ImportFailure::from(error).within_file(path);
+        let failed = |error: std::io::Error| cannot_read(path, error);
         let split = match opened.document {
             true => None,
             false => session_split::split(&opened.file, path, self.dialect).map_err(failed)?,
@@ -206,14 +204,14 @@ impl<'a> TranscriptImporter<'a> {
             TranscriptDialect::ClaudeCode => last_session(&opened.file, opened.bytes),
             _ => first_session(&opened.file, opened.bytes, self.options(opened.document)),
         };
-        let Some(id) = id.map_err(|error| ImportFailure::from(error).within_file(path))? else {
+        let Some(id) = id.map_err(|error| cannot_read(path, error))? else {
             report.waiting_bytes = opened.bytes;
             return self.without_session(&opened, report, path);
         };
         let ImportFile { file, bytes, document, .. } = opened;
         if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
             let other = import_file::other_session(&file, &id);
-            let other = other.map_err(|error| ImportFailure::from(error).within_file(path))?;
+            let other = other.map_err(|error| cannot_read(path, error))?;
             report.other_session = other.map(|other| self.store.without_secrets(&other));
         }
         let id = self.store.without_secrets(&id);
@@ -238,7 +236,7 @@ impl<'a> TranscriptImporter<'a> {
             report,
         };
         if let Some(known) = known {
-            match self.compare(&mut intake, &known).map_err(|error| error.within_file(path))? {
+            match self.compare(&mut intake, &known, path)? {
                 FileComparison::Grown => intake.bookmark = known,
                 FileComparison::Shorter => {
                     intake.report.unchanged = true;
@@ -274,17 +272,15 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
     ) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
-        let damage =
-            opened.damage(path).map_err(|error| ImportFailure::from(error).within_file(path))?;
+        let damage = opened.damage(path).map_err(|error| cannot_read(path, error))?;
         if let Some(error) = damage.filter(|_| !self.how.live) {
             return Err(error);
         }
-        let begun =
-            opened.is_begun().map_err(|error| ImportFailure::from(error).within_file(path))?;
+        let begun = opened.is_begun().map_err(|error| cannot_read(path, error))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
-        let mut intake = TranscriptIntake::unnamed(opened, path)
-            .map_err(|error| ImportFailure::from(error).within_file(path))?;
+        let mut intake =
+            TranscriptIntake::unnamed(opened, path).map_err(|error| cannot_read(path, error))?;
         // Claude Code also writes files that contain only titles; all other agents name the session
         // first.
         let headless = opened.form == Some(wanted)
@@ -329,10 +325,7 @@ impl<'a> TranscriptImporter<'a> {
                     .caused_by(error)
             })?,
         };
-        let file = intake
-            .file
-            .try_clone()
-            .map_err(|error| ImportFailure::from(error).within_file(path))?;
+        let file = intake.file.try_clone().map_err(|error| cannot_read(path, error))?;
         let (from, store, now) = ((intake.bookmark.bytes, !only_look), self.store, self.act.now);
         let reading = TranscriptPartReader::new(
             store,

@@ -1,10 +1,10 @@
 //! Reads a transcript in parts, ahead of the thread that writes them to the store.
 
-use super::{ImportFailure, bad_line, read_at};
+use super::import_file::{cannot_read, read_at};
 use crate::error::CommandError;
 use forge_agents::TranscriptPiece;
 use forge_agents::claude_code::{
-    InputEnding, TranscriptOptions, TranscriptReader, TranscriptState, is_whole,
+    InputEnding, TranscriptOptions, TranscriptReader, TranscriptState, UnreadableLine, is_whole,
 };
 use forge_store::model::Timestamp;
 use forge_store::redact::{MAX_SECRET_BYTES, PartEnding as Follows, TextForm};
@@ -115,7 +115,7 @@ impl<'a> TranscriptPartReader<'a> {
             }
             let held = self.offset + self.buffer.len() as u64;
             let part = read_at(&self.file, held, PART_BYTES)
-                .map_err(|error| ImportFailure::from(error).within_file(self.path))?;
+                .map_err(|error| cannot_read(self.path, error))?;
             self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
             self.buffer.extend_from_slice(&part);
         }
@@ -208,6 +208,11 @@ fn ended_lines_length(bytes: &[u8]) -> Option<usize> {
 /// The bytes after the complete lines.
 fn after_ended_lines(bytes: &[u8]) -> &[u8] {
     bytes.get(ended_lines_length(bytes).unwrap_or_default()..).unwrap_or_default()
+}
+
+fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
+    CommandError::invalid(format!("'{}', line {}: {}", path.display(), bad.line, bad.reason))
+        .hinted("nothing of this file was imported; without '--strict' such lines are skipped")
 }
 
 #[cfg(test)]
