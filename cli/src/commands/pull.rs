@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::remote::transfer::{SharedSession, Transfer, once, time_of};
 use crate::remote::{Remotes, named};
 use crate::report::purges::PurgesReport;
-use crate::report::transfer::{PullReportLines, PullScope, PulledSession, warn_of_secrets};
+use crate::report::transfer::{PullScope, PulledSession, TransferReport, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 
@@ -45,7 +45,7 @@ pub struct PullArgs {
 impl Verb for PullArgs {
     const NAME: &'static str = "pull";
     type Opened = OpenedStore;
-    type Report = PullReportLines;
+    type Report = TransferReport<PulledSession>;
 
     fn access(&self) -> StoreAccess {
         if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
@@ -79,13 +79,13 @@ impl Verb for PullArgs {
         }
         let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
         sessions.iter().for_each(of);
-        let remote = transfer.known.name.clone();
-        let scope = match (&self.since, self.all) {
+        let (remote, dry_run) = (transfer.known.name.clone(), Some(self.dry_run));
+        let scope = Some(match (&self.since, self.all) {
             (Some(_), _) => PullScope::Since,
             (None, true) => PullScope::All,
             (None, false) => PullScope::Shared,
-        };
-        Ok(PullReportLines { remote, dry_run: self.dry_run, scope, sessions, purges, failure })
+        });
+        Ok(TransferReport { remote, dry_run, scope, sessions, purges, failure })
     }
 }
 

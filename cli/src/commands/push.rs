@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::remote::Remotes;
 use crate::remote::transfer::{Transfer, pushed_sessions};
 use crate::report::purges::PurgesReport;
-use crate::report::transfer::{PushReportLines, PushedSession};
+use crate::report::transfer::{PushedSession, TransferReport};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 
@@ -40,7 +40,7 @@ pub struct PushArgs {
 impl Verb for PushArgs {
     const NAME: &'static str = "push";
     type Opened = OpenedStore;
-    type Report = PushReportLines;
+    type Report = TransferReport<PushedSession>;
 
     fn access(&self) -> StoreAccess {
         if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
@@ -50,7 +50,7 @@ impl Verb for PushArgs {
         let store = &opened.store;
         let known = Remotes::of(context, store)?.find(self.to.as_deref())?.clone();
         let sessions = pushed_sessions(context, store, &known, &self.sessions, self.all)?;
-        let remote = known.name.clone();
+        let (remote, dry_run, scope) = (known.name.clone(), Some(self.dry_run), None);
         if self.dry_run {
             let previews = sessions.iter().map(|session| {
                 let preview = store.preview_push(&known.access, session)?;
@@ -58,7 +58,8 @@ impl Verb for PushArgs {
             });
             let sessions = previews.collect::<Result<_, CommandError>>()?;
             let purges = PurgesReport::default();
-            return Ok(PushReportLines { remote, dry_run: true, sessions, purges, failure: None });
+            let failure = None;
+            return Ok(TransferReport { remote, dry_run, scope, sessions, purges, failure });
         }
         let transfer = Transfer::open(opened, known)?
             .allowing_secrets(self.allow_secrets)
@@ -66,6 +67,6 @@ impl Verb for PushArgs {
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| transfer.push(session));
         let (purges, failure) = transfer.finish_purges(context, failure);
-        Ok(PushReportLines { remote, dry_run: false, sessions, purges, failure })
+        Ok(TransferReport { remote, dry_run, scope, sessions, purges, failure })
     }
 }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::remote::Remotes;
 use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
-use crate::report::transfer::{SyncReport, SyncedSession, warn_of_secrets};
+use crate::report::transfer::{SyncedSession, TransferReport, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 
@@ -34,7 +34,7 @@ pub struct SyncArgs {
 impl Verb for SyncArgs {
     const NAME: &'static str = "sync";
     type Opened = OpenedStore;
-    type Report = SyncReport;
+    type Report = TransferReport<SyncedSession>;
     const ACCESS: StoreAccess = StoreAccess::Write;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
@@ -46,7 +46,8 @@ impl Verb for SyncArgs {
         let (purges, failure) = transfer.finish_purges(context, failure);
         let of = |one: &SyncedSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
         sessions.iter().for_each(of);
-        Ok(SyncReport { remote: transfer.known.name, sessions, purges, failure })
+        let (remote, dry_run, scope) = (transfer.known.name, None, None);
+        Ok(TransferReport { remote, dry_run, scope, sessions, purges, failure })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::remote::address::shown_url;
 use crate::remote::name::named;
 use crate::report::purges::PurgesReport;
-use crate::report::transfer::PulledSession;
+use crate::report::transfer::{PulledSession, TransferredSession};
 use crate::text::count_text;
 use forge_store::model::Timestamp;
 use forge_store::shell::quoted;

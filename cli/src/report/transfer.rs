@@ -9,6 +9,70 @@ use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushRepor
 use forge_store::store::{SplitBranch, SplitReason};
 use serde::Serialize;
 
+/// What was exchanged with a remote, or would be.
+#[derive(Debug, Serialize)]
+pub struct TransferReport<S> {
+    /// The name of the remote.
+    pub remote: String,
+    /// Whether nothing was sent or written; absent for `sync`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+    /// Which sessions a pull is about.
+    #[serde(skip)]
+    pub scope: Option<PullScope>,
+    pub sessions: Vec<S>,
+    /// What was done because of purges; absent if nothing was.
+    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
+    pub purges: PurgesReport,
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
+}
+
+/// A session of such a report.
+pub trait TransferredSession: Serialize {
+    /// What there is to do with a remote, such as 'push to'.
+    const TO: &'static str;
+
+    fn name(&self) -> &str;
+
+    fn is_unchanged(&self) -> bool;
+
+    fn print(&self, remote: &str, screen: &mut Screen);
+}
+
+impl<S: TransferredSession> Report for TransferReport<S> {
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let remote = &self.remote;
+        if let (Some(scope), [], None) = (self.scope, &*self.sessions, &self.failure) {
+            scope.print_none(remote, screen);
+        }
+        let (changed, unchanged): (Vec<_>, Vec<_>) =
+            self.sessions.iter().partition(|one| !one.is_unchanged());
+        changed.iter().for_each(|one| one.print(remote, screen));
+        // One by name, several by their number.
+        match unchanged.as_slice() {
+            [] => {}
+            [one] => {
+                screen.put(Tone::Plain, &format!("Nothing to {} {remote}: ", S::TO));
+                screen.line(Tone::Id, one.name());
+            }
+            several => {
+                let count = several.len();
+                screen.plain(&format!("Nothing to {} {remote}: {count} sessions", S::TO));
+            }
+        }
+        self.purges.print(remote, screen);
+    }
+
+    fn exit_code(&self) -> u8 {
+        self.purges.exit_code()
+    }
+}
+
 /// A session that was pushed, or would be.
 #[derive(Debug, Serialize)]
 pub struct PushedSession {
@@ -162,6 +226,14 @@ impl PushedSession {
         let (version, pulled, joined) = (None, 0, JoinedSession::default());
         Self { session, version, operations, bytes, pulled, rewritten, secrets, joined }
     }
+}
+
+impl TransferredSession for PushedSession {
+    const TO: &'static str = "push to";
+
+    fn name(&self) -> &str {
+        &self.session
+    }
 
     fn is_unchanged(&self) -> bool {
         self.operations == 0
@@ -204,39 +276,6 @@ impl PushedSession {
     }
 }
 
-#[derive(Debug, Serialize)]
-pub struct PushReportLines {
-    /// The name of the remote.
-    pub remote: String,
-    /// Whether nothing was sent.
-    pub dry_run: bool,
-    pub sessions: Vec<PushedSession>,
-    /// What was done because of purges; absent if nothing was.
-    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
-    pub purges: PurgesReport,
-    #[serde(skip)]
-    pub failure: Option<CommandError>,
-}
-
-impl Report for PushReportLines {
-    fn take_failure(&mut self) -> Option<CommandError> {
-        self.failure.take()
-    }
-
-    fn human(&self, screen: &mut Screen) {
-        let (changed, unchanged): (Vec<_>, Vec<_>) =
-            self.sessions.iter().partition(|one| !one.is_unchanged());
-        changed.iter().for_each(|one| one.print(&self.remote, screen));
-        let names: Vec<&str> = unchanged.iter().map(|one| &*one.session).collect();
-        print_unchanged(screen, "push to", &self.remote, &names);
-        self.purges.print(&self.remote, screen);
-    }
-
-    fn exit_code(&self) -> u8 {
-        self.purges.exit_code()
-    }
-}
-
 /// A session that was pulled, or would be.
 #[derive(Debug, Serialize)]
 pub struct PulledSession {
@@ -275,12 +314,20 @@ impl PulledSession {
         let (secrets, joined) = (Vec::new(), JoinedSession::default());
         Self { session, version, operations, new, bytes: Some(bytes), secrets, joined }
     }
+}
+
+impl TransferredSession for PulledSession {
+    const TO: &'static str = "pull from";
+
+    fn name(&self) -> &str {
+        &self.session
+    }
 
     fn is_unchanged(&self) -> bool {
         self.operations == 0 && !self.new && self.joined.is_empty()
     }
 
-    pub(super) fn print(&self, remote: &str, screen: &mut Screen) {
+    fn print(&self, remote: &str, screen: &mut Screen) {
         let (done, most) = match self.bytes {
             Some(_) => ("Would pull ", "at most "),
             None => ("Pulled ", ""),
@@ -336,45 +383,6 @@ impl PullScope {
     }
 }
 
-/// The sessions of a pull.
-#[derive(Debug, Serialize)]
-pub struct PullReportLines {
-    /// The name of the remote.
-    pub remote: String,
-    /// Whether nothing was written.
-    pub dry_run: bool,
-    #[serde(skip)]
-    pub scope: PullScope,
-    pub sessions: Vec<PulledSession>,
-    /// What was done because of purges; absent if nothing was.
-    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
-    pub purges: PurgesReport,
-    #[serde(skip)]
-    pub failure: Option<CommandError>,
-}
-
-impl Report for PullReportLines {
-    fn take_failure(&mut self) -> Option<CommandError> {
-        self.failure.take()
-    }
-
-    fn human(&self, screen: &mut Screen) {
-        if self.sessions.is_empty() && self.failure.is_none() {
-            self.scope.print_none(&self.remote, screen);
-        }
-        let (changed, unchanged): (Vec<_>, Vec<_>) =
-            self.sessions.iter().partition(|one| !one.is_unchanged());
-        changed.iter().for_each(|one| one.print(&self.remote, screen));
-        let names: Vec<&str> = unchanged.iter().map(|one| &*one.session).collect();
-        print_unchanged(screen, "pull from", &self.remote, &names);
-        self.purges.print(&self.remote, screen);
-    }
-
-    fn exit_code(&self) -> u8 {
-        self.purges.exit_code()
-    }
-}
-
 /// A session that was pulled and pushed until both sides had the same.
 #[derive(Debug, Default, Serialize)]
 pub struct SyncedSession {
@@ -398,60 +406,36 @@ pub struct SyncedSession {
     pub joined: JoinedSession,
 }
 
-#[derive(Debug, Serialize)]
-pub struct SyncReport {
-    /// The name of the remote.
-    pub remote: String,
-    pub sessions: Vec<SyncedSession>,
-    /// What was done because of purges; absent if nothing was.
-    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
-    pub purges: PurgesReport,
-    #[serde(skip)]
-    pub failure: Option<CommandError>,
-}
+impl TransferredSession for SyncedSession {
+    const TO: &'static str = "exchange with";
 
-impl Report for SyncReport {
-    fn take_failure(&mut self) -> Option<CommandError> {
-        self.failure.take()
+    fn name(&self) -> &str {
+        &self.session
     }
 
-    fn human(&self, screen: &mut Screen) {
-        let mut unchanged = Vec::new();
-        for one in &self.sessions {
-            if let Some(reason) = one.rewritten {
-                print_rewritten(screen, "Rewrote", (&one.session, &self.remote), reason, "");
-            }
-            if one.pulled == 0 && one.pushed == 0 && !one.new && one.joined.is_empty() {
-                unchanged.extend(one.rewritten.is_none().then_some(&*one.session));
-                continue;
-            }
-            let (pulled, pushed) = (count_text(one.pulled, "operation"), one.pushed);
-            screen.put(Tone::Id, &one.session);
-            let new = if one.new { "new here, " } else { "" };
-            let line = format!(": {new}pulled {pulled}, pushed {pushed}, version {}", one.version);
-            screen.plain(&line);
-            one.joined.print(screen);
+    fn is_unchanged(&self) -> bool {
+        self.is_equal() && self.rewritten.is_none()
+    }
+
+    fn print(&self, remote: &str, screen: &mut Screen) {
+        if let Some(reason) = self.rewritten {
+            print_rewritten(screen, "Rewrote", (&self.session, remote), reason, "");
         }
-        print_unchanged(screen, "exchange with", &self.remote, &unchanged);
-        self.purges.print(&self.remote, screen);
-    }
-
-    fn exit_code(&self) -> u8 {
-        self.purges.exit_code()
+        if self.is_equal() {
+            return;
+        }
+        let (pulled, pushed) = (count_text(self.pulled, "operation"), self.pushed);
+        screen.put(Tone::Id, &self.session);
+        let new = if self.new { "new here, " } else { "" };
+        let version = self.version;
+        screen.plain(&format!(": {new}pulled {pulled}, pushed {pushed}, version {version}"));
+        self.joined.print(screen);
     }
 }
 
-/// Says which sessions have nothing new: one by name, several by their number.
-fn print_unchanged(screen: &mut Screen, what: &str, remote: &str, names: &[&str]) {
-    match names {
-        [] => {}
-        [name] => {
-            screen.put(Tone::Plain, &format!("Nothing to {what} {remote}: "));
-            screen.line(Tone::Id, name);
-        }
-        names => {
-            let count = names.len();
-            screen.plain(&format!("Nothing to {what} {remote}: {count} sessions"));
-        }
+impl SyncedSession {
+    /// Whether neither side got anything.
+    fn is_equal(&self) -> bool {
+        self.pulled == 0 && self.pushed == 0 && !self.new && self.joined.is_empty()
     }
 }
