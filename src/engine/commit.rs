@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, sealed_id};
 use crate::model::Operation;
 use crate::redact::Redactor;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -105,7 +106,8 @@ impl Options {
 }
 
 /// The seal status of an open store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SealStatus {
     /// The store has no seal.
     Unsealed,

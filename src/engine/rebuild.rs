@@ -19,17 +19,19 @@ use crate::format::{
     HeadRow, KeyframeRow, ObjectKind, Record, RecordChange, RevisionHeader, RevisionRow,
     is_self_contained, sealed_id, sealed_kind,
 };
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Counts of what was rebuilt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RebuildCounts {
     /// Number of revisions in the index.
     pub revisions: u64,
     /// Number of derived rows that were made.
     pub rows: u64,
     /// Number of keyframes that were made.
+    #[serde(rename = "full_states")]
     pub keyframes: u64,
 }
 

@@ -14,20 +14,21 @@ use crate::engine::verify::VerifyDepth;
 use crate::error::{Error, Result};
 use crate::format::FormatMarker;
 use crate::model::Timestamp;
+use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// What a backup copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BackupReport {
     /// The end of the copied journal. Everything acknowledged before the backup began is before
     /// this position.
     pub position: LogPosition,
-    /// How many writes are in the copied spool.
-    pub waiting: u64,
     /// How many revisions of the copy were checked.
     pub revisions: u64,
+    /// How many writes are in the copied spool.
+    pub waiting: u64,
 }
 
 impl Store {

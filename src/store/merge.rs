@@ -26,6 +26,7 @@ use crate::model::{
     AutoTrigger, BranchNumber, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
     EntryChange, Key, Operation, OperationId, RevisionId, SessionNumber, Value,
 };
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The branches to merge, and how conflicts are settled.
@@ -45,7 +46,8 @@ pub struct MergeRequest {
 }
 
 /// The outcome of a merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MergeResult {
     /// The target already contains the source: nothing to do.
     AlreadyMerged,

@@ -22,22 +22,23 @@ use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatMarker, KeyFile, SpoolEntry, key, repair_bit};
 use crate::model::Timestamp;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// What a repair did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
-    /// What could not be saved, one line each.
-    pub lost: Vec<String>,
-    /// How many places with a single wrong bit were corrected, using a stored hash.
-    pub mended: u64,
     /// How many revisions are complete in the new store.
     pub revisions: u64,
+    /// How many places with a single wrong bit were corrected, using a stored hash.
+    pub mended: u64,
     /// How many writes are in its spool.
     pub waiting: u64,
+    /// What could not be saved, one line each.
+    pub lost: Vec<String>,
 }
 
 /// Reads everything that can be saved of the store in this folder and its spool. `mending` is what

@@ -18,13 +18,15 @@ use crate::engine::verify::{
 use crate::error::{ErrorKind, Result};
 use crate::format::{FormatMarker, repair_bit};
 use crate::model::Timestamp;
+use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 
 const UNSEALED: &str = "it was not written with the store's key";
 
 /// The overall result of a verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum VerifyOutcome {
     /// Everything that was checked is intact.
     Clean,

@@ -2,12 +2,10 @@
 
 use super::status::unfinished_imports;
 use crate::context::Context;
-use crate::report::verify::{
-    LossAcknowledgement, StoreRebuildReport, StoreRepairReport, StoreVerifyReport,
-};
+use crate::report::verify::{LossAcknowledgement, StoreRepairReport, StoreVerifyReport};
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::store::{SealStatus, Store, VerifyDepth};
+use forge_store::store::{RebuildCounts, SealStatus, Store, VerifyDepth};
 use std::path::PathBuf;
 
 /// Arguments of `forge verify`. Exit code 0: the store is sound; 1: it is damaged, and everything
@@ -67,11 +65,11 @@ pub struct RebuildArgs {}
 impl Verb for RebuildArgs {
     const NAME: &'static str = "rebuild";
     type Opened = OpenedStore;
-    type Report = StoreRebuildReport;
+    type Report = RebuildCounts;
     const ACCESS: StoreAccess = StoreAccess::Write;
 
     fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
-        Ok(StoreRebuildReport::from(opened.store.rebuild()?))
+        Ok(opened.store.rebuild()?)
     }
 }
 

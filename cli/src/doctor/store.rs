@@ -6,7 +6,6 @@ use super::agent::KnownCompaction;
 use crate::compaction;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
-use crate::report::key::seal_word;
 use forge_store::error::Error;
 use forge_store::plain_file;
 use forge_store::store::{Options, SealStatus, Store};
@@ -20,8 +19,6 @@ use std::time::Duration;
 /// How often a lock is tried that should soon be free, and the pause in between.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(10);
-/// The word for a store without seals.
-const UNSEALED: &str = seal_word(SealStatus::Unsealed);
 /// A journal tail longer than this slows down every reading command.
 const LONG_TAIL_BYTES: u64 = 16 << 20;
 
@@ -94,7 +91,7 @@ pub fn examine(
     // For an encrypted store without its key, the error already says so.
     let told = health.encrypted == Some(true) && !health.opens;
     // A store in a database cannot be sealed later.
-    let is_open = |seals: &&str| !(told || is_in_database && *seals == UNSEALED);
+    let is_open = |seals: &SealStatus| !(told || is_in_database && *seals == SealStatus::Unsealed);
     findings.extend(health.seals.filter(is_open).and_then(seal_finding));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
         findings.push(DoctorFinding::advice(
@@ -107,24 +104,24 @@ pub fn examine(
 }
 
 /// The finding about missing keys or witnesses, which seals are checked with.
-fn seal_finding(seals: &str) -> Option<DoctorFinding> {
+fn seal_finding(seals: SealStatus) -> Option<DoctorFinding> {
     let finding = |what: &str, remedy| Some(DoctorFinding::problem("store", what, remedy));
     match seals {
-        "no_key" => finding(
+        SealStatus::NoKey => finding(
             "its key is missing on this machine, or damaged: what is read is not proven, and \
             writes wait in the spool",
             "'forge key import' restores the key; 'forge adopt' accepts the store as it is",
         ),
-        "no_witness" => finding(
+        SealStatus::NoWitness => finding(
             "its witness is missing on this machine: a missing end cannot be noticed",
             "'forge key import' restores it from a copy; 'forge adopt' accepts the store as it is",
         ),
-        UNSEALED => Some(DoctorFinding::advice(
+        SealStatus::Unsealed => Some(DoctorFinding::advice(
             "store",
             "it has no seals: anyone who can write to it can change it unnoticed",
             "'forge adopt' seals it",
         )),
-        _ => None,
+        SealStatus::Sealed => None,
     }
 }
 
@@ -155,7 +152,7 @@ fn read(
     health: &mut StoreHealth,
 ) -> Result<(Vec<KnownCompaction>, Vec<DoctorFinding>), CommandError> {
     let key = Store::key_state(path, options)?;
-    health.seals = Some(seal_word(key.standing));
+    health.seals = Some(key.standing);
     health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);

@@ -63,32 +63,23 @@ pub struct StoreBackupReport {
     pub from: String,
     /// The path of its copy.
     pub to: String,
-    /// The position in the journal up to which it was copied.
-    pub position: u64,
-    pub revisions: u64,
-    /// The number of spooled writes.
-    pub waiting: u64,
+    #[serde(flatten)]
+    pub done: store::BackupReport,
 }
 
 impl StoreBackupReport {
     /// Creates the report for these two stores.
     pub fn new(from: &Path, to: &Path, done: store::BackupReport) -> Self {
-        Self {
-            from: from.display().to_string(),
-            to: to.display().to_string(),
-            position: done.position,
-            revisions: done.revisions,
-            waiting: done.waiting,
-        }
+        Self { from: from.display().to_string(), to: to.display().to_string(), done }
     }
 }
 
 impl Report for StoreBackupReport {
     fn human(&self, screen: &mut Screen) {
-        let revisions = count_text(self.revisions, "revision");
+        let revisions = count_text(self.done.revisions, "revision");
         screen.plain(&format!("Copied {} to {}: {revisions}, verified", self.from, self.to));
-        if self.waiting > 0 {
-            screen.plain(&format!("{} wait in its spool", count_text(self.waiting, "write")));
+        if self.done.waiting > 0 {
+            screen.plain(&format!("{} wait in its spool", count_text(self.done.waiting, "write")));
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::Timestamp;
+use forge_store::store::SealStatus;
 use serde::Serialize;
 
 /// The examined parts, and the findings.
@@ -88,7 +89,7 @@ pub struct StoreHealth {
     pub encrypted: Option<bool>,
     /// The state of its seals: `sealed`, `unsealed`, `no_key` or `no_witness`; null if it is not
     /// known.
-    pub seals: Option<&'static str>,
+    pub seals: Option<SealStatus>,
     /// The journal position that its witness has seen, in bytes.
     pub witnessed: Option<u64>,
     /// When it was adopted, if it was not sealed from the start.

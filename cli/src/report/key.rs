@@ -6,16 +6,6 @@ use forge_store::store::{self, KeyState, SealStatus};
 use serde::Serialize;
 use std::path::Path;
 
-/// Returns the word for the state of a store's seals.
-pub const fn seal_word(standing: SealStatus) -> &'static str {
-    match standing {
-        SealStatus::Unsealed => "unsealed",
-        SealStatus::Sealed => "sealed",
-        SealStatus::NoKey => "no_key",
-        SealStatus::NoWitness => "no_witness",
-    }
-}
-
 /// The state of a store's key.
 #[derive(Debug, Serialize)]
 pub struct KeyShowReport {
@@ -24,7 +14,7 @@ pub struct KeyShowReport {
     pub path: String,
     pub id: String,
     /// `sealed`, `unsealed`, `no_key` or `no_witness`.
-    pub seals: &'static str,
+    pub seals: SealStatus,
     /// Whether the store is encrypted.
     pub encrypted: bool,
     /// The folder of keys and witnesses on this machine; only for people.
@@ -44,7 +34,7 @@ impl KeyShowReport {
         Self {
             path: path.display().to_string(),
             id: state.id,
-            seals: seal_word(state.standing),
+            seals: state.standing,
             encrypted: state.encrypted,
             keyring: keyring.map(|path| path.display().to_string()),
             witnessed: state.witnessed,
@@ -62,10 +52,10 @@ impl Report for KeyShowReport {
     fn human(&self, screen: &mut Screen) {
         screen.plain(&format!("Store {} ({})", self.path, self.id));
         let (tone, line) = match self.seals {
-            "sealed" => (Tone::Good, "sealed; its key and its witness are here"),
-            "unsealed" => (Tone::Warning, "bears no seals; 'forge adopt' gives it some"),
-            "no_witness" => (Tone::Bad, "sealed; its witness is not here"),
-            _ => (Tone::Bad, "sealed; its key is not here"),
+            SealStatus::Sealed => (Tone::Good, "sealed; its key and its witness are here"),
+            SealStatus::Unsealed => (Tone::Warning, "bears no seals; 'forge adopt' gives it some"),
+            SealStatus::NoWitness => (Tone::Bad, "sealed; its witness is not here"),
+            SealStatus::NoKey => (Tone::Bad, "sealed; its key is not here"),
         };
         screen.line(tone, &format!("  {line}"));
         if self.encrypted {
@@ -132,7 +122,7 @@ pub struct StoreAdoptReport {
     #[serde(skip)]
     pub path: String,
     /// The state of its seals before.
-    pub before: &'static str,
+    pub before: SealStatus,
     /// Whether the whole store was adopted, and not only spooled writes.
     pub whole: bool,
     /// The end of its journal.
@@ -145,7 +135,7 @@ impl StoreAdoptReport {
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),
-            before: seal_word(done.before),
+            before: done.before,
             whole: done.resealed,
             position: done.position,
             waiting: done.waiting,

@@ -27,7 +27,7 @@ pub struct BranchMergeReport {
     /// The branch that it is merged into (*ours*).
     pub target: String,
     /// The outcome.
-    pub result: MergeResultWord,
+    pub result: MergeResult,
     pub dry_run: bool,
     /// The numbers of the merge bases, newest first.
     pub bases: Vec<u64>,
@@ -43,20 +43,6 @@ pub struct BranchMergeReport {
     command: Vec<String>,
     #[serde(skip)]
     is_left: bool,
-}
-
-/// The outcome of a merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MergeResultWord {
-    /// There was nothing to merge.
-    AlreadyMerged,
-    /// The claims of the source branch were taken over unchanged.
-    FastForward,
-    /// The changes of both branches were combined.
-    Merged,
-    /// There are unsettled conflicts: nothing was written.
-    Conflicts,
 }
 
 #[derive(Debug, Serialize)]
@@ -131,12 +117,7 @@ impl BranchMergeReport {
             session,
             source: found.source,
             target: found.target,
-            result: match found.result {
-                MergeResult::AlreadyMerged => MergeResultWord::AlreadyMerged,
-                MergeResult::FastForward => MergeResultWord::FastForward,
-                MergeResult::Merged => MergeResultWord::Merged,
-                MergeResult::Conflicts => MergeResultWord::Conflicts,
-            },
+            result: found.result,
             dry_run: args.dry_run,
             bases: found.bases,
             operation: found.operation,
@@ -208,21 +189,21 @@ impl ConflictJson {
 
 impl Report for BranchMergeReport {
     fn exit_code(&self) -> u8 {
-        if self.result == MergeResultWord::Conflicts { EXIT_NO } else { EXIT_OK }
+        if self.result == MergeResult::Conflicts { EXIT_NO } else { EXIT_OK }
     }
 
     fn human(&self, screen: &mut Screen) {
         let Self { source, target, session, .. } = self;
         let did = if self.dry_run { "Would merge" } else { "Merged" };
         match self.result {
-            MergeResultWord::Conflicts => return self.print_conflicts(screen),
-            MergeResultWord::AlreadyMerged => {
+            MergeResult::Conflicts => return self.print_conflicts(screen),
+            MergeResult::AlreadyMerged => {
                 let text = format!("{target} has all of {source} already");
                 screen.put(Tone::Plain, &text);
                 screen.dim(&format!(" (session {session})"));
                 return;
             }
-            MergeResultWord::FastForward | MergeResultWord::Merged => {
+            MergeResult::FastForward | MergeResult::Merged => {
                 screen.put(Tone::Plain, &format!("{did} {source} into "));
                 screen.put(Tone::Id, target);
             }
@@ -233,7 +214,7 @@ impl Report for BranchMergeReport {
         if let Some(checkpoint) = &self.checkpoint {
             checkpoint.print(screen);
         }
-        if self.result == MergeResultWord::FastForward {
+        if self.result == MergeResult::FastForward {
             let text =
                 format!("  nothing was done on {target} since: it gets the claims as they are");
             screen.plain(&text);

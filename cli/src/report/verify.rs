@@ -1,11 +1,10 @@
 //! Reports of verify, rebuild and repair.
 
-use super::key::seal_word;
 use super::store::UnfinishedStream;
 use crate::error::{EXIT_FORGED, EXIT_OK};
 use crate::output::{Report, Screen};
 use crate::text::count_text;
-use forge_store::store::{self, RepairLosses};
+use forge_store::store::{self, RepairLosses, SealStatus, VerifyOutcome};
 use serde::Serialize;
 use std::path::Path;
 
@@ -14,10 +13,10 @@ use std::path::Path;
 pub struct StoreVerifyReport {
     pub path: String,
     /// `clean`, `repairable`, `loss` or `forged`.
-    pub outcome: &'static str,
+    pub outcome: VerifyOutcome,
     /// The state of its seals: `sealed` (all seals that were checked are valid, unless a finding
     /// says otherwise), `unsealed`, `no_key` or `no_witness`.
-    pub seals: &'static str,
+    pub seals: SealStatus,
     pub encrypted: bool,
     /// Whether every object was read and every derived row compared.
     pub read_data: bool,
@@ -46,13 +45,8 @@ impl StoreVerifyReport {
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         Self {
             path: path.display().to_string(),
-            outcome: match found.outcome {
-                store::VerifyOutcome::Clean => "clean",
-                store::VerifyOutcome::Repairable => "repairable",
-                store::VerifyOutcome::Loss => "loss",
-                store::VerifyOutcome::Forged => "forged",
-            },
-            seals: seal_word(found.standing),
+            outcome: found.outcome,
+            seals: found.standing,
             encrypted: found.encrypted,
             read_data,
             records: found.checked.records,
@@ -78,10 +72,10 @@ fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
 impl Report for StoreVerifyReport {
     fn exit_code(&self) -> u8 {
         match self.outcome {
-            "clean" => EXIT_OK,
-            "repairable" => 1,
-            "loss" => 2,
-            _ => EXIT_FORGED,
+            VerifyOutcome::Clean => EXIT_OK,
+            VerifyOutcome::Repairable => 1,
+            VerifyOutcome::Loss => 2,
+            VerifyOutcome::Forged => EXIT_FORGED,
         }
     }
 
@@ -116,8 +110,8 @@ impl Report for StoreVerifyReport {
             screen.plain(&format!("{lost} named by an earlier repair."));
         }
         match self.seals {
-            "no_key" => screen.warning("Its key is not here: no seal was checked."),
-            "no_witness" => {
+            SealStatus::NoKey => screen.warning("Its key is not here: no seal was checked."),
+            SealStatus::NoWitness => {
                 screen.warning("Its witness is not here: its end may be missing.");
             }
             _ => {}
@@ -125,43 +119,28 @@ impl Report for StoreVerifyReport {
         print_list(screen, "A repair could not save:", &self.lost);
         let derived = self.findings.iter().all(|one| one.derived);
         screen.plain(match self.outcome {
-            "clean" => "Clean.",
-            "repairable" if derived => {
+            VerifyOutcome::Clean => "Clean.",
+            VerifyOutcome::Repairable if derived => {
                 "Damaged, and nothing is lost: 'forge rebuild' makes it again."
             }
-            "repairable" => {
+            VerifyOutcome::Repairable => {
                 "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
             }
-            "forged" => {
+            VerifyOutcome::Forged => {
                 "Something is not what was written with the store's key: go back to a backup, let \
                  'forge repair TO' save in a new folder what is, or keep it with 'forge adopt'."
             }
-            _ => "Something is lost: 'forge repair TO' saves the rest in a new folder.",
+            VerifyOutcome::Loss => {
+                "Something is lost: 'forge repair TO' saves the rest in a new folder."
+            }
         });
     }
 }
 
-/// The result of a rebuild.
-#[derive(Debug, Serialize)]
-pub struct StoreRebuildReport {
-    /// The number of revisions in the index.
-    pub revisions: u64,
-    /// The number of rebuilt rows.
-    pub rows: u64,
-    /// The number of rebuilt full states.
-    pub full_states: u64,
-}
-
-impl From<store::RebuildCounts> for StoreRebuildReport {
-    fn from(done: store::RebuildCounts) -> Self {
-        Self { revisions: done.revisions, rows: done.rows, full_states: done.keyframes }
-    }
-}
-
-impl Report for StoreRebuildReport {
+impl Report for store::RebuildCounts {
     fn human(&self, screen: &mut Screen) {
         let (rows, states) =
-            (count_text(self.rows, "row"), count_text(self.full_states, "full state"));
+            (count_text(self.rows, "row"), count_text(self.keyframes, "full state"));
         let of = count_text(self.revisions, "revision");
         screen.plain(&format!("Made {rows} and {states} again, of {of}."));
     }
@@ -174,45 +153,32 @@ pub struct StoreRepairReport {
     pub from: String,
     /// The new one.
     pub to: String,
-    /// The number of complete revisions in it.
-    pub revisions: u64,
-    /// The number of places where a single wrong bit was corrected.
-    pub mended: u64,
-    /// The number of spooled writes.
-    pub waiting: u64,
-    /// What could not be saved.
-    pub lost: Vec<String>,
+    #[serde(flatten)]
+    pub done: store::RepairReport,
 }
 
 impl StoreRepairReport {
     /// Creates the report for these two stores.
     pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
-        Self {
-            from: from.display().to_string(),
-            to: to.display().to_string(),
-            revisions: done.revisions,
-            mended: done.mended,
-            waiting: done.waiting,
-            lost: done.lost,
-        }
+        Self { from: from.display().to_string(), to: to.display().to_string(), done }
     }
 }
 
 impl Report for StoreRepairReport {
     fn exit_code(&self) -> u8 {
-        if self.lost.is_empty() { EXIT_OK } else { 2 }
+        if self.done.lost.is_empty() { EXIT_OK } else { 2 }
     }
 
     fn human(&self, screen: &mut Screen) {
-        let saved = count_text(self.revisions, "revision");
+        let saved = count_text(self.done.revisions, "revision");
         screen.plain(&format!("Saved {saved} into {}", self.to));
-        if self.mended > 0 {
-            let verb = if self.mended == 1 { "was" } else { "were" };
-            let mended = count_text(self.mended, "wrong bit");
+        if self.done.mended > 0 {
+            let verb = if self.done.mended == 1 { "was" } else { "were" };
+            let mended = count_text(self.done.mended, "wrong bit");
             screen.plain(&format!("{mended} {verb} corrected."));
         }
-        print_list(screen, "Lost:", &self.lost);
-        if self.lost.is_empty() {
+        print_list(screen, "Lost:", &self.done.lost);
+        if self.done.lost.is_empty() {
             screen.plain("Nothing was lost.");
         }
         let line =
