@@ -43,7 +43,7 @@ impl Verb for StatuslineArgs {
             };
             let brief = Story::brief(&session.state(&session.head()?)?, &forge_agents::resolve)?;
             let gist = SessionGist {
-                hypothesis: HypothesisGist::best(&brief.active, &brief.confirmed),
+                hypothesis: best_hypothesis(&brief.active, &brief.confirmed),
                 gaps: brief.gaps.len(),
                 failing: brief.failing.len(),
                 uncommitted: brief.uncommitted.len(),
@@ -71,7 +71,7 @@ impl Verb for PromptSegmentArgs {
             let hypotheses = state.hypothesis_lines()?;
             // The uncommitted files would need all facts; the prompt must not wait for them.
             let gist = SessionGist {
-                hypothesis: HypothesisGist::best(&hypotheses.active, &hypotheses.confirmed),
+                hypothesis: best_hypothesis(&hypotheses.active, &hypotheses.confirmed),
                 gaps: state.open_gaps()?.len(),
                 failing: state.checks()?.failing.len(),
                 uncommitted: 0,
@@ -117,43 +117,29 @@ impl GivenStatus {
 /// A session in a few words.
 #[derive(Debug, Default)]
 struct SessionGist {
-    hypothesis: Option<HypothesisGist>,
+    /// The hypothesis that matters most.
+    hypothesis: Option<String>,
     gaps: usize,
     failing: usize,
     uncommitted: usize,
 }
 
-/// The hypothesis that matters most.
-#[derive(Debug)]
-struct HypothesisGist {
-    id: String,
-    confidence: Option<f64>,
-    confirmed: bool,
-}
-
-impl HypothesisGist {
-    /// Returns the most confident hypothesis that is open, or else the last confirmed one.
-    fn best(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<Self> {
-        let (line, confirmed) = match active.first() {
-            Some(line) => (line, false),
-            None => (confirmed.last()?, true),
-        };
-        Some(Self { id: line.id.clone(), confidence: line.confidence, confirmed })
-    }
+/// Returns the most confident hypothesis that is open, or else the last confirmed one, with its
+/// confidence.
+fn best_hypothesis(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<String> {
+    Some(match (active.first(), confirmed.last()) {
+        (Some(BriefLine { id, confidence: Some(share), .. }), _) => {
+            format!("{id} {}", short_number(*share))
+        }
+        (Some(line), _) => line.id.clone(),
+        (None, confirmed) => format!("{} confirmed", confirmed?.id),
+    })
 }
 
 impl SessionGist {
     /// Returns `H4 .88 · 2 gaps · 1 failing · 4 uncommitted`, without what is zero.
     fn line(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(hypothesis) = &self.hypothesis {
-            let id = hypothesis.id.as_str();
-            parts.push(match hypothesis.confidence {
-                _ if hypothesis.confirmed => format!("{id} confirmed"),
-                Some(share) => format!("{id} {}", short_number(share)),
-                None => id.to_owned(),
-            });
-        }
+        let mut parts: Vec<String> = self.hypothesis.iter().cloned().collect();
         let gaps = if self.gaps == 1 { "gap" } else { "gaps" };
         for (count, what) in
             [(self.gaps, gaps), (self.failing, "failing"), (self.uncommitted, "uncommitted")]
@@ -199,8 +185,7 @@ mod tests {
 
     #[test]
     fn the_line_leaves_out_what_is_zero() {
-        let hypothesis =
-            Some(HypothesisGist { id: "H4".into(), confidence: Some(0.88), confirmed: false });
+        let hypothesis = Some("H4 .88".to_owned());
         let gist = SessionGist { hypothesis, gaps: 2, failing: 1, uncommitted: 4 };
         assert_eq!(gist.line(), "H4 .88 · 2 gaps · 1 failing · 4 uncommitted");
         assert_eq!(SessionGist { gaps: 1, ..SessionGist::default() }.line(), "1 gap");
