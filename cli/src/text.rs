@@ -22,6 +22,18 @@ pub enum TextLength {
     Whole,
 }
 
+/// Returns a text with a capital first letter.
+pub fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(characters).collect()
+}
+
+/// Returns a name such as `env_vars` as a title.
+pub fn name_title(name: &str) -> String {
+    capitalised(&name.replace('_', " "))
+}
+
 /// Reads the texts of a session's facts.
 pub struct TextReader<'a> {
     session: &'a Session,

@@ -194,7 +194,7 @@ fn notes(plan: &InstallPlan, place: &InstallTarget, context: &Context) -> Vec<St
     if let Err(error) = store_directory(context, place) {
         notes.push(format!(
             "{}: until 'forge init' makes one the hooks do nothing here.",
-            capitalised(error.message())
+            crate::text::capitalised(error.message())
         ));
     }
     notes
@@ -207,14 +207,6 @@ fn store_directory(
     context
         .store_directory()
         .or_else(|_| discovery::find_store(&place.project, &context.environment))
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => String::new(),
-    }
 }
 
 impl Verb for HooksStatusArgs {

@@ -243,13 +243,6 @@ fn bytes(brief: &SessionBrief) -> usize {
     lists + next + header
 }
 
-pub fn list_title(list: &str) -> String {
-    let words = list.replace('_', " ");
-    let mut characters = words.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(characters).collect()
-}
-
 /// The lists are placed next to their names and not below them, so that each still has content on a
 /// screen of 24 lines.
 const LABEL_COLUMNS: usize = 15;

@@ -82,7 +82,7 @@ pub fn print_some_changes(
         if of_kind.is_empty() {
             continue;
         }
-        screen.heading(&super::brief::list_title(kind.plural()));
+        screen.heading(&crate::text::name_title(kind.plural()));
         let shown = limit.min(if kind.is_claim() { of_kind.len() } else { FACTS_SHOWN });
         for change in of_kind.iter().take(shown) {
             print_change(change, screen);

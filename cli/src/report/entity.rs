@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use crate::session_reader::KnownEntity;
-use crate::text::{TextReader, common_folder, in_one_line};
+use crate::text::{TextReader, common_folder, in_one_line, name_title};
 use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
 use forge_store::store::entity_title;
 use forge_systems::graph;
@@ -214,7 +214,7 @@ pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
     let (reason, columns): (Vec<&str>, Vec<&str>) =
         columns.into_iter().partition(|column| *column == "reason");
     let names = ["id", "time"].into_iter().chain(columns.iter().copied()).chain(["says"]);
-    let titles: Vec<String> = names.chain(reason.iter().copied()).map(heading).collect();
+    let titles: Vec<String> = names.chain(reason.iter().copied()).map(name_title).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let says = columns.len() + 2;
     let mut table = TextTable::new(&titles).flexible(says);
@@ -281,13 +281,6 @@ fn titles_without_folder(kind: Kind, entities: &[EntityJson]) -> (String, Vec<St
     };
     let titles = entities.iter().map(title).collect();
     (folder, titles)
-}
-
-fn heading(name: &str) -> String {
-    let words = name.replace('_', " ");
-    let mut characters = words.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(characters).collect()
 }
 
 /// Entities of one kind.

@@ -55,7 +55,7 @@ pub fn print_plan(report: &HooksInstallReport, screen: &mut Screen) {
     screen.plain(&format!("forge for {title}, {whom}:"));
     for change in &report.parts {
         screen.gap();
-        screen.put(Tone::Heading, capital(change.part.title()));
+        screen.put(Tone::Heading, &crate::text::capitalised(change.part.title()));
         screen.put(Tone::Plain, " in ");
         screen.put(Tone::Id, &change.file);
         let what = match (change.unchanged, change.new_file) {
@@ -80,15 +80,6 @@ fn print_notes(report: &HooksInstallReport, screen: &mut Screen) {
     for note in &report.notes {
         screen.gap();
         screen.paragraph(Tone::Warning, 0, note);
-    }
-}
-
-fn capital(text: &str) -> &str {
-    match text {
-        "hooks" => "Hooks",
-        "section of instructions" => "Section of instructions",
-        "permission rules" => "Permission rules",
-        other => other,
     }
 }
 

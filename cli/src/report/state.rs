@@ -291,7 +291,7 @@ impl StateScreen {
         for (kind, entities) in kinds.iter().filter(|(_, entities)| !entities.is_empty()) {
             screen.heading(&format!(
                 "{} ({})",
-                super::brief::list_title(kind.plural()),
+                crate::text::name_title(kind.plural()),
                 entities.len()
             ));
             if self.full {
