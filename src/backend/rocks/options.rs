@@ -120,8 +120,9 @@ fn rows(cache: &Cache) -> Options {
     let mut options = family(&blocks);
     options.set_write_buffer_size(16 * MB);
     options.set_target_file_size_base(8 * MB as u64);
-    // Small, because the last levels are rewritten by an ordinary write.
-    options.set_max_bytes_for_level_base(8 * MB as u64);
+    // As large as the files of level 0 when they are merged. A smaller level would be written again
+    // by each merge.
+    options.set_max_bytes_for_level_base(32 * MB as u64);
     options
 }
 
