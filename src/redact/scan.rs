@@ -81,7 +81,7 @@ impl HintTable {
         let mut numbers: Vec<usize> = (0..words.len()).collect();
         numbers.sort_by_key(|number| searched(*number));
         let mut texts = Vec::new();
-        // The words of each text that the current one begins with: these texts are just before it.
+        // The words of each text that the current one begins with. A text is after its beginnings.
         let mut begun: Vec<&[usize]> = Vec::new();
         for same in numbers.chunk_by(|one, next| searched(*one) == searched(*next)) {
             let text = searched(same[0]);

@@ -243,8 +243,8 @@ fn rehearse(
     let is_end = play(input, staged, (input.number + limits.lines, &is_enough), &|_| {})?;
     if is_end {
         staged.finish(&input.mark())?;
-    } else if let Some(mark) = staged.next_bookmark.take() {
-        staged.move_bookmark(&mark)?;
+    } else if let Some(bookmark) = staged.next_bookmark.take() {
+        staged.move_bookmark(bookmark)?;
     }
     Ok(is_end)
 }

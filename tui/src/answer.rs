@@ -430,3 +430,15 @@ pub fn text_of(value: &Value) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tab_of_the_state_is_at_its_place_in_the_table() {
+        for (place, (tab, word, _)) in StateTab::ALL.iter().enumerate() {
+            assert_eq!((*tab as usize, tab.word()), (place, *word));
+        }
+    }
+}

@@ -20,7 +20,7 @@ pub struct ClaimListArgs<K: ListedKind> {
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
     pub branch: Option<NameArg>,
 
-    /// Largest number to list
+    /// Maximum number to list
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 
@@ -66,7 +66,7 @@ pub struct FactListArgs<K: ListedKind> {
     #[arg(long, value_name = "T")]
     pub until: Option<MomentArg>,
 
-    /// Largest number to list; the latest ones are listed
+    /// Maximum number to list; the latest ones are listed
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 

@@ -90,7 +90,7 @@ pub struct CheckpointListArgs {
     #[arg(long, value_name = "T")]
     pub until: Option<MomentArg>,
 
-    /// Largest number to list
+    /// Maximum number to list
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 

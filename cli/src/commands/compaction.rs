@@ -28,7 +28,7 @@ pub enum CompactionCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct CompactionListArgs {
-    /// Largest number to list
+    /// Maximum number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }

@@ -54,7 +54,7 @@ pub struct SessionListArgs {
     #[arg(long, value_name = "KIND", value_parser = session_kind_parser(), conflicts_with = "all")]
     pub kind: Vec<SessionKind>,
 
-    /// Largest number to list
+    /// Maximum number to list
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 

@@ -137,7 +137,7 @@ impl PurgesReport {
     pub fn print(&self, remote: &str, screen: &mut Screen) {
         if self.notices > 0 {
             let purges = count_text(self.notices, "purge");
-            screen.plain(&format!("Told {remote} of {purges}"));
+            screen.plain(&format!("Sent {purges} to {remote}"));
         }
         for name in &self.rewritten {
             print_rewritten(screen, "Rewrote", (name, remote), RewriteReason::Purged, "");

@@ -557,7 +557,7 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @"Would rewrite checkout on origin without what was purged");
     insta::assert_snapshot!(first.forge(["push"]), @r"
     Rewrote checkout on origin without what was purged, version 3
-    Told origin of 1 purge
+    Sent 1 purge to origin
     ");
     assert!(!first.forge(["status"]).stdout.contains("purge"));
     insta::assert_snapshot!(first.forge(["push"]), @"Nothing to push to origin: checkout");

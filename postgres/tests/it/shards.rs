@@ -99,7 +99,7 @@ fn shards_that_are_created_by_many_at_once_or_in_part_are_created_once() {
     client.batch_execute(some).unwrap();
     let error = open(&address, "team").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.to_string().contains("create 5 of them again"), "{error}");
+    assert!(error.to_string().contains("create all 5 again"), "{error}");
     let again = open_or_create(&address, "team", 5).unwrap();
     assert_eq!(again.all().unwrap().len(), 5);
     let after: String = client.query_one(marker, &[]).unwrap().get(0);
@@ -129,7 +129,8 @@ fn a_shard_that_was_removed_is_not_created_again() {
             Store::open_or_create_at(&database(&address, &missing), options()).unwrap_err(),
         ];
         for error in &errors {
-            let said = format!("the database lacks '{missing}' of the 3 shards of '{name}'");
+            let said =
+                format!("the database no longer has '{missing}' of the 3 shards of '{name}'");
             assert!(chain(error).contains(&said), "{}", chain(error));
         }
         assert_eq!(errors[1].kind(), ErrorKind::Conflict);

@@ -33,7 +33,8 @@ use crate::store::write_context::WriteContext;
 use std::collections::{HashMap, HashSet};
 
 /// How many records are written between two moves of the bookmark to the end of what was written.
-/// The journal's tail is then applied if it is long.
+/// The journal's tail is then applied if it is long. A staged importer does both after its last
+/// record.
 const RECORDS_BETWEEN_CHECKS: u64 = 256;
 /// By how much each record makes the next tail longer that is applied, up to
 /// [`MAX_APPLY_BYTES`]. An apply writes the row of the operation again, which grows with the import
@@ -78,9 +79,9 @@ pub(super) struct StreamImporter<'a> {
     failed_line: Option<u64>,
     /// How many bytes of the stream the bookmark covers.
     pub(super) noted: u64,
-    /// Where a staged importer moves the bookmark to after its last line. All its records are
-    /// written together, and each move adds to the row of the operation.
-    pub(super) next_bookmark: Option<StreamPosition>,
+    /// The bookmark that a staged importer writes after its last record. Its records are written
+    /// together, and each move of the bookmark adds to the row of the operation.
+    pub(super) next_bookmark: Option<BookmarkRow>,
     pub(super) taken: StreamImportReport,
 }
 
@@ -607,19 +608,21 @@ impl<'a> StreamImporter<'a> {
         Ok(())
     }
 
-    pub(super) fn bookmark(&self, home: SessionNumber, mark: &StreamPosition) -> RecordChange {
-        RecordChange::Bookmark {
-            session: home,
-            source: self.stream.source.to_owned(),
-            bookmark: Some(Box::new(BookmarkRow {
-                blob: String::new(),
-                bytes: mark.bytes,
-                lines: mark.lines,
-                blocks: mark.hash.clone(),
-                carry: RecordBytes(self.own.clone().unwrap_or_default().into_bytes()),
-                cleaned: None,
-            })),
+    /// Returns the bookmark at a position: it has the session for the next lines that name none.
+    pub(super) fn bookmark(&self, mark: &StreamPosition) -> BookmarkRow {
+        BookmarkRow {
+            blob: String::new(),
+            bytes: mark.bytes,
+            lines: mark.lines,
+            blocks: mark.hash.clone(),
+            carry: RecordBytes(self.own.clone().unwrap_or_default().into_bytes()),
+            cleaned: None,
         }
+    }
+
+    pub(super) fn bookmark_change(&self, home: SessionNumber, row: BookmarkRow) -> RecordChange {
+        let source = self.stream.source.to_owned();
+        RecordChange::Bookmark { session: home, source, bookmark: Some(Box::new(row)) }
     }
 
     /// Writes a record that says up to where the stream is written in its session. Writes in the
@@ -637,7 +640,8 @@ impl<'a> StreamImporter<'a> {
         let number = session.number;
         let home = self.home.as_ref().map_or(number, |home| home.number);
         let operation = self.operation_in(number)?;
-        let bookmark = (home == number && mark.bytes > 0).then(|| self.bookmark(home, mark));
+        let bookmark = (home == number && mark.bytes > 0)
+            .then(|| self.bookmark_change(home, self.bookmark(mark)));
         let (source, noted) = (self.stream.source, self.noted);
         let engine = &self.store.engine;
         let moved = engine.commit_written(CommitDurability::Later, &mut |desk| {
@@ -664,10 +668,10 @@ impl<'a> StreamImporter<'a> {
         self.records += 1;
         if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) {
             if self.is_staged {
-                self.next_bookmark = Some(mark.clone());
+                self.next_bookmark = Some(self.bookmark(mark));
                 return Ok(());
             }
-            self.move_bookmark(mark)?;
+            self.move_bookmark(self.bookmark(mark))?;
             let limit = (self.records * APPLY_BYTES_PER_RECORD).min(MAX_APPLY_BYTES);
             self.store.maintain(limit.max(APPLY_BYTES))?;
         }

@@ -268,22 +268,22 @@ impl StreamImporter<'_> {
         Ok(true)
     }
 
-    /// Moves the bookmark to the end of the lines that were written.
-    pub(super) fn move_bookmark(&mut self, mark: &StreamPosition) -> Result<()> {
-        let Some(home) = self.home.clone().filter(|_| self.noted < mark.bytes) else {
+    /// Moves the bookmark, but not back.
+    pub(super) fn move_bookmark(&mut self, row: BookmarkRow) -> Result<()> {
+        let Some(home) = self.home.clone().filter(|_| self.noted < row.bytes) else {
             return Ok(());
         };
+        self.noted = row.bytes;
         let operation = self.operation_in(home.number)?;
-        let bookmark = self.bookmark(home.number, mark);
+        let bookmark = self.bookmark_change(home.number, row);
         home.commit_changes(&operation, CommitDurability::Later, &[bookmark])?;
-        self.noted = mark.bytes;
         Ok(())
     }
 
     /// Moves the bookmark to the end of the stream and removes the marks.
     pub(super) fn end(&mut self, mark: &StreamPosition) -> Result<()> {
         let Some(home) = self.home.clone() else { return Ok(()) };
-        self.move_bookmark(mark)?;
+        self.move_bookmark(self.bookmark(mark))?;
         if self.begun.is_none() {
             return Ok(());
         }

@@ -164,3 +164,41 @@ fn the_bookmark_moves_after_many_lines_to_other_sessions() {
     };
     assert_eq!((marks("a"), marks("b")), (0, 0));
 }
+
+/// A `session` line after the bookmark is read again when the import continues.
+#[test]
+fn a_bookmark_has_the_session_of_the_lines_after_it_not_of_the_last_line_of_its_append() {
+    let at = |second: usize| format!("2026-01-01T00:{:02}:{:02}Z", second / 60, second % 60);
+    let session =
+        |name: &str| format!("{{\"at\":\"{}\",\"session\":{{\"name\":\"{name}\"}}}}\n", at(0));
+    let note = |number: usize| {
+        format!(
+            "{{\"at\":\"{}\",\"put\":{{\"kind\":\"note\",\"id\":\"n{number}\",\"value\":{{\"text\":\"x\"}}}}}}\n",
+            at(number)
+        )
+    };
+    let notes = |numbers: std::ops::Range<usize>| numbers.map(note).collect::<String>();
+    // 308 lines are appended together. The bookmark is after 256 records, which are of 'b'.
+    let first =
+        [LINES[0], "\n", &session("b"), &notes(0..300), &session("c"), &notes(300..305)].concat();
+    let import = |store: &Store, text: &str| {
+        let act = crate::store::WriteContext::hook("import", NOW);
+        let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
+        let mut open = || -> std::io::Result<Box<dyn BufRead>> {
+            Ok(Box::new(Cursor::new(text.as_bytes().to_vec())))
+        };
+        let limits = RehearsalLimits { lines: 308, ..RehearsalLimits::default() };
+        store.import_once(&act, stream, &mut open, (limits, &|_| {})).map(drop)
+    };
+    let store = Store::in_memory().unwrap();
+    import(&store, &format!("{first}a wrong line\n")).unwrap_err();
+    let known = bookmark(&store).unwrap();
+    assert_eq!((known.lines, known.carry.0.as_slice()), (257, &b"b"[..]));
+
+    let whole = format!("{first}{}", notes(305..310));
+    import(&store, &whole).unwrap();
+    let at_once = Store::in_memory().unwrap();
+    import(&at_once, &whole).unwrap();
+    assert_eq!(exports(&store), exports(&at_once));
+    assert!(exports(&store).iter().all(|text| !text.is_empty()));
+}
