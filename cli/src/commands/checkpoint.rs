@@ -194,7 +194,7 @@ pub struct CheckpointTimelineArgs<const TOP: bool> {
     #[arg(long, value_name = "T")]
     pub until: Option<MomentArg>,
 
-    /// Largest number of rows; the latest ones are drawn
+    /// Maximum number of rows; the latest ones are drawn
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 

@@ -56,7 +56,7 @@ pub struct LogArgs {
     #[command(flatten)]
     pub story: LogStoryArgs,
 
-    /// Largest number to show; of the story, the last 20 lines by default
+    /// Maximum number to show; of the story, the last 20 lines by default
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 }

@@ -31,7 +31,7 @@ pub struct SearchArgs {
     #[arg(long)]
     pub all_sessions: bool,
 
-    /// Largest number to show, up to 200
+    /// Maximum number to show, up to 200
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 

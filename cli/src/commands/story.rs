@@ -27,7 +27,7 @@ pub struct StoryArgs {
     #[arg(long, value_name = "T")]
     pub since: Option<MomentArg>,
 
-    /// Largest number of lines; the last ones are shown
+    /// Maximum number of lines; the last ones are shown
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 
