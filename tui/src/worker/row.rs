@@ -84,7 +84,7 @@ fn change_words(change: &EntryChange) -> (String, u8) {
         _ => {
             let [old, new] = [&change.old, &change.new].map(|side| field(side, "status"));
             if let Some(new) = new.filter(|new| Some(new) != old.as_ref()) {
-                let words = format!("{kind} {id} is now {}", new.replace('_', " "));
+                let words = format!("{kind} {id} is {} now", new.replace('_', " "));
                 let reason =
                     field(&change.new, "reason").or_else(|| field(&change.new, "resolution"));
                 let reason =
