@@ -42,6 +42,34 @@ impl PlannedMessage {
 /// Why messages are not part of the outcome, by their index in the history.
 pub(super) type RemovalReasons = BTreeMap<usize, Vec<MessageProblem>>;
 
+/// Counts the messages that were not placed or removed yet: a Fenwick tree, so that a history in
+/// which many messages move is not scanned for each of them.
+struct OpenMessages(Vec<usize>);
+
+impl OpenMessages {
+    fn new(count: usize) -> Self {
+        Self((1..=count).map(|node: usize| node & node.wrapping_neg()).collect())
+    }
+
+    fn close(&mut self, index: usize) {
+        let mut node = index + 1;
+        while let Some(count) = self.0.get_mut(node - 1) {
+            *count -= 1;
+            node += node & node.wrapping_neg();
+        }
+    }
+
+    /// Returns the number of open messages before this one.
+    fn before(&self, index: usize) -> usize {
+        let (mut node, mut count) = (index, 0);
+        while node > 0 {
+            count += self.0[node - 1];
+            node &= node - 1;
+        }
+        count
+    }
+}
+
 /// Builds the actions from front to back.
 pub(super) struct ActionBuilder<'p, 'a> {
     looked: &'p [CheckedMessage<'a>],
@@ -50,6 +78,7 @@ pub(super) struct ActionBuilder<'p, 'a> {
     wanted: Vec<bool>,
     /// For each message, whether it was already placed or removed.
     done: Vec<bool>,
+    open: OpenMessages,
     /// The first message that may not have been processed.
     next: usize,
     actions: Vec<SanitizeAction>,
@@ -73,6 +102,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
             removal_reasons: why,
             wanted,
             done,
+            open: OpenMessages::new(looked.len()),
             next: 0,
             actions: Vec::new(),
             faults: Vec::new(),
@@ -142,6 +172,12 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
         (self.next < self.looked.len()).then_some(self.next)
     }
 
+    fn finish(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.done[index], true) {
+            self.open.close(index);
+        }
+    }
+
     fn piece(&mut self, place: usize, piece: &PlannedMessage) {
         let unknown = || MessageProblem::new(FaultKind::NotAMessage, None, Remedy::Changed);
         let why = piece.problems.first().or(piece.reason.as_ref()).cloned();
@@ -157,12 +193,12 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
             && !self.wanted[next]
         {
             self.remove(place, next);
-            self.done[next] = true;
+            self.finish(next);
         }
         if self.skip_done() != Some(source) {
             self.move_here(place, source);
         }
-        self.done[source] = true;
+        self.finish(source);
         if piece.text.is_some() {
             let problem = why.unwrap_or_else(unknown);
             self.action(SanitizeActionKind::Remove, place, &problem, Some(source));
@@ -174,7 +210,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
     }
 
     fn move_here(&mut self, place: usize, source: usize) {
-        let before = (self.next..source).filter(|at| !self.done[*at]).count();
+        let before = self.open.before(source);
         let looked = &self.looked[source];
         let id =
             looked.answers.iter().find_map(super::message_format::ToolResultPart::display_name);
@@ -191,7 +227,30 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
     fn rest(&mut self, place: usize) {
         while let Some(next) = self.skip_done() {
             self.remove(place, next);
-            self.done[next] = true;
+            self.finish(next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OpenMessages;
+
+    #[test]
+    fn open_messages_are_counted_like_by_a_scan() {
+        for count in [0, 1, 2, 7, 16, 33] {
+            let (mut open, mut scanned) = (OpenMessages::new(count), vec![true; count]);
+            for step in 0..count {
+                // In an order that jumps back and forth.
+                let index = (step * 5 + 3) % count;
+                if std::mem::replace(&mut scanned[index], false) {
+                    open.close(index);
+                }
+                for at in 0..=count {
+                    let expected = scanned[..at].iter().filter(|open| **open).count();
+                    assert_eq!(open.before(at), expected, "{at} of {count}");
+                }
+            }
         }
     }
 }
