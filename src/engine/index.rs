@@ -13,7 +13,7 @@ use super::lineage::{self, RevisionRef};
 use super::object::{self, DROPPED_OBJECT};
 use super::refs::{WRITTEN, advance_by, effective, present_session, session};
 use super::row_overlay::{LatestRevision, OverlaySnapshot, RowOverlay};
-use super::row_totals;
+use super::{row_totals, table_rows};
 use crate::backend::{LogPosition, RecordHash, ScanDirection, Snapshot, TableId};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -668,9 +668,7 @@ impl RecordIndexer<'_> {
     }
 
     fn cut_segments(&mut self, from: &[u8], to: &[u8]) -> Result<()> {
-        let stale =
-            self.view().scan(key::SEGMENTS, from, to, ScanDirection::Ascending, usize::MAX)?;
-        for (place, row) in stale {
+        for (place, row) in table_rows::rows_between(&self.view(), key::SEGMENTS, from, to)? {
             let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
             // An object with an id may be shared with equal content elsewhere.
             if object::is_object_number(row.object)

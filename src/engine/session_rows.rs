@@ -2,7 +2,7 @@
 //! agent, source and time.
 
 use super::row_overlay::RowOverlay;
-use super::table_rows::TableRows;
+use super::table_rows::{self, TableRows};
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
@@ -123,7 +123,7 @@ impl SessionLookup<'_> {
     /// Returns the sessions of a generation that may match: all that do, and perhaps others.
     pub(super) fn candidates(&self, base: &dyn Snapshot) -> Result<Vec<SessionNumber>> {
         let (table, from, to) = self.key();
-        let rows = base.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let rows = table_rows::rows_between(base, table, &from, &to)?;
         let mut numbers: Vec<SessionNumber> =
             rows.iter().filter_map(|(key, _)| last(key)).collect();
         numbers.sort_unstable();

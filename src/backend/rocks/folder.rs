@@ -97,11 +97,10 @@ impl IndexFolder {
     }
 
     fn generations(&self) -> Result<Vec<GenerationId>, Error> {
-        Ok(self.names()?.iter().filter_map(|name| GenerationId::parse(name)).collect())
-    }
-
-    fn names(&self) -> Result<Vec<String>, Error> {
-        files::names_in(&self.path)
+        Ok(files::names_in(&self.path)?
+            .iter()
+            .filter_map(|name| GenerationId::parse(name))
+            .collect())
     }
 
     /// Takes a lease that keeps a generation's files from being removed. `None` if it is removed or
@@ -196,7 +195,7 @@ impl IndexFolder {
     /// Removes generations older than the newest that have no readers, and leftovers of crashes.
     /// The caller holds the lock. What cannot be removed now is left for the next call.
     pub(super) fn tidy(&self) -> Result<(), Error> {
-        let names = self.names()?;
+        let names = files::names_in(&self.path)?;
         let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
         for name in &names {
             let path = self.path(name);
@@ -230,7 +229,7 @@ impl IndexFolder {
 
     /// Returns the folders of generations older than the newest, and of those being removed.
     pub(super) fn older(&self) -> Result<Vec<PathBuf>, Error> {
-        let names = self.names()?;
+        let names = files::names_in(&self.path)?;
         let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
         let is_older = |name: &&String| {
             let generation = GenerationId::parse(name);

@@ -527,10 +527,7 @@ impl<'a> StreamImporter<'a> {
                 let head = planned.as_ref().map(|planned| planned.head.sequence);
                 let made = make_checkpoint(desk, refs, (number, on), (id, at), event, head)?;
                 checkpoints = u64::from(made.is_some());
-                all.extend(made.map(|checkpoint| RecordChange::Checkpoint {
-                    session: number,
-                    checkpoint: Box::new(checkpoint),
-                }));
+                all.extend(made.map(|made| RecordChange::checkpoint(number, made)));
             }
             Ok((all, planned.map(|planned| (on, planned))))
         });
@@ -576,15 +573,10 @@ impl<'a> StreamImporter<'a> {
                     let branch = branch_number(refs, &from.branch)?;
                     let metadata = refs.branch(branch)?.latest_change().metadata.clone();
                     let change = BranchChange { time: at, status: BranchStatus::Merged, metadata };
-                    RecordChange::BranchChanged {
-                        session: number,
-                        branch,
-                        change: Box::new(change),
-                    }
+                    RecordChange::branch_changed(number, branch, change)
                 }
                 StreamEvent::Tag(event) => {
-                    let checkpoint = Box::new(tagged(desk, number, event)?);
-                    RecordChange::Checkpoint { session: number, checkpoint }
+                    RecordChange::checkpoint(number, tagged(desk, number, event)?)
                 }
                 StreamEvent::Restore(target) => {
                     let on = branch_number(refs, branch)?;
@@ -620,6 +612,7 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
+    /// Returns the change that moves the bookmark of the stream, in the session that has it.
     pub(super) fn bookmark_change(&self, home: SessionNumber, row: BookmarkRow) -> RecordChange {
         let source = self.stream.source.to_owned();
         RecordChange::Bookmark { session: home, source, bookmark: Some(Box::new(row)) }

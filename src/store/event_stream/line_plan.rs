@@ -149,7 +149,7 @@ pub(super) fn branch_changes(
         let mut changes = Vec::new();
         if (status, &metadata) != (old.status, &old.metadata) {
             let change = BranchChange { time, status, metadata };
-            changes.push(RecordChange::BranchChanged { session, branch, change: Box::new(change) });
+            changes.push(RecordChange::branch_changed(session, branch, change));
         }
         if let Some(hidden) = event.taken_back {
             changes.push(RecordChange::BranchHidden { session, branch, hidden });

@@ -4,9 +4,10 @@ use super::catalogue::{Catalogue, ExaminedJournal};
 use super::copy_writer::CopyWriter;
 use super::session_texts::{KnownTexts, TextSink, new_texts};
 use super::text_copy::{DamagedParts, TextCopy};
-use crate::backend::{ScanDirection, Snapshot as _};
+use crate::backend::Snapshot as _;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
+use crate::engine::table_rows;
 use crate::error::{Error, Result};
 use crate::format::RecordRow;
 use crate::format::key::{self, KeyBuilder};
@@ -125,8 +126,7 @@ impl SearchScope<'_> {
             return Ok(None);
         }
         let from = KeyBuilder::new().number(known.position).build();
-        let rows =
-            self.view.scan(key::RECORDS, &from, &[], ScanDirection::Ascending, usize::MAX)?;
+        let rows = table_rows::rows_between(self.view, key::RECORDS, &from, &[])?;
         let mut changed = BTreeSet::new();
         for (_, row) in &rows {
             let row = RecordRow::decode(row).map_err(Error::corrupt("a record's row"))?;

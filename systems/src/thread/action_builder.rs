@@ -78,6 +78,7 @@ pub(super) struct ActionBuilder<'p, 'a> {
     wanted: Vec<bool>,
     /// For each message, whether it was already placed or removed.
     done: Vec<bool>,
+    /// The messages that are not done, to count those before a message.
     open: OpenMessages,
     /// The first message that may not have been processed.
     next: usize,
@@ -172,6 +173,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
         (self.next < self.looked.len()).then_some(self.next)
     }
 
+    /// Marks a message as placed or removed.
     fn finish(&mut self, index: usize) {
         if !std::mem::replace(&mut self.done[index], true) {
             self.open.close(index);
