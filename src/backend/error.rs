@@ -19,8 +19,8 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// That part of the log has been removed. The reader must continue from the newest generation
-    /// of the index.
+    /// The requested part of the log has been removed. The reader must continue at the position of
+    /// the newest generation of the index.
     #[error("the journal no longer holds position {position}; it starts at {start}")]
     Gone {
         /// The requested position.
@@ -66,7 +66,7 @@ pub enum Error {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The address of a database cannot be used. No message has a password.
+    /// The address of a database cannot be used. The message never contains a password.
     #[error(transparent)]
     DatabaseAddress {
         /// What is wrong, and what to do.
@@ -101,12 +101,12 @@ impl Error {
     }
 }
 
-/// Returns whether an error or one of its sources is a full disk or an exhausted quota.
+/// Returns whether an error, or an error that caused it, is a full disk or an exhausted quota.
 pub(crate) fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        // RocksDB reports it only in the message.
+        // RocksDB reports a full disk only in the text of its message.
         let said = error.to_string();
         if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
             || ["No space left on device", "Disk quota exceeded"]

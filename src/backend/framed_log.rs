@@ -1,9 +1,9 @@
 //! A [`WriteAheadLog`] whose frames are rows of a [`FrameTable`].
 //!
 //! A frame has the same bytes as in a journal: it names its position and the hash of the frame
-//! before it, and bears the store's seal. An append compares the end of the log and inserts in one
-//! statement. If another writer was faster, the record is built again after the new ones; after
-//! three losses the writer takes a lock, so that none starves.
+//! before it, and has the store's seal. An append compares the end of the log and inserts the
+//! frames in one statement. If another writer was faster, the record is built again, to follow the
+//! new ones. After three such attempts the writer takes a lock, so that no writer waits forever.
 
 use super::database::{FrameRow, FrameRows, FrameTable, LogHead};
 use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES};
@@ -16,15 +16,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often an append builds its record again without a lock.
+/// The number of times that an append builds its record without the lock.
 const UNLOCKED_ATTEMPTS: usize = 3;
 /// How long to wait before an append whose outcome is unknown is sent again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// The ends of the log that were seen before a read: it must not show less.
+/// The ends of the log that are known before a read: the read must not show an earlier end.
 #[derive(Clone, Copy)]
 struct KnownEnds {
+    /// The end that this process saw last.
     last_seen: Option<(LogPosition, RecordHash)>,
+    /// The end in the witness.
     witnessed: Option<SyncMark>,
 }
 
@@ -36,9 +38,10 @@ pub struct FramedLog {
     witness: Option<JournalWitness>,
     /// The end of the log as last seen, and the hash of the last frame.
     last_seen: Mutex<Option<(LogPosition, RecordHash)>>,
-    /// Whether what the witness saw was compared with the log or the index. Before that it is kept:
-    /// a look at the end of the log alone must not accept a store that was replaced.
+    /// Whether the mark of the witness was compared with the log or the index. Until then the mark
+    /// is kept: reading only the end of the log must not accept a store that was replaced.
     is_witness_checked: AtomicBool,
+    /// The number of appends.
     appends: AtomicU64,
 }
 
@@ -73,13 +76,14 @@ impl FramedLog {
         Self { cipher, ..self }
     }
 
-    /// Returns the first frame of a log, which holds this record.
+    /// Makes the first frame of a log, with this record.
     pub(crate) fn first_frame(&self, payload: &[u8]) -> Result<FrameRow, Error> {
         let mut frames = self.frames_after(0, [0; 32], &[payload.to_vec()], true)?;
         Ok(frames.pop().expect("one payload makes one frame"))
     }
 
-    /// Reads the whole log, and returns where it ends.
+    /// Reads and checks the whole log. Returns the position of its end and the hash of its last
+    /// record.
     pub(crate) fn verified_end(&self) -> Result<SyncMark, Error> {
         const READ_BYTES: u64 = 8 << 20;
         let mut from = self.start()?;
@@ -98,13 +102,13 @@ impl FramedLog {
         *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what a read that begins now has to show.
+    /// Returns the ends that a read which begins now must show.
     fn known_ends(&self) -> Result<KnownEnds, Error> {
         Ok(KnownEnds { last_seen: self.last_seen(), witnessed: self.witness_mark()? })
     }
 
-    /// Records the end of the log, here and with the witness. An earlier end is ignored: another
-    /// thread may have seen a later one.
+    /// Records the end of the log, also in the witness if its mark was checked. An end that is not
+    /// after the known one is ignored: another thread may have seen a later end.
     fn note_end(&self, end: LogPosition, hash: RecordHash) {
         {
             let mut last_seen = self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,8 +128,8 @@ impl FramedLog {
         self.witness.as_ref().map_or(Ok(None), JournalWitness::read)
     }
 
-    /// Checks rows that were read from `from` on with a limit of bytes, and opens their frames.
-    /// `known` was known before the read.
+    /// Checks rows that were read from `from` on, with a limit of `limit` bytes, and opens their
+    /// frames. `known` are the ends that were known before the read.
     fn open(
         &self,
         from: LogPosition,
@@ -151,7 +155,7 @@ impl FramedLog {
         if from == 0 {
             previous = Some([0; 32]);
         }
-        // After an end that was seen, another record is not damage: the log is another one.
+        // If the record after a known end does not follow it, the log was replaced by another one.
         let replaced_if_known = |error: Error| match error {
             Error::Damaged { position, .. } if is_known_end && position == from => replaced(from),
             other => other,
@@ -173,7 +177,7 @@ impl FramedLog {
         if witnessed.is_none_or(|(end, _)| end == 0 || (from..=tail.end).contains(&end)) {
             self.note_witness_checked();
         }
-        // A read ends at the end of the log, or when it has as much as it asked for.
+        // A read ends at the end of the log, or when it has `limit` bytes.
         let is_limited = tail.end - from >= limit && tail.end < head.end;
         if tail.end == head.end {
             if previous.is_some_and(|hash| hash != head.hash) {
@@ -188,7 +192,8 @@ impl FramedLog {
         Ok(tail)
     }
 
-    /// Checks the frame that is expected at a position, and opens its payload.
+    /// Checks the frame at a position, and decrypts its payload. `previous` is the hash of the
+    /// frame before it, if known.
     fn open_frame(
         &self,
         position: LogPosition,
@@ -224,7 +229,8 @@ impl FramedLog {
         Ok(LogFrame { position, end, hash, payload })
     }
 
-    /// Returns the frames of consecutive records after the end of the log.
+    /// Makes the frames of records that follow the end of the log. `previous` is the hash of the
+    /// last record of the log.
     fn frames_after(
         &self,
         mut end: LogPosition,
@@ -258,10 +264,12 @@ impl FramedLog {
         Ok((self.open(from, u64::MAX, known, rows)?, hash))
     }
 
-    /// Appends frames if the log still ends at `end` with this hash. An outcome that is unknown,
-    /// because the connection broke, is found out: the same frames are sent again, and if they are
-    /// refused, the log says whether it was because they are in it already. `broken` is the error
-    /// of such a connection on which they were sent before.
+    /// Appends frames if the log still ends at `end` with this hash; returns `false` if it does
+    /// not.
+    ///
+    /// If the connection breaks, it is unknown whether the frames were appended. Then the same
+    /// frames are sent again. If they are refused, the log is read: it may have them already.
+    /// `broken` is the error of a connection that broke when the frames were sent before.
     fn append_frames(
         &self,
         end: LogPosition,
@@ -295,8 +303,8 @@ impl FramedLog {
         Ok(true)
     }
 
-    /// Returns whether the log has these frames at a position, and makes them durable: the
-    /// connection on which they were appended may have broken before that.
+    /// Returns whether the log has these frames at a position. If so, waits until they are
+    /// durable: the connection on which they were appended may have broken before that.
     fn has_frames(
         &self,
         position: LogPosition,
@@ -324,7 +332,7 @@ impl FramedLog {
         }
     }
 
-    /// Appends the record that `build` returns, under the lock.
+    /// Appends the record that `build` returns, under the lock. `None`: `build` returned none.
     fn append_locked(
         &self,
         from: LogPosition,
@@ -353,7 +361,7 @@ impl FramedLog {
                 }
                 Err(other) => return Err(other),
             }
-            return Ok(frames.first().map(place_of));
+            return Ok(frames.first().map(appended_record));
         }
     }
 }
@@ -365,7 +373,7 @@ const fn is_retried(error: &Error, is_unsure: bool) -> bool {
 }
 
 /// Makes the error of an append that may have been done, from the error of the last attempt and
-/// that of the one before.
+/// the error of the attempt before.
 fn of_unknown_outcome(last: Error, before: Option<Error>) -> Error {
     match (last, before) {
         (Error::Database { action, place, source, .. }, _) => {
@@ -378,7 +386,7 @@ fn of_unknown_outcome(last: Error, before: Option<Error>) -> Error {
     }
 }
 
-const fn place_of(row: &FrameRow) -> AppendedRecord {
+const fn appended_record(row: &FrameRow) -> AppendedRecord {
     AppendedRecord { position: row.position, end: row.end, hash: row.hash }
 }
 
@@ -410,7 +418,7 @@ impl WriteAheadLog for FramedLog {
         timeout: Duration,
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error> {
-        // What was seen last may be old; then the append is refused, and the log is read.
+        // The end that was seen last may be old. Then the append is refused, and the log is read.
         let mut known = self.last_seen().filter(|(end, _)| *end == from).map(|(_, hash)| hash);
         let mut from = from;
         for _ in 0..UNLOCKED_ATTEMPTS {
@@ -421,7 +429,7 @@ impl WriteAheadLog for FramedLog {
             let Some(payload) = build(&tail) else { return Ok(None) };
             let frames = self.frames_after(tail.end, previous, &[payload], false)?;
             if self.append_frames(tail.end, previous, &frames, timeout, None)? {
-                return Ok(frames.first().map(place_of));
+                return Ok(frames.first().map(appended_record));
             }
             from = tail.end;
         }
@@ -449,14 +457,14 @@ impl WriteAheadLog for FramedLog {
         if !frames.is_empty() && !self.append_frames(from, previous, &frames, timeout, None)? {
             return Ok(None);
         }
-        Ok(Some(frames.iter().map(place_of).collect()))
+        Ok(Some(frames.iter().map(appended_record).collect()))
     }
 
     fn is_remote(&self) -> bool {
         true
     }
 
-    /// An append returns when the database has made it durable.
+    /// Does nothing: an append returns when the database has made it durable.
     fn sync(&self, _to: LogPosition) -> Result<(), Error> {
         Ok(())
     }
@@ -487,7 +495,7 @@ impl WriteAheadLog for FramedLog {
     }
 
     fn start(&self) -> Result<LogPosition, Error> {
-        // Every position is at or before the end, so one frame at most is read.
+        // No frame begins at this position, so the read returns no frames.
         Ok(self.table.read(LogPosition::MAX, 0)?.head.start)
     }
 }

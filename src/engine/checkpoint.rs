@@ -31,13 +31,13 @@ pub(crate) fn by_sequence(
     Ok(by_sequences(view, session, &[sequence])?.remove(&sequence))
 }
 
-/// The error of a checkpoint that the index lists and does not have.
+/// Makes the error for a checkpoint that the index lists but does not have.
 fn missing_checkpoint(sequence: u64) -> Error {
     Error::missing(format!("the checkpoint #{sequence}"))
 }
 
-/// Returns the checkpoints with these sequence numbers, except hidden ones, by number. Reads them
-/// in two batches.
+/// Returns the checkpoints with these sequence numbers, except hidden ones, by number. This needs
+/// two batches of lookups.
 pub(crate) fn by_sequences(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -72,7 +72,7 @@ pub(crate) fn by_id(
     }
 }
 
-/// Returns the checkpoint of this event.
+/// Returns the checkpoint with this event key, unless it is hidden.
 pub(crate) fn by_key(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -86,7 +86,8 @@ pub(crate) fn by_key(
 }
 
 /// Merges a newly reported checkpoint of an event into the known one. A report about the past
-/// completes it; a report about the present is a duplicate. `None`: nothing changes.
+/// completes the known checkpoint. A report about the present is a duplicate. `None`: nothing
+/// changes.
 pub(crate) fn merge_reported(
     known: &Checkpoint,
     mut new: Checkpoint,
@@ -100,15 +101,15 @@ pub(crate) fn merge_reported(
     (new != *known).then_some(new)
 }
 
-/// Returns a new checkpoint of an event in place of the known one, whose id and number it keeps.
+/// Returns a new checkpoint of an event with the id and number of the known one, to replace it.
 /// `None`: they are equal.
 pub(crate) fn replaced(known: &Checkpoint, mut new: Checkpoint) -> Option<Checkpoint> {
     (new.id, new.sequence) = (known.id, known.sequence);
     (new != *known).then_some(new)
 }
 
-/// Merges two bodies of an event: a new field replaces an old one of the same name, the other old
-/// fields stay.
+/// Merges the bodies of two checkpoints of an event. A new field replaces the old one of the same
+/// name. All other old fields stay.
 fn completed(old: &Value, new: Value) -> Value {
     match (old, new) {
         (Value::Map(old), Value::Map(new)) => {
@@ -130,16 +131,16 @@ pub struct CheckpointFilter {
     pub since: Option<Timestamp>,
     /// Only checkpoints at or before this time.
     pub until: Option<Timestamp>,
-    /// Only checkpoints that are older than this one, by its time and its number: they come after
-    /// it in the list. The last checkpoint of a page gives the next page.
+    /// Only checkpoints after this one in the list: those with an earlier time, or the same time
+    /// and a lower number. The last checkpoint of a page selects the next page.
     pub before: Option<(Timestamp, u64)>,
-    /// The maximum number of checkpoints; the newest are listed.
+    /// The maximum number of checkpoints. The first ones of the list are returned.
     pub limit: Option<usize>,
 }
 
 impl CheckpointFilter {
-    /// Returns the end of the keys that begin like `keys` and go on with the time and the number of
-    /// a checkpoint.
+    /// Returns the end of the range of keys to read. A key consists of `keys`, and the time and the
+    /// number of a checkpoint.
     fn end(&self, keys: KeyBuilder, until: Timestamp) -> Vec<u8> {
         let end = keys.clone().time(until).end();
         match self.before {
@@ -179,8 +180,8 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// Lists the checkpoints of a session like [`list`], the last written first: their times may come
-/// from a wrong clock.
+/// Lists the checkpoints of a session like [`list`], but in the order in which they were written,
+/// the last first: their times may come from a wrong clock.
 pub(crate) fn list_written(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -200,7 +201,8 @@ pub(crate) fn list_written(
     Ok(found)
 }
 
-/// Returns the checkpoints of rows whose keys end with a sequence number, in their order.
+/// Returns the checkpoints that rows list, in the order of the rows. The keys of the rows end with
+/// sequence numbers.
 fn listed(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -225,12 +227,12 @@ pub(crate) fn count(
     if session.last_checkpoint.is_none_or(|last| last <= until) {
         return Ok(session.checkpoints);
     }
-    // Of the tables that contain the times, this one has the smallest rows.
+    // Several tables contain the times. This one has the smallest rows.
     let rows = table_rows::rows(view, key::CHECKPOINT_TIMES, of(number))?;
     Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 
-/// The minimum number of rows per read: not all of them are listed.
+/// The minimum number of rows per read. Not every row that is read belongs to the list.
 const ROWS: usize = 256;
 
 /// Lists the newest checkpoints of all sessions that were not dropped.
@@ -275,7 +277,7 @@ pub(crate) fn list_all(
     Ok(found)
 }
 
-/// Returns the time of the newest checkpoint of a session without these.
+/// Returns the time of the newest checkpoint of a session, without those in `hidden`.
 pub(crate) fn last_time_without(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -286,7 +288,7 @@ pub(crate) fn last_time_without(
     Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
 }
 
-/// Returns the last checkpoint at or before a time.
+/// Returns the last checkpoint of a session at or before a time.
 pub(crate) fn last_at(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -296,8 +298,8 @@ pub(crate) fn last_at(
     Ok(list(view, session, &filter)?.pop())
 }
 
-/// Returns for each checkpoint the operation that hid it last. `rows` are in journal order. A redo
-/// counts as the operation that it repeats.
+/// Returns for each checkpoint that was hidden or swept the last operation that did so. `rows` are
+/// in journal order. For a redo, the operation that it repeats is returned.
 pub(crate) fn last_hiding_operations<'a>(
     rows: impl Iterator<Item = &'a OperationRow>,
 ) -> BTreeMap<CheckpointId, OperationId> {

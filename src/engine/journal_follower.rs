@@ -340,10 +340,10 @@ impl JournalFollower {
         Arc::clone(&self.lock_tail().refs)
     }
 
-    fn waiting(&self) -> Result<spool::Waiting> {
+    fn waiting(&self) -> Result<spool::PendingWrites> {
         match &self.spool {
             Some(spool) => spool::pending_entries(&**spool),
-            None => Ok(spool::Waiting::default()),
+            None => Ok(spool::PendingWrites::default()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Stores and reads objects in the index.
+//! Reads objects from the index, and makes the rows that store them.
 
 use super::row_overlay::RowOverlay;
 use crate::backend::{self, ScanDirection, Snapshot, TableId};
@@ -14,11 +14,11 @@ pub(crate) const LOST_OBJECT: u64 = 0;
 /// Placeholder for the number of an object that pruning has dropped. Never assigned to an object.
 pub(crate) const DROPPED_OBJECT: u64 = u64::MAX;
 
-/// First number of objects that are only in the tail. It is higher than all numbers in a
-/// generation, so the generation's counter need not be read.
+/// Number of the first object of the tail. It is higher than the number of every object of a
+/// generation, so the counter of the generation need not be read.
 const FIRST_TAIL_NUMBER: u64 = 1 << 48;
 
-/// Whether a number belongs to an object, that is, is no placeholder.
+/// Returns whether a number is the number of an object, and not a placeholder.
 pub(crate) const fn is_object_number(number: u64) -> bool {
     number != LOST_OBJECT && number != DROPPED_OBJECT
 }
@@ -28,18 +28,20 @@ fn number_key(number: u64) -> Vec<u8> {
     key::KeyBuilder::new().number(number).build()
 }
 
+/// Returns the number of the object with this id; `None` if there is none.
 pub(crate) fn find_number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> {
     let row = view.get(key::OBJECT_NAMES, &key::object_name(id))?;
     Ok(row.and_then(|bytes| key::last_number(&bytes)))
 }
 
-/// Returns the number of the stored object with the same content as these bytes.
+/// Returns the number of the stored object with the same id as this encoded one; `None` if there
+/// is none.
 pub(crate) fn number_of(view: &dyn Snapshot, sealed: &[u8]) -> Result<Option<u64>> {
     let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
     find_number(view, &id)
 }
 
-/// Returns the content length in bytes of a stored object.
+/// Returns the length of the content of a stored object in bytes, as its header says.
 pub(crate) fn length(sealed: &[u8]) -> Result<u64> {
     format::content_length(sealed).map_err(Error::corrupt("an object in the journal"))
 }
@@ -50,8 +52,8 @@ pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
     Ok(row.and_then(|bytes| key::last_number(&bytes)).unwrap_or(1))
 }
 
-/// Returns the last object of a generation if its number is not below the counter: the next stored
-/// object would overwrite it.
+/// Returns the number of the last object of a generation if the counter of objects is not above
+/// it. New objects would then overwrite stored ones.
 pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     let last = generation.scan(key::OBJECTS, &[], &[], ScanDirection::Descending, 1)?;
     let last = last.first().and_then(|(row, _)| key::last_number(row));
@@ -59,15 +61,15 @@ pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     Ok(last.filter(|last| *last >= next))
 }
 
-/// Checks that the object counter of a generation is above all its objects.
+/// Checks that the counter of objects of a generation is above the numbers of all its objects.
 pub(crate) fn check_counter(generation: &dyn Snapshot) -> Result<()> {
     let Some(last) = beyond_counter(generation)? else { return Ok(()) };
     let what = format!("its counter of objects is behind the object {last}");
     Err(backend::Error::DamagedIndex { what }.into())
 }
 
-/// Creates the empty rows of a journal's tail, for reading only. A generation's own counter is
-/// stored with its refs, and reading it would read the refs of all sessions: 168 KB for a thousand.
+/// Creates the rows of a journal's tail, for reading only. They have nothing but a counter of
+/// objects, so that the counter of the generation is never looked up.
 pub(crate) fn rows_of_tail() -> RowOverlay {
     let mut rows = RowOverlay::default();
     put_next_number(&mut rows, FIRST_TAIL_NUMBER);
@@ -87,7 +89,7 @@ pub(crate) fn put(rows: &mut RowOverlay, number: u64, sealed: &[u8]) -> Result<(
     Ok(())
 }
 
-/// Stores an object under its number only.
+/// Stores an object under its number only: it cannot be found by its id.
 pub(crate) fn put_unnamed(rows: &mut RowOverlay, number: u64, sealed: &[u8]) {
     rows.put(key::OBJECTS, number_key(number), sealed.to_vec());
 }
@@ -102,7 +104,8 @@ pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(T
     Ok(rows)
 }
 
-/// Returns the row of a pre-written object, as long as nothing refers to it.
+/// Returns the row that lists an object as pre-written, if there is one. An object is listed until
+/// something refers to it.
 pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<PrewrittenRow>> {
     let row = view.get(key::PREWRITTEN, &number_key(number))?;
     row.map(|row| PrewrittenRow::decode(&row))
@@ -110,23 +113,23 @@ pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<
         .map_err(Error::corrupt("an object written ahead"))
 }
 
-/// Lists an object as pre-written.
+/// Adds an object to the list of pre-written objects.
 pub(crate) fn put_prewritten(rows: &mut RowOverlay, number: u64, row: &PrewrittenRow) {
     rows.put(key::PREWRITTEN, number_key(number), row.encode());
 }
 
-/// Unlists a pre-written object.
+/// Removes an object from the list of pre-written objects.
 pub(crate) fn delete_prewritten(rows: &mut RowOverlay, number: u64) {
     rows.delete(key::PREWRITTEN, number_key(number));
 }
 
-/// Returns the stored bytes of an object.
+/// Returns the stored bytes of an object: its encoded form, which names its id.
 pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
     view.get(key::OBJECTS, &number_key(number))?
         .ok_or_else(|| Error::missing(format!("the object number {number}")))
 }
 
-/// Returns the stored bytes of several objects, in one read.
+/// Returns the stored bytes of several objects, with one batch of lookups.
 pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
     let keys: Vec<_> = numbers.iter().copied().map(number_key).collect();
     let found = view.get_many(key::OBJECTS, &keys)?.into_iter().zip(numbers);
@@ -139,15 +142,16 @@ pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Res
     opened(kind, number, &sealed(view, number)?)
 }
 
-/// Returns the content of an object, from its stored bytes.
+/// Returns the content of an object from its stored bytes, checked against its id.
 pub(crate) fn opened(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Vec<u8>> {
     format::open(kind, sealed).map_err(Error::corrupt(format_args!("the object number {number}")))
 }
 
+/// Returns the content of the object with this id, checked against the id.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
     let missing = || Error::missing(format!("the object {id}"));
     let sealed = sealed(view, find_number(view, id)?.ok_or_else(missing)?)?;
-    // The row from id to number is derived and may be wrong.
+    // The row that leads from the id to the number is derived data and may be wrong.
     match sealed_id(&sealed) {
         Ok(found) if found == *id => {}
         Ok(_) => return Err(missing()),
@@ -156,7 +160,7 @@ pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -
     format::open(kind, &sealed).map_err(Error::corrupt(format_args!("the object {id}")))
 }
 
-/// Returns the blobs that a delta refers to: values too large to be stored in it.
+/// Returns the ids of the blobs that a delta refers to: values too large to be stored in the delta.
 pub(crate) fn blobs_named_in_delta(delta: &[u8]) -> Result<Vec<ObjectId>> {
     let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?;
     let sides = changes.into_iter().flat_map(|change| [change.old, change.new]);

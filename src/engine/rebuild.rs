@@ -1,6 +1,7 @@
-//! Rebuilds an index from its primary rows: names, counters, every derived table and the keyframes.
+//! Rebuilds the derived part of an index from its primary rows: names of objects, counters, all
+//! derived tables, and keyframes.
 //!
-//! All rows are held in memory meanwhile: about as much as the index takes on disk.
+//! During this, all rows are in memory: about as many bytes as the index has on disk.
 
 use super::commit::Engine;
 use super::derive;
@@ -30,18 +31,18 @@ pub struct RebuildCounts {
     pub revisions: u64,
     /// Number of derived rows that were made.
     pub rows: u64,
-    /// Number of keyframes that were made.
+    /// Number of keyframes in the rebuilt index: intact ones that were kept, and new ones.
     #[serde(rename = "full_states")]
     pub keyframes: u64,
 }
 
 impl Engine {
-    /// Rebuilds all derived data from primary rows and publishes the result. Waits for another
-    /// process that writes the index as long as for the journal.
+    /// Rebuilds all derived data from primary rows, except intact keyframes, and publishes the
+    /// result. If another process writes the index, waits for at most the lock timeout.
     ///
     /// # Errors
     /// [`Busy`](crate::backend::Error::Busy) if the index is locked for longer; [`Error::Corrupt`]
-    /// if primary data is damaged: then nothing has changed, and a repair is needed.
+    /// if primary data is damaged. Then nothing has changed, and a repair is needed.
     pub(crate) fn rebuild(&self) -> Result<RebuildCounts> {
         self.check_writable()?;
         self.check_spool()?;
@@ -81,8 +82,9 @@ impl Engine {
         Ok(rebuilt)
     }
 
-    /// Returns the refs at the position of a generation: its sessions, and the head from the
-    /// journal, otherwise from the index's own copy.
+    /// Returns the refs at the position of a generation. The sessions are read from the generation.
+    /// The head is read from the journal if a segment begins at the position, and else from the
+    /// copy in the index.
     fn refs_at(&self, base: &Arc<dyn Snapshot>) -> Result<StoreRefs> {
         let tail = self.follower.log.read(base.position(), 1)?;
         let first = tail.frames.first().and_then(|frame| Record::decode(&frame.payload).ok());
@@ -97,6 +99,7 @@ impl Engine {
     }
 }
 
+/// Writes all rows to the index, in batches.
 pub(crate) fn write(applier: &mut dyn IndexWriter, rows: RowOverlay) -> Result<()> {
     let mut rows = rows.into_batch().rows.into_iter().peekable();
     while rows.peek().is_some() {
@@ -105,7 +108,8 @@ pub(crate) fn write(applier: &mut dyn IndexWriter, rows: RowOverlay) -> Result<(
     Ok(())
 }
 
-/// Adds all derived rows to primary ones. Intact keyframes among the rows are kept.
+/// Adds all derived rows to the primary rows. Intact keyframes among the rows are kept. Calls
+/// `trouble` for each part of the primary data that is damaged.
 pub(crate) fn complete(
     rows: &mut RowOverlay,
     refs: &StoreRefs,
@@ -119,7 +123,7 @@ pub(crate) fn complete(
         let number = key::last_number(place).unwrap_or(0);
         last = last.max(number);
         let wrong = || Error::corrupt(format!("the object number {number}"));
-        // An object that needs a prefix to be opened is only found by its number.
+        // An object that needs a prefix to be opened is never looked up by its id.
         if is_self_contained(sealed).map_err(wrong())? {
             let id = sealed_id(sealed).map_err(wrong())?;
             made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
@@ -154,6 +158,7 @@ pub(crate) fn complete(
     Ok(RebuildCounts { revisions, rows: count, keyframes })
 }
 
+/// Removes damaged keyframes and makes the missing ones. Returns how many keyframes there are.
 fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> Result<u64> {
     let mut kept = 0;
     let mut gone = Vec::new();
@@ -187,22 +192,23 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
     let opened = ObjectCache::default();
     let mut work =
         KeyframeBuilder { refs: refs.clone(), distances, max_state_bytes, chunks, opened };
-    let before = count(rows, position)?;
+    let before = count_keyframes(rows, position)?;
     for (session, at, reset, keyframed) in todo {
         if keyframed {
             work.distances.remove(&(session, at.branch));
             continue;
         }
-        // If data that it needs is lost, no keyframe is made.
+        // If data that the keyframe needs is lost, no keyframe is made.
         if work.keyframe(&EmptySnapshot, rows, position, session, at, reset).is_err() {
             work.distances.remove(&(session, at.branch));
         }
     }
-    forget_chunks(rows, position)?;
-    Ok(kept + count(rows, position)? - before)
+    remove_unused_chunks(rows, position)?;
+    Ok(kept + count_keyframes(rows, position)? - before)
 }
 
-fn count(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
+/// Counts the keyframes.
+fn count_keyframes(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
     let mut count = 0;
     for_each_row(
         &OverlaySnapshot { base: &EmptySnapshot, rows, position },
@@ -215,8 +221,8 @@ fn count(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
     Ok(count)
 }
 
-/// Removes chunks that no keyframe uses.
-fn forget_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
+/// Removes the chunks that no keyframe uses.
+fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
     let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
     let mut named = HashSet::new();
     for_each_row(&view, key::KEYFRAMES, |_, row| {
@@ -239,7 +245,7 @@ fn forget_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
         .map(|(place, id)| {
             let number = key::last_number(&place);
             let name = id.map(|id| key::object_name(&id));
-            // The name may belong to another object of the same content.
+            // The id may lead to another object with the same content.
             let own = name.filter(|_| {
                 id.and_then(|id| object::find_number(&view, &id).ok().flatten()) == number
             });

@@ -1,5 +1,5 @@
-//! The rows of sessions in the index: each session, a copy of it, and what finds it by id, name,
-//! agent, source and time.
+//! The rows of sessions in the index: each session, a copy of it, and the rows that find it by id,
+//! name, agent, source and time.
 
 use super::row_overlay::RowOverlay;
 use super::table_rows::{self, TableRows};
@@ -10,31 +10,31 @@ use crate::format::{SessionRefs, decode_session, encode_session, session_hash};
 use crate::model::{SessionId, SessionKind, SessionNumber, StateDigest, Timestamp};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Prefix of the source that marks an agent session as joined to an effort. The agent's own id
-/// follows.
+/// Prefix of the source by which a session names an agent's session that was joined to it. The
+/// agent's own id follows.
 pub(crate) const JOINED: &str = "joined:";
 
 /// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
-/// Prefix of the mark that says up to where an unfinished import has written its stream to a
-/// session other than that of the bookmark. The stream's name follows.
+/// Prefix of the mark of how far an unfinished import has written its stream to a session other
+/// than the session of the bookmark. The stream's name follows.
 pub(crate) const WRITTEN: &str = "unfinished:unfinished:";
 
-/// Whether a source is the mark of an unfinished import. An import has one, and a mark with
-/// [`WRITTEN`] in each other session.
+/// Returns whether a source is the mark of an unfinished import. An import has one such mark; in
+/// each other session that it writes to, it has a mark with [`WRITTEN`].
 pub(crate) fn is_mark_of_import(source: &str) -> bool {
     source.starts_with(UNFINISHED) && !source.starts_with(WRITTEN)
 }
 
-/// Shortest beginning of an agent's own id, or of a session's id in hexadecimal digits, by which a
-/// session is found.
+/// The length of the shortest beginning of an agent's own id in bytes, or of a session's id in
+/// hexadecimal digits, by which a session is found.
 pub(crate) const MIN_PREFIX: usize = 4;
 
-/// What sessions are looked up by.
+/// The key by which sessions are looked up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SessionLookup<'a> {
-    /// The id; also finds removed sessions.
+    /// The id. This also finds removed sessions.
     Id(SessionId),
     /// The beginning of the id in lower-case hexadecimal digits, at least [`MIN_PREFIX`].
     IdPrefix(&'a str),
@@ -44,17 +44,17 @@ pub(crate) enum SessionLookup<'a> {
     Agent(&'a str),
     /// The beginning of the agent's own id, at least [`MIN_PREFIX`] bytes.
     AgentPrefix(&'a str),
-    /// A source, a joined agent session or a mark.
+    /// A source: of an import, of a joined session of an agent, or a mark.
     Source(&'a str),
     /// The mark of any unfinished import.
     Unfinished,
 }
 
-/// What tells two lookups in one generation apart: the table and the range of keys.
+/// What a lookup reads in a generation: the table, the first key, and the end of the range of keys.
 pub(super) type LookupKey = (TableId, Vec<u8>, Vec<u8>);
 
 impl SessionLookup<'_> {
-    /// Whether a session is one that is looked for.
+    /// Returns whether a session has this key.
     pub(super) fn matches(&self, session: &SessionRefs) -> bool {
         if let Self::Id(id) = self {
             return session.info.id == *id;
@@ -75,8 +75,8 @@ impl SessionLookup<'_> {
         }
     }
 
-    /// Returns a hash of what is looked up, for an index in memory; `None` if sessions in memory
-    /// are looked at one by one.
+    /// Returns a hash of the key, for an index in memory; `None` if the lookup must examine the
+    /// sessions in memory one by one.
     pub(super) fn hash_in_memory(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -89,7 +89,8 @@ impl SessionLookup<'_> {
         Some(hasher.finish())
     }
 
-    /// Returns bytes that every encoded session that matches contains.
+    /// Returns bytes that are in the encoded form of each session that matches; `None` if no such
+    /// bytes are known.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Id(id) => Some(id.as_bytes()),
@@ -101,7 +102,7 @@ impl SessionLookup<'_> {
         }
     }
 
-    /// Returns the table to look in, and the first key and the end of the range.
+    /// Returns the table to read, the first key, and the end of the range of keys.
     pub(super) fn key(&self) -> LookupKey {
         let (table, prefix) = match self {
             Self::Id(id) => (key::SESSION_IDS, KeyBuilder::new().bytes(id.as_bytes())),
@@ -120,18 +121,19 @@ impl SessionLookup<'_> {
         (table, prefix.clone().build(), prefix.end())
     }
 
-    /// Returns the sessions of a generation that may match: all that do, and perhaps others.
+    /// Returns the numbers of the sessions of a generation that may match: all that match, and
+    /// perhaps others. They are ascending.
     pub(super) fn candidates(&self, base: &dyn Snapshot) -> Result<Vec<SessionNumber>> {
         let (table, from, to) = self.key();
         let rows = table_rows::rows_between(base, table, &from, &to)?;
         let mut numbers: Vec<SessionNumber> =
-            rows.iter().filter_map(|(key, _)| last(key)).collect();
+            rows.iter().filter_map(|(key, _)| session_at_end(key)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
 }
 
-/// Calls a function with everything exact that a session is found by.
+/// Calls a function with each exact key of a session: id, name, agent and sources.
 pub(super) fn each_lookup(session: &SessionRefs, mut each: impl FnMut(SessionLookup<'_>)) {
     each(SessionLookup::Id(session.info.id));
     each(SessionLookup::Name(&session.info.name));
@@ -139,24 +141,26 @@ pub(super) fn each_lookup(session: &SessionRefs, mut each: impl FnMut(SessionLoo
     session.bookmarks.iter().for_each(|bookmark| each(SessionLookup::Source(&bookmark.source)));
 }
 
-/// Returns the session at the end of a key.
-fn last(key: &[u8]) -> Option<SessionNumber> {
+/// Returns the number of the session at the end of a key.
+fn session_at_end(key: &[u8]) -> Option<SessionNumber> {
     key.last_chunk().map(|bytes| SessionNumber::from_be_bytes(*bytes))
 }
 
-/// Returns the whole bytes of the beginning of an id.
+/// Decodes the beginning of an id from hexadecimal digits. The last digit of an odd number is
+/// ignored.
 fn id_bytes(prefix: &str) -> Vec<u8> {
     let digits: Vec<u8> =
         prefix.chars().map_while(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
     digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect()
 }
 
-/// Returns the text under which the beginning of an agent's own id is stored.
+/// Returns the text under which the beginning of an agent's own id is stored; `None` if the id is
+/// too short.
 fn agent_beginning(agent: &str) -> Option<String> {
     Some(format!("{}\0", agent.get(..MIN_PREFIX)?))
 }
 
-/// Makes the copy of a session and the rows that find it.
+/// Makes the copy of a session and the rows that find it, and passes them to `sink`.
 pub(super) fn derive_session(
     number: SessionNumber,
     session: &SessionRefs,
@@ -168,7 +172,7 @@ pub(super) fn derive_session(
     sink(key::SESSION_COPIES, of(number).build(), encode_session(session))
 }
 
-/// Returns the rows that find a session.
+/// Returns the tables and keys of the rows that find a session. These rows have no value.
 fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, Vec<u8>)> {
     let key = KeyBuilder::new;
     let id = key().bytes(session.info.id.as_bytes()).session(number).build();
@@ -194,7 +198,7 @@ fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, V
     rows
 }
 
-/// Returns the place of a kind in keys and in counts by kind.
+/// Returns the number of a kind in keys, which is also its place in counts by kind.
 pub(super) fn place_of(kind: SessionKind) -> usize {
     SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default()
 }
@@ -208,7 +212,7 @@ pub(super) fn missing_session(number: SessionNumber) -> Error {
     Error::missing(format!("the session number {number}"))
 }
 
-/// Puts the rows of a session; those that only the old one had are deleted.
+/// Puts the rows of a session, and deletes the rows that only its old version had.
 pub(super) fn put_session(
     rows: &mut RowOverlay,
     number: SessionNumber,
@@ -225,7 +229,7 @@ pub(super) fn put_session(
     })
 }
 
-/// Returns the session with this number in a generation, if it has it.
+/// Returns the session with this number in a generation; `None` if the generation does not have it.
 pub(super) fn stored_session(
     base: &dyn Snapshot,
     number: SessionNumber,
@@ -234,7 +238,10 @@ pub(super) fn stored_session(
     row.map(|row| decoded(number, &row)).transpose()
 }
 
-/// Returns the session with this number in a generation that must have it.
+/// Returns the session with this number in a generation.
+///
+/// # Errors
+/// [`Error::Corrupt`] if the generation does not have the session.
 pub(super) fn session_in(base: &dyn Snapshot, number: SessionNumber) -> Result<SessionRefs> {
     stored_session(base, number)?.ok_or_else(|| missing_session(number))
 }
@@ -243,7 +250,7 @@ fn decoded(number: SessionNumber, row: &[u8]) -> Result<SessionRefs> {
     decode_session(row).map_err(Error::corrupt(format!("the session number {number}")))
 }
 
-/// Returns at most `limit` sessions of a generation from a number on.
+/// Returns at most `limit` sessions of a generation, beginning with the number `from`.
 pub(super) fn sessions_from(
     base: &dyn Snapshot,
     from: SessionNumber,
@@ -252,16 +259,17 @@ pub(super) fn sessions_from(
     let from = of(from).build();
     let rows = base.scan(key::SESSIONS, &from, &[], ScanDirection::Ascending, limit)?;
     rows.iter()
-        .filter_map(|(place, row)| Some((last(place)?, row)))
+        .filter_map(|(place, row)| Some((session_at_end(place)?, row)))
         .map(|(number, row)| Ok((number, decoded(number, row)?)))
         .collect()
 }
 
-/// A session with the time of its last event, in the order of lists of sessions.
+/// The time of the last event of a session, and the number of the session. Lists of sessions have
+/// this order.
 pub(super) type SessionTime = (Timestamp, SessionNumber);
 
-/// Returns at most `limit` sessions of a kind with the time of their last event, the latest first;
-/// only those after a session and before another, if these are given.
+/// Returns at most `limit` sessions of a kind with the time of their last event, the latest first:
+/// only sessions later than `after` and earlier than `before`, if these are given.
 pub(super) fn latest_sessions(
     base: &dyn Snapshot,
     kind: SessionKind,
@@ -272,16 +280,16 @@ pub(super) fn latest_sessions(
     let from = after.map_or_else(|| kind_key(kind), |session| place(session).bytes(&[0])).build();
     let to = before.map_or_else(|| kind_key(kind).end(), |session| place(session).build());
     let rows = base.scan(key::SESSION_TIMES, &from, &to, ScanDirection::Descending, limit)?;
-    let read = |key: &[u8]| Some((key::time_at(key, 1)?, last(key)?));
+    let read = |key: &[u8]| Some((key::time_at(key, 1)?, session_at_end(key)?));
     Ok(rows.iter().filter_map(|(key, _)| read(key)).collect())
 }
 
-/// Returns the digest of all sessions of a generation, and how many there are.
+/// Returns the digest of all sessions of a generation, and the number of sessions.
 pub(crate) fn digest_of_all(base: &dyn Snapshot) -> Result<(StateDigest, u64)> {
     let (mut digest, mut count) = (StateDigest::EMPTY, 0);
     for row in TableRows::all(base, key::SESSIONS) {
         let (place, row) = row?;
-        digest = digest.plus(&session_hash(last(&place).unwrap_or(0), &row));
+        digest = digest.plus(&session_hash(session_at_end(&place).unwrap_or(0), &row));
         count += 1;
     }
     Ok((digest, count))

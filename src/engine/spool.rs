@@ -1,4 +1,4 @@
-//! Writes in the spool: reads them, and plans the records that they will become.
+//! Reads the writes in the spool, and plans the records that they will become.
 //!
 //! Only writes that need no expected head may be spooled: facts, checkpoints, new notes, and the
 //! session that they belong to.
@@ -19,34 +19,35 @@ use crate::model::{
     BranchNumber, Checkpoint, Key, Kind, OperationId, SessionKind, SessionMetadata, SessionNumber,
 };
 
-/// What to do if a name is taken.
+/// What to do if a name or an id is taken, or if a named branch does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameClashPolicy {
     /// Fail: the write has not been acknowledged yet.
     Refuse,
-    /// Choose another name: the write was acknowledged and must be kept.
+    /// Choose another name or id, or the current branch: the write was acknowledged and must be
+    /// kept.
     Rename,
 }
 
-/// Whether a write that failed with this error may be spooled.
+/// Returns whether a write that failed with this error may be spooled.
 pub(crate) fn may_spool_after(error: &Error) -> bool {
     use ErrorKind::{Corrupt, Forged, Locked, Unkeyed};
     matches!(error.kind(), Locked | Corrupt | Forged | Unkeyed)
 }
 
-/// The entries of a spool.
+/// The writes in a spool.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingWrites {
     /// Readable writes, earliest first.
     pub(crate) whole: Vec<SpoolEntry>,
-    /// Acknowledged writes that cannot be read, by operation.
+    /// Writes that cannot be read and are not skipped: their names and errors.
     pub(crate) broken: Vec<(String, Error)>,
 }
 
-/// Returns the entries of the spool. A write that was not made with the store's key is skipped,
+/// Returns the writes in the spool. A write that was not made with the store's key is skipped,
 /// unless it is known to be acknowledged.
-pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
-    let mut found = Waiting::default();
+pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<PendingWrites> {
+    let mut found = PendingWrites::default();
     for name in spool.names()? {
         match read(spool, &name)? {
             Some(Ok(waiting)) => found.whole.push(waiting),
@@ -61,13 +62,13 @@ pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<Waiting> {
     Ok(found)
 }
 
-/// Whether an unreadable write is skipped until the store is adopted: there is no proof that it was
-/// acknowledged.
+/// Returns whether an unreadable write is skipped until the store is adopted: it was not made with
+/// the store's key, and it is not known to be acknowledged.
 pub(crate) fn is_left_out(spool: &dyn Spool, name: &str, error: &Error) -> bool {
     error.kind() == ErrorKind::Forged && !spool.is_acknowledged(name)
 }
 
-/// Whether the write of this name is in the journal already; then its files are obsolete.
+/// Returns whether the write with this name is in the journal already. Then its files are obsolete.
 pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
     match name.parse::<OperationId>() {
         Ok(id) => Ok(find_operation(view, &id)?.is_some()),
@@ -75,12 +76,12 @@ pub(crate) fn is_written(view: &ReadSnapshot, name: &str) -> Result<bool> {
     }
 }
 
-/// Sorts writes in the order in which they were made.
+/// Sorts writes by the times of their operations.
 pub(super) fn in_order(found: &mut [SpoolEntry]) {
     found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
 }
 
-/// Whether these bytes are the write of this name.
+/// Returns whether these bytes are the complete write with this name.
 pub(crate) fn is_whole(name: &str, bytes: &[u8]) -> bool {
     decode(name, bytes).is_ok()
 }
@@ -94,7 +95,8 @@ fn decode(name: &str, bytes: &[u8]) -> Result<SpoolEntry> {
     Err(Error::Corrupt { what, source: "its file holds another write".into() })
 }
 
-/// Reads the write of this name; `None` if it is not in the spool any more.
+/// Reads the write with this name; `None` if it is not in the spool any more. The inner error says
+/// why the write cannot be read.
 pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<SpoolEntry>>> {
     match spool.read(name, &|bytes| is_whole(name, bytes)) {
         Ok(Some(bytes)) => Ok(Some(decode(name, &bytes))),
@@ -127,6 +129,7 @@ pub(crate) fn plan(
     Ok((!record.changes.is_empty()).then_some(record))
 }
 
+/// Plans the record of one spooled write.
 struct SpoolRecordBuilder<'a> {
     view: &'a ReadSnapshot,
     refs: StoreRefs,
@@ -194,7 +197,7 @@ impl SpoolRecordBuilder<'_> {
         Ok(number)
     }
 
-    /// Returns the branch's number, and whether it is the requested branch.
+    /// Returns the number of the branch, and whether it is the requested one.
     fn branch(&self, number: SessionNumber) -> Result<(BranchNumber, bool)> {
         let session = session(&self.refs, number)?;
         let Some(name) = &self.waiting.branch else { return Ok((session.current_branch, true)) };
@@ -205,7 +208,7 @@ impl SpoolRecordBuilder<'_> {
         }
     }
 
-    /// Adds the notes in one revision and returns its number.
+    /// Adds the notes in one revision. Returns the number of the revision; `None` without notes.
     fn notes(&mut self, number: SessionNumber, branch: BranchNumber) -> Result<Option<u64>> {
         let waiting = self.waiting;
         if waiting.notes.is_empty() {
@@ -225,6 +228,7 @@ impl SpoolRecordBuilder<'_> {
         Ok(Some(planned.head.sequence))
     }
 
+    /// Returns the key of a note with this id, or with a suffix if the id is taken.
     fn free_key(&self, number: SessionNumber, branch: BranchNumber, id: &str) -> Result<Vec<u8>> {
         let operation = self.waiting.operation.id.to_string();
         let short = operation.get(..8).unwrap_or_default();
@@ -246,6 +250,8 @@ impl SpoolRecordBuilder<'_> {
         Err(Error::Conflict(format!("every id for the note '{id}' is taken")))
     }
 
+    /// Places a checkpoint on its branch and revision. `None` if the checkpoint of its event exists
+    /// and does not change.
     fn checkpoint(
         &self,
         number: SessionNumber,
@@ -274,7 +280,8 @@ impl SpoolRecordBuilder<'_> {
     }
 }
 
-/// Finds the session with this id, otherwise the session of this agent's own id.
+/// Finds the session with the id of `wanted`; if there is none, the session with the agent's own id
+/// of `wanted`.
 fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Result<Option<SessionNumber>> {
     let found = refs.sessions.find(SessionLookup::Id(wanted.id))?;
     let mut own = found.into_iter().filter(|(_, session)| session.gone.is_none());

@@ -64,31 +64,32 @@ impl DeltaPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum RecordChange {
-    /// The store as it is before this record: the first change in every segment.
+    /// The state of the store before this record: the first change in every segment.
     Head(Box<StoreHead>),
     /// A session is created; its number is the count of sessions before it. It has the branch
     /// `main`.
     Session { info: Box<SessionMetadata> },
-    /// A session is begun beside another one with the same id, which it will replace. Until then
-    /// it is hidden. Its number is the count of sessions before it.
+    /// A session is begun that will replace another one with the same id. Until then the new
+    /// session is hidden. Its number is the count of sessions before it.
     SessionBegun { info: Box<SessionMetadata> },
-    /// A session that was begun beside another one replaces it: everything of the other one is
-    /// permanently deleted.
+    /// A session that was begun to replace another one replaces it now: everything of the other one
+    /// is permanently deleted.
     SessionReplaced {
-        /// The session that was begun.
+        /// The new session.
         session: SessionNumber,
         /// The session that it replaces.
         of: SessionNumber,
     },
-    /// A session that was begun beside another one is given up: everything of it is permanently
-    /// deleted.
+    /// A session that was begun to replace another one is given up: everything of the begun session
+    /// is permanently deleted.
     SessionAbandoned { session: SessionNumber },
     /// The session that is current for commands that name none; `None` makes it the one last used.
     Pinned {
         /// The session, if one is pinned.
         session: Option<SessionNumber>,
     },
-    /// A person or a hook worked in this session: it is current unless another one is pinned.
+    /// A person or a hook worked in this session. It is the current session unless another one is
+    /// pinned.
     Used { session: SessionNumber },
     /// A branch is created; its number is the count of the session's branches before it.
     Branch {
@@ -102,7 +103,7 @@ pub enum RecordChange {
         /// The time of its creation, its status and its metadata.
         change: Box<BranchChange>,
     },
-    /// A branch's status or metadata change.
+    /// The status or the metadata of a branch change.
     BranchChanged {
         session: SessionNumber,
         branch: BranchNumber,
@@ -122,11 +123,12 @@ pub enum RecordChange {
         branch: BranchNumber,
         /// The time of the checkout.
         time: Timestamp,
-        /// Whether it was checked out in another store only: the checkout here stays.
+        /// Whether the branch was checked out in another store only. The checkout in this store
+        /// stays.
         #[serde(default, skip_serializing_if = "is_false")]
         elsewhere: bool,
     },
-    /// An object that a later record names, or that is found by its content.
+    /// An object that a later change or record names by its id.
     Object {
         /// The stored object.
         object: RecordBytes,
@@ -137,11 +139,12 @@ pub enum RecordChange {
         blob: String,
         /// The offset of the segment in the blob, in bytes.
         offset: u64,
-        /// The number of bytes before it that were the prefix for its compression.
+        /// The number of bytes before the segment that were the prefix for its compression.
         prefix: u64,
         /// The stored object.
         object: RecordBytes,
     },
+    /// A revision.
     Revision {
         session: SessionNumber,
         /// The encoded header.
@@ -159,7 +162,7 @@ pub enum RecordChange {
         /// The time of the latest remaining checkpoint.
         last: Option<Timestamp>,
     },
-    /// The undo of a checkpoint is undone: it exists again, with its id and number.
+    /// The undo of a checkpoint is undone: the checkpoint exists again, with its id and number.
     CheckpointShown { session: SessionNumber, checkpoint: Box<Checkpoint> },
     /// A page of facts.
     Facts {
@@ -185,10 +188,10 @@ pub enum RecordChange {
         session: SessionNumber,
         /// The operation that is undone.
         operation: OperationId,
-        /// Whether the facts of that operation are hidden from now on, or visible again.
+        /// Whether the facts of that operation are hidden from now on; otherwise they are visible.
         facts_hidden: bool,
     },
-    /// This operation prunes: until it is swept, what it hides can be restored.
+    /// This operation prunes. What it hides can be restored until it is swept.
     Pruned { session: SessionNumber },
     /// The revisions of a branch from `first` to `last` (exclusive) are folded into `last`.
     Folded {
@@ -248,7 +251,8 @@ pub enum RecordChange {
         /// The number of bytes that stay permanently deleted, from the start of the blob.
         bytes: u64,
     },
-    /// The beginning of a growing blob was already permanently deleted in the store it comes from.
+    /// The beginning of a growing blob was already permanently deleted in the store that the blob
+    /// was imported from.
     TextMissing {
         session: SessionNumber,
         blob: String,
@@ -262,11 +266,11 @@ pub enum RecordChange {
         operation: OperationId,
         /// The large values that nothing else references.
         blobs: Vec<ObjectId>,
-        /// The sessions that it hid or whose texts it dropped.
+        /// The sessions that the operation hid, and the sessions whose texts it dropped.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sessions: Vec<SessionNumber>,
     },
-    /// Pre-written objects that nothing came to reference are permanently deleted.
+    /// Pre-written objects that nothing refers to are permanently deleted.
     SweptAhead {
         /// The names of the deleted objects.
         objects: Vec<ObjectId>,
@@ -276,8 +280,8 @@ pub enum RecordChange {
         /// as pre-written.
         named: Vec<ObjectId>,
     },
-    /// The session's schedule of checkpoints: the next write makes one if this long has passed
-    /// since the last.
+    /// The session's schedule of checkpoints: a write makes a checkpoint if `every_micros` have
+    /// passed since the last one.
     Schedule {
         session: SessionNumber,
         /// Microseconds between two checkpoints; `None` for no schedule.
@@ -285,7 +289,7 @@ pub enum RecordChange {
     },
 }
 
-/// Returns the session of a change, as a shared or a mutable reference like the change.
+/// Returns the session of a change: a shared or a mutable reference, like that to the change.
 macro_rules! session_in {
     ($change:expr) => {
         match $change {
@@ -331,7 +335,7 @@ impl RecordChange {
         Self::Switched { session, branch, time, elsewhere: false }
     }
 
-    /// Makes the change of what a branch is.
+    /// Makes the change of the status and metadata of a branch.
     #[must_use]
     pub fn branch_changed(
         session: SessionNumber,
@@ -347,8 +351,8 @@ impl RecordChange {
         Self::Checkpoint { session, checkpoint: Box::new(checkpoint) }
     }
 
-    /// Returns the session that this changes; `None` if it concerns the list of sessions or an
-    /// object.
+    /// Returns the session that this changes; `None` for a change of the store itself: its head, a
+    /// new session, the current session, or objects.
     #[must_use]
     pub fn session(&self) -> Option<SessionNumber> {
         session_in!(self).copied()
@@ -373,6 +377,7 @@ impl RecordChange {
         session_in!(self)
     }
 
+    /// Returns the number of bytes of objects inside the change.
     pub(crate) fn inline_bytes(&self) -> usize {
         match self {
             Self::Revision { delta, .. } | Self::Folded { delta, .. } => {
@@ -397,14 +402,15 @@ pub struct Record {
 
 const RAW: u8 = 1;
 const COMPRESSED: u8 = 2;
-/// Below this size, compressing a record is not worth the time.
+/// A record of at most this many bytes is not compressed: that is not worth the time.
 const MIN_COMPRESSED_BYTES: usize = 4096;
 /// Minimum compression factor. Sessions without branch metadata are mostly ids and hashes, and
 /// every process reads them, so a smaller gain is not worth the decompression.
 const MIN_GAIN: usize = 2;
 
 impl Record {
-    /// Encodes this record: the payload of a frame.
+    /// Encodes this record as the payload of a frame. Compresses a large record that has the head
+    /// of the store.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.inline_bytes() + 512);
@@ -451,7 +457,7 @@ impl Record {
         }
     }
 
-    /// Rejects values that would overflow when counted on, and inconsistent refs.
+    /// Rejects counts of facts that do not fit into 32 bits, and an inconsistent head of the store.
     fn checked(self) -> Result<Self, DecodeError> {
         for change in &self.changes {
             let right = match change {
@@ -467,7 +473,7 @@ impl Record {
     }
 }
 
-/// The data of a revision outside its header; it may be dropped.
+/// The data of a revision that is not in its header and may be dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionBody {
@@ -475,7 +481,7 @@ pub struct RevisionBody {
     pub salt: [u8; 16],
     /// The operation that made the revision.
     pub operation: Operation,
-    /// The hash of the body that this one replaces, from which a secret was purged.
+    /// The hash of the original body, if a secret was purged from the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stands_for: Option<ObjectId>,
 }
@@ -492,8 +498,8 @@ impl RevisionBody {
         unpack("revision body", bytes)
     }
 
-    /// Returns the hash by which a revision refers to this encoded body: that of the body it
-    /// replaces, if any.
+    /// Returns the hash by which a revision refers to this encoded body. For a body from which a
+    /// secret was purged, it is the hash of the original body.
     #[must_use]
     pub fn name(bytes: &[u8]) -> ObjectId {
         let stands_for = Self::decode(bytes).ok().and_then(|body| body.stands_for);

@@ -1,5 +1,6 @@
-//! Private keys between `BEGIN` and `END`, as files and programs write them: with a prefix on each
-//! line (`+`, `> `, `12: `, a colour), with escaped line ends, or with the lines in a JSON list.
+//! Finds private keys between `BEGIN` and `END`, as files and programs write them: with a prefix on
+//! each line (`+`, `> `, `12: `, a colour), with escaped line ends, or with the lines in a JSON
+//! list.
 
 use super::byte_text::{is_base64, run};
 use super::credential::CredentialMatch;
@@ -17,21 +18,22 @@ const DASHES: &[u8] = b"-----";
 const BEGIN: &[u8] = b"-----BEGIN";
 const END: &[u8] = b"-----END ";
 
-/// Returns the end of the label that begins here and of the dashes after it, if the label is that
-/// of a private key. If the text ends in the dashes, the second value is true.
+/// Returns the offset after the label that begins at `at` and after its five dashes, if it is the
+/// label of a private key. The second value is true if the text ends before the last dash.
 fn label(text: &[u8], at: usize) -> (Option<usize>, bool) {
     let length = run(text, at, 64, |byte| byte.is_ascii_alphanumeric() || byte == b' ');
     let title = text.get(at..at + length).unwrap_or_default();
     let is_private = ["PRIVATE KEY", "PRIVATE KEY BLOCK", "OpenVPN Static key V1"]
         .iter()
         .any(|known| title.ends_with(known.as_bytes()));
-    let behind = text.get(at + length..text.len().min(at + length + 5)).unwrap_or_default();
+    let after = text.get(at + length..text.len().min(at + length + 5)).unwrap_or_default();
     let is_open =
-        behind.len() < 5 && DASHES.starts_with(behind) && at + length + behind.len() == text.len();
-    ((is_private && behind == DASHES).then_some(at + length + 5), is_open)
+        after.len() < 5 && DASHES.starts_with(after) && at + length + after.len() == text.len();
+    ((is_private && after == DASHES).then_some(at + length + 5), is_open)
 }
 
-/// Finds a private key, from `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it extends.
+/// Finds a private key, from `-----BEGIN ... PRIVATE KEY-----` to its `END` or, without an `END`,
+/// to its last line. `end` is the offset of the label.
 pub(super) fn find(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
     let (body, is_open) = label(text, end);
     if is_open {
@@ -55,7 +57,9 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, form: TextForm) -> Cre
     found.found(start)
 }
 
-/// Finds the rest of a private key before its `-----END ... PRIVATE KEY-----`.
+/// Finds the end of a private key whose `BEGIN` is missing: the lines before
+/// `-----END ... PRIVATE KEY-----`, and this line. `start` is the offset of the line, `end` that of
+/// its label.
 pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
     let Some(end) = label(text, end).0 else { return CredentialMatch::Nothing };
     let least = start.saturating_sub(MAX_SECRET_BYTES);
@@ -78,7 +82,7 @@ pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -
         gap += length.max(1);
         at -= length.max(1);
         let rest = text.get(at..).unwrap_or_default();
-        // The mark of an earlier key, or the end of one.
+        // The dashes after an earlier key, or an empty line.
         let is_mark = rest.starts_with(DASHES) && at + DASHES.len() <= start;
         if length == 0 && (is_mark || rest.starts_with(b"\n\n")) {
             break;
@@ -99,7 +103,7 @@ pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -
     CredentialMatch::Secret(SecretFinding { range: first..end, kind: "private-key" })
 }
 
-/// Finds the lines of a key after a header of a file format of its own.
+/// Finds the lines of a key that follow `at`, where a header other than `BEGIN` ends.
 pub(super) fn lines_after(text: &[u8], at: usize, form: TextForm) -> Option<SecretFinding> {
     let body = lines(text, at, text.len().min(at + MAX_SECRET_BYTES), form);
     match body.found(at) {
@@ -112,8 +116,9 @@ pub(super) fn lines_after(text: &[u8], at: usize, form: TextForm) -> Option<Secr
 struct KeyBody {
     /// The number of its base64 characters.
     key: usize,
+    /// The offset of its end in the text.
     end: usize,
-    /// Where the search for its end stopped.
+    /// The offset at which the search for its end stopped.
     stopped: usize,
     /// Whether an `END` was found.
     closed: bool,
@@ -128,7 +133,7 @@ impl KeyBody {
     }
 }
 
-/// Returns the end of the `-----END ... -----` that begins here.
+/// Returns the offset after the `-----END ... -----` that begins at `at`.
 fn end_of_key(text: &[u8], at: usize) -> usize {
     // A quote or backslash belongs to the text around the key, never to its last line.
     let label = run(text, at + END.len(), 64, |byte| {
@@ -139,7 +144,7 @@ fn end_of_key(text: &[u8], at: usize) -> usize {
     at + if closes { 5 } else { 0 }
 }
 
-/// Reads a key that has nothing between its lines but line ends, spaces and quotes.
+/// Reads a key that has only whitespace, quotes, escapes and some punctuation between its lines.
 fn plain_body(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody {
     let (mut at, mut key) = (body, 0);
     while at < limit {
@@ -162,7 +167,7 @@ fn plain_body(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody
             }
             Some(b'"') if form == TextForm::Plain => at += 1,
             Some(b'\\') => {
-                // Backslashes stay with the character they escape.
+                // Backslashes and the character that they escape are one step.
                 let slashes = run(text, at, 16, |byte| byte == b'\\');
                 if !matches!(text.get(at + slashes), Some(b'n' | b'r' | b't' | b'"' | b'/' | b'\''))
                 {
@@ -174,7 +179,7 @@ fn plain_body(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody
         }
     }
     let stopped = at;
-    // Only the key is removed.
+    // What follows the last base64 character is not part of the key.
     while stopped < text.len()
         && at > body
         && !text.get(at - 1).is_some_and(|byte| is_base64(*byte))
@@ -184,7 +189,7 @@ fn plain_body(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody
     KeyBody { key, end: at, stopped, closed: false }
 }
 
-/// Reads a key whose lines have prefixes or unusual ends: a long base64 word continues it.
+/// Reads a key whose lines have prefixes or unusual ends. Each long base64 word continues the key.
 fn lines(text: &[u8], body: usize, limit: usize, form: TextForm) -> KeyBody {
     let (mut at, mut end, mut key, mut gap) = (body, body, 0, 0);
     while at < limit && gap <= if key == 0 { MAX_HEADER_BYTES } else { MAX_GAP_BYTES } {
@@ -226,8 +231,9 @@ fn is_of_line(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Returns whether a word may be a line of a key: letters of both cases and digits, in no words; or
-/// the hex digits of a static key.
+/// Returns whether a word may be a line of a key: it is long, has letters of both cases and digits,
+/// and is not made mostly of words. 32 hexadecimal digits may be in lower case: they are a line of
+/// an OpenVPN static key.
 fn is_line(word: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| word.iter().any(is);
     word.len() >= MIN_LINE_BYTES
@@ -238,21 +244,21 @@ fn is_line(word: &[u8]) -> bool {
         && !secret_heuristics::is_words(word.get(..word.len().min(128)).unwrap_or_default())
 }
 
-/// Returns whether this is the short last line of a key: a line, or what a prefix precedes, that is
-/// not an escape.
+/// Returns whether the word from `start` to `end` may be the short last line of a key: it ends with
+/// `=`, and no backslash precedes it.
 fn is_last_line(text: &[u8], start: usize, end: usize) -> bool {
     text.get(end - 1) == Some(&b'=')
         && start.checked_sub(1).and_then(|at| text.get(at)) != Some(&b'\\')
 }
 
-/// Returns whether a quote here ends a string of JSON.
+/// Returns whether there is a quote at `at` that begins or ends a string of JSON.
 fn is_bare_quote(text: &[u8], at: usize, form: TextForm) -> bool {
     form == TextForm::Json
         && text.get(at) == Some(&b'"')
         && at.checked_sub(1).and_then(|before| text.get(before)) != Some(&b'\\')
 }
 
-/// Returns the offset after the `", "` between two strings of a list, which begins here.
+/// Returns the offset after the `", "` between two strings of a list. It begins at `at`.
 fn list_joint(text: &[u8], at: usize) -> Option<usize> {
     let space = |at| run(text, at, 32, |byte| matches!(byte, b' ' | b'\t' | b'\n'));
     let comma = at + 1 + space(at + 1);
@@ -260,7 +266,8 @@ fn list_joint(text: &[u8], at: usize) -> Option<usize> {
     (text.get(comma) == Some(&b',') && text.get(quote) == Some(&b'"')).then_some(quote + 1)
 }
 
-/// Returns the offset of the first quote of the `", "` whose last quote is here.
+/// Returns the offset of the first quote of the `", "` between two strings of a list. Its last
+/// quote is at `at`.
 fn list_joint_before(text: &[u8], at: usize) -> Option<usize> {
     let before = |at: usize| text.get(at.saturating_sub(32)..at).unwrap_or_default();
     let space =

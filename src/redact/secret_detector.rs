@@ -1,4 +1,4 @@
-//! Caller-supplied detectors: find secrets in stored texts without knowing their values.
+//! Detectors that find secrets in stored texts without knowing the secrets.
 
 use super::known_secrets::TextPieces;
 use super::{HashedSecrets, PartEnding, Redactor, TextForm, TextMasker};
@@ -13,17 +13,17 @@ use std::ops::Range;
 pub enum SecretDetector {
     /// Uses the built-in redaction rules.
     Rules(Redactor),
-    /// Finds everything the rules match.
+    /// Finds everything that the regular expression matches.
     Pattern(Regex),
     /// Finds the secrets that have one of these hashes.
     Hashes(HashedSecrets),
 }
 
 impl SecretDetector {
-    /// Finds every match of a regular expression.
+    /// Creates a detector that finds every match of a regular expression.
     ///
     /// # Errors
-    /// Returns the parse error as one line if the expression is invalid.
+    /// Returns a message of one line if the expression is invalid.
     pub fn pattern(text: &str) -> Result<Self, String> {
         let found = Regex::new(text).map(Self::Pattern);
         found.map_err(|error| {
@@ -33,8 +33,8 @@ impl SecretDetector {
         })
     }
 
-    /// Returns whether a text can be searched in pieces of whole lines: not by a pattern that may
-    /// match a line end, or the beginning or end of a text.
+    /// Returns whether a text can be searched in pieces. A pattern that can match a line end, or
+    /// the beginning or end of a text, needs the whole text.
     pub(crate) fn reads_pieces(&self) -> bool {
         match self {
             Self::Rules(_) | Self::Hashes(_) => true,
@@ -45,8 +45,7 @@ impl SecretDetector {
         }
     }
 
-    /// Returns the secrets in a text, unescaped where the text is JSON. Some may be too short to
-    /// purge.
+    /// Adds the secrets in a text to `found`, without escapes. Some may be too short to purge.
     pub(crate) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
         match self {
             Self::Pattern(pattern) => {
@@ -62,10 +61,10 @@ impl SecretDetector {
     }
 }
 
-/// A line of this length is not searched as a whole.
+/// A line of this many bytes or more is searched in parts, except by a pattern.
 const LONG_LINE_BYTES: usize = 1 << 20;
 
-/// Returns whether no match has a line end in it or depends on where the text begins and ends.
+/// Returns whether no match contains a line end or depends on where the text begins or ends.
 fn stays_in_line(hir: &Hir) -> bool {
     let ends = hir.properties().look_set();
     if ends.contains(Look::Start) || ends.contains(Look::End) {
@@ -86,13 +85,13 @@ fn stays_in_line(hir: &Hir) -> bool {
     }
 }
 
-/// Searches a text that is read in pieces. Holds the last line, or what may be the beginning of a
-/// secret.
+/// Searches a text that is read in pieces.
 pub(crate) struct DetectorStream<'a> {
     collector: &'a SecretCollector<'a>,
+    /// The bytes that are needed again: the last line, or a possible beginning of a secret.
     held: Vec<u8>,
     form: Option<TextForm>,
-    /// Up to where the held bytes have no line end.
+    /// The number of held bytes in which the last line end was looked for already.
     seen: usize,
 }
 
@@ -101,7 +100,7 @@ impl<'a> DetectorStream<'a> {
         Self { collector, held: Vec::new(), form: None, seen: 0 }
     }
 
-    /// Searches what is complete with this piece.
+    /// Adds a piece, and searches the lines that are complete with it.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.held.extend_from_slice(piece);
         let Some(line) = self.held.get(self.seen..).and_then(|new| memchr::memrchr(b'\n', new))
@@ -109,7 +108,7 @@ impl<'a> DetectorStream<'a> {
             self.seen = self.held.len();
             // Only a pattern needs whole lines.
             if self.seen >= LONG_LINE_BYTES
-                && !matches!(self.collector.seek, SecretDetector::Pattern(_))
+                && !matches!(self.collector.detector, SecretDetector::Pattern(_))
             {
                 let taken = self.search(self.seen, PartEnding::More);
                 self.held.drain(..taken);
@@ -123,27 +122,27 @@ impl<'a> DetectorStream<'a> {
         self.seen = self.held.len();
     }
 
-    /// Searches the rest.
+    /// Searches the bytes that are still held. The text has ended.
     pub(crate) fn finish(mut self) {
         let end = self.held.len();
         self.search(end, PartEnding::End);
     }
 
-    /// Searches the bytes up to `end`, and returns how many are done with.
+    /// Searches the held bytes up to `end`. Returns how many of them are not needed any more.
     fn search(&mut self, end: usize, ending: PartEnding) -> usize {
         let text = self.held.get(..end).unwrap_or_default();
         let form = *self.form.get_or_insert_with(|| form_of(text));
         let mut found = self.collector.found.borrow_mut();
-        match self.collector.seek {
+        match self.collector.detector {
             SecretDetector::Pattern(_) => {
-                self.collector.seek.find(text, &mut found);
+                self.collector.detector.find(text, &mut found);
                 end
             }
             SecretDetector::Hashes(hashes) => {
                 hashes.find(text, &mut found);
                 match ending {
                     PartEnding::End => end,
-                    // A secret that begins here may go on in what follows.
+                    // A secret that begins in the last bytes may end in the next piece.
                     _ => end.saturating_sub(hashes.max_bytes()),
                 }
             }
@@ -158,17 +157,17 @@ impl<'a> DetectorStream<'a> {
     }
 }
 
-/// Returns the form that a text has by its first byte.
+/// Returns the form of a text, judged by its first byte.
 fn form_of(text: &[u8]) -> TextForm {
     let json = text.first().is_some_and(|byte| matches!(byte, b'{' | b'['));
     if json { TextForm::Json } else { TextForm::Plain }
 }
 
-/// Adds a secret, unescaped where it has escapes.
+/// Adds a secret, with its escapes decoded.
 fn put(bytes: &[u8], found: &mut BTreeSet<String>) {
     let Ok(plain) = std::str::from_utf8(bytes) else { return };
     let mut text = plain.to_owned();
-    // The unescaped secret follows escapes; elsewhere the same secret may occur without escapes.
+    // A text inside a text is escaped twice.
     while text.contains('\\')
         && let Ok(inner) = serde_json::from_str::<String>(&format!("\"{text}\""))
         && inner != text
@@ -178,20 +177,20 @@ fn put(bytes: &[u8], found: &mut BTreeSet<String>) {
     found.insert(text);
 }
 
-/// Collects the secrets it is given and changes nothing.
+/// Collects the secrets that a detector finds in texts. It masks nothing.
 pub(crate) struct SecretCollector<'a> {
-    pub(crate) seek: &'a SecretDetector,
+    pub(crate) detector: &'a SecretDetector,
     pub(crate) found: RefCell<BTreeSet<String>>,
 }
 
 impl TextMasker for SecretCollector<'_> {
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)> {
-        self.seek.find(text, &mut self.found.borrow_mut());
+        self.detector.find(text, &mut self.found.borrow_mut());
         None
     }
 
     fn pieces(&self) -> Option<TextPieces<'_>> {
-        self.seek.reads_pieces().then(|| TextPieces::Sought(DetectorStream::new(self)))
+        self.detector.reads_pieces().then(|| TextPieces::Sought(DetectorStream::new(self)))
     }
 }
 
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_is_found_as_it_is_meant() {
+    fn matches_are_found_with_their_escapes_decoded() {
         let seek = SecretDetector::pattern(r#"key-[0-9]+(\\+n|\n)?x"#).unwrap();
         assert_eq!(found(&seek, "a key-12345x key-1x"), ["key-12345x", "key-1x"]);
         assert_eq!(found(&SecretDetector::pattern("48[0-9]{3}").unwrap(), "pin 48151"), ["48151"]);
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_find_what_they_find_elsewhere() {
+    fn rules_find_a_secret_in_plain_text_and_in_json() {
         let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
         let seek = SecretDetector::Rules(Redactor::new());
         assert_eq!(found(&seek, &format!("token {token}.")), vec![token.clone()]);
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_show_what_the_whole_shows() {
+    fn a_search_in_pieces_finds_the_same_as_a_search_of_the_whole_text() {
         let token = |seed: usize| format!("ghp_{seed:02}{}", "1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
         let lines = (0..60).map(|line| match line % 4 {
             0 => format!("use {} now\n", token(line)),
@@ -241,7 +240,7 @@ mod tests {
         for seek in [SecretDetector::Rules(Redactor::new()), pattern("48[0-9]{3}x*")] {
             assert!(seek.reads_pieces());
             for size in [1, 7, 100, 5000] {
-                let collector = SecretCollector { seek: &seek, found: RefCell::default() };
+                let collector = SecretCollector { detector: &seek, found: RefCell::default() };
                 let mut stream = DetectorStream::new(&collector);
                 text.as_bytes().chunks(size).for_each(|piece| stream.push(piece));
                 stream.finish();
@@ -261,7 +260,7 @@ mod tests {
     #[test]
     fn a_long_line_is_not_held_by_the_rules() {
         let seek = SecretDetector::Rules(Redactor::new());
-        let collector = SecretCollector { seek: &seek, found: RefCell::default() };
+        let collector = SecretCollector { detector: &seek, found: RefCell::default() };
         let mut stream = DetectorStream::new(&collector);
         for _ in 0..40 {
             stream.push(&[b' '; 100_000]);

@@ -1,9 +1,9 @@
 //! Parses command lines, as far as is needed to know which programs they run.
 //!
-//! This is not a shell: quotes, escapes, here-documents and substitutions are recognised so that
-//! their contents are not taken for commands; nothing is expanded. [`split`] returns the programs
-//! in a flat list, [`syntax_tree::read`] with the lists, pipes, groups and conditions that they are
-//! part of.
+//! This is not a shell: nothing is expanded. Quotes, escapes, here-documents and substitutions are
+//! recognised, so that their contents are not taken for commands. [`split`] returns the programs as
+//! a flat list; [`syntax_tree::read`] also returns the lists, pipes, groups and conditions that
+//! contain them.
 
 mod git_commit_line;
 pub mod syntax_tree;
@@ -24,22 +24,23 @@ pub fn quoted(word: &str) -> String {
 /// The operator after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandSeparator {
-    /// `|`: its output goes to the next command.
+    /// `|`: the output of the command is the input of the next one.
     Pipe,
-    /// `&&`: the rest runs only if it succeeds.
+    /// `&&`: the next command runs only if this one succeeds.
     And,
-    /// `||`, `;`, `&` or a new line: the next command affects the exit code too.
+    /// `||`, `;`, `&` or a new line. The exit code of the line does not show whether this command
+    /// succeeded.
     Other,
-    /// Nothing: it is the last command.
+    /// No operator: this is the last command.
     End,
 }
 
 /// One program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// Its words without quotes; assignments before it and redirections are left out.
+    /// Its words without quotes. Assignments before the program and redirections are left out.
     pub words: Vec<String>,
-    /// The operator after it.
+    /// The operator after the command.
     pub joint: CommandSeparator,
 }
 
@@ -58,7 +59,7 @@ pub struct ShellWord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ShellToken {
     Word(ShellWord),
-    /// The output is redirected to the file of this name; the name is empty if it is not a word.
+    /// The output is redirected to the file of this name; the name is empty if no word follows.
     Redirected(String),
     /// The error output is redirected to a file.
     ErrorsRedirected,
@@ -78,7 +79,7 @@ enum ShellToken {
     Close,
 }
 
-/// The programs of a command line, in order.
+/// Returns the programs of a command line, in order.
 #[must_use]
 pub fn split(line: &str) -> Vec<SimpleCommand> {
     let mut done: Vec<SimpleCommand> = Vec::new();
@@ -92,7 +93,7 @@ pub fn split(line: &str) -> Vec<SimpleCommand> {
                 }
                 continue;
             }
-            // A group ends like its last command.
+            // These end no command. So the operator after a group is that of its last command.
             ShellToken::Redirected(_)
             | ShellToken::ErrorsRedirected
             | ShellToken::Open
@@ -124,7 +125,7 @@ struct ShellLexer<'a> {
     word: Option<ShellWord>,
     /// Whether the next word is the target of a redirection.
     redirected: bool,
-    /// The index of the token that gets the name of the file.
+    /// The index of the redirection that the next word is the file name of.
     file_of: Option<usize>,
     /// The end words of the here-documents that begin on this line.
     heredocs: Vec<String>,
@@ -148,7 +149,7 @@ impl<'a> ShellLexer<'a> {
         found.is_some()
     }
 
-    /// Whether a substitution follows a dollar sign.
+    /// Returns whether a substitution follows the dollar sign that was read last.
     fn opens(&self) -> bool {
         self.depth < MAX_DEPTH && self.rest.starts_with('(')
     }
@@ -232,8 +233,7 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// Parses the rest of `$'...'`. What an escape stands for is not read, except quotes and
-    /// backslashes.
+    /// Parses the rest of `$'...'`. Only escaped quotes and backslashes are decoded.
     fn escaped_quotes(&mut self) {
         self.quotes();
         while let Some(character) = self.take() {
@@ -252,7 +252,8 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// Adds `(...)` to the word, without parsing its content.
+    /// Adds `(...)` to the word as it is. Quotes and here-documents inside are recognised, so that
+    /// a bracket in one of them does not end the substitution.
     fn substitution(&mut self) {
         let mut inner = ShellLexer { depth: self.depth + 1, ..ShellLexer::default() };
         let mut depth = 0_u32;
@@ -285,6 +286,7 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
+    /// Adds the text before `rest` to the word, and goes on at `rest`.
     fn copy_up_to(&mut self, rest: &'a str) {
         let read = self.rest.len() - rest.len();
         let text = self.rest.get(..read).unwrap_or_default();
@@ -324,6 +326,7 @@ impl<'a> ShellLexer<'a> {
         self.redirected = true;
     }
 
+    /// Parses the end word of a here-document.
     fn heredoc_word(&mut self) {
         self.eat("-");
         let text = self.rest.trim_start_matches([' ', '\t']);
@@ -333,6 +336,7 @@ impl<'a> ShellLexer<'a> {
         self.heredocs.push(word.replace(['\'', '"', '\\'], ""));
     }
 
+    /// Skips the lines of the here-documents that began on the line before.
     fn skip_heredocs(&mut self) {
         for end in std::mem::take(&mut self.heredocs) {
             while !self.rest.is_empty() {
@@ -380,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_of_a_shell_is_quoted_where_it_must_be() {
+    fn a_word_is_quoted_if_a_shell_would_change_it() {
         assert_eq!(quoted("/usr/bin/forge-1.0"), "/usr/bin/forge-1.0");
         assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
         assert_eq!(quoted(""), "''");
@@ -436,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_is_read_all_the_same() {
+    fn very_deep_nesting_is_read_without_a_stack_overflow() {
         for piece in ["\"$(", "$(", "(", "\"$(<<x\n", "{ "] {
             let _ = split(&piece.repeat(100_000));
         }

@@ -1,5 +1,5 @@
-//! The folder of a store: its files, what marks it as a store, and what an interrupted creation
-//! leaves.
+//! The folder of a store: its files, the marker that makes it a store, and the files that an
+//! interrupted creation leaves.
 
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::Journal;
@@ -19,34 +19,34 @@ use std::time::Duration;
 
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
-/// The file that says how much a repair could not save, until that is acknowledged.
+/// The file that says how much a repair could not save, until a person acknowledges the loss.
 pub(super) const LOST_FILE: &str = "LOST";
 pub(super) const INDEX_FOLDER: &str = "index";
 /// The folder of text copies for searching.
 pub(super) const SEARCH_FOLDER: &str = "search";
-/// The folders of notes that the command line keeps about the store: texts that may be overwritten
+/// The folders in which the command line keeps notes about the store: texts that may be overwritten
 /// in place.
 pub(super) const NOTE_FOLDERS: [&str; 2] = ["log", "agents"];
 pub(super) const CONFIG_FILE: &str = "config.toml";
-/// What imports of bundles have begun and not ended.
+/// The folder of the marks of imports of bundles that have begun and not ended.
 pub(super) const BUNDLE_MARKS_FOLDER: &str = "bundles";
-/// What is known of remotes.
+/// The folder of what is known about remotes.
 pub(super) const REMOTES_FOLDER: &str = "remotes";
 /// The reserve for pruning on a full disk.
 pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
-/// The temporary name of a store file while it is written.
+/// The temporary name of `FORMAT` or `.gitignore` while it is written.
 pub(super) const UNFINISHED_FILE: &str = "FORMAT.new";
 
 /// Opens the index in the folder of a store, without decryption.
 pub(super) fn raw_index(path: &Path, seals: &SealMode, checked: Option<PathBuf>) -> RocksIndex {
-    // Reads are always about one session.
+    // The rows of a session are stored together, because a read is usually about one session.
     let clustered = ClusteredTables::new(key::begins_with_session);
     RocksIndex::new(path.join(INDEX_FOLDER)).with_clustered(clustered).with_seals(seals, checked)
 }
 
-/// Opens the index in the folder of a store, with decryption if there is a cipher.
+/// Opens the index in the folder of a store; with a cipher, rows are encrypted and decrypted.
 pub(super) fn open_index(
     path: &Path,
     seals: &SealMode,
@@ -81,7 +81,7 @@ pub(super) const MAX_MARKER_BYTES: u64 = 64 << 10;
 
 /// The mode bits that let the group or all users write.
 const OTHERS_WRITE: u32 = 0o022;
-/// How deep a store's folder is: the files of an index generation are at this depth.
+/// The depth of the deepest files below the folder of a store: the files of an index generation.
 const DEPTH: u32 = 2;
 
 /// Refuses a store that other users may write to: its content cannot be trusted, and may change
@@ -108,8 +108,8 @@ pub(super) fn check_others(store: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether another user owns it. Files of root are accepted; root itself, as in a
-/// container, accepts any owner.
+/// Returns whether a file with this owner belongs to another user. Files of root are accepted. If
+/// this process runs as root, as in a container, any owner is accepted.
 #[cfg(target_os = "linux")]
 fn is_anothers(owner: u32) -> bool {
     let own = rustix::process::geteuid();
@@ -125,15 +125,16 @@ fn refused(store: &Path, why: String) -> Error {
     Error::Corrupt { what: format!("the store at {}", store.display()), source: why.into() }
 }
 
-/// Refuses a store that other users may write to, and any entry in it that is neither file nor
-/// folder. Through a link in a downloaded project forge would write to other files, or truncate
-/// them as a journal tail; opening a pipe would block.
+/// Refuses a store that other users may write to, or that has an entry that is neither a file nor a
+/// folder. Through a link in a downloaded project, forge would write to other files, or truncate
+/// them like the tail of a journal. Opening a pipe would block.
 pub(super) fn check_files(store: &Path) -> Result<()> {
     check_others(store)?;
     check_below(store, store, DEPTH)
 }
 
-/// Makes the same check for the folders of notes; the store need not be one that can be opened.
+/// Checks a folder like [`check_files`], but no folders in it except the folders of notes. The
+/// folder need not be a store that can be opened.
 pub(super) fn check_notes(store: &Path) -> Result<()> {
     check_others(store)?;
     check_below(store, store, 0)?;
@@ -154,7 +155,8 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
     })
 }
 
-/// Calls a function with every entry that is neither file nor folder, and with what it is.
+/// Calls `visit` with each entry that is neither a file nor a folder, and with a description of
+/// what the entry is.
 fn visit_odd(
     folder: &Path,
     depth: u32,
@@ -194,8 +196,8 @@ const PARTS: [(&str, bool); 5] = [
     (spool::COPIES, true),
 ];
 
-/// Lists for a repair what is in the place of files and folders of a store, one line each: pipes,
-/// links and devices anywhere, files and folders where the other is expected.
+/// Lists the entries of a store that a repair does not read, one line each: pipes, links and
+/// devices; files in place of folders and the reverse; files that were mostly never written.
 pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     visit_odd(store, DEPTH, &mut |path, kind| {
@@ -221,7 +223,7 @@ pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Lists the files of a folder that a repair does not read, because most of them was never written.
+/// Lists the files of a folder that were mostly never written. A repair does not read them.
 fn list_hollow(folder: &Path, found: &mut Vec<String>) {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let hollow =
@@ -233,12 +235,14 @@ fn list_hollow(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// Whether a folder is one, or is missing.
+/// Returns whether a path is a folder, or does not exist. A path that cannot be examined counts as
+/// missing.
 pub(super) fn is_folder_or_missing(path: &Path) -> bool {
     fs::symlink_metadata(path).map_or(true, |about| about.is_dir())
 }
 
-/// Reads a store's `FORMAT`, after checking its files. Nothing else of the store is opened before.
+/// Reads the file `FORMAT` of a store, after a check of all its files and folders. Nothing else of
+/// the store is opened before.
 pub(super) fn marker_of(path: &Path) -> Result<FormatMarker> {
     if path.join(FORMAT_FILE).symlink_metadata().is_ok() {
         check_files(path)?;
@@ -246,7 +250,7 @@ pub(super) fn marker_of(path: &Path) -> Result<FormatMarker> {
     read_marker(path)
 }
 
-/// Reads a store's `FORMAT` without checking the other files.
+/// Reads the file `FORMAT` of a store without a check of the other files.
 pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
     let file = path.join(FORMAT_FILE);
     let bytes = match plain_file::read(&file, MAX_MARKER_BYTES) {
@@ -261,10 +265,10 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
         }
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
     };
-    // Invalid UTF-8 matches no checksum.
+    // A text with replaced bytes does not match its checksum.
     match FormatMarker::decode(&String::from_utf8_lossy(&bytes)) {
-        // A folder with journal records is a store that lost its FORMAT; a folder of something else
-        // has no journal.
+        // A folder with records of a journal is a store whose FORMAT was overwritten. A folder of
+        // another program has no journal.
         Err(MarkerError::Foreign(reason)) if holds_records(path) => {
             let what = format!("the store at {}", path.display());
             let source = format!("its file FORMAT, which says how to read it, {reason}");
@@ -274,7 +278,8 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
     }
 }
 
-/// Returns the error for a folder without `FORMAT`: it is no store, or one that has lost it.
+/// Returns the error for a folder without `FORMAT`: the folder is no store, or a store that has
+/// lost this file.
 pub(super) fn missing_marker_error(path: &Path) -> Error {
     if holds_records(path) {
         let what = format!("the store at {}", path.display());
@@ -291,7 +296,8 @@ pub(super) fn holds_records(path: &Path) -> bool {
     path.join(JOURNAL_FOLDER).exists() && !is_unfinished(path).unwrap_or(false)
 }
 
-/// Writes the marker that makes a folder a store, after all its other files. Atomic if interrupted.
+/// Writes `.gitignore`, and the marker that makes a folder a store. All other files must exist
+/// before. If this is interrupted, the folder has the whole marker or none.
 pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
     let unfinished = path.join(UNFINISHED_FILE);
     files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
@@ -299,8 +305,8 @@ pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
     Ok(files::sync_folder(path)?)
 }
 
-/// Returns the files and folders that do not belong to forge. `config.toml` is written by a person,
-/// and counts as known.
+/// Returns the files and folders that do not belong to forge. A person writes `config.toml`, but it
+/// counts as forge's.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
     const OWN: [&str; 14] = [
         FORMAT_FILE,
@@ -343,7 +349,8 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes the files of an interrupted [`Store::create`].
+/// Removes everything in a folder: the caller has checked that it has only what an interrupted
+/// creation leaves.
 pub(super) fn clear(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -370,14 +377,17 @@ pub(super) fn check_unfinished(path: &Path) -> Result<()> {
 }
 
 /// Returns whether a folder has at most what an interrupted [`Store::create`] leaves: a journal
-/// without further records, and nothing else. A store that lost its `FORMAT` has more.
+/// with at most its first record, `.gitignore`, and an unfinished `FORMAT`. A store that lost its
+/// `FORMAT` has more.
+///
+/// [`Store::create`]: super::Store::create
 pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
     let first = (head_record(StoreHead::default()).encode().len() + CIPHER_BYTES) as u64;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
         let empty = |size: u64| match entry.metadata() {
-            // Another process has given it its name meanwhile.
+            // Another process has renamed the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             about => about.map(|about| about.len() <= size),
         };

@@ -22,12 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Store {
-    /// Creates a store in a database. It has no folder: nothing of it is on this machine but its
-    /// key.
+    /// Creates a store in a database, without a folder on this machine. If the options name a
+    /// keyring, the key and the witness of the store are in it.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the database has a store of this name; [`Error::Invalid`] if it is to
-    /// be encrypted and the options name no keyring; [`Error::Backend`].
+    /// [`Error::Conflict`] if the database has a store of this name; [`Error::Invalid`] if the
+    /// store is to be encrypted and the options name no keyring; [`Error::Backend`] if the database
+    /// cannot be read or written.
     pub fn create_at(database: &Arc<dyn Database>, options: Options) -> Result<Self> {
         let marker = create_marker(&**database, &options)?;
         let marker = marker.ok_or_else(|| {
@@ -59,13 +60,14 @@ impl Store {
         Self::open_in_database(Arc::clone(database), marker, options, None)
     }
 
-    /// Makes a folder that does not exist yet or is empty the place of a store in a database, which
-    /// is created if there is none of this name. Returns the store, and whether it was created.
+    /// Makes a folder the place of a store in a database. The folder must be empty or not exist. If
+    /// the database has no store of this name, the store is created. Returns the store, and whether
+    /// it was created.
     ///
     /// # Errors
-    /// [`Error::StoreExists`] if the folder has a store; [`Error::Invalid`] if it has something
-    /// else, or if an encrypted or unsealed store is wanted and the one in the database is
-    /// different; otherwise see [`Store::create_at`].
+    /// [`Error::StoreExists`] if the folder has a store; [`Error::Invalid`] if the folder has
+    /// something else, or if an encrypted store is wanted and the store in the database is not
+    /// encrypted; otherwise see [`Store::create_at`].
     pub fn create_in_database(
         path: &Path,
         database: &Arc<dyn Database>,
@@ -86,7 +88,7 @@ impl Store {
                 database.place()
             )));
         }
-        // The folder is made when nothing else can fail for want of a key.
+        // Fails before the folder is made if a key is missing.
         StoreTrust::for_database(None, database.place(), &marker, &options)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         clear(path).map_err(io("remove what was left unfinished in"))?;
@@ -100,10 +102,12 @@ impl Store {
         Ok((store, is_new))
     }
 
-    /// Returns the place of the store in this folder, if it is in a database.
+    /// Returns the address and name of the store that this folder is a place of; `None` if the
+    /// store is in files.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Corrupt`], [`Error::Marker`], [`Error::Backend`].
+    /// [`Error::NoStore`] if the folder has no store; [`Error::Corrupt`] or [`Error::Marker`] if
+    /// its file `FORMAT` is not valid; [`Error::Backend`] if this file cannot be read.
     pub fn database_of(path: &Path) -> Result<Option<DatabasePlace>> {
         read_marker(path).map(|marker| marker.database)
     }
@@ -114,8 +118,8 @@ impl Store {
         self.database.as_ref()
     }
 
-    /// Returns whether the files of this store's database may still contain what a purge has
-    /// removed; false if it is in files.
+    /// Returns whether the files of the database may still contain what a purge has removed from
+    /// this store; `false` if the store is not in a database.
     ///
     /// # Errors
     /// Fails if the database cannot be read.
@@ -156,7 +160,7 @@ impl Store {
             .with_cipher(trust.cipher.clone());
         let index = database.index(&marker.id);
         let index: Arc<dyn Index> = match trust.cipher.clone() {
-            // What is encrypted is authentic.
+            // Encryption also shows that rows were written with the key, so no seals are needed.
             Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
             None if marker.is_sealed() => {
                 Arc::new(SealedIndex::new(index, trust.seals.key().cloned()))
@@ -218,13 +222,13 @@ pub(super) fn connect(
     Ok(connector.connect(place, path)?)
 }
 
-/// Refuses what is only for stores in files.
+/// Refuses an operation that is only for stores in files if the folder names a database.
 pub(super) fn check_in_files(path: &Path, what: &str, instead: &str) -> Result<()> {
     match read_marker(path) {
         Ok(FormatMarker { database: Some(place), .. }) => Err(Error::invalid(format!(
             "{what} is for stores in files, and this one is in a database ({place}): {instead}"
         ))),
-        // What is wrong with the marker is reported by the caller.
+        // The caller reports an invalid marker.
         _ => Ok(()),
     }
 }
@@ -239,7 +243,8 @@ fn marker_in(database: &dyn Database) -> Result<Option<FormatMarker>> {
     Ok(text.as_deref().map(FormatMarker::decode).transpose()?)
 }
 
-/// Returns the marker of a store that is known, or creates the store; and whether it was created.
+/// Returns the marker of a known store, or creates the store. Also returns whether the store was
+/// created.
 fn marker_or_new(
     database: &dyn Database,
     known: Option<FormatMarker>,
@@ -258,8 +263,8 @@ fn marker_or_new(
     }
 }
 
-/// Creates a store in a database: its marker, its key and its first record. `None`: there is one of
-/// this name.
+/// Creates a store in a database: its marker, its key and its first record. `None` if the database
+/// has a store of this name already.
 fn create_marker(database: &dyn Database, options: &Options) -> Result<Option<FormatMarker>> {
     let name = claim::check_id(&database.place().name);
     name.map_err(|error| Error::invalid(format!("the name of the store: {error}")))?;
@@ -279,9 +284,9 @@ fn create_marker(database: &dyn Database, options: &Options) -> Result<Option<Fo
 }
 
 impl StoreTrust {
-    /// Makes the trust of a store in a database, whose place may be a folder. It has a witness if
-    /// there is a keyring, also if it has no seals: a database can lose what it acknowledged, for
-    /// example if a standby that lags takes over.
+    /// Makes the trust of a store in a database. `path` is the folder that is its place, if any.
+    /// With a keyring, even a store without seals has a witness: a database can lose what it
+    /// acknowledged, for example if a standby that lags takes over.
     ///
     /// # Errors
     /// See [`StoreTrust::for_store`].

@@ -88,7 +88,7 @@ impl Store {
         seek: &SecretDetector,
         progress: &dyn Fn(u64),
     ) -> Result<BTreeSet<String>> {
-        let collector = SecretCollector { seek, found: Default::default() };
+        let collector = SecretCollector { detector: seek, found: Default::default() };
         let (operation, resolve) = (act.operation()?, &|_: &[u8], _: &str| None);
         self.engine.find_secrets(&PurgeTask {
             mask: &collector,

@@ -1,4 +1,4 @@
-//! The lines of the claims that a revision changed, by name.
+//! The items of a story for the claims that a revision changed.
 
 use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
@@ -7,22 +7,23 @@ use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
 use crate::model::{ClaimEntry, EntryChange, Key, Kind};
 use crate::store::LogEntry;
 
-/// Returns the lines of a revision's changes.
+/// Returns the items of the changes of a revision.
 pub(super) fn claim_items(revision: &LogEntry, changes: &[EntryChange]) -> Vec<StoryItem> {
-    let teller = ClaimTeller { revision, changes };
-    // Evidence that moved a hypothesis is shown with the move.
-    let causes: Vec<&str> = changes.iter().filter_map(|change| teller.cause(change)).collect();
-    let is_told = |key: &Key| key.kind == Kind::Evidence && causes.contains(&key.id.as_str());
-    let shown = changes.iter().filter(|change| !is_told(&change.key));
-    shown.map(|change| teller.item(change)).collect()
+    let builder = ClaimItemBuilder { revision, changes };
+    // Evidence that changed the confidence of a hypothesis is part of the item of the hypothesis.
+    let causes: Vec<&str> = changes.iter().filter_map(|change| builder.cause(change)).collect();
+    let is_cause = |key: &Key| key.kind == Kind::Evidence && causes.contains(&key.id.as_str());
+    let shown = changes.iter().filter(|change| !is_cause(&change.key));
+    shown.map(|change| builder.item(change)).collect()
 }
 
-struct ClaimTeller<'a> {
+/// Makes items of the changes of one revision.
+struct ClaimItemBuilder<'a> {
     revision: &'a LogEntry,
     changes: &'a [EntryChange],
 }
 
-impl<'a> ClaimTeller<'a> {
+impl<'a> ClaimItemBuilder<'a> {
     fn item(&self, change: &EntryChange) -> StoryItem {
         let item = match change.key.kind {
             Kind::Hypothesis => self.hypothesis(change),
@@ -66,12 +67,12 @@ impl<'a> ClaimTeller<'a> {
                 _ => moved.map_or(StoryMark::Plain, |(_, mark)| mark),
             };
             let reason = changed(old, new, "reason")
-                .or_else(|| self.cause(change).and_then(|id| self.said_of_evidence(id)));
+                .or_else(|| self.cause(change).and_then(|id| self.description_of_evidence(id)));
             let text = format!("{id} {}{path}", status.replace('_', " "));
             return self.loud(kind, text, mark).detailed(short(reason.or(description)));
         }
         if let Some((path, mark)) = moved {
-            let cause = self.cause(change).and_then(|id| self.said_of_evidence(id));
+            let cause = self.cause(change).and_then(|id| self.description_of_evidence(id));
             let text = format!("{id} {path}");
             return self.loud(kind, text, mark).detailed(short(cause.or(description)));
         }
@@ -197,7 +198,8 @@ impl<'a> ClaimTeller<'a> {
         self.quiet(StoryKind::Claim, format!("{kind} {} {word}", change.key.id))
     }
 
-    /// The line of a hypothesis or a belief that is new or gone.
+    /// Returns the item of a hypothesis or a belief that was added or removed, or of a gap that was
+    /// removed.
     fn added_or_removed(
         &self,
         kind: StoryKind,
@@ -217,7 +219,9 @@ impl<'a> ClaimTeller<'a> {
         self.loud(kind, text, StoryMark::New).detailed(short(description))
     }
 
-    /// Returns the id of the evidence, new in this revision, that a changed hypothesis has.
+    /// Returns the id of the evidence that explains a change of the confidence of a hypothesis: the
+    /// first evidence about it that this revision adds. `None` if the revision does not change the
+    /// confidence, or changes the reason too.
     fn cause(&self, change: &EntryChange) -> Option<&'a str> {
         let (old, new) = both(change)?;
         if change.key.kind != Kind::Hypothesis
@@ -234,7 +238,7 @@ impl<'a> ClaimTeller<'a> {
         self.changes.iter().find(is_cause).map(|evidence| evidence.key.id.as_str())
     }
 
-    fn said_of_evidence(&self, id: &str) -> Option<String> {
+    fn description_of_evidence(&self, id: &str) -> Option<String> {
         let is_it =
             |change: &&EntryChange| change.key.kind == Kind::Evidence && change.key.id == id;
         field(&self.changes.iter().find(is_it)?.new, "description")
@@ -262,13 +266,14 @@ fn flag(entry: &ClaimEntry, name: &str) -> bool {
     entry.value.field(name).and_then(crate::model::Value::as_bool).unwrap_or(false)
 }
 
-/// Returns the new text of a field that changed.
+/// Returns the new text of a field; `None` if the text did not change or was removed.
 fn changed(old: &ClaimEntry, new: &ClaimEntry, name: &str) -> Option<String> {
     let now = text(new, name)?;
     (text(old, name).as_ref() != Some(&now)).then_some(now)
 }
 
-/// Returns the path of a confidence that changed, `.55 → .75`, and its direction.
+/// Returns the change of a confidence, such as `.55 → .75`, and the mark of its direction; `None`
+/// if both confidences are equal when rounded to two digits.
 fn moved(old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
     let sure = |entry: &ClaimEntry| entry.value.field("confidence")?.as_f64();
     let now = sure(new)?;
@@ -305,7 +310,7 @@ mod tests {
         EntryChange { key: Key::new(kind, id), old: old.map(entry), new: new.map(entry) }
     }
 
-    fn told(changes: &[EntryChange]) -> Vec<String> {
+    fn shown_items(changes: &[EntryChange]) -> Vec<String> {
         let revision = LogEntry {
             sequence: 4,
             id: RevisionId::from_bytes([0; 32]),
@@ -333,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hypothesis_is_told_by_name_with_its_reason() {
+    fn the_item_of_a_hypothesis_has_its_id_and_the_reason() {
         let at = |sure: f64, status: &str| {
             vec![says(), ("confidence", sure.into()), ("status", status.into())]
         };
@@ -370,13 +375,13 @@ mod tests {
                 "Plain H4 has another reason: reproduced at will",
             ),
         ] {
-            let told = told(&[change(Kind::Hypothesis, "H4", old.as_deref(), new.as_deref())]);
-            assert_eq!(told, [expected]);
+            let changes = [change(Kind::Hypothesis, "H4", old.as_deref(), new.as_deref())];
+            assert_eq!(shown_items(&changes), [expected]);
         }
     }
 
     #[test]
-    fn evidence_is_the_cause_of_a_move_or_a_line_of_its_own() {
+    fn evidence_is_the_cause_of_a_change_or_an_item_of_its_own() {
         let evidence = |id: &str, strength: f64| {
             let fields = [
                 ("description", format!("seen {id}").into()),
@@ -392,14 +397,14 @@ mod tests {
             Some(&[says(), ("confidence", 0.75.into())]),
         );
         assert_eq!(
-            told(&[moved, evidence("E1", 0.7), evidence("E2", 0.2)]),
+            shown_items(&[moved, evidence("E1", 0.7), evidence("E2", 0.2)]),
             ["Up H1 .55 → .75: seen E1", "New E2 for H1 .20: seen E2"]
         );
-        assert_eq!(told(&[evidence("E3", -0.5)]), ["New E3 against H1 .50: seen E3"]);
+        assert_eq!(shown_items(&[evidence("E3", -0.5)]), ["New E3 against H1 .50: seen E3"]);
     }
 
     #[test]
-    fn beliefs_gaps_and_notes_are_told_by_name() {
+    fn the_items_of_beliefs_gaps_and_notes_have_their_ids() {
         let doubt = [says(), ("in_doubt", true.into()), ("doubt_reason", "H3 was rejected".into())];
         let filled = [says(), ("status", "filled".into()), ("resolution", "Yes: 1.8 s".into())];
         for (kind, id, old, new, expected) in [
@@ -443,7 +448,7 @@ mod tests {
             (Kind::Note, "N1", None, &[says()][..], "New N1: the cache is stale"),
             (Kind::Dependency, "B1->B2", None, &[][..], "(quiet) Plain dependency B1->B2 added"),
         ] {
-            assert_eq!(told(&[change(kind, id, old, Some(new))]), [expected]);
+            assert_eq!(shown_items(&[change(kind, id, old, Some(new))]), [expected]);
         }
     }
 }

@@ -10,14 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(super) const NAME: &str = "append.lock";
-/// Attempts before sleeping: a holder usually writes a few KB and releases the lock.
+/// The number of attempts before a waiter sleeps: a holder usually writes a few KB and releases the
+/// lock.
 const YIELDS: u32 = 16;
+/// The first sleep between two attempts.
 const SHORTEST_PARK: Duration = Duration::from_micros(50);
-/// Limit of the sleep between attempts: a waiter that polls rarely loses against those that poll
-/// often.
+/// The longest sleep between two attempts during [`USUAL_WAIT`]: a waiter that tries rarely loses
+/// against waiters that try often.
 const LONGEST_PARK: Duration = Duration::from_micros(250);
-/// Waits beyond this are not caused by ordinary appends.
+/// A wait that takes longer than this is not caused by ordinary appends.
 const USUAL_WAIT: Duration = Duration::from_millis(100);
+/// The longest sleep between two attempts after [`USUAL_WAIT`].
 const LONGEST_LATE_PARK: Duration = Duration::from_millis(2);
 
 /// The file `append.lock`. It is never removed, so that every process locks the same file.
@@ -25,9 +28,10 @@ const LONGEST_LATE_PARK: Duration = Duration::from_millis(2);
 pub(crate) struct AppendLock {
     file: File,
     path: PathBuf,
-    /// Set while a thread of this process has the lock: threads share the lock on the file, so they
-    /// exclude each other here.
+    /// Whether a thread has the lock through this handle. The threads share the lock on the file,
+    /// so they exclude each other by this flag.
     taken: Mutex<bool>,
+    /// Notified when `taken` becomes false.
     freed: Condvar,
 }
 
@@ -55,10 +59,13 @@ impl AppendLock {
         Ok(Self { file, path, taken: Mutex::new(false), freed: Condvar::new() })
     }
 
-    /// Acquires the lock, waiting at most `timeout`.
+    /// Acquires the lock.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the lock is not free within `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<AppendLockGuard<'_>, Error> {
         let since = Instant::now();
-        let mut taken = self.turn();
+        let mut taken = self.taken();
         while *taken {
             let Some(left) = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
             else {
@@ -76,6 +83,7 @@ impl AppendLock {
         outcome.map(|()| AppendLockGuard(self))
     }
 
+    /// Locks the file against other processes and other handles. `since` is when the wait began.
     fn lock_file(&self, since: Instant, timeout: Duration) -> Result<(), Error> {
         let mut park = SHORTEST_PARK;
         for attempt in 0_u32.. {
@@ -101,12 +109,12 @@ impl AppendLock {
         Err(self.busy(since))
     }
 
-    fn turn(&self) -> MutexGuard<'_, bool> {
+    fn taken(&self) -> MutexGuard<'_, bool> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn free(&self) {
-        *self.turn() = false;
+        *self.taken() = false;
         self.freed.notify_one();
     }
 
@@ -153,7 +161,7 @@ mod tests {
         );
         let _held = one.acquire(Duration::ZERO).unwrap();
         let Err(Error::Busy { holder, .. }) = two.acquire(Duration::from_millis(1)) else {
-            panic!("the lock was had twice");
+            panic!("the lock was acquired twice");
         };
         if cfg!(target_os = "linux") {
             assert_eq!(holder.unwrap().pid, std::process::id());

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 /// Minimum number of bytes per read.
 const WINDOW_BYTES: u64 = 64 << 10;
-/// The file extension of a replacement copy.
+/// The file extension of a copy that will replace a segment.
 const COPY: &str = "new";
 
 /// An open segment.
@@ -72,7 +72,7 @@ impl JournalSegment {
         Ok(SegmentExtent { end: self.start.saturating_add(length), named: names > 0 })
     }
 
-    /// Writes all bytes at a position; on failure truncates the file there.
+    /// Writes all bytes at a position. If that fails, truncates the file at the position.
     pub(crate) fn write_or_cut(&self, position: LogPosition, bytes: &[u8]) -> Result<(), Error> {
         let offset = position - self.start;
         self.file.write_all_at(bytes, offset).map_err(|source| {
@@ -82,7 +82,8 @@ impl JournalSegment {
         })
     }
 
-    /// Appends zeros at a position that the file does not reach yet.
+    /// Writes zeros from a position on, unless the file reaches the position already. The caller
+    /// then writes a record that ends at the position.
     pub(crate) fn extend_room(&self, position: LogPosition, zeros: &[u8]) -> Result<(), Error> {
         if held(&self.zeros).end >= position || self.extent()?.end >= position {
             return Ok(());
@@ -113,9 +114,10 @@ impl JournalSegment {
         Ok(bytes[..count].iter().all(|byte| *byte == 0))
     }
 
-    /// Returns whether only zeros follow a position: preallocated room for records. In a range
-    /// known to be zeros, only the beginning is read again, because a writer starts there. Only a
-    /// crash of the system can leave bytes after a gap, and no process survives that.
+    /// Returns whether only zeros follow a position: preallocated room for records. Of a range that
+    /// is known to have only zeros, only the beginning is read again, because the next record
+    /// begins there. Only a crash of the system can leave other bytes after a gap, and this process
+    /// would not survive the crash.
     pub(crate) fn is_room(&self, position: LogPosition) -> Result<bool, Error> {
         if !self.is_blank(position)? {
             return Ok(false);
@@ -151,9 +153,9 @@ impl JournalSegment {
     }
 }
 
-/// Returns the size of a file and its number of names. It asks for no timestamps: once a timestamp
-/// was queried, Linux keeps finer ones for the file, so the next write changes them and its sync
-/// writes one more block.
+/// Returns the size of a file in bytes and its number of names. The call does not request the
+/// timestamps of the file: after such a request, Linux keeps finer timestamps for the file. Then
+/// the next write changes them, and the sync of the write writes one more block.
 #[cfg(target_os = "linux")]
 fn size(file: &File) -> io::Result<(u64, u64)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
@@ -169,7 +171,7 @@ fn size(file: &File) -> io::Result<(u64, u64)> {
     file.metadata().map(|found| (found.len(), found.nlink()))
 }
 
-/// A window of a segment in memory, to read in pieces without reading bytes twice.
+/// A part of a segment in memory, so that frames are read without reading any byte twice.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentWindow {
     bytes: Vec<u8>,
@@ -196,8 +198,9 @@ impl SegmentWindow {
         Ok(&self.bytes[(position - self.begin) as usize..])
     }
 
-    /// Takes bytes out of the window. If they are many and at its end, the buffer itself is
-    /// returned: faulting in memory for a copy would take longer than copying.
+    /// Returns bytes of the window. If they end where a window of more than [`WINDOW_BYTES`] ends,
+    /// the buffer itself is returned, and the window is empty afterwards: to get the memory for a
+    /// copy would take longer than to copy.
     pub(crate) fn take(&mut self, wanted: Range<LogPosition>) -> Vec<u8> {
         let [from, to] = [wanted.start, wanted.end].map(|end| (end - self.begin) as usize);
         if to < self.bytes.len() || self.bytes.len() as u64 <= WINDOW_BYTES {
@@ -208,12 +211,14 @@ impl SegmentWindow {
         taken
     }
 
-    /// Clears the window: the segment has changed, or is another one.
+    /// Empties the window, because the segment has changed or the next read is of another segment.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.begin = 0;
     }
 
+    /// Reads at least `wanted` bytes from a position on into the window, fewer only at the end of
+    /// the file.
     fn fill(
         &mut self,
         segment: &JournalSegment,
@@ -245,7 +250,7 @@ impl SegmentWindow {
     }
 }
 
-/// Lists the starts of all segments in a folder, ascending.
+/// Lists the positions at which the segments in a folder begin, ascending.
 pub(crate) fn list(folder: &Path) -> Result<Vec<LogPosition>, Error> {
     let mut starts = Vec::new();
     for entry in folder.read_dir().map_err(Error::io("list", folder))? {
@@ -261,7 +266,8 @@ pub(super) fn copy_of(segment: &Path) -> PathBuf {
     segment.with_extension(COPY)
 }
 
-/// Removes unfinished copies. The caller holds the append lock, so no copy is being written.
+/// Removes unfinished copies of segments. The caller must hold the append lock, so that no copy is
+/// being written.
 pub(super) fn remove_copies(folder: &Path) -> Result<(), Error> {
     for entry in folder.read_dir().map_err(Error::io("list", folder))? {
         let path = entry.map_err(Error::io("list", folder))?.path();
@@ -277,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_of_a_window_is_what_stands_there_and_what_follows_is_read_again() {
+    fn bytes_taken_from_a_window_are_the_bytes_of_the_segment() {
         let folder = tempfile::tempdir().unwrap();
         let segment = JournalSegment::create(folder.path(), 100).unwrap();
         let bytes: Vec<u8> = (0..300_000_u32).map(|place| (place % 251) as u8).collect();
@@ -298,16 +304,15 @@ mod tests {
         }
     }
 
-    /// Regression test: finding the end of the journal once read all the room after it, for each
-    /// record of another thread or process: 3 MB after a rotation, under the append lock.
+    /// The end of the journal is looked for under the append lock, after each record of another
+    /// thread or process.
     #[test]
-    fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
+    fn known_zeros_are_not_read_again_but_the_bytes_after_them_are() {
         let folder = tempfile::tempdir().unwrap();
         let segment = JournalSegment::create(folder.path(), 100).unwrap();
         segment.file.write_all_at(&[0; 200_000], 0).unwrap();
         assert!(segment.is_room(100).unwrap());
-        // A byte that changes inside the known zeros, which no live process can see, shows what is
-        // read.
+        // A changed byte inside the known zeros, which cannot occur otherwise, shows what is read.
         segment.file.write_all_at(b"x", 150_000).unwrap();
         assert!(segment.is_room(100).unwrap() && segment.is_room(5_000).unwrap());
         let other = JournalSegment::open(folder.path(), 100, false).unwrap();

@@ -8,17 +8,18 @@ use super::text_cursor::TextCursor;
 use super::time_of_day;
 use chrono::{Month, NaiveTime, TimeZone};
 
-/// The parts after a day and a month, in any order.
+/// What follows a day and a month, in any order.
 #[derive(Default)]
 struct DateRemainder<'a> {
     year: Option<&'a str>,
     clock: Option<NaiveTime>,
-    /// The position of the zone.
+    /// The text of the zone.
     zone: Option<TextCursor<'a>>,
 }
 
-/// Parses a day and a month with a year; a weekday before them, a clock time and a zone are
-/// optional. `None` if the text does not begin with a day and a month's name.
+/// Parses a date with the name of a month. A weekday before it, and a clock time and a zone after
+/// it, are optional. `None` if there is no day and name of a month at the beginning or after a
+/// weekday.
 pub(super) fn read<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     zone: &Tz,
@@ -66,8 +67,9 @@ const fn is_between(character: char) -> bool {
     character.is_ascii_whitespace() || character == ','
 }
 
-/// Parses a year of four digits, a clock time and a zone, each at most once. A zone before the year
-/// is cut out of the text; one at the end is left to [`numeric_date::finish`].
+/// Parses a year of four digits, a clock time and a zone, each at most once. The zone is not parsed
+/// here, but by [`numeric_date::finish`]: before the year it is one word, after the year it is the
+/// rest of the text.
 fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFault> {
     let mut rest = DateRemainder::default();
     loop {
@@ -108,7 +110,7 @@ fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFau
     }
 }
 
-/// Returns the name of a month, counted from 1.
+/// Returns the name of a month; 1 is January.
 pub(super) fn month_name(number: u32) -> Option<&'static str> {
     Some(Month::try_from(u8::try_from(number).ok()?).ok()?.name())
 }

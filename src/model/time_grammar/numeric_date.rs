@@ -11,10 +11,12 @@ use super::time_of_day;
 use super::zone_suffix::{self, ZoneSuffix};
 use chrono::{Datelike, NaiveDate, NaiveTime, TimeZone, Weekday};
 
+/// Examples of dates, for error messages.
 pub(super) const DATES: &str = "'2025-01-20' or '2025-01-20 14:30'";
 
-/// Parses `2025-01-20` or `20250120` with an optional time, after a weekday or alone; `None` if the
-/// text does not begin with a numeric date.
+/// Parses a numeric date such as `2025-01-20` or `20250120`. A weekday before it, and a clock time
+/// and a zone after it, are optional. `None` if there is no numeric date at the beginning or after
+/// a weekday.
 pub(super) fn read<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     zone: &Tz,
@@ -37,7 +39,7 @@ pub(super) fn read<Tz: TimeZone>(
     finish(cursor, zone, date, clock).map(Some)
 }
 
-/// Parses the weekday before a date, with the comma after it.
+/// Parses the weekday before a date, and the comma and spaces after the weekday.
 pub(super) fn read_weekday_before(cursor: &mut TextCursor<'_>) -> Option<Weekday> {
     let weekday = read_weekday(cursor)?;
     cursor.eat(',');
@@ -46,7 +48,7 @@ pub(super) fn read_weekday_before(cursor: &mut TextCursor<'_>) -> Option<Weekday
 }
 
 /// Parses `2025-01-20`, `2025-1-20`, `2025/01/20` or `20250120`; `None`, with nothing consumed, if
-/// none is here. The year is first, so the order of month and day is known.
+/// the cursor is not at such a date. The year is first, so the order of month and day is certain.
 fn read_date(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveDate>, GrammarFault> {
     let start = *cursor;
     let year = cursor.digits();
@@ -72,8 +74,8 @@ fn read_date(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveDate>, GrammarFa
     date(year, month, day).map(Some)
 }
 
-/// Returns whether the eight digits before this are a date and not the count of a unit: nothing or
-/// a clock time follows.
+/// Returns whether the eight digits before the cursor are a date: nothing or a clock time follows.
+/// Otherwise they may be the number of a unit.
 fn is_date_end(mut cursor: TextCursor<'_>) -> Result<bool, GrammarFault> {
     let is_joined = cursor.is_before_digit('t') || cursor.is_before_digit('T');
     Ok(cursor.is_end() || is_joined || read_clock(&mut cursor)?.is_some())
@@ -109,7 +111,8 @@ fn read_clock(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarF
     Ok(clock)
 }
 
-/// Parses the zone at the end, and returns the point of the local time.
+/// Parses the zone at the end of a text. Returns the time of the date and clock time in this zone,
+/// or in `zone` if the text names none. Without a clock time, it is the first moment of the day.
 pub(super) fn finish<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     zone: &Tz,
@@ -132,6 +135,7 @@ pub(super) fn finish<Tz: TimeZone>(
     }
 }
 
+/// Makes a date, or the error that says which part of it does not exist.
 pub(super) fn date(year: &str, month: u32, day: u32) -> Result<NaiveDate, GrammarFault> {
     let year: i32 = year.parse().map_err(|_| GrammarFault::syntax(year))?;
     NaiveDate::from_ymd_opt(year, month, day).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Spans of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
+//! Parses spans of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
 
 use super::error::{DurationError, GrammarFault, quoted};
 use super::local_to_utc::{self, SkippedTimeRule, ZoneNote};
@@ -35,7 +35,7 @@ const NUMBERS: [&str; 21] = [
 ];
 const TENS: [(&str, u64); 4] = [("thirty", 30), ("forty", 40), ("fifty", 50), ("sixty", 60)];
 
-/// A span in calendar units and in exact time.
+/// A span of time: calendar months, calendar days, and microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimeSpan {
     months: u32,
@@ -43,6 +43,7 @@ pub(super) struct TimeSpan {
     micros: i64,
 }
 
+/// A unit of time, as a number of calendar months, calendar days or microseconds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TimeUnit {
     Months(u32),
@@ -50,13 +51,13 @@ enum TimeUnit {
     Micros(i64),
 }
 
-/// A number with its fraction in billionths.
+/// A number: its whole part, and its fraction in billionths.
 struct DecimalQuantity {
     whole: u64,
     billionths: u32,
 }
 
-/// Parses a span; `None`, with nothing consumed, if there is none here.
+/// Parses a span; `None`, with nothing consumed, if the cursor is not at a span.
 pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<TimeSpan>, GrammarFault> {
     let mut span = TimeSpan::default();
     let mut units = Vec::new();
@@ -102,7 +103,7 @@ fn read_item(
     Ok(Some((quantity, unit)))
 }
 
-/// Parses the letters of a unit. `µs` is written with a micro sign or a Greek letter.
+/// Parses the letters of a unit. The `µ` of `µs` may be a micro sign or a Greek letter.
 fn unit_word<'a>(cursor: &mut TextCursor<'a>) -> &'a str {
     if cursor.eat('\u{b5}') || cursor.eat('\u{3bc}') {
         return if cursor.eat_word("s") { "us" } else { "" };
@@ -190,10 +191,10 @@ impl TimeSpan {
         Some(Self { micros: self.micros.checked_add(added)?, ..self })
     }
 
-    /// Returns the time this long before `now`: months and days by the zone's calendar, hours and
-    /// less as exact time.
+    /// Returns the time that is this span before `now`. Months and days are steps in the calendar
+    /// of the zone; hours and smaller units are exact lengths of time.
     fn before<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
-        let (day, note) = self.other_day(now, zone, |local, span| {
+        let (day, note) = self.on_other_day(now, zone, |local, span| {
             local
                 .checked_sub_months(Months::new(span.months))?
                 .checked_sub_days(Days::new(span.days))
@@ -202,8 +203,8 @@ impl TimeSpan {
         Some(ResolvedTime { time, note, is_now: false })
     }
 
-    /// Applies the clock time that follows (` at 14:00`) to the day this long before `now`, for a
-    /// span of days or more.
+    /// Parses the clock time after a span (` at 14:00`), and returns that time on the day that is
+    /// this span before `now`. The span must have only days or larger units.
     fn on_day<Tz: TimeZone>(
         self,
         mut cursor: TextCursor<'_>,
@@ -229,8 +230,9 @@ impl TimeSpan {
         numeric_date::finish(cursor, zone, date, Some(clock))
     }
 
+    /// Returns the time that is this span after `now`, in the same way as [`Self::before`].
     fn after<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
-        let (day, note) = self.other_day(now, zone, |local, span| {
+        let (day, note) = self.on_other_day(now, zone, |local, span| {
             local
                 .checked_add_months(Months::new(span.months))?
                 .checked_add_days(Days::new(span.days))
@@ -239,7 +241,8 @@ impl TimeSpan {
         Some(ResolvedTime { time, note, is_now: false })
     }
 
-    fn other_day<Tz: TimeZone>(
+    /// Applies the months and days of the span to `now` by `step`, in local time.
+    fn on_other_day<Tz: TimeZone>(
         self,
         now: Timestamp,
         zone: &Tz,
@@ -255,7 +258,7 @@ impl TimeSpan {
 }
 
 /// Parses `2 hours ago`, `10m`, `-2h`, `-2h ago`, `3 days ago at 14:00`, `in 2 hours`, `2 hours
-/// from now`; `None` if the text does not begin as one.
+/// from now`; `None` if the text does not begin with a span, a sign or `in`.
 pub(super) fn read_relative<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     now: Timestamp,
@@ -298,8 +301,8 @@ pub(super) fn read_relative<Tz: TimeZone>(
 ///
 /// # Errors
 ///
-/// If the text is not a duration: a number without a unit, a minus, `ago`, or months and years,
-/// which have no fixed length.
+/// If the text is not a duration, such as a number without a unit; or if it has a sign, `ago`, or
+/// months or years, which have no fixed length.
 pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     let wrong = |problem: String| DurationError { text: quoted(text.trim_ascii()), problem };
     let trimmed = text.trim_ascii();

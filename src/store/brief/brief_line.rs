@@ -1,9 +1,9 @@
-//! A line of a brief: an entity in short.
+//! The lines of a brief, one for each entity, and the short texts in them.
 
 use crate::model::claim::FactText;
 use crate::model::{Kind, Timestamp, Value};
 
-/// Bytes of a text that a brief shows.
+/// The maximum number of bytes of a text in a brief.
 const TEXT_BYTES: usize = 400;
 
 /// An entity on one line.
@@ -21,12 +21,12 @@ pub struct BriefLine {
     pub confidence: Option<f64>,
     /// The reason, if recorded.
     pub reason: Option<String>,
-    /// The tests that failed and the first line of the error, for a failing check whose output says
-    /// so.
+    /// For a verification that failed: the tests that failed and the first line of the error, if
+    /// its output names them.
     pub error: Option<String>,
     /// How many similar entries before this one are not listed.
     pub similar: usize,
-    /// The exit code of a command.
+    /// The exit code, for a command.
     pub exit_code: Option<i64>,
     /// The time of the entity.
     pub at: Timestamp,
@@ -37,7 +37,7 @@ pub(super) fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) ->
 }
 
 impl BriefLine {
-    /// Creates a line that says nothing but its text.
+    /// Creates a line with a text and without optional fields.
     pub(crate) const fn new(kind: Kind, id: String, text: String, at: Timestamp) -> Self {
         Self {
             kind,
@@ -54,7 +54,7 @@ impl BriefLine {
     }
 }
 
-/// Returns the beginning of a text, if there is any.
+/// Returns the beginning of a text; `None` if there is no text, or an empty one.
 pub(super) fn text_preview(text: &Option<FactText>) -> Option<&str> {
     text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
 }
@@ -73,7 +73,9 @@ pub(super) fn cut_to(text: &str, bytes: usize) -> String {
     format!("{}{MARK}", text[..end].trim_end())
 }
 
-/// Returns the text of an entity for lists: the field that says what the entity is.
+/// Returns the text that shows an entity in a list: the field that says what the entity is. It has
+/// at most 400 bytes. A use of a tool is shown by its tool and its subject, a value of a memory by
+/// the value itself; the text is empty if the entity has no such field.
 #[must_use]
 pub fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {

@@ -1,4 +1,5 @@
-//! Writes the copy of texts: adds texts in blocks, groups blocks, and removes what must go.
+//! Writes the copy of texts: adds texts in blocks, puts blocks into groups, and removes texts and
+//! damaged parts.
 
 use super::catalogue::{
     BlockPlace, Catalogue, CatalogueChange, ExaminedJournal, GroupPlace, OPEN_BYTES,
@@ -22,34 +23,38 @@ use std::time::Duration;
 /// The file whose lock the writer holds.
 const LOCK_FILE: &str = "lock";
 const NEW_CATALOGUE: &str = "catalogue.new";
-/// The size from which a file of blocks gets no more blocks.
+/// A file of blocks that has this many bytes or more gets no more blocks.
 const FILE_BYTES: u64 = if cfg!(test) { 8 << 10 } else { 32 << 20 };
-/// The number of blocks in a small and in a large group.
+/// The number of blocks in a small group.
 const SMALL_GROUP: usize = if cfg!(test) { 8 } else { 16 };
+/// The number of blocks in a large group.
 const LARGE_GROUP: usize = if cfg!(test) { 16 } else { 256 };
-/// After this many new blocks the catalogue is written, so that little is lost if the process ends.
+/// After this many new blocks the catalogue is written, so that little is lost if the process is
+/// killed.
 const BLOCKS_PER_CHANGE: usize = 16;
-/// The most open blocks.
+/// The maximum number of open blocks.
 const OPEN_BLOCKS: usize = 12;
 
-/// The one writer of a copy at a time.
+/// Writes a copy. It holds the lock of the copy, so a copy has one writer at a time.
 pub(super) struct CopyWriter {
     pub(super) copy: TextCopy,
     catalogue: File,
     _lock: LockedFile,
+    /// What is written to files of blocks, but not to the catalogue yet.
     change: CatalogueChange,
     /// Texts that are in no block yet.
     building: BlockContent,
+    /// The length of the texts in `building`.
     building_bytes: usize,
-    /// Sessions that are complete once `building` is written.
+    /// Sessions whose copy is complete as soon as `building` is written.
     complete: Vec<SessionProgress>,
-    /// The grams of new blocks.
+    /// The grams of new blocks that are not open and are in no group yet.
     grams: BTreeMap<u64, GramSet>,
 }
 
 impl CopyWriter {
-    /// Begins to write a copy, and reads its catalogue again. `None` if another process writes it
-    /// for longer than `timeout`.
+    /// Locks a copy for writing, and reads its catalogue again. Returns `None` if another writer
+    /// holds the lock for longer than `timeout`.
     pub(super) fn begin(copy: TextCopy, timeout: Duration) -> Result<Option<Self>> {
         files::create_private_folder(&copy.folder)
             .map_err(backend::Error::io("make", &copy.folder))?;
@@ -71,18 +76,18 @@ impl CopyWriter {
             grams: BTreeMap::new(),
         };
         if writer.copy.catalogue.blocks.is_empty() {
-            writer.remove_strangers();
+            writer.remove_unnamed_files();
         }
         Ok(Some(writer))
     }
 
-    /// Forgets damaged blocks and groups.
+    /// Removes damaged blocks and groups from the copy.
     pub(super) fn forget(&mut self, damaged: &DamagedParts) -> Result<()> {
         let change = self.copy.catalogue.without(&damaged.blocks, &damaged.groups);
         if change == CatalogueChange::default() {
             return Ok(());
         }
-        let files: Vec<_> = self.files_of(&change.removed);
+        let files: Vec<_> = self.places_of(&change.removed);
         let groups = change.removed_groups.clone();
         self.append(change)?;
         for number in groups {
@@ -99,21 +104,22 @@ impl CopyWriter {
         if !change.incomplete.contains(&session) {
             change.incomplete.push(session);
         }
-        let files = self.files_of(&change.removed);
+        let files = self.places_of(&change.removed);
         self.append(change)?;
         self.clear(files)
     }
 
-    /// Forgets everything.
+    /// Removes everything from the copy.
     pub(super) fn restart(&mut self) -> Result<()> {
         self.copy.catalogue = Catalogue::default();
         self.grams.clear();
         self.catalogue.set_len(0).map_err(backend::Error::io("cut", &self.copy.folder))?;
-        self.remove_strangers();
+        self.remove_unnamed_files();
         Ok(())
     }
 
-    /// Records which sessions changed up to a position.
+    /// Records up to where the journal was examined, and which sessions changed before that
+    /// position.
     pub(super) fn examined(
         &mut self,
         examined: ExaminedJournal,
@@ -142,12 +148,13 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Records that a session is complete.
+    /// Records up to where the copy of a session is complete.
     pub(super) fn complete(&mut self, progress: SessionProgress) {
         self.complete.push(progress);
     }
 
-    /// Writes what was added and not written yet, and returns the copy.
+    /// Writes what was added and not written yet, makes a long catalogue shorter, and returns the
+    /// copy.
     pub(super) fn finish(mut self) -> Result<TextCopy> {
         self.absorb_open_blocks();
         self.write_block()?;
@@ -157,13 +164,14 @@ impl CopyWriter {
             let bytes = self.copy.catalogue.encode_whole(&self.copy.seal)?;
             let folder = &self.copy.folder;
             files::replace(&catalogue_in(folder), &folder.join(NEW_CATALOGUE), &bytes)?;
-            self.remove_strangers();
+            self.remove_unnamed_files();
         }
         Ok(self.copy)
     }
 
-    /// Takes open blocks into the next block: small ones first, and only those that are at most
-    /// twice as large as what is there, so that a text is written again at most about ten times.
+    /// Moves the texts of open blocks into the next block, the smallest first. An open block that
+    /// is more than twice as large as the texts collected so far stays, unless there are
+    /// [`OPEN_BLOCKS`] open blocks. So a text is written at most about 20 times.
     fn absorb_open_blocks(&mut self) {
         if self.building_bytes == 0 {
             return;
@@ -219,8 +227,8 @@ impl CopyWriter {
         self.copy.catalogue.next
     }
 
-    /// Returns the file for a block, and where it begins there. An open block has a file of its
-    /// own, because it will be removed.
+    /// Returns the file and the offset for a new block with `bytes` bytes of text. An open block
+    /// has a file of its own, because the block will be removed.
     fn next_place(&mut self, bytes: usize) -> (u64, u64) {
         let blocks = self.copy.catalogue.blocks.values().chain(&self.change.blocks);
         let last =
@@ -231,13 +239,13 @@ impl CopyWriter {
         }
     }
 
-    /// Appends what changed to the catalogue, and removes the files that are not needed any more.
+    /// Appends the pending change to the catalogue, and clears the blocks that it removes.
     fn commit(&mut self) -> Result<()> {
         let change = std::mem::take(&mut self.change);
         if change == CatalogueChange::default() {
             return Ok(());
         }
-        let files = self.files_of(&change.removed);
+        let files = self.places_of(&change.removed);
         self.append(change)?;
         self.clear(files)
     }
@@ -250,12 +258,13 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Returns where these blocks are.
-    fn files_of(&self, blocks: &[u64]) -> Vec<BlockPlace> {
+    /// Returns the places of these blocks.
+    fn places_of(&self, blocks: &[u64]) -> Vec<BlockPlace> {
         blocks.iter().filter_map(|number| self.copy.catalogue.blocks.get(number)).cloned().collect()
     }
 
-    /// Removes the bytes of blocks that the catalogue does not have any more.
+    /// Removes the bytes of blocks that the catalogue does not have any more, and files that have
+    /// no block left.
     fn clear(&self, blocks: Vec<BlockPlace>) -> Result<()> {
         let files = self.copy.by_file();
         for block in blocks {
@@ -271,7 +280,7 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Puts blocks into groups, and small groups into large ones.
+    /// Puts blocks that are not open into small groups, and merges small groups into large ones.
     fn group(&mut self) -> Result<()> {
         loop {
             let ungrouped = self.copy.ungrouped();
@@ -343,8 +352,8 @@ impl CopyWriter {
     }
 
     /// Removes the files that the catalogue does not name. Killed writers, lost catalogues and
-    /// earlier versions leave such files.
-    fn remove_strangers(&self) {
+    /// earlier versions of forge leave such files.
+    fn remove_unnamed_files(&self) {
         let folder = &self.copy.folder;
         let catalogue = &self.copy.catalogue;
         let own: BTreeSet<_> = [catalogue_in(folder), folder.join(LOCK_FILE)]
@@ -361,7 +370,7 @@ impl CopyWriter {
     }
 }
 
-/// Opens a private file, and makes it if it does not exist.
+/// Opens a private file, and creates it if it does not exist.
 fn open(path: &Path) -> Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -373,7 +382,7 @@ fn open(path: &Path) -> Result<File> {
     Ok(opened.map_err(backend::Error::io("open", path))?)
 }
 
-/// Writes bytes at this place of a file, and cuts off what follows.
+/// Writes bytes at an offset of a file, and cuts off what follows.
 fn write_at(path: &Path, offset: u64, bytes: &[u8]) -> Result<()> {
     let file = open(path)?;
     let written = || -> io::Result<()> {

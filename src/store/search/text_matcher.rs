@@ -9,21 +9,21 @@ use crate::model::SessionNumber;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::ops::Range;
 
-/// The approximate length of a snippet around a hit, in bytes.
+/// The approximate length of a snippet, in bytes.
 const SNIPPET_BYTES: usize = 160;
-/// The most matches in a text that are noted for its snippet.
+/// The maximum number of matches in a text that are kept for its snippet.
 const MOST_PLACES: usize = 64;
 
-/// A text around a match, on one line, and the byte ranges of matches in it.
+/// A part of a text around the first match, on one line, and the byte ranges of matches in it.
 pub(super) type Snippet = (String, Vec<Range<usize>>);
 
-/// A text that has all words.
+/// A text that has all words of the query.
 pub(super) struct MatchedText {
     pub(super) entry: TextEntry,
     pub(super) snippet: Snippet,
 }
 
-/// Finds the texts that a query asks for.
+/// Finds the texts that match a query: its words, kinds and times.
 pub(super) struct TextMatcher<'q> {
     pub(super) query: &'q SearchQuery,
     automaton: AhoCorasick,
@@ -34,22 +34,23 @@ impl<'q> TextMatcher<'q> {
         Ok(Self { query, automaton: automaton_of(&query.words)? })
     }
 
-    /// Returns the text with a snippet if the query asks for it.
+    /// Returns the text with a snippet if it matches the query.
     pub(super) fn matched(&self, entry: &TextEntry, text: &str) -> Option<MatchedText> {
-        if !self.takes(entry) {
+        if !self.has_wanted_kind_and_time(entry) {
             return None;
         }
-        let places = all_words(&self.automaton, self.query.words.len(), text)?;
+        let places = matches_of_all_words(&self.automaton, self.query.words.len(), text)?;
         Some(MatchedText { entry: entry.clone(), snippet: snippet(text, &places) })
     }
 
-    fn takes(&self, entry: &TextEntry) -> bool {
+    /// Returns whether the kind and the time of a text match the query.
+    fn has_wanted_kind_and_time(&self, entry: &TextEntry) -> bool {
         self.kinds() & kind_bit(entry.kind) != 0
             && self.query.since.is_none_or(|since| entry.at >= since)
             && self.query.until.is_none_or(|until| entry.at <= until)
     }
 
-    /// Returns the bits of the kinds that the query asks for.
+    /// Returns the bits of the kinds that match the query.
     fn kinds(&self) -> u64 {
         if self.query.kinds.is_empty() {
             return u64::MAX;
@@ -57,14 +58,14 @@ impl<'q> TextMatcher<'q> {
         self.query.kinds.iter().fold(0, |bits, kind| bits | kind_bit(Some(*kind)))
     }
 
-    /// Whether a part of a block may have texts that the query asks for.
+    /// Returns whether a part of a block may have texts whose kind and time match the query.
     pub(super) fn may_take(&self, part: &text_block::PartSummary) -> bool {
         self.kinds() & part.kinds != 0
             && self.query.since.is_none_or(|since| part.last >= since)
             && self.query.until.is_none_or(|until| part.first <= until)
     }
 
-    /// Returns the texts of a block that the query asks for; `None` if the block is damaged.
+    /// Returns the texts of a block that match the query; `None` if the block is damaged.
     pub(super) fn matched_in(
         &self,
         copy: &TextCopy,
@@ -86,8 +87,8 @@ impl<'q> TextMatcher<'q> {
     }
 }
 
-/// Builds the automaton that finds these words. The size of a DFA is quadratic in the length of a
-/// word, so long words use an NFA.
+/// Builds the automaton that finds these words. Building a DFA can take time that is quadratic in
+/// the length of a word, so long words use an NFA.
 fn automaton_of(words: &[String]) -> Result<AhoCorasick> {
     const LONG_BYTES: usize = 1000;
     let is_long = words.iter().map(String::len).sum::<usize>() > LONG_BYTES;
@@ -107,8 +108,12 @@ fn has_all_words(automaton: &AhoCorasick, words: usize, text: &str) -> bool {
     })
 }
 
-/// Returns where words match in a text, if all of them do.
-fn all_words(automaton: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range<usize>>> {
+/// Returns the byte ranges of the first [`MOST_PLACES`] matches in a text, if it has all words.
+fn matches_of_all_words(
+    automaton: &AhoCorasick,
+    words: usize,
+    text: &str,
+) -> Option<Vec<Range<usize>>> {
     let mut seen = 0_u64;
     let mut places = Vec::new();
     for hit in automaton.find_overlapping_iter(text) {
@@ -122,7 +127,8 @@ fn all_words(automaton: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Ra
     (seen.count_ones() as usize == words).then_some(places)
 }
 
-/// Returns the text around the first match with whitespace collapsed, and the matches in it.
+/// Returns the text around the first match, with each run of whitespace as one space, and the
+/// ranges of the matches in it. Matches that overlap or touch are one range.
 fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let first = places.first().map_or(0, |place| place.start);
     let from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));
@@ -131,22 +137,22 @@ fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     if from > 0 {
         shown.push('…');
     }
-    // The position in the snippet for each byte of the part.
-    let mut went = Vec::with_capacity(to - from + 1);
+    // For each byte of the part: its offset in the snippet.
+    let mut offsets = Vec::with_capacity(to - from + 1);
     let part = text.get(from..to).unwrap_or_default();
     for character in part.chars() {
-        went.extend(std::iter::repeat_n(shown.len(), character.len_utf8()));
+        offsets.extend(std::iter::repeat_n(shown.len(), character.len_utf8()));
         if !character.is_whitespace() {
             shown.push(character);
         } else if !shown.ends_with(' ') {
             shown.push(' ');
         }
     }
-    went.push(shown.len());
+    offsets.push(shown.len());
     if to < text.len() {
         shown.push('…');
     }
-    let place = |at: usize| at.checked_sub(from).and_then(|at| went.get(at)).copied();
+    let place = |at: usize| at.checked_sub(from).and_then(|at| offsets.get(at)).copied();
     let found = places.iter().filter_map(|range| Some(place(range.start)?..place(range.end)?));
     let mut apart: Vec<Range<usize>> = Vec::new();
     for range in found {
@@ -166,13 +172,13 @@ mod tests {
     fn a_snippet_shows_the_words_in_one_line() {
         let text = format!("{}the  \n Needle {}", "x ".repeat(100), "y ".repeat(100));
         let automaton = automaton_of(&["needle".to_owned()]).unwrap();
-        let places = all_words(&automaton, 1, &text).unwrap();
+        let places = matches_of_all_words(&automaton, 1, &text).unwrap();
         let (shown, found) = snippet(&text, &places);
         assert!(shown.contains("the Needle y") && shown.starts_with('…') && shown.ends_with('…'));
         assert_eq!(&shown[found[0].clone()], "Needle");
     }
 
-    /// A DFA of a long word takes quadratic time to build: 43 s for 100,000 letters.
+    /// Building a DFA for a word of 100,000 letters would take 43 s.
     #[test]
     fn a_long_word_is_searched_for_without_a_table_of_its_states() {
         let word = |letters: usize| vec!["ab".repeat(letters / 2)];
@@ -182,8 +188,8 @@ mod tests {
         assert_eq!(longer.kind(), AhoCorasickKind::ContiguousNFA);
         assert!(longer.memory_usage() <= 12 * long.memory_usage());
         let text = "AB".repeat(50_010);
-        let places = all_words(&longer, 1, &text).unwrap();
+        let places = matches_of_all_words(&longer, 1, &text).unwrap();
         assert_eq!(places.first(), Some(&(0..100_000)));
-        assert!(all_words(&longer, 1, &text[..99_999]).is_none());
+        assert!(matches_of_all_words(&longer, 1, &text[..99_999]).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Where a write goes: its session and branch. The write itself may begin them.
+//! Finds the session and the branch that a write goes to. The write itself may begin them.
 
 use super::SessionWrite;
 use crate::engine::plan_context::PlanContext;
@@ -18,12 +18,12 @@ use std::collections::BTreeSet;
 pub(super) enum SessionTarget {
     /// A session that exists.
     Known(SessionNumber),
-    /// The session of this kind and name, which the write begins if there is none.
+    /// The session of this kind and name. If there is none, the write begins it.
     Named(Box<SessionMetadata>),
 }
 
 impl SessionTarget {
-    /// Returns the number of the session; 0 until the plan has found it.
+    /// Returns the number of a known session; 0 for a session that is only named.
     pub(super) const fn number(&self) -> SessionNumber {
         match self {
             Self::Known(number) => *number,
@@ -36,15 +36,16 @@ impl SessionTarget {
 #[derive(Clone, Debug)]
 pub(super) struct PrecedingRevision {
     pub(super) point: ResolvedMoment,
-    /// The name of the branch that begins there if another revision follows it already.
+    /// The name of the branch to begin at the revision if another revision follows it already.
     pub(super) fork: Option<String>,
 }
 
+/// The session and branch that a write goes to, and the changes that begin them.
 pub(super) struct WritePlace {
     pub(super) session: SessionNumber,
     /// The branch of the new revision.
     pub(super) branch: BranchNumber,
-    /// The branch of the checkpoint if no claim changes: then no branch begins.
+    /// The branch of the checkpoint if no claim changes. Then the write begins no branch.
     pub(super) branch_as_is: BranchNumber,
     /// The change that begins the session, if it does not exist.
     pub(super) begun_session: Option<RecordChange>,
@@ -61,17 +62,19 @@ impl WritePlace {
 }
 
 impl SessionWrite<'_> {
-    /// Finds the place of the write. What the write begins is put into a copy of the refs, so that
-    /// the rest of the plan finds it like any other session and branch.
-    pub(super) fn place(&self, desk: &PlanContext<'_>, time: Timestamp) -> Result<WritePlace> {
+    /// Finds the session and branch of the write. If the write begins them, they are added to a
+    /// copy of the refs, so that the rest of the plan finds them like any others.
+    pub(super) fn place(&self, context: &PlanContext<'_>, time: Timestamp) -> Result<WritePlace> {
         let mut refs = None;
-        let (number, begun_session) = self.session_number(&desk.refs)?;
+        let (number, begun_session) = self.session_number(&context.refs)?;
         if let Some(change) = &begun_session {
-            advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&desk.refs)), change)?;
+            advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&context.refs)), change)?;
         }
-        let session = session_refs(refs.as_ref().unwrap_or(&desk.refs), number)?;
+        let session = session_refs(refs.as_ref().unwrap_or(&context.refs), number)?;
         let (branch, begins) = match (&self.preceding, &self.branch) {
-            (Some(preceding), _) => self.branch_after(desk, (number, session), preceding, time)?,
+            (Some(preceding), _) => {
+                self.branch_after(context, (number, session), preceding, time)?
+            }
             (None, None) => (session.current_branch, None),
             (None, Some(name)) => {
                 let named = session.branch_named(name);
@@ -87,7 +90,7 @@ impl SessionWrite<'_> {
             branch_changes.push(RecordChange::switched(number, branch, time));
         }
         for change in &branch_changes {
-            advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&desk.refs)), change)?;
+            advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&context.refs)), change)?;
         }
         let session = number;
         Ok(WritePlace { session, branch, branch_as_is, begun_session, branch_changes, refs })
@@ -106,11 +109,11 @@ impl SessionWrite<'_> {
         Ok((number, Some(RecordChange::Session { info: Box::new(SessionMetadata::clone(info)) })))
     }
 
-    /// Returns the branch whose head is the preceding revision. If there is none, it is a new
-    /// branch, and the change that begins it is returned too.
+    /// Returns the branch whose head is the preceding revision. If there is none, returns the
+    /// number of a new branch, and the change that begins it.
     fn branch_after(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         (number, session): (SessionNumber, &SessionRefs),
         preceding: &PrecedingRevision,
         time: Timestamp,
@@ -121,7 +124,7 @@ impl SessionWrite<'_> {
             Ok(!refs.hidden && refs.head.map(|head| head.sequence) == point.revision())
         };
         let own = point.at.map_or(point.branch, |at| at.branch);
-        // A branch that was created at the revision and checked out since is meant too.
+        // The current branch may have been created at the revision and checked out afterwards.
         for branch in [point.branch, own, session.current_branch] {
             if is_head(branch)? {
                 return Ok((branch, None));
@@ -140,7 +143,7 @@ impl SessionWrite<'_> {
         let name = free_branch_name(session, name);
         check_branch_name(&name)?;
         let head = match point.at {
-            Some(at) => Some(timeline::head_at(&desk.view()?, number, at)?.0),
+            Some(at) => Some(timeline::head_at(&context.view()?, number, at)?.0),
             None => None,
         };
         let metadata = BranchMetadata::default();

@@ -1,4 +1,4 @@
-//! Writing claims and facts as typed records.
+//! Writes claims and facts that are typed records.
 
 use super::checkpoint::automatic;
 use super::{SessionWrite, WriteReport};
@@ -10,12 +10,14 @@ use crate::model::{Fact, FactOrigin, Key, Kind, Value, hex, rule};
 use crate::store::{Session, WriteContext};
 
 impl SessionWrite<'_> {
-    /// Adds a typed record under an id that is not taken: a claim, or a fact that happens at the
-    /// time of the write.
+    /// Adds a typed record: a claim under an id that is not taken, or a fact that happens at the
+    /// time of the write. A fact with the id of another fact of its kind is a new version of that
+    /// fact.
     ///
-    /// What follows from it is written too: evidence changes the confidence of its hypothesis, and
-    /// an event such as a finished verification makes its automatic checkpoint, unless the write
-    /// has a checkpoint of its own. The id of a dependency is made of its two ends.
+    /// The consequences of the record are written too: evidence changes the confidence of its
+    /// hypothesis, and an event such as a finished verification makes an automatic checkpoint,
+    /// unless the write has a checkpoint of its own. For a dependency, `id` is ignored: the id is
+    /// made of its two ends.
     ///
     /// ```
     /// use forge_store::{Belief, Evidence, Hypothesis, NewSession, Store, Timestamp, WriteContext};
@@ -57,7 +59,8 @@ impl SessionWrite<'_> {
         self.fact(Fact { kind: R::KIND, id, at, origin, place, recorded_at: now, value })
     }
 
-    /// Adds the automatic checkpoint of adding this value, unless the write has a checkpoint.
+    /// Adds the automatic checkpoint that adding this value triggers, if any, unless the write has
+    /// a checkpoint.
     fn with_event_of(mut self, kind: Kind, value: &Value) -> Self {
         if self.checkpoint.is_none()
             && let Some((trigger, tag)) = rule::trigger_of(kind, None, value)
@@ -67,17 +70,18 @@ impl SessionWrite<'_> {
         self
     }
 
-    /// Sets a claim to this typed record, whether or not it exists. Nothing follows from it: other
-    /// claims stay as they are.
+    /// Sets a claim to this typed record, whether or not the claim exists. This has no consequences
+    /// for other claims.
     pub fn put<R: TypedRecord>(self, id: impl Into<String>, record: R) -> Self {
         self.change(ClaimChange::put(Key::new(R::KIND, id), record.into_value()))
     }
 }
 
 impl Session {
-    /// Adds a typed record under a new id: a claim under the next free one (`H1`, `H2`, ... for
-    /// hypotheses), a fact under a random one. Returns the id and what the write did.
-    /// [`SessionWrite::add`] says what follows from a record, and takes ids of one's own.
+    /// Adds a typed record under a new id: a claim under the next free id (`H1`, `H2`, ... for
+    /// hypotheses), a fact under a random id, a dependency under the id of its two ends. Returns
+    /// the id and what the write did. [`SessionWrite::add`] adds a record under an id that you
+    /// choose, and describes the consequences of a record.
     ///
     /// ```
     /// use forge_store::{Hypothesis, NewSession, Store, Timestamp, WriteContext};
@@ -96,8 +100,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] for fields that are not valid, [`Error::NotFound`] for a claim that it
-    /// names, or any error of a write.
+    /// [`Error::Invalid`] if a field is not valid; [`Error::NotFound`] if the record names a claim
+    /// that does not exist; or any error of a write.
     ///
     /// [`Error::Invalid`]: crate::Error::Invalid
     /// [`Error::NotFound`]: crate::Error::NotFound
@@ -129,8 +133,8 @@ impl Session {
     }
 }
 
-/// Returns a random id for a new fact: facts of one kind and id are versions of one fact, so two
-/// processes that counted would overwrite each other's facts.
+/// Returns a random id for a new fact. Facts with one kind and id are versions of one fact, so two
+/// processes that counted their facts would replace each other's.
 pub fn new_fact_id(kind: Kind) -> Result<String> {
     let letter = kind.name().chars().next().unwrap_or('x');
     Ok(format!("{letter}-{}", hex(&random::<8>()?)))

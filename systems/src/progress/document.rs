@@ -1,8 +1,9 @@
-//! The progress document of a pipeline execution: lenient to read, validated where it is used.
+//! The progress document of a pipeline execution: it keeps unknown fields, and checks the types of
+//! known ones.
 
 use forge_store::model::{FieldMap, Timestamp, Value};
 
-/// Batch progress. `current_batch` is the last finished batch.
+/// Progress in batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchProgress {
     /// The number of the last finished batch.
@@ -13,7 +14,7 @@ pub struct BatchProgress {
     pub batch_size: Option<i64>,
 }
 
-/// Item progress.
+/// Progress in items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ItemCounts {
     /// Number of items processed so far.
@@ -33,7 +34,7 @@ pub struct ProgressFormatError(pub String);
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressDocument(FieldMap);
 
-/// Columns of a table row, and the document field of each.
+/// The columns of a table row that become fields of the document, and the path of each field.
 const COLUMNS: [(&str, &[&str]); 5] = [
     ("workflow_stage", &["stage"]),
     ("items_processed", &["progress", "items_processed"]),
@@ -78,7 +79,7 @@ impl ProgressFieldType {
     }
 }
 
-/// The known fields and their types.
+/// The paths of the known fields, and their types.
 const FIELDS: [(&[&str], ProgressFieldType); 24] = [
     (&["stage"], ProgressFieldType::Text),
     (&["batch_info"], ProgressFieldType::Fields),
@@ -107,12 +108,13 @@ const FIELDS: [(&[&str], ProgressFieldType); 24] = [
 ];
 
 impl ProgressDocument {
-    /// Reads a document as it was written: alone, or as a table row with the document under
-    /// `checkpoint_data` and counts in further columns. `stage` is used if the document names none.
+    /// Reads a document from JSON: the document itself, or a table row with the document under
+    /// `checkpoint_data` and counts in further columns. If the document names no stage, it gets
+    /// `stage`.
     ///
     /// # Errors
-    /// [`ProgressFormatError`] if the form is wrong, or if the document names another stage or
-    /// none.
+    /// [`ProgressFormatError`] if a field has the wrong type, if the document names another stage
+    /// than `stage`, or if neither names one.
     pub fn read(value: Value, stage: Option<&str>) -> Result<Self, ProgressFormatError> {
         let Value::Map(mut row) = value.without_nulls() else {
             return Err(ProgressFormatError("progress is an object with fields".to_owned()));
@@ -146,7 +148,8 @@ impl ProgressDocument {
         }
     }
 
-    /// Creates a document from any stored value, without checks.
+    /// Creates a document from a stored value, without checks. A value that is not a map becomes
+    /// its field `corrupt`.
     pub(super) fn stored(value: Value) -> Self {
         match value {
             Value::Map(fields) => Self(fields),
@@ -154,13 +157,13 @@ impl ProgressDocument {
         }
     }
 
-    /// Returns the fields.
+    /// Converts the document into a map of its fields.
     #[must_use]
     pub fn into_value(self) -> Value {
         Value::Map(self.0)
     }
 
-    /// Converts into the fields.
+    /// Returns the fields.
     #[must_use]
     pub const fn fields(&self) -> &FieldMap {
         &self.0
@@ -199,9 +202,10 @@ impl ProgressDocument {
         self.text(place).and_then(Timestamp::parse_rfc3339)
     }
 
-    /// Returns the document in the form to be stored: with its names, and the times at which it was
-    /// first and last saved. A time in the document counts if it is later than the previous save
-    /// and not in the future.
+    /// Returns the document in the form to be stored: with the ids of its review and execution, and
+    /// with the times at which it was first and last saved. `old` is the version saved before. The
+    /// `updated_at` of the document is kept if it is later than that of `old` and not in the
+    /// future; otherwise it becomes `now`.
     pub(super) fn with_save_times(
         &self,
         review: &str,
@@ -228,7 +232,7 @@ impl ProgressDocument {
     /// Checks that every known field has its type.
     ///
     /// # Errors
-    /// [`ProgressFormatError`] for the first field that does not.
+    /// [`ProgressFormatError`] for the first field of another type.
     pub fn check(&self) -> Result<(), ProgressFormatError> {
         for (place, holds) in FIELDS {
             if let Some(value) = self.at(place)
@@ -250,7 +254,7 @@ impl ProgressDocument {
         self.text(&["stage"])
     }
 
-    /// Returns whether the current stage is this one; `true` if none is asked for.
+    /// Returns whether the current stage is `stage`; `true` if `stage` is `None`.
     pub(super) fn is_of(&self, stage: Option<&str>) -> bool {
         stage.is_none_or(|stage| self.stage() == Some(stage))
     }
@@ -281,7 +285,7 @@ impl ProgressDocument {
         self.text(&["last_processed", "document_id"])
     }
 
-    /// Returns the state needed to resume.
+    /// Returns a text of the context, such as `webenv`. A pipeline needs it to resume.
     #[must_use]
     pub fn context(&self, name: &str) -> Option<&str> {
         self.text(&["context", name])
@@ -299,7 +303,7 @@ impl ProgressDocument {
         self.count(&["error_info", "error_count"])
     }
 
-    /// Returns whether the last error can be recovered from, if recorded.
+    /// Returns whether it is possible to continue after the last error, if recorded.
     #[must_use]
     pub fn recoverable(&self) -> Option<bool> {
         self.at(&["error_info", "recoverable"]).and_then(Value::as_bool)

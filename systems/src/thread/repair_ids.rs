@@ -1,5 +1,5 @@
-//! Renames call ids that the provider refuses, that are missing or that repeat, in the call and in
-//! its result alike.
+//! Renames call ids that the provider refuses, that are missing or that repeat, both in the call
+//! and in its result.
 
 use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
@@ -13,19 +13,20 @@ use std::collections::{HashMap, HashSet};
 /// Generates ids that no call or result of the history has.
 struct CallIdGenerator {
     taken: HashSet<String>,
-    /// The next suffix of each id; with a smaller one the id is taken.
+    /// For each id: the next suffix to try. The id with a smaller suffix is taken.
     next: HashMap<String, usize>,
     rule: CallIdRule,
 }
 
 impl CallIdGenerator {
-    /// Returns a new id, as close to this one as the provider accepts.
+    /// Returns an id that is not taken: `near`, changed as far as the provider requires, with a
+    /// suffix if that one is taken.
     fn id(&mut self, near: &str) -> String {
         let plain = |character: char| {
-            let taken = !self.rule.plain || character.is_ascii_alphanumeric();
-            if taken || matches!(character, '_' | '-') { character } else { '_' }
+            let is_allowed = !self.rule.plain || character.is_ascii_alphanumeric();
+            if is_allowed || matches!(character, '_' | '-') { character } else { '_' }
         };
-        // Leaves room for a distinguishing suffix.
+        // Leaves room for a suffix.
         let room = self.rule.longest.saturating_sub(8);
         let near: String = near.chars().map(plain).take(room).collect();
         let near = if near.is_empty() { "call".to_owned() } else { near };
@@ -43,8 +44,8 @@ impl CallIdGenerator {
     }
 }
 
-/// Renames the calls that need it, and their results.
-pub(super) fn renew(
+/// Gives new ids to the calls that need one, and to their results.
+pub(super) fn rename_ids(
     form: MessageFormat,
     looked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
@@ -69,7 +70,7 @@ pub(super) fn renew(
     }
 }
 
-/// Converts the results of another kind than their calls.
+/// Changes the kind of each result to the kind of its call, if they differ.
 fn convert_results(
     form: MessageFormat,
     looked: &mut [CheckedMessage<'_>],
@@ -92,6 +93,8 @@ fn convert_results(
     }
 }
 
+/// Chooses the new ids of calls, and reports why a call gets one. Returns for each message its
+/// calls, with their old ids and the new ones, if any.
 fn new_call_ids(
     form: MessageFormat,
     looked: &mut [CheckedMessage<'_>],
@@ -109,13 +112,14 @@ fn new_call_ids(
     for (index, one) in looked.iter_mut().enumerate() {
         let mut named = CallIdChanges::default();
         if !one.answers.is_empty() && !rule.once && form != MessageFormat::OpenaiResponses {
-            // Ids of answered calls may be reused.
+            // A later call may have the id of a call before the results.
             seen.clear();
         }
         for (place, call) in one.calls.iter().enumerate() {
             let before = seen.insert((call.id.clone(), call.sort), (index, place));
             let repeats = before.is_some_and(|(message, place)| match pairs.call(message, place) {
-                // In items, ids that were answered before may be reused.
+                // In the Responses API, a later call may have the id of a call if the result is
+                // between the two.
                 PairAssignment::To(result, _) if form == MessageFormat::OpenaiResponses => {
                     result < message || result > index
                 }
@@ -133,8 +137,8 @@ fn new_call_ids(
             if let (Some(fault), Some(id)) = (fault, &id)
                 && pairs.call(index, place) != PairAssignment::Doubled
             {
-                let told = if call.id.is_empty() { id } else { &call.id };
-                one.problems.push(MessageProblem::new(fault, Some(told), Remedy::Renamed));
+                let shown_id = if call.id.is_empty() { id } else { &call.id };
+                one.problems.push(MessageProblem::new(fault, Some(shown_id), Remedy::Renamed));
             }
             named.calls.push((call.id.clone(), id));
         }
@@ -143,7 +147,7 @@ fn new_call_ids(
     new
 }
 
-/// Sets the new ids in the results, and the tool names where a result needs one.
+/// Gives results the new ids of their calls, and the name of the tool where a result needs one.
 fn new_result_ids(
     form: MessageFormat,
     looked: &mut [CheckedMessage<'_>],
@@ -163,7 +167,7 @@ fn new_result_ids(
             let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
             let (old, given) = &new[message].calls[call];
             let id = given.as_ref().unwrap_or(old);
-            // Gemini accepts a call and a result where only one has an id.
+            // Gemini accepts a call with an id and a result without one, and the reverse.
             let loose = form == MessageFormat::Gemini && (answer.id.is_empty() || id.is_empty());
             let differs = answer.id != *id && !loose;
             let name = names.get(&(message, call)).filter(|name| {
@@ -181,8 +185,8 @@ fn new_result_ids(
                 () => FaultKind::DoubledCall,
             };
             let remedy = if differs { Remedy::Renamed } else { Remedy::Changed };
-            let told = answer.display_name().unwrap_or_else(|| id.clone());
-            one.problems.push(MessageProblem::new(fault, Some(&told), remedy));
+            let shown_id = answer.display_name().unwrap_or_else(|| id.clone());
+            one.problems.push(MessageProblem::new(fault, Some(&shown_id), remedy));
             let id = differs.then(|| id.clone());
             answers.push(ResultIdChange { at: answer.at, id: id.clone(), name: name.cloned() });
             if let Some(id) = id {

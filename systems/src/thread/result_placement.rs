@@ -56,7 +56,7 @@ impl SanitizePlan<'_> {
                 let piece = self.results_in(holder, index, &mut settled);
                 pieces.push(piece);
             }
-            let (made, problems) = self.made(index);
+            let (made, problems) = self.inserted_results(index);
             if self.form == MessageFormat::AiSdk && !made.is_empty() {
                 let text = results_message(self.form, &made);
                 pieces.push(PlannedMessage::put_in(text, problems, index));
@@ -196,7 +196,7 @@ impl SanitizePlan<'_> {
             {
                 waiting.push(self.kept(result));
             }
-            let (made, problems) = self.made(index);
+            let (made, problems) = self.inserted_results(index);
             let made = made.into_iter().zip(problems);
             waiting.extend(
                 made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
@@ -326,7 +326,7 @@ impl SanitizePlan<'_> {
         told: UnmatchedResultBlocks,
     ) -> Option<PlannedMessage> {
         let (mut more, mut problems) = self.moved_to(index, host);
-        let (made, orphaned) = self.made(index);
+        let (made, orphaned) = self.inserted_results(index);
         more.extend(made);
         problems.extend(orphaned);
         let Some(host) = host else {

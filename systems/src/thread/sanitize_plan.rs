@@ -11,14 +11,16 @@ use super::repair_ids;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory};
 use std::borrow::Cow;
 
+/// A history while it is sanitised: its messages, and why some of them are removed.
 pub(super) struct SanitizePlan<'a> {
     pub(super) form: MessageFormat,
     pub(super) messages: Vec<CheckedMessage<'a>>,
     pub(super) pairs: CallResultPairs,
     options: &'a SanitizeOptions,
-    /// Why a message is not part of the outcome.
+    /// For each message that is not part of the outcome: why.
     pub(super) removal_reasons: RemovalReasons,
-    /// The last message that is a turn: its calls may wait for a person.
+    /// The index of the last message that is a turn, or 0. From there on, calls may wait for a
+    /// person.
     last_turn: usize,
 }
 
@@ -30,7 +32,7 @@ impl<'a> SanitizePlan<'a> {
     ) -> Self {
         pair_server_tools(form, &mut looked);
         let pairs = CallResultPairs::new(form, &looked);
-        repair_ids::renew(form, &mut looked, &pairs);
+        repair_ids::rename_ids(form, &mut looked, &pairs);
         let mut plan = Self {
             form,
             messages: looked,
@@ -43,12 +45,14 @@ impl<'a> SanitizePlan<'a> {
         plan
     }
 
-    /// Returns whether a message is a turn: not only results of tools, or with an unmatched result
-    /// kept as text.
+    /// Returns whether a message is a turn: it has more than results of tools, or it has a result
+    /// without a call that is kept as text.
     fn is_turn(&self, index: usize) -> bool {
         let one = &self.messages[index];
-        let told = |place| self.unassigned(index, place).is_some_and(|lone| lone.is_kept_as_text);
-        !one.is_unusable && (one.speaker != MessageRole::Tool || (0..one.answers.len()).any(told))
+        let is_text =
+            |place| self.unassigned(index, place).is_some_and(|lone| lone.is_kept_as_text);
+        !one.is_unusable
+            && (one.speaker != MessageRole::Tool || (0..one.answers.len()).any(is_text))
     }
 
     /// Builds the sanitised history.
@@ -79,9 +83,9 @@ impl<'a> SanitizePlan<'a> {
         SanitizedHistory { form: self.form, messages, sources, actions, faults, reset, renamed }
     }
 
-    /// Returns the result to insert for a call of this message without one; `None` to remove the
-    /// call.
-    pub(super) fn made_result(&self, index: usize, call: &ToolCallPart) -> Option<String> {
+    /// Returns the message to insert as the result of a call that has none; `None` if no result is
+    /// inserted.
+    fn inserted_result(&self, index: usize, call: &ToolCallPart) -> Option<String> {
         if self.waits(index, call) {
             return None;
         }
@@ -94,12 +98,13 @@ impl<'a> SanitizePlan<'a> {
         }
     }
 
-    /// Returns whether a call needs no result yet.
+    /// Returns whether a call may be without a result: a person has to answer first.
     fn waits(&self, index: usize, call: &ToolCallPart) -> bool {
         call.sort == ToolCallKind::Approval || call.waits && index >= self.last_turn
     }
 
-    /// Removes the calls that cannot be answered or should not be.
+    /// Removes the calls that repeat an earlier call and have no result. Also removes the other
+    /// calls without a result, unless a result is inserted or the call may stay without one.
     fn cut_calls(&mut self) {
         for index in 0..self.messages.len() {
             let mut cut: Vec<MessageProblem> = Vec::new();
@@ -110,7 +115,7 @@ impl<'a> SanitizePlan<'a> {
                     PairAssignment::Nothing
                         if self.options.orphans != OrphanPolicy::Leave
                             && !self.waits(index, call)
-                            && self.made_result(index, call).is_none() =>
+                            && self.inserted_result(index, call).is_none() =>
                     {
                         FaultKind::OrphanedCall
                     }
@@ -148,19 +153,19 @@ impl<'a> SanitizePlan<'a> {
         looked.problems.extend(problems);
         match left {
             Some(text) => {
-                shift(&mut looked.answers, &looked.text, &text, self.form);
+                update_block_indexes(&mut looked.answers, &looked.text, &text, self.form);
                 looked.text = Cow::Owned(text);
             }
             None => looked.is_unusable = true,
         }
     }
 
+    /// Adds a reason why a message is not part of the outcome.
     pub(super) fn note(&mut self, index: usize, problem: MessageProblem) {
         self.removal_reasons.entry(index).or_default().push(problem);
     }
 
-    /// Returns the problem of a result without a call, whether it is kept as text, and whether its
-    /// call has another result.
+    /// Returns what is wrong with a result that is not paired with a call; `None` if it is paired.
     pub(super) fn unassigned(&self, index: usize, place: usize) -> Option<UnmatchedResult> {
         let answer = &self.messages[index].answers[place];
         let (fault, doubled) = match self.pairs.answer(index, place) {
@@ -168,20 +173,21 @@ impl<'a> SanitizePlan<'a> {
             PairAssignment::Repeated | PairAssignment::Doubled => (FaultKind::DoubledResult, true),
             PairAssignment::Nothing => (FaultKind::ResultWithoutCall, false),
         };
-        let is_told = self.pairs.answer(index, place) != PairAssignment::Repeated
+        let is_kept_as_text = self.pairs.answer(index, place) != PairAssignment::Repeated
             && answer.sort != ToolCallKind::Approval;
-        let remedy = if is_told { Remedy::KeptAsText } else { Remedy::Removed };
+        let remedy = if is_kept_as_text { Remedy::KeptAsText } else { Remedy::Removed };
         let problem = MessageProblem::new(fault, answer.display_name().as_deref(), remedy);
-        Some(UnmatchedResult { problem, doubled, is_kept_as_text: is_told })
+        Some(UnmatchedResult { problem, doubled, is_kept_as_text })
     }
 
-    /// Returns the results to insert for the calls of this message without one.
-    pub(super) fn made(&self, index: usize) -> (Vec<String>, Vec<MessageProblem>) {
+    /// Returns the results to insert for those calls of a message that have none, and the problems
+    /// that the insertions repair.
+    pub(super) fn inserted_results(&self, index: usize) -> (Vec<String>, Vec<MessageProblem>) {
         let calls = self.messages[index].calls.iter().enumerate();
         calls
             .filter(|(place, _)| self.pairs.call(index, *place) == PairAssignment::Nothing)
             .filter_map(|(_, call)| {
-                let result = self.made_result(index, call)?;
+                let result = self.inserted_result(index, call)?;
                 let problem = MessageProblem::new(
                     FaultKind::OrphanedCall,
                     Some(call.display_name()),
@@ -192,21 +198,29 @@ impl<'a> SanitizePlan<'a> {
             .unzip()
     }
 
-    /// Returns this message as a part of the outcome.
+    /// Returns a message of the history as a part of the outcome.
     pub(super) fn kept(&self, index: usize) -> PlannedMessage {
         PlannedMessage::kept(index, &self.messages[index])
     }
 }
 
-/// A result without a call.
+/// A result that is not paired with a call.
 pub(super) struct UnmatchedResult {
     pub(super) problem: MessageProblem,
+    /// Whether its call has another result.
     pub(super) doubled: bool,
+    /// Whether its content becomes a text of the user; otherwise it is removed.
     pub(super) is_kept_as_text: bool,
 }
 
-/// Updates the positions of results in a message that calls were removed from.
-fn shift(answers: &mut [ToolResultPart], before: &str, after: &str, form: MessageFormat) {
+/// Updates the indexes of the blocks that results are in, after blocks with calls were removed from
+/// the message.
+fn update_block_indexes(
+    answers: &mut [ToolResultPart],
+    before: &str,
+    after: &str,
+    form: MessageFormat,
+) {
     if answers.is_empty()
         || !matches!(
             form,

@@ -1,4 +1,4 @@
-//! Detects the format of a message.
+//! Finds out what a message reveals about the format of its thread.
 
 use super::MessageFormat;
 use super::foreign_format::foreign;
@@ -11,15 +11,15 @@ pub(in crate::thread) enum FormatEvidence {
     Strong(MessageFormat),
     /// Probably this format.
     Weak(MessageFormat),
-    /// Any of several formats.
+    /// A message that several formats can have.
     Any,
     /// Not a message in any format.
     None,
-    /// A format that is not supported, and what it seems to be.
+    /// A message in a format that is not supported, and a description of what it seems to be.
     Foreign(&'static str),
 }
 
-/// LangChain's words for message types.
+/// The values of `type` in messages of LangChain.
 pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
     "human",
     "ai",
@@ -90,7 +90,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
         return found;
     }
     if object.get("tool_calls").is_some() {
-        // The same call may also be in Anthropic's format there: then the other messages decide.
+        // A message may have the same call in its content, in Anthropic's format. Then the other
+        // messages decide.
         let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
         let chat = MessageFormat::OpenaiChat;
         return if both { FormatEvidence::Weak(chat) } else { FormatEvidence::Strong(chat) };
@@ -104,7 +105,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     found
 }
 
-/// Returns the evidence of a message with parts: Gemini, if the parts have no type.
+/// Returns the evidence of a message with `parts`: it may be Gemini's. Messages of other programs
+/// whose parts have a type were recognised before this.
 fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     let role = object.text("role");
     if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "tool" | "system")) {
@@ -128,7 +130,7 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     }
 }
 
-/// Returns whether this is a type of Responses API items.
+/// Returns whether this is a type of items of the Responses API, other than messages.
 pub(super) fn is_item(kind: &str) -> bool {
     const ENDS: [&str; 3] = ["_call", "_output", "_response"];
     const WHOLE: [&str; 5] =
@@ -136,6 +138,7 @@ pub(super) fn is_item(kind: &str) -> bool {
     WHOLE.contains(&kind) || ENDS.iter().any(|end| kind.ends_with(end))
 }
 
+/// Returns the evidence of the blocks of a message's content; `otherwise` if they show nothing.
 fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEvidence {
     let mut found = otherwise;
     for block in object.list("content").unwrap_or_default() {
