@@ -1,9 +1,9 @@
-//! Edits as unified patches.
+//! Converts the descriptions of edits to unified patches.
 
 use crate::lenient::{LenientInteger, LenientList, LenientText};
 use serde::Deserialize;
 
-/// The description of an edit in a call's input or its result.
+/// The description of an edit in the input of a call or in its result.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct EditDescription<'a> {
@@ -20,7 +20,7 @@ pub(crate) struct EditDescription<'a> {
     #[serde(borrow, alias = "newString")]
     new_string: LenientText<'a>,
     new_source: LenientText<'a>,
-    // OpenHands' names, which its calls have next to an empty `content`.
+    // The names of OpenHands. Its calls also have an empty `content`.
     path: LenientText<'a>,
     file_text: LenientText<'a>,
     old_str: LenientText<'a>,
@@ -47,6 +47,7 @@ struct TextReplacement<'a> {
     new_string: LenientText<'a>,
 }
 
+/// A unified patch, with the numbers of lines that it adds and removes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnifiedPatch {
     pub(crate) text: String,
@@ -55,18 +56,18 @@ pub(crate) struct UnifiedPatch {
 }
 
 impl EditDescription<'_> {
-    /// The file that it changes, if it names one.
+    /// Returns the path of the changed file, if the description has one.
     pub(crate) fn path(&self) -> Option<&str> {
         self.file_path.text().or(self.path.text())
     }
 
     /// Returns the change as a unified patch; `None` if this describes no change.
     ///
-    /// A hunk whose place in the file is not known has `?` for its line numbers.
+    /// The header of a hunk has `?` for each number that is not known.
     pub(crate) fn patch(&self) -> Option<UnifiedPatch> {
         let path = self.path().unwrap_or("file");
         let mut patch = UnifiedPatch::default();
-        // An element that cannot be read has no lines and no texts.
+        // An element of a list that cannot be read has neither lines nor texts: it is skipped.
         let hunks = self.structured_patch.0.iter().filter(|hunk| !hunk.lines.0.is_empty());
         let mut hunks = hunks.peekable();
         let edits = self
@@ -85,11 +86,11 @@ impl EditDescription<'_> {
             patch.heading(path, path);
             patch.replacement(self.old_str.text(), self.new_str.text());
         } else if self.kind.is("update") {
-            // A file that was rewritten with the same content.
+            // A file that was written again with the same content.
         } else if let (Some(kind @ ("add" | "delete")), Some(content)) =
             (self.kind.text(), &self.content.0)
         {
-            // Codex names the file next to its change, not in it.
+            // Codex names the file outside of this description, so there is no heading.
             let mark = if kind == "add" { '+' } else { '-' };
             patch.whole(mark, content);
         } else if let Some(content) = &self.content.0 {

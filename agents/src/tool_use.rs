@@ -1,5 +1,5 @@
-//! Uses of tools other than commands, edits, task lists and sub-agents: reads, searches, fetches
-//! and questions.
+//! Builds the facts of tools other than commands, edits, task lists and sub-agents: reads,
+//! searches, fetches and questions.
 
 use crate::claude_code::line_context::{LineContext, fields};
 use crate::lenient::LenientText;
@@ -10,15 +10,15 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The maximum number of fields or elements of an input in its fact.
+/// The maximum number of fields of an object, or elements of a list, that a fact stores.
 const MAX_ENTRIES: usize = 32;
-/// Lists and objects of an input that are nested deeper than this are stored as JSON text, if they
-/// are short.
+/// The number of levels of lists and objects that a fact stores; the input itself is the first.
 const MAX_LEVELS: usize = 2;
-/// The largest input whose fields are kept, in bytes.
+/// The maximum size of an input that a fact stores, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Names that tools use for a field of the fact, in the order of preference.
+/// The names of inputs that become the field `path`, the preferred ones first. The lists below are
+/// for the other fields.
 const PATH: &[&str] = &[
     "file_path",
     "absolute_path",
@@ -34,11 +34,11 @@ const ADDRESS: &[&str] = &["url", "uri", "address"];
 const QUERY: &[&str] = &["query", "search_query", "q"];
 
 /// Returns the fields that a fact gets from the input of its call: `path`, `pattern`, `address` and
-/// `query` where the input has them, and the `input` as a whole. `pointer` leads to the input in
+/// `query` if the input has them, and the whole `input`. `pointer` is the pointer to the input in
 /// the line.
 ///
-/// A long text is a reference. Lists and objects are stored up to two levels and 32 entries each; a
-/// deeper one is stored as JSON text, if that is short.
+/// A long text becomes a reference. Two levels of lists and objects are stored, with at most 32
+/// entries each. A deeper list or object is stored as JSON text, or left out if that text is long.
 pub(crate) fn input_fields(
     context: &LineContext<'_>,
     input: Option<&RawValue>,
@@ -70,7 +70,7 @@ pub(crate) fn input_fields(
     made
 }
 
-/// The entries of an object; anything else has none.
+/// Returns the entries of an object; any other JSON has none.
 fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     #[derive(Deserialize)]
     #[serde(transparent)]
@@ -79,7 +79,8 @@ fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     entries.map(|entries| entries.0).unwrap_or_default()
 }
 
-/// A value of an input as a fact stores it; `pointer` leads to it.
+/// Returns a value of an input in the form in which a fact stores it. `pointer` is the pointer to
+/// the value.
 pub(crate) fn kept(context: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
     match value {
         Value::Text(text) => context.text(&text, pointer),
@@ -106,7 +107,7 @@ pub(crate) fn kept(context: &LineContext<'_>, value: Value, pointer: &str, level
     }
 }
 
-/// Escapes a name for a pointer (RFC 6901).
+/// Escapes a name for a JSON pointer (RFC 6901).
 fn escaped(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) {
         name.replace('~', "~0").replace('/', "~1").into()

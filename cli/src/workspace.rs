@@ -179,7 +179,7 @@ pub fn choose_session(
             found => found,
         };
     }
-    if let Some(process) = store.notes().as_deref().and_then(agent_process::surrounding_agent) {
+    if let Some(process) = store.notes().as_deref().and_then(agent_process::ancestor_agent) {
         let known = store.agent_session(&process.session)?;
         let session = match (known, need) {
             (Some(session), _) => Some(session),
@@ -220,7 +220,7 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
     store
         .notes()
         .as_deref()
-        .and_then(agent_process::surrounding_agent)
+        .and_then(agent_process::ancestor_agent)
         .map(|process| process.session)
         .ok_or_else(|| {
             CommandError::invalid("this is not called from an agent whose hooks run here")
@@ -230,7 +230,7 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
 
 /// Whether this is the agent's own id of its session.
 fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
-    let around = store.notes().as_deref().and_then(agent_process::surrounding_agent);
+    let around = store.notes().as_deref().and_then(agent_process::ancestor_agent);
     around.is_some_and(|process| process.session == name)
         || (context.is_session_of_shell(name)
             && agent_process::is_noted(store.notes().as_deref(), name))

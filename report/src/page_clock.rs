@@ -1,4 +1,4 @@
-//! How a page shows times.
+//! Formats the times of a page.
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
 use forge_store::model::Timestamp;
@@ -11,12 +11,12 @@ pub enum PageZone {
     Utc,
     /// The zone of this machine.
     Local,
-    /// A fixed distance from UTC.
+    /// A fixed offset from UTC.
     Fixed(FixedOffset),
 }
 
 impl PageZone {
-    /// Parses `utc`, `local` or a distance from UTC such as `+01:00`.
+    /// Parses `utc`, `local` or an offset from UTC such as `+01:00`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text.to_ascii_lowercase().as_str() {
@@ -36,7 +36,7 @@ impl PageZone {
         utc.with_timezone(&offset)
     }
 
-    /// Returns the name: `UTC`, `local time`, `+01:00`.
+    /// Returns the name of the zone: `UTC`, `local time` or an offset such as `+01:00`.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -70,7 +70,7 @@ impl PageZone {
         self.at(time).format("%-d %b").to_string()
     }
 
-    /// Returns a span in words: `11 Mar 2025, 09:04–12:11`.
+    /// Returns a span, with the day once if both ends are on one day: `11 Mar 2025, 09:04–12:11`.
     #[must_use]
     pub fn span(self, from: Timestamp, to: Timestamp) -> String {
         let (first, last) = (self.at(from), self.at(to));
@@ -81,13 +81,14 @@ impl PageZone {
         format!("{} – {}", first.format("%-d %b %Y %H:%M"), last.format("%-d %b %Y %H:%M"))
     }
 
-    /// Returns the time for programs, in this zone and to the second.
+    /// Returns the time in the form of RFC 3339, in this zone and without fractions of a second.
     #[must_use]
     pub fn machine(self, time: Timestamp) -> String {
         self.at(time).format("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
 
-    /// Returns the first moment after `from` that divides its day into steps of this many seconds.
+    /// Returns the first moment after `from` at which the local time is a multiple of this many
+    /// seconds.
     pub(crate) fn next_step(self, from: Timestamp, seconds: i64) -> Timestamp {
         let offset = i64::from(self.at(from).offset().local_minus_utc());
         let local = from.as_micros().div_euclid(1_000_000) + offset;
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_utc_local_or_a_distance() {
+    fn a_zone_is_utc_local_or_an_offset() {
         let zone = PageZone::parse("+05:30").unwrap();
         let time = at("2025-03-11T20:04:10Z");
         assert_eq!(zone.day_and_clock(time), "Wed 12 Mar 01:34");

@@ -1,9 +1,10 @@
-//! Ends of background work: commands and agents whose call returns at once.
+//! Reads the ends of background tasks: commands and agents whose call returns before they end.
 //!
-//! Claude Code reports an end in a notice (`<task-notification>`, in older clients
-//! `<bash-notification>` and `<agent-notification>`): in a `user` line, in an attachment, in the
-//! queue, often in several of these. The result of a tool that queries or stops a task reports it
-//! too. The first report counts.
+//! Claude Code reports the end of a task in a notice (`<task-notification>`, in older clients
+//! `<bash-notification>` and `<agent-notification>`). The notice is in a `user` line, in an
+//! attachment or in the queue, often in several of these. The state of a task in an attachment, and
+//! the result of a tool that queries or stops a task, also report the end. Of a command the first
+//! report counts. Of an agent each report counts that differs from the report before.
 
 use super::command::CommandRun;
 use super::line_context::{LineContext, PieceBuilder, fields};
@@ -15,15 +16,17 @@ use forge_store::model::Value;
 use serde::Deserialize;
 use std::ops::Range;
 
-/// Tools that query a background task, and tools that stop one.
+/// Tools that query a background task.
 const TASK_QUERY_TOOLS: [&str; 5] =
     ["TaskOutput", "BashOutput", "AgentOutputTool", "AgentOutput", "BashOutputTool"];
+/// Tools that stop a background task.
 const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
-/// How the tags of notices begin, and how they all end.
+/// The beginnings of the tags of notices.
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
+/// The end of the tags of all notices.
 const NOTICE: &str = "-notification>";
 
-/// What a notice says about a task that ended.
+/// What a notice, an attachment or a tool's result says about a background task.
 #[derive(Debug, Default)]
 struct TaskEnd<'t> {
     task: Option<&'t str>,
@@ -31,12 +34,13 @@ struct TaskEnd<'t> {
     status: Option<&'t str>,
     summary: &'t str,
     exit_code: Option<i64>,
-    /// Whether the client says what the exit code means for this program.
+    /// Whether the client explains the exit code, so that a code other than 0 may be no failure.
     interpreted: bool,
     duration_ms: Option<i64>,
     tokens: Option<i64>,
     output_file: Option<&'t str>,
-    /// What the agent came back with, or what the command printed: text, part and pointer.
+    /// The result of the agent or the output of the command: a text, the range of the result in
+    /// the text, and the pointer to the text.
     result: Option<(&'t str, Range<usize>, &'t str)>,
 }
 
@@ -65,7 +69,7 @@ struct QueriedTask<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// Reads the notices in a text. `pointer` leads to the text.
+    /// Reads the notices in a text. `pointer` is the pointer to the text.
     pub(super) fn notices(&mut self, context: &LineContext<'_>, text: &str, pointer: &str) {
         for notice in notices(text) {
             let part = text.get(notice.clone()).unwrap_or_default();
@@ -104,40 +108,40 @@ impl PieceBuilder<'_> {
     }
 
     /// Reads the result of a tool that queries or stops background tasks.
-    pub(super) fn asked_task(
+    pub(super) fn background_task_result(
         &mut self,
         context: &LineContext<'_>,
         tool: &str,
         answer: &ClaudeCallResult<'_>,
     ) {
-        let (asking, stopping) =
-            (TASK_QUERY_TOOLS.contains(&tool), TASK_STOP_TOOLS.contains(&tool));
-        if answer.error || !(asking || stopping) {
+        let (queries, stops) = (TASK_QUERY_TOOLS.contains(&tool), TASK_STOP_TOOLS.contains(&tool));
+        if answer.error || !(queries || stops) {
             return;
         }
-        let asked: TaskQueryResult<'_> = answer.object();
-        let told = answer.shown_to_agent.as_ref();
-        let named = |tag| told.and_then(|(text, _)| tagged(text, tag)).map(str::trim);
-        let task = asked.task.task_id.0.as_deref().or(asked.shell_id.0.as_deref());
-        let status = if stopping {
+        let queried: TaskQueryResult<'_> = answer.object();
+        let shown = answer.shown_to_agent.as_ref();
+        let named = |tag| shown.and_then(|(text, _)| tagged(text, tag)).map(str::trim);
+        let task = queried.task.task_id.0.as_deref().or(queried.shell_id.0.as_deref());
+        let status = if stops {
             Some("killed")
         } else {
-            asked.task.status.text().or(asked.status.text()).or_else(|| named("status"))
+            queried.task.status.text().or(queried.status.text()).or_else(|| named("status"))
         };
-        let exit_code = asked.task.exit_code.0.or(asked.exit_code.0);
+        let exit_code = queried.task.exit_code.0.or(queried.exit_code.0);
         let exit_code = exit_code.or_else(|| named("exit_code")?.parse().ok());
         let whole = |text: &'_ str| 0..text.len();
-        let result = asked
+        let result = queried
             .task
             .result
             .text()
             .map(|text| (text, whole(text), "/toolUseResult/task/result"))
             .or_else(|| {
-                let text = asked.task.output.text()?;
+                let text = queried.task.output.text()?;
                 Some((text, whole(text), "/toolUseResult/task/output"))
             })
             .or_else(|| {
-                Some((asked.stdout.text()?, whole(asked.stdout.text()?), "/toolUseResult/stdout"))
+                let text = queried.stdout.text()?;
+                Some((text, whole(text), "/toolUseResult/stdout"))
             });
         let task = task.or_else(|| named("task_id"));
         self.end(context, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
@@ -223,7 +227,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The agent that ended, if it is known.
+/// Returns the id of the agent that a report is about, if the agent is known.
 fn agent(carry: &TranscriptState, end: &TaskEnd<'_>) -> Option<String> {
     let agents = &carry.agents;
     if let Some(task) = end.task.filter(|task| agents.contains_key(*task)) {
@@ -233,6 +237,8 @@ fn agent(carry: &TranscriptState, end: &TaskEnd<'_>) -> Option<String> {
     agents.iter().find(|(_, state)| state.is_of(&call)).map(|(agent, _)| agent.clone())
 }
 
+/// Returns the ranges of the notices in a text. A notice without its closing tag extends to the end
+/// of the text.
 fn notices(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -250,15 +256,15 @@ fn notices(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The part of a summary after the quoted description of the command, which a person or an agent
-/// wrote and which may name an exit code of its own.
+/// Returns the part of a summary after the quoted description of the command. The description is
+/// skipped because it may also name an exit code.
 fn after_description(summary: &str) -> Option<&str> {
     let (_, end) = summary.rsplit_once('"')?;
     Some(end.trim_start())
 }
 
-/// The exit code in "... failed with exit code 3" or "... completed (exit code 0)", and whether the
-/// client says what it means: "(exit code 1: No matches found)".
+/// Returns the exit code in "... failed with exit code 3" or "... completed (exit code 0)", and
+/// whether the client explains the code, as in "(exit code 1: No matches found)".
 fn exit_code(summary: &str) -> Option<(i64, bool)> {
     let (_, rest) = after_description(summary)?.split_once("exit code ")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
@@ -266,7 +272,7 @@ fn exit_code(summary: &str) -> Option<(i64, bool)> {
     Some((code.parse().ok()?, after.starts_with(':')))
 }
 
-/// The status in a summary, for a notice without a status field.
+/// Returns the status in a summary, for a notice without a status field.
 fn status_in(summary: &str) -> Option<&'static str> {
     let end = after_description(summary)?;
     [

@@ -1,4 +1,4 @@
-//! Tool calls: what is remembered of a call until its result comes.
+//! Stores what a tool call says, until the result of the call comes.
 
 use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder};
@@ -31,7 +31,7 @@ struct AgentInput<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// Keeps a call whose result will be a fact. `at` leads to its block.
+    /// Keeps a call whose result will be a fact. `at` is the pointer to the call's block.
     pub(crate) fn call(
         &mut self,
         context: &LineContext<'_>,

@@ -61,7 +61,7 @@ impl PieceBuilder<'_> {
             }
             CallRequest::Tool { .. } => {
                 self.tool(context, id, &call, answer);
-                self.asked_task(context, &call.tool, answer);
+                self.background_task_result(context, &call.tool, answer);
                 return false;
             }
             // Claude Code has no such call.

@@ -1,4 +1,4 @@
-//! The lines of a transcript, with the fields that are read.
+//! The forms of a transcript's lines, with the fields that forge reads.
 
 use crate::lenient::{self, LenientFlag, LenientId, LenientInteger, LenientList, LenientText};
 use crate::long_text;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A line of any type. Large values stay unparsed until they are known to matter.
+/// A line of any type. Large values stay unparsed until they are needed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeLine<'a> {
@@ -37,7 +37,7 @@ pub(crate) struct ClaudeLine<'a> {
     pub(crate) microcompact_metadata: Option<&'a RawValue>,
     pub(crate) custom_title: LenientText<'a>,
     pub(crate) ai_title: LenientText<'a>,
-    // Who spoke.
+    // Who wrote the text.
     pub(crate) origin: Option<&'a RawValue>,
     pub(crate) prompt_source: LenientText<'a>,
     pub(crate) forked_from: Option<&'a RawValue>,
@@ -59,7 +59,7 @@ pub(crate) struct ClaudeLine<'a> {
 }
 
 impl<'a> ClaudeLine<'a> {
-    /// The fields of the line about a call that did not run or did not end.
+    /// Returns the fields of the line about a call that did not run or did not end.
     pub(super) fn denial(&self) -> CallDenial<'a> {
         CallDenial {
             kind: self.tool_denial_kind.clone(),
@@ -76,12 +76,11 @@ pub(crate) struct CallDenial<'a> {
     pub(crate) kind: LenientText<'a>,
     pub(crate) before_run: bool,
     pub(crate) after_run: bool,
-    /// Whether the permission was not given.
+    /// Whether the permission to run was denied.
     pub(crate) rejected: bool,
 }
 
-/// Whether a `permissionDecision` says that the call was not permitted: a word, or an object with
-/// the word.
+/// Whether a `permissionDecision` denies the call. It is a word, or an object with the word.
 fn is_rejection(raw: &RawValue) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -111,7 +110,7 @@ pub(crate) struct CompactionMetadata<'a> {
     pub(crate) preserved_messages: Option<&'a RawValue>,
 }
 
-/// The messages that a compaction kept word for word.
+/// The ids of the messages that a compaction kept word for word.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PreservedMessages {
@@ -119,7 +118,7 @@ pub(crate) struct PreservedMessages {
     pub(crate) all_uuids: LenientList<LenientId>,
 }
 
-/// Who or what spoke.
+/// The `origin` of a line: who or what wrote its text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SpeakerOrigin<'a> {
@@ -127,7 +126,7 @@ pub(crate) struct SpeakerOrigin<'a> {
     pub(crate) kind: LenientText<'a>,
 }
 
-/// What an attachment holds, whatever its type.
+/// The fields of attachments of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeAttachment<'a> {
@@ -138,7 +137,7 @@ pub(crate) struct ClaudeAttachment<'a> {
     pub(crate) command_mode: LenientText<'a>,
     pub(crate) origin: Option<&'a RawValue>,
     pub(crate) is_meta: LenientFlag,
-    // A file that was changed from outside.
+    // A file that another program changed.
     pub(crate) filename: LenientText<'a>,
     pub(crate) snippet: LenientText<'a>,
     // The state of a background task.
@@ -210,7 +209,7 @@ pub(crate) struct ClaudeBlock<'a> {
     pub(crate) tool_use_id: LenientText<'a>,
     pub(crate) is_error: LenientFlag,
     content: Option<&'a RawValue>,
-    /// Whether it is a plain text, not an object.
+    /// Whether the block is a plain text instead of an object.
     #[serde(skip)]
     pub(crate) plain: bool,
 }
@@ -224,7 +223,7 @@ pub(crate) enum MessageContent<'a> {
     Blocks(Vec<ClaudeBlock<'a>>),
 }
 
-/// A text and the pointer to it below the content: `""` for the whole content.
+/// A text, and the pointer from the content to this text: `""` for the whole content.
 pub(crate) type LocatedText<'c> = (Cow<'c, str>, String);
 
 impl<'a> ClaudeMessage<'a> {
@@ -234,7 +233,7 @@ impl<'a> ClaudeMessage<'a> {
 }
 
 impl<'a> ClaudeBlock<'a> {
-    /// The pointer from the content to the text of the block with this index.
+    /// Returns the pointer from the content to the text of this block, which has this index.
     pub(crate) fn pointer(&self, index: usize) -> String {
         if self.plain { format!("/{index}") } else { format!("/{index}/text") }
     }
@@ -244,11 +243,11 @@ impl<'a> ClaudeBlock<'a> {
     }
 }
 
-/// Parses a content: a text or a list of content blocks.
+/// Parses a content: a text or a list of blocks. Any other JSON is no content.
 ///
 /// # Errors
 ///
-/// The content is neither.
+/// The content is a text with an invalid escape, such as a lone surrogate.
 pub(crate) fn content(raw: Option<&RawValue>) -> serde_json::Result<MessageContent<'_>> {
     let Some(raw) = raw else { return Ok(MessageContent::Nothing) };
     match raw.get().as_bytes().first() {
@@ -269,7 +268,8 @@ impl<'a> MessageContent<'a> {
         if let Self::Blocks(blocks) = self { blocks } else { &[] }
     }
 
-    /// All its text, joined.
+    /// Returns all text of the content, joined; `None` if there is none. The pointer leads to the
+    /// block if only one block has text, otherwise to the whole content.
     pub(crate) fn full_text(&self) -> Option<LocatedText<'_>> {
         let blocks = match self {
             Self::Nothing => return None,
@@ -290,7 +290,11 @@ impl<'a> MessageContent<'a> {
     }
 }
 
-/// Parses JSON that was left unparsed in a line; absent or unreadable JSON gives the default.
+/// Parses JSON that was left unparsed in a line; absent JSON gives the default.
+///
+/// # Errors
+///
+/// The JSON does not have the form of `T`: the error is a text for a report.
 pub(crate) fn parsed<'a, T: Deserialize<'a> + Default>(
     raw: Option<&'a RawValue>,
 ) -> Result<T, String> {

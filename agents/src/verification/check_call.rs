@@ -7,7 +7,7 @@ use super::tools::{
     CHECK_WORDS, CheckTool, DirectNames, ExitCodeMeaning, FORMAT_WORDS, OTHER_WORDS, SCRIPT_WORDS,
     SCRIPTS, ScriptTool, TOOLS,
 };
-use super::wrapper::{self, WrappedCommand};
+use super::wrapper::{self, InnerCommand};
 use forge_store::shell::is_assignment;
 
 /// A check in a command line.
@@ -192,11 +192,11 @@ pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
         let mut scratch = Vec::new();
         let next = match wrapper::inner(&words, &mut scratch) {
             None => return ClassifiedCommand::Other,
-            Some(WrappedCommand::Line(line)) => {
+            Some(InnerCommand::Line(line)) => {
                 around.add_runner(&words);
                 return ClassifiedCommand::Line(line, around);
             }
-            Some(WrappedCommand::Words(inner, changed)) => {
+            Some(InnerCommand::Words(inner, changed)) => {
                 directory = changed.or(directory);
                 inner.to_vec()
             }

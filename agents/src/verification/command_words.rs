@@ -1,17 +1,19 @@
-//! What the words of one command say about the line: what it prints, sets, reads and shows.
+//! What the words of one command say about its command line: what the command prints, which
+//! variable it sets, and which files it shows.
 
 use super::check_plan::{EchoedLine, file_name};
 use super::visibility::OutputFilter;
 use forge_store::shell::syntax_tree::{ShellCommand, ShellNode};
 
-/// Commands that are assumed to succeed, so that they do not explain a failure of the line.
+/// Commands that are assumed to succeed, so they do not explain a failure of the command line.
 pub(super) const HARDLY_FAIL: &[&str] = &[
     "popd", "export", "unset", "printf", "pwd", "sleep", "true", ":", "date", "ulimit", "umask",
     "shopt", "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl",
     "ts", "hash", "local", "declare", "readonly",
 ];
-/// Commands that fail only if a file cannot be read or changed, which the output then says.
-pub(super) const READERS: &[&str] = &[
+/// Commands that are assumed to fail only if a file cannot be read or changed. The output then has
+/// an error.
+pub(super) const FILE_COMMANDS: &[&str] = &[
     "source", ".", "cat", "head", "tail", "sed", "awk", "rm", "mkdir", "cp", "mv", "touch", "ln",
     "chmod",
 ];
@@ -28,9 +30,9 @@ pub(super) fn words(command: &ShellCommand) -> Vec<&str> {
     command.words.iter().map(|word| word.text.as_str()).collect()
 }
 
-/// The variable to which the next command of a list assigns the exit code (`rc=$?`), and whether it
-/// is that of the first program of a pipeline.
-pub(super) fn holder_of(next: Option<&(ShellNode, bool)>) -> Option<(String, bool)> {
+/// Returns the variable to which the next command of a list assigns the exit code (`rc=$?`), and
+/// whether this is the code of the first program of a pipeline.
+pub(super) fn exit_code_variable(next: Option<&(ShellNode, bool)>) -> Option<(String, bool)> {
     let Some((ShellNode::Command(command), _)) = next else { return None };
     let [assignment] = command.assignments.as_slice() else { return None };
     if !command.words.is_empty() {
@@ -56,7 +58,7 @@ pub(super) fn is_variable(word: Option<&&str>, name: &str) -> bool {
     })
 }
 
-/// The text that an `echo` prints, with its variables.
+/// Returns the text that an `echo` prints, with the names of its variables.
 fn echoed_text(command: &ShellCommand) -> Option<String> {
     let (program, arguments) = command.words.split_first()?;
     if program.text != "echo" {
@@ -75,7 +77,8 @@ fn echoed_text(command: &ShellCommand) -> Option<String> {
     Some(text)
 }
 
-/// The last line that this command prints, if it has at most one variable.
+/// Returns the last line that this command prints, if the command is an `echo` and the line has at
+/// most one variable.
 pub(super) fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<EchoedLine> {
     let text = echoed_text(command)?;
     let text = text.rsplit("\\n").next().unwrap_or_default().trim();
@@ -96,8 +99,8 @@ pub(super) fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<Ech
     Some(EchoedLine { before, after: Some(after), runs_once, is_code })
 }
 
-/// Whether this command prints the exit code in a variable: `Some(true)` if it is the code of the
-/// first program of a pipeline.
+/// Returns whether the exit code that this command prints is the code of the first program of a
+/// pipeline; `None` if the command does not print the variable `name` in its last line.
 pub(super) fn printed_code(command: &ShellCommand, name: &str) -> Option<bool> {
     let text = echoed_text(command)?;
     let first = FIRST_CODES.into_iter().filter(|_| name == "?");
@@ -121,7 +124,7 @@ fn shows_files(program: &str) -> bool {
     READERS.contains(&program)
 }
 
-/// Whether these words show what other programs wrote before.
+/// Whether these words call a program that shows what other programs wrote earlier.
 pub(super) fn shows_other_output(words: &[&str]) -> bool {
     match words {
         ["sed", rest @ ..] => !rest.iter().any(|word| word.starts_with("-i")),
@@ -136,7 +139,8 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
     }
 }
 
-/// Collects the commands in a part that show the contents of this file.
+/// Collects the commands in a part of a command line that show the contents of this file, and the
+/// programs that their output is piped through.
 pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
     let mut each = |node: &ShellNode| readers(node, file, found);
     match node {

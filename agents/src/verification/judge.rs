@@ -1,4 +1,5 @@
-//! Decides the status of each check of a command line, by the order of evidence.
+//! Decides the status of each check of a command line by the evidence, in the order of
+//! `docs/checks.md`.
 
 use super::RecordedCommandEnd;
 use super::check_call::RunLimits;
@@ -10,12 +11,12 @@ use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
 use std::collections::HashSet;
 
-/// Returns the status of each check of a line; `None` for one that did not run.
+/// Returns the status of each check of a command line; `None` for a check that did not run.
 pub(super) fn statuses(
-    line: &CheckPlan,
+    plan: &CheckPlan,
     ended: &RecordedCommandEnd<'_>,
 ) -> Vec<Option<&'static str>> {
-    let all = |status| vec![status; line.checks.len()];
+    let all = |status| vec![status; plan.checks.len()];
     match ended.outcome {
         "refused" => return all(None),
         "background" => return all(Some("unknown")),
@@ -24,7 +25,8 @@ pub(super) fn statuses(
     let texts = summary::lines(ended.output);
     let lines: Vec<&str> = texts.iter().map(|line| &**line).collect();
     let texts = lines.iter().map(|line| line.trim()).collect();
-    let judge = CheckJudge { line, ended, cut: recorded_visibility(&lines), lines: &lines, texts };
+    let judge =
+        CheckJudge { plan, ended, visible: recorded_visibility(&lines), lines: &lines, texts };
     if judge.not_parsed() {
         return all(None);
     }
@@ -34,12 +36,13 @@ pub(super) fn statuses(
     judge.decided()
 }
 
-/// The status that the exit code of a check means.
+/// Returns the status that the exit code of a check means.
 fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     match (exit, code) {
         (_, 0) => "passed",
         (ExitCodeMeaning::Pytest, 3 | 4) | (_, 126 | 127) => "error",
-        // Stopped by a signal: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
+        // Pytest was interrupted or found no tests, or a signal stopped the check: SIGHUP, SIGINT,
+        // SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
         (ExitCodeMeaning::Pytest, 2 | 5) | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143) => {
             "unknown"
         }
@@ -47,7 +50,8 @@ fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     }
 }
 
-/// Which ends of an output are visible, by the marks that its recorder left.
+/// Returns which ends of an output are visible. A program that shortens an output before it is
+/// recorded leaves a mark, such as `12 lines omitted`.
 fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
     let last = lines.iter().rposition(|line| !line.trim().is_empty());
@@ -69,15 +73,19 @@ fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     seen
 }
 
+/// What is known about the run of a command line.
 struct CheckJudge<'a> {
-    line: &'a CheckPlan,
+    plan: &'a CheckPlan,
     ended: &'a RecordedCommandEnd<'a>,
+    /// The lines of the output.
     lines: &'a [&'a str],
+    /// The same lines, trimmed.
     texts: HashSet<&'a str>,
-    cut: OutputVisibility,
+    /// Which ends of the output were recorded.
+    visible: OutputVisibility,
 }
 
-/// The decision about a check by the evidence so far.
+/// The status of a check, `None` if it did not run; `Err` if the evidence does not decide it.
 type CheckDecision = Result<Option<&'static str>, ()>;
 
 impl CheckJudge<'_> {
@@ -85,14 +93,15 @@ impl CheckJudge<'_> {
         self.ended.exit_code.is_some_and(|code| code != 0)
     }
 
-    /// Whether the shell could not parse the line, so that nothing ran.
+    /// Whether the shell could not parse the command line, so that nothing ran.
     fn not_parsed(&self) -> bool {
         let says = |line: &&str| {
             line.contains("syntax error near unexpected token")
                 || line.contains("syntax error: unexpected end of file")
                 || line.contains("unexpected EOF while looking for matching")
         };
-        // A message about a script has the name of the script in front.
+        // A message that begins with the name of a script is about the script, not about the
+        // command line.
         let says = |line: &&str| {
             let by = line.split(':').next().unwrap_or_default().rsplit('/').next();
             says(line)
@@ -102,8 +111,8 @@ impl CheckJudge<'_> {
         self.failed() && first.is_some_and(says)
     }
 
-    /// Whether the output begins with an error of a command that could not enter a folder or read a
-    /// file.
+    /// Whether one of the first three lines is an error of a command that could not enter a folder,
+    /// or read or change a file.
     fn not_entered(&self) -> bool {
         const COMMANDS: [&str; 17] = [
             "cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:", ": .:", ":.:",
@@ -133,21 +142,21 @@ impl CheckJudge<'_> {
             decides: [true; MAX_CHECKS],
             lines: self.lines,
             texts: &self.texts,
-            whole: self.ended.exit_code.is_some() && self.cut == OutputVisibility::ALL,
-            all_recorded: self.cut == OutputVisibility::ALL,
-            end_recorded: self.cut.end,
+            whole: self.ended.exit_code.is_some() && self.visible == OutputVisibility::ALL,
+            all_recorded: self.visible == OutputVisibility::ALL,
+            end_recorded: self.visible.end,
             not_entered: self.not_entered(),
         };
-        for (decides, place) in known.decides.iter_mut().zip(&self.line.checks) {
+        for (decides, place) in known.decides.iter_mut().zip(&self.plan.checks) {
             *decides = place.call.exit != ExitCodeMeaning::OnlyOutput;
         }
-        if let Some(left) = outcome_solver::solve(self.line, self.ended.exit_code, &known) {
+        if let Some(left) = outcome_solver::solve(self.plan, self.ended.exit_code, &known) {
             return Some(left);
         }
-        // The output contradicts the line, so it is ignored.
+        // No outcome agrees with the output, so the output is ignored.
         known.lines = &[];
         known.whole = false;
-        outcome_solver::solve(self.line, self.ended.exit_code, &known)
+        outcome_solver::solve(self.plan, self.ended.exit_code, &known)
     }
 
     /// Decides the status of a check if only one outcome is possible.
@@ -179,7 +188,7 @@ impl CheckJudge<'_> {
 
     fn decided(&self) -> Vec<Option<&'static str>> {
         let every = OK | FAILED | NOT_RUN;
-        let checks = &self.line.checks;
+        let checks = &self.plan.checks;
         let first = self.solve([every; MAX_CHECKS]);
         let decide = |left: Option<&RemainingOutcomes>| -> Vec<CheckDecision> {
             let each = checks.iter().enumerate();
@@ -230,7 +239,7 @@ impl CheckJudge<'_> {
 
     /// Whether the output says that the check could not be run.
     fn never_ran(&self, check: usize, place: &PlacedCheck) -> bool {
-        let alone = self.line.checks.len() == 1;
+        let alone = self.plan.checks.len() == 1;
         place.file.is_none()
             && runner_failure::says_not_started(&place.call, self.lines, alone)
             && !self.counted(check, place)
@@ -250,8 +259,8 @@ impl CheckJudge<'_> {
         found.is_some_and(|found| !found.failed.is_empty() || !found.runs.is_empty())
     }
 
-    /// Makes checks undecided that passed by a printed code if their summaries say that they
-    /// failed.
+    /// Sets checks to `unknown` that passed by a printed exit code although their summaries report
+    /// a failure.
     fn contradict_printed(&self, decisions: &mut [CheckDecision], codes: &[Option<i64>]) {
         let evidence = self.evidence(decisions);
         for ((decision, code), evidence) in decisions.iter_mut().zip(codes).zip(evidence) {
@@ -261,27 +270,29 @@ impl CheckJudge<'_> {
         }
     }
 
-    /// The statuses for a line that was stopped. A failure that was reported before counts. The
-    /// check that was running is unknown, unless it is the only one left.
+    /// Returns the statuses for a command line that was stopped. What the summaries report counts,
+    /// but a pass of the last check does not. The other checks are `unknown`; if there is only one
+    /// and the line took too long, it is `timed_out`.
     fn stopped(&self) -> Vec<Option<&'static str>> {
-        let checks = self.line.checks.len();
+        let checks = self.plan.checks.len();
         let evidence = self.evidence(&vec![Err(()); checks]);
         let last = checks.saturating_sub(1);
-        let told = evidence.iter().enumerate().map(|(check, evidence)| match evidence {
+        let reported = evidence.iter().enumerate().map(|(check, evidence)| match evidence {
             Some(false) => Some("failed"),
             Some(true) if check < last => Some("passed"),
             _ => None,
         });
-        let told: Vec<_> = told.collect();
-        let one = told.iter().filter(|it| it.is_none()).count() == 1;
+        let reported: Vec<_> = reported.collect();
+        let one = reported.iter().filter(|it| it.is_none()).count() == 1;
         let rest = if one && self.ended.outcome == "timed_out" { "timed_out" } else { "unknown" };
-        told.into_iter().map(|it| it.or(Some(rest))).collect()
+        reported.into_iter().map(|it| it.or(Some(rest))).collect()
     }
 
-    /// Returns what the summaries say about each check: passed, failed, or nothing. A line that may
-    /// belong to several checks counts for none of them.
+    /// Returns what the summaries say about each check: passed, failed, or nothing. A failure that
+    /// may belong to several checks counts for none of them. Passes that may belong to several
+    /// checks count for a check if it has more lines of passes than there are such other checks.
     fn evidence(&self, decisions: &[CheckDecision]) -> Vec<Option<bool>> {
-        let checks = &self.line.checks;
+        let checks = &self.plan.checks;
         let found: Vec<Option<SummaryMatches>> =
             checks.iter().enumerate().map(|(check, place)| self.found(check, place)).collect();
         let others = |check: usize, ran: bool| {
@@ -303,14 +314,14 @@ impl CheckJudge<'_> {
             let shares =
                 |other: &&SummaryMatches| own.runs.iter().any(|line| other.runs.contains(line));
             let sharing = others(check, true).filter(shares).count();
-            // A script may print any number of such lines, so their number means nothing.
+            // A script may print any number of summaries, so their number proves nothing.
             let counted = checks.get(check)?.call.summary.is_some() && own.runs.len() > sharing;
             (own.passed && (sharing == 0 || counted)).then_some(true)
         };
         (0..checks.len()).map(of).collect()
     }
 
-    /// Finds what the lines of the output say about a check.
+    /// Returns what the lines of the output say about a check; `None` if its output is not visible.
     fn found(&self, check: usize, place: &PlacedCheck) -> Option<SummaryMatches> {
         if place.file.is_some() {
             return None;
@@ -320,8 +331,8 @@ impl CheckJudge<'_> {
         failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
         let through = OutputVisibility::through(&place.filters, self.lines.len(), &failing);
         let mut seen = OutputVisibility {
-            beginning: through.beginning && self.cut.beginning,
-            end: through.end && self.cut.end,
+            beginning: through.beginning && self.visible.beginning,
+            end: through.end && self.visible.end,
         };
         if place.errors_hidden {
             seen = OutputVisibility { beginning: false, end: false };
@@ -336,7 +347,7 @@ impl CheckJudge<'_> {
         {
             return Some(SummaryMatches { passed: true, ..SummaryMatches::default() });
         }
-        let window = self.line.window(check, self.lines);
+        let window = self.plan.window(check, self.lines);
         let mut own = self.lines.to_vec();
         for (number, line) in own.iter_mut().enumerate() {
             if !window.contains(&number) {
@@ -347,9 +358,9 @@ impl CheckJudge<'_> {
         let mut found = match call.summary {
             Some(summary) => summary::tool_matcher(summary)?.read(&own, seen, 0, one_package),
             None => {
-                // What else a script runs is not known: a pass counts only if it ends the output.
+                // It is not known what a script runs: a pass counts only at the end of the output.
                 let matcher = summary::script_matcher()?;
-                let from = matcher.ending(&own, |line| self.line.prints(line));
+                let from = matcher.ending(&own, |line| self.plan.prints(line));
                 if !seen.end {
                     seen.beginning = false;
                 }
@@ -363,7 +374,7 @@ impl CheckJudge<'_> {
         found.passed &= !place.goes_on;
         found.passed &= match call.limits {
             RunLimits::None => true,
-            // The end of a coverage table and what follows it are visible.
+            // The end of the coverage table must be visible: a missed limit is reported after it.
             RunLimits::Coverage => {
                 seen == OutputVisibility::ALL
                     || shows("TOTAL ")
@@ -386,7 +397,7 @@ impl CheckJudge<'_> {
     }
 }
 
-/// Whether a run of Go tests covers one package, which has one line in the summary.
+/// Whether a run of Go tests covers only the package of one folder: the summary has one line.
 fn one_package(target: &[String]) -> bool {
     let mut packages = target.iter().filter(|word| !word.starts_with('-'));
     let first = packages.next();

@@ -6,8 +6,8 @@ use super::check_plan::{
     PlacedCheck, PrintedExitCode,
 };
 use super::command_words::{
-    HARDLY_FAIL, KNOWN_CODES, READERS, echoed_line, holder_of, is_first_code, is_variable,
-    printed_code, readers, shows_other_output, words,
+    FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_first_code,
+    is_variable, printed_code, readers, shows_other_output, words,
 };
 use super::target;
 use super::visibility::OutputFilter;
@@ -170,7 +170,7 @@ impl CheckPlanBuilder {
                 checks.iter_mut().for_each(|check| check.goes_on = true);
             }
             let ends = context.errexit && !context.is_tested && !*background;
-            if let Some((name, of_first)) = holder_of(items.get(number + 1)) {
+            if let Some((name, of_first)) = exit_code_variable(items.get(number + 1)) {
                 holder = Some((name, number, of_first));
             }
             let item = CommandListItem {
@@ -312,7 +312,7 @@ impl CheckPlanBuilder {
                     false => ExitCodeTree::Zero,
                 };
             }
-            _ if READERS.contains(program) => return ExitCodeTree::Enter,
+            _ if FILE_COMMANDS.contains(program) => return ExitCodeTree::Enter,
             _ if HARDLY_FAIL.contains(program) => return ExitCodeTree::Zero,
             _ => {}
         }

@@ -1,14 +1,14 @@
-//! Recognises runs in which the check never started, because the program that was to run it failed.
+//! Recognises runs in which the check never started because the program that should run it failed.
 
 use super::check_call::CheckCall;
 use regex::Regex;
 
-/// A line by which programs say that they ran nothing.
+/// A message with which programs report that they ran nothing.
 struct RunnerFailure {
     /// The programs that print it.
     programs: &'static [&'static str],
-    /// The pattern of the line. `{}` is the name of what the program was to run. Each alternative
-    /// has it, or none.
+    /// The pattern of the message's line. `{}` is the name of what the program should run. Either
+    /// every alternative of the pattern has `{}`, or none has it.
     message: &'static str,
 }
 
@@ -23,7 +23,7 @@ const CONTAINERS: &[&str] =
 const NODE: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
 const MAKE: &[&str] = &["make", "gmake"];
 
-/// Lines that say that the program could not run the check.
+/// Messages with which a program reports that it could not run the check.
 static FAILURES: &[RunnerFailure] = &[
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
@@ -94,7 +94,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
 ];
 
-/// Lines that say that there was nothing to run, although the program succeeded.
+/// Messages with which a program that succeeded reports that there was nothing to run.
 static NOTHING_RAN: &[RunnerFailure] = &[
     says(NODE, r"^No projects matched the filters"),
     says(NODE, r"^None of the selected packages has a "),
@@ -102,14 +102,15 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
 ];
 
-/// The exit codes by which programs say that they themselves failed.
+/// The exit codes with which programs report their own failure, not that of the command they run.
 const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["ssh"], 255),
     (&["docker", "docker-compose", "podman"], 125),
     (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], 125),
 ];
 
-/// How many lines are searched for a message without a name: the first ones that are not empty.
+/// The number of non-blank lines, from the first one on, that are searched for a message without a
+/// name.
 const FIRST_LINES: usize = 4;
 
 /// Returns whether one of these programs is the check's own program or runs it.
@@ -125,14 +126,15 @@ fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
     programs.iter().any(of)
 }
 
-/// Returns whether this exit code says that a runner of the check failed, not the check.
+/// Returns whether this exit code is the code with which a runner of the check reports its own
+/// failure.
 pub(super) fn is_runner_code(call: &CheckCall, code: i64) -> bool {
     RUNNER_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
 }
 
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
-/// message without the name of the check counts only if the command line has no other check
-/// (`alone`).
+/// message without the name of the check counts only in the first lines, and only if the command
+/// line has no other check (`alone`).
 pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let first = call.call.split(' ').next().unwrap_or_default();
@@ -146,7 +148,7 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     let filled = lines.iter().filter(|line| !line.trim().is_empty());
     FAILURES.iter().filter(|failure| is_run_by(call, failure.programs)).any(|failure| {
         let named = failure.message.contains("{}");
-        // The names are inserted last: `\d` in one is a part of a path.
+        // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
         let pattern = super::summary::ascii(failure.message).replace("{}", &names);
         let Ok(regex) = Regex::new(&pattern) else { return false };
         let count = if named { usize::MAX } else { FIRST_LINES };

@@ -1,27 +1,29 @@
-//! Summary lines that tools print at the end of a run.
+//! Recognises the summary lines that tools print at the end of a run.
 //!
-//! A line counts only if its whole form matches, with its counts; never by one word in it.
+//! A line counts only if it has the whole form of a summary, with the counts. A word such as
+//! `failed` proves nothing.
 
 use super::visibility::OutputVisibility;
 use regex::{Regex, RegexSet};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What a line of some form means.
+/// What a line that matches a pattern means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineVerdict {
     /// Something failed.
     Failed,
     /// Everything in the scope passed.
     Passed(VerdictScope),
-    /// The groups of the pattern are counts of failures: passed if all of them are 0 or absent.
+    /// The groups of the pattern are counts of failures. Everything in the scope passed if all of
+    /// them are 0 or absent.
     Counts(VerdictScope),
 }
 
 /// The scope of a line: what must be visible for it to prove that a run passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VerdictScope {
-    /// The whole run.
+    /// The whole run: the line alone proves it.
     Run,
     /// The run so far: nothing after it may be hidden.
     SoFar,
@@ -32,17 +34,19 @@ pub(super) enum VerdictScope {
 /// The summary lines of a tool.
 #[derive(Debug)]
 pub(super) struct SummaryPatterns {
+    /// The patterns of the lines, and what a line of each means.
     pub(super) shapes: &'static [(&'static str, LineVerdict)],
     /// Whether a run that passed prints nothing.
     pub(super) silent: bool,
-    /// Whether these lines count in the output of a script, whose content is not known.
+    /// Whether these lines also count in the output of a script.
     pub(super) in_scripts: bool,
-    /// The last line of a run that passed; empty if it prints nothing.
+    /// An example of the last line of a run that passed; empty if it prints nothing.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page that shows the tools"))]
     pub(super) passing: &'static str,
-    /// The last line of a run that failed.
+    /// An example of the last line of a run that failed.
     pub(super) failing: &'static str,
-    /// Other lines of a failure, which a filter must let through for a pass to count.
+    /// Examples of other lines of a failed run. A pass counts after a filter only if the filter
+    /// lets these lines through.
     pub(super) also_failing: &'static [&'static str],
 }
 
@@ -53,26 +57,28 @@ pub(super) struct SummaryMatches {
     pub(super) failed: Vec<usize>,
     /// The numbers of the lines that report a passed run.
     pub(super) runs: Vec<usize>,
-    /// Whether everything passed, by a line whose scope is proven by what is visible.
+    /// Whether everything passed: no line reports a failure, and enough of the output is visible
+    /// for the scope of a line that reports a pass.
     pub(super) passed: bool,
 }
 
-/// Lines longer than this are no summaries.
+/// The maximum length of a summary line, in bytes.
 const MAX_LINE: usize = 1000;
 
-/// The pattern with ASCII character classes; Unicode classes are many times as large.
+/// Returns the pattern with ASCII character classes. Unicode classes compile to much larger
+/// programs.
 pub(super) fn ascii(pattern: &str) -> String {
     let replaced = pattern.replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
     replaced.replace(r"\S", r"[^ \t]").replace(r"\b", r"(?-u:\b)")
 }
 
-/// A compiled set of patterns.
+/// A compiled set of patterns of summary lines.
 pub(super) struct SummaryMatcher {
     set: RegexSet,
     each: Vec<LinePattern>,
 }
 
-/// A pattern of a set, which is compiled by itself only if its groups are needed.
+/// A pattern of a set. It is also compiled alone if its groups are needed.
 struct LinePattern {
     pattern: String,
     compiled: OnceLock<Option<Regex>>,
@@ -99,7 +105,8 @@ impl SummaryMatcher {
         Some(Self { set, each })
     }
 
-    /// The meaning of one line: a failure, or the scope that passed.
+    /// Returns the meaning of a line: `Err` for a failure, otherwise the scope that passed; `None`
+    /// if no pattern matches.
     fn line(&self, line: &str) -> Option<Result<VerdictScope, ()>> {
         let mut passed = None;
         for index in self.set.matches(line) {
@@ -120,8 +127,9 @@ impl SummaryMatcher {
         passed
     }
 
-    /// The index from which on the lines of an output are only passes, blank, or what tools and the
-    /// line itself (`own`) print after a summary.
+    /// Returns the index of the first line of the output's end. The end has only blank lines,
+    /// passes, lines that tools print after a summary, and lines that the command line prints
+    /// itself (`own`).
     pub(super) fn ending(&self, lines: &[&str], own: impl Fn(&str) -> bool) -> usize {
         let follows = |line: &str| {
             line.trim().is_empty()
@@ -132,14 +140,14 @@ impl SummaryMatcher {
         lines.iter().rposition(|line| !follows(line)).map_or(0, |last| last + 1)
     }
 
-    /// Evaluates the lines of an output. Passes count only in the lines from `from` on. If the run
-    /// is a `part`, the line of a part covers the whole run.
+    /// Evaluates the lines of an output. Passes count only from the line `from` on. If the run has
+    /// only one part (`one_part`), the line of a part covers the whole run.
     pub(super) fn read(
         &self,
         lines: &[&str],
         seen: OutputVisibility,
         from: usize,
-        part: bool,
+        one_part: bool,
     ) -> SummaryMatches {
         let mut found = SummaryMatches::default();
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -149,7 +157,7 @@ impl SummaryMatcher {
                     found.passed |= match reach {
                         VerdictScope::Run => true,
                         VerdictScope::SoFar => seen.end,
-                        VerdictScope::Part => part || (seen.beginning && seen.end),
+                        VerdictScope::Part => one_part || (seen.beginning && seen.end),
                     };
                     if found.runs.len() < MAX_FOUND {
                         found.runs.push(number);
@@ -163,7 +171,7 @@ impl SummaryMatcher {
     }
 }
 
-/// The maximum number of line numbers that are kept.
+/// The maximum number of line numbers in each list of [`SummaryMatches`].
 const MAX_FOUND: usize = 64;
 
 /// Returns the compiled patterns of a tool.
@@ -195,13 +203,13 @@ fn trailer_patterns() -> Option<&'static RegexSet> {
     TRAILERS.get_or_init(|| RegexSet::new(patterns).ok()).as_ref()
 }
 
-/// The lines of an output that may be summaries, without colours.
+/// Returns the lines of an output that are not too long for a summary, without colours.
 pub(super) fn lines(output: &str) -> Vec<std::borrow::Cow<'_, str>> {
     let lines = output.lines().filter(|line| line.len() <= MAX_LINE);
     lines.map(|line| without_colours(line.trim_end())).collect()
 }
 
-/// A line without the escape sequences that colour it.
+/// Returns a line without escape sequences, such as those for colours.
 fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return line.into();

@@ -1,38 +1,44 @@
-//! Wrapper programs that run the command in their arguments: `sudo`, `timeout 60`, `uv run`,
-//! `docker exec NAME`, ...
+//! Finds the command that a runner runs. A runner is a program that runs the command in its
+//! arguments, such as `sudo`, `timeout 60`, `uv run` or `docker exec NAME`.
 
-/// A program that runs another, with the form of its arguments.
-struct WrapperProgram {
-    /// Its first words.
+/// A runner, with the form of its arguments.
+struct RunnerProgram {
+    /// The first words of its call: the program and a subcommand.
     words: &'static [&'static str],
-    /// Its options that take a value.
+    /// The options that take a value.
     valued: &'static [&'static str],
-    /// How many words are between its options and the command.
+    /// The number of words between the options and the command, such as the name of a container.
     operands: usize,
 }
 
-/// The command inside a runner.
-pub(super) enum WrappedCommand<'w, 'a> {
+/// The command that a runner runs.
+pub(super) enum InnerCommand<'w, 'a> {
     /// The words of the command, and the directory that the runner changes to.
     Words(&'w [&'a str], Option<&'a str>),
     /// A command line in one word.
     Line(String),
 }
 
-const fn plain(words: &'static [&'static str]) -> WrapperProgram {
-    WrapperProgram { words, valued: &[], operands: 0 }
+/// Creates a runner whose options take no values.
+const fn plain(words: &'static [&'static str]) -> RunnerProgram {
+    RunnerProgram { words, valued: &[], operands: 0 }
 }
 
-const fn with(words: &'static [&'static str], valued: &'static [&'static str]) -> WrapperProgram {
-    WrapperProgram { words, valued, operands: 0 }
+/// Creates a runner with options that take a value.
+const fn with_options(
+    words: &'static [&'static str],
+    valued: &'static [&'static str],
+) -> RunnerProgram {
+    RunnerProgram { words, valued, operands: 0 }
 }
 
-const fn over(
+/// Creates a runner with words between its options and the command.
+const fn with_operands(
     words: &'static [&'static str],
     valued: &'static [&'static str],
     operands: usize,
-) -> WrapperProgram {
-    WrapperProgram { words, valued, operands }
+) -> RunnerProgram {
+    RunnerProgram { words, valued, operands }
 }
 
 const CONTAINER: &[&str] = &[
@@ -110,15 +116,15 @@ const COVERAGE: &[&str] = &[
 ];
 const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
 
-/// The runners; of two with the same beginning, the longer one is first.
-const RUNNERS: &[WrapperProgram] = &[
-    with(&["sudo"], &["-u", "-g", "-p", "-C", "-D"]),
-    with(&["doas"], &["-u", "-C"]),
-    with(&["env"], &["-u", "--unset", "-C", "--chdir"]),
-    with(&["time"], &["-f", "-o"]),
-    with(&["nice"], &["-n", "--adjustment"]),
-    with(&["ionice"], &["-c", "-n"]),
-    with(&["exec"], &["-a"]),
+/// The runners. If several match a command, the one with the most words counts.
+const RUNNERS: &[RunnerProgram] = &[
+    with_options(&["sudo"], &["-u", "-g", "-p", "-C", "-D"]),
+    with_options(&["doas"], &["-u", "-C"]),
+    with_options(&["env"], &["-u", "--unset", "-C", "--chdir"]),
+    with_options(&["time"], &["-f", "-o"]),
+    with_options(&["nice"], &["-n", "--adjustment"]),
+    with_options(&["ionice"], &["-c", "-n"]),
+    with_options(&["exec"], &["-a"]),
     plain(&["command"]),
     plain(&["builtin"]),
     plain(&["nohup"]),
@@ -126,14 +132,14 @@ const RUNNERS: &[WrapperProgram] = &[
     plain(&["unbuffer"]),
     plain(&["chronic"]),
     plain(&["eatmydata"]),
-    with(&["stdbuf"], &["-o", "-e", "-i"]),
-    with(&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"]),
+    with_options(&["stdbuf"], &["-o", "-e", "-i"]),
+    with_options(&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"]),
     plain(&["dbus-run-session"]),
-    with(&["caffeinate"], &["-t", "-w"]),
-    over(&["timeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
-    over(&["gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
-    with(&["runuser"], &["-u", "--user", "-g", "--group"]),
-    with(
+    with_options(&["caffeinate"], &["-t", "-w"]),
+    with_operands(&["timeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
+    with_operands(&["gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
+    with_options(&["runuser"], &["-u", "--user", "-g", "--group"]),
+    with_options(
         &["xargs"],
         &[
             "-n",
@@ -149,43 +155,43 @@ const RUNNERS: &[WrapperProgram] = &[
             "--arg-file",
         ],
     ),
-    with(&["nyc"], COVERAGE),
-    with(&["c8"], COVERAGE),
-    with(
+    with_options(&["nyc"], COVERAGE),
+    with_options(&["c8"], COVERAGE),
+    with_options(
         &["devcontainer", "exec"],
         &["--workspace-folder", "--config", "--container-id", "--id-label", "--remote-env"],
     ),
-    with(&["npx"], &["-p", "--package"]),
+    with_options(&["npx"], &["-p", "--package"]),
     plain(&["bunx"]),
     plain(&["pnpx"]),
-    with(&["npm", "exec"], &["-p", "--package"]),
-    with(&["npm", "x"], &["-p", "--package"]),
+    with_options(&["npm", "exec"], &["-p", "--package"]),
+    with_options(&["npm", "x"], &["-p", "--package"]),
     plain(&["pnpm", "exec"]),
-    with(&["pnpm", "dlx"], &["--package"]),
+    with_options(&["pnpm", "dlx"], &["--package"]),
     plain(&["yarn", "exec"]),
-    with(&["yarn", "dlx"], &["-p", "--package"]),
+    with_options(&["yarn", "dlx"], &["-p", "--package"]),
     plain(&["bun", "x"]),
     plain(&["yarn", "run"]),
     plain(&["yarn"]),
     plain(&["pnpm"]),
     plain(&["bun", "run"]),
-    with(&["uv", "run"], UV),
-    with(&["uv", "tool", "run"], UV),
-    with(&["uvx"], UV),
-    with(&["pipx", "run"], &["--spec"]),
+    with_options(&["uv", "run"], UV),
+    with_options(&["uv", "tool", "run"], UV),
+    with_options(&["uvx"], UV),
+    with_options(&["pipx", "run"], &["--spec"]),
     plain(&["poetry", "run"]),
     plain(&["pipenv", "run"]),
     plain(&["hatch", "run"]),
     plain(&["rye", "run"]),
     plain(&["pdm", "run"]),
-    with(&["pixi", "run"], &["-e", "--environment", "--manifest-path"]),
-    with(&["conda", "run"], CONDA),
-    with(&["mamba", "run"], CONDA),
-    with(&["micromamba", "run"], CONDA),
+    with_options(&["pixi", "run"], &["-e", "--environment", "--manifest-path"]),
+    with_options(&["conda", "run"], CONDA),
+    with_options(&["mamba", "run"], CONDA),
+    with_options(&["micromamba", "run"], CONDA),
     plain(&["bundle", "exec"]),
     plain(&["mise", "exec"]),
     plain(&["mise", "x"]),
-    over(&["direnv", "exec"], &[], 1),
+    with_operands(&["direnv", "exec"], &[], 1),
     plain(&["devbox", "run"]),
     plain(&["flox", "activate"]),
     plain(&["opam", "exec"]),
@@ -193,37 +199,37 @@ const RUNNERS: &[WrapperProgram] = &[
     plain(&["cabal", "exec"]),
     plain(&["corepack"]),
     plain(&["volta", "run"]),
-    over(&["nvm", "exec"], &[], 1),
-    over(&["rustup", "run"], &[], 1),
-    with(&["coverage", "run"], &["--source", "--rcfile", "--omit", "--include"]),
+    with_operands(&["nvm", "exec"], &[], 1),
+    with_operands(&["rustup", "run"], &[], 1),
+    with_options(&["coverage", "run"], &["--source", "--rcfile", "--omit", "--include"]),
     plain(&["dotenv", "run"]),
     plain(&["dotenv"]),
-    with(&["dotenvx", "run"], &["-f", "--env-file", "-e", "--env"]),
-    with(&["doppler", "run"], &["-p", "--project", "-c", "--config"]),
-    with(&["infisical", "run"], &["--env", "--path", "--projectId"]),
-    with(&["op", "run"], &["--env-file"]),
-    over(&["aws-vault", "exec"], &["-d", "--duration"], 1),
-    over(&["chamber", "exec"], &[], 1),
+    with_options(&["dotenvx", "run"], &["-f", "--env-file", "-e", "--env"]),
+    with_options(&["doppler", "run"], &["-p", "--project", "-c", "--config"]),
+    with_options(&["infisical", "run"], &["--env", "--path", "--projectId"]),
+    with_options(&["op", "run"], &["--env-file"]),
+    with_operands(&["aws-vault", "exec"], &["-d", "--duration"], 1),
+    with_operands(&["chamber", "exec"], &[], 1),
     plain(&["asdf", "exec"]),
     plain(&["pyenv", "exec"]),
     plain(&["rbenv", "exec"]),
-    with(&["taskset"], &["-c", "--cpu-list"]),
-    over(&["flock"], &["-w", "--timeout", "-E"], 1),
+    with_options(&["taskset"], &["-c", "--cpu-list"]),
+    with_operands(&["flock"], &["-w", "--timeout", "-E"], 1),
     plain(&["cross-env"]),
     plain(&["docker-php-entrypoint"]),
-    with(&["php"], &["-d", "-c"]),
+    with_options(&["php"], &["-d", "-c"]),
     plain(&["ddev", "exec"]),
-    over(&["docker", "exec"], CONTAINER, 1),
-    over(&["docker", "run"], CONTAINER, 1),
-    over(&["podman", "exec"], CONTAINER, 1),
-    over(&["podman", "run"], CONTAINER, 1),
-    over(&["docker-compose", "run"], CONTAINER, 1),
-    over(&["docker-compose", "exec"], CONTAINER, 1),
-    over(&["docker", "compose", "run"], CONTAINER, 1),
-    over(&["docker", "compose", "exec"], CONTAINER, 1),
-    over(&["podman", "compose", "run"], CONTAINER, 1),
-    over(&["podman", "compose", "exec"], CONTAINER, 1),
-    over(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
+    with_operands(&["docker", "exec"], CONTAINER, 1),
+    with_operands(&["docker", "run"], CONTAINER, 1),
+    with_operands(&["podman", "exec"], CONTAINER, 1),
+    with_operands(&["podman", "run"], CONTAINER, 1),
+    with_operands(&["docker-compose", "run"], CONTAINER, 1),
+    with_operands(&["docker-compose", "exec"], CONTAINER, 1),
+    with_operands(&["docker", "compose", "run"], CONTAINER, 1),
+    with_operands(&["docker", "compose", "exec"], CONTAINER, 1),
+    with_operands(&["podman", "compose", "run"], CONTAINER, 1),
+    with_operands(&["podman", "compose", "exec"], CONTAINER, 1),
+    with_operands(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
 ];
 
 /// Programs with options that take a value before their subcommand.
@@ -239,7 +245,7 @@ const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
     ("yarn", &["--cwd"]),
 ];
 
-/// Options before a subcommand that name the directory or the package in which it runs.
+/// Options before a subcommand whose value is the directory or package in which the command runs.
 const PLACES: &[&str] = &[
     "-C",
     "--cwd",
@@ -257,46 +263,47 @@ const PLACES: &[&str] = &[
 const COMPOSE: &[&str] =
     &["-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"];
 
-/// Returns the command that these words run through a wrapper, if they do.
+/// Returns the command that a runner runs; `None` if these words call no runner. `scratch` must be
+/// empty; it gets the words of the call without the options before the subcommand.
 pub(super) fn inner<'w, 'a>(
     words: &'w [&'a str],
     scratch: &'w mut Vec<&'a str>,
-) -> Option<WrappedCommand<'w, 'a>> {
+) -> Option<InnerCommand<'w, 'a>> {
     let (first, rest) = words.split_first()?;
     let program = first.rsplit(['/', '\\']).next()?;
     let program = program.strip_suffix(".exe").unwrap_or(program);
     match program {
-        "powershell" | "pwsh" => return other_shell(rest, &["-c", "-command"]),
-        "cmd" => return other_shell(rest, &["/c", "/k"]),
-        "eval" => return Some(WrappedCommand::Line(rest.join(" "))),
+        "powershell" | "pwsh" => return windows_shell(rest, &["-c", "-command"]),
+        "cmd" => return windows_shell(rest, &["/c", "/k"]),
+        "eval" => return Some(InnerCommand::Line(rest.join(" "))),
         "su" | "runuser" if rest.iter().any(|word| matches!(*word, "-c" | "--command")) => {
             let at = rest.iter().position(|word| matches!(*word, "-c" | "--command"))?;
-            return Some(WrappedCommand::Line((*rest.get(at + 1)?).to_owned()));
+            return Some(InnerCommand::Line((*rest.get(at + 1)?).to_owned()));
         }
         "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => return shell(rest),
         "env" if let Some(at) = line_option(rest, 'S', "--split-string") => {
-            return Some(WrappedCommand::Line((*rest.get(at)?).to_owned()));
+            return Some(InnerCommand::Line((*rest.get(at)?).to_owned()));
         }
         "npx" | "script" if let Some(at) = line_option(rest, 'c', "--command") => {
-            return Some(WrappedCommand::Line((*rest.get(at)?).to_owned()));
+            return Some(InnerCommand::Line((*rest.get(at)?).to_owned()));
         }
         "nix" | "nix-shell" => return nix(rest),
         "ssh" => {
             let command = after_options(rest, SSH).get(1..).filter(|words| !words.is_empty())?;
-            return Some(WrappedCommand::Line(command.join(" ")));
+            return Some(InnerCommand::Line(command.join(" ")));
         }
         "node" | "tsx" | "ruby" | "deno" | "dotnet" if rest.is_empty() => return None,
-        "node" | "tsx" => return Some(WrappedCommand::Words(after_options(rest, NODE), None)),
+        "node" | "tsx" => return Some(InnerCommand::Words(after_options(rest, NODE), None)),
         _ => {}
     }
     if program == "python" || (program.starts_with("python") && is_version(program.get(6..)?)) {
         let inner = after_options(rest, PYTHON);
-        return (!rest.starts_with(&["-c"])).then_some(WrappedCommand::Words(inner, None));
+        return (!rest.starts_with(&["-c"])).then_some(InnerCommand::Words(inner, None));
     }
     scratch.push(program);
     let mut place = None;
     let before = BEFORE_SUBCOMMAND.iter().find(|(name, _)| *name == program);
-    // `docker compose -f FILE run` is `docker compose run`.
+    // `docker compose -f FILE run` is found in the table as `docker compose run`.
     if matches!(program, "docker" | "podman") && rest.first() == Some(&"compose") {
         scratch.push("compose");
         scratch.extend(after_options(rest.get(1..)?, COMPOSE));
@@ -314,17 +321,18 @@ pub(super) fn inner<'w, 'a>(
     let runner = RUNNERS.iter().filter(|runner| words.starts_with(runner.words));
     let runner = runner.max_by_key(|runner| runner.words.len())?;
     let rest = words.get(runner.words.len()..)?;
-    // `command -v NAME` only looks it up.
+    // `command -v NAME` only finds the program.
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
         return None;
     }
     let directory = value_of(rest, &["--directory", "--chdir", "--cwd"]).or(place);
     let mut command = after_options(rest, runner.valued);
     command = command.get(runner.operands..).unwrap_or_default();
-    Some(WrappedCommand::Words(after_options(command, &[]), directory))
+    Some(InnerCommand::Words(after_options(command, &[]), directory))
 }
 
-/// Returns the host, the container or the toolchain in the words of a runner.
+/// Returns the place in which a runner runs its command: a host, a container, an environment or a
+/// toolchain. `words` are the words of the runner without the command.
 pub(super) fn place_of(words: &[&str]) -> Option<String> {
     let (program, rest) = words.split_first()?;
     let after = |option: &str| {
@@ -350,14 +358,14 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
     }
 }
 
-/// The value of the first of these options among the words.
+/// Returns the value of the first word that is one of these options.
 fn value_of<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
     let mut pairs = words.iter().zip(words.iter().skip(1));
     pairs.find_map(|(option, value)| options.contains(option).then_some(*value))
 }
 
-/// The index of the command line that an option takes: `-c LINE`, also as the last of several
-/// letters.
+/// Returns the index of the command line that an option takes: `-c LINE`, or the same letter as the
+/// last of several (`-xc LINE`).
 fn line_option(words: &[&str], letter: char, long: &str) -> Option<usize> {
     let first = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
     let options = words.get(..first)?;
@@ -371,7 +379,8 @@ fn is_version(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The words after the options, the assignments and the `--`.
+/// Returns the words after the options, the assignments and `--`. `valued` are the options that
+/// take a value.
 fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a str] {
     while let Some((first, rest)) = words.split_first() {
         words = if valued.contains(first) {
@@ -387,8 +396,9 @@ fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a 
     words
 }
 
-/// The command line that a shell gets with `-c`.
-fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
+/// Returns the command line that a shell gets with `-c`, after a `set` command for each option that
+/// changes how a failure ends the line.
+fn shell<'w, 'a>(words: &[&'a str]) -> Option<InnerCommand<'w, 'a>> {
     let mut words = words.iter();
     let mut before = String::new();
     while let Some(word) = words.next() {
@@ -409,7 +419,7 @@ fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
                     words.next()?;
                 }
                 if flags.contains('c') {
-                    return Some(WrappedCommand::Line(before + words.next()?));
+                    return Some(InnerCommand::Line(before + words.next()?));
                 }
             }
             _ => return None,
@@ -418,20 +428,20 @@ fn shell<'w, 'a>(words: &[&'a str]) -> Option<WrappedCommand<'w, 'a>> {
     None
 }
 
-/// The command line that a shell of Windows gets after one of these options.
-fn other_shell<'w, 'a>(words: &[&'a str], options: &[&str]) -> Option<WrappedCommand<'w, 'a>> {
+/// Returns the command line that `powershell` or `cmd` gets after one of these options.
+fn windows_shell<'w, 'a>(words: &[&'a str], options: &[&str]) -> Option<InnerCommand<'w, 'a>> {
     let is_option = |word: &&str| options.contains(&word.to_ascii_lowercase().as_str());
     let at = words.iter().position(is_option)?;
     let line = words.get(at + 1..).filter(|line| !line.is_empty())?.join(" ");
-    Some(WrappedCommand::Line(line))
+    Some(InnerCommand::Line(line))
 }
 
-/// The command that a Nix shell runs.
-fn nix<'w, 'a>(words: &'w [&'a str]) -> Option<WrappedCommand<'w, 'a>> {
+/// Returns the command that a Nix shell runs.
+fn nix<'w, 'a>(words: &'w [&'a str]) -> Option<InnerCommand<'w, 'a>> {
     let at = words.iter().position(|word| matches!(*word, "-c" | "--command" | "--run"))?;
     let rest = words.get(at + 1..)?;
     if words.get(at) == Some(&"--run") {
-        return Some(WrappedCommand::Line((*rest.first()?).to_owned()));
+        return Some(InnerCommand::Line((*rest.first()?).to_owned()));
     }
-    Some(WrappedCommand::Words(rest, None))
+    Some(InnerCommand::Words(rest, None))
 }

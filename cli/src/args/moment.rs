@@ -1,4 +1,4 @@
-//! Arguments that name a moment. They may begin with a hyphen, as `-2h` does.
+//! Arguments that name a moment. Their values may begin with a hyphen, such as `-2h`.
 
 use clap::builder::{StringValueParser, TypedValueParser, ValueParserFactory};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// A moment as typed: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
 ///
-/// Its meaning depends on the store and on the current time, so it is resolved later.
+/// The moment depends on the store and on the current time, so the text is resolved later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MomentArg(String);
 
@@ -39,8 +39,8 @@ impl ValueParserFactory for MomentArg {
     }
 }
 
-/// Parses a [`MomentArg`], and refuses an option in its place, as clap does for values that may not
-/// begin with a hyphen.
+/// Parses a [`MomentArg`]. An option in place of the moment is an error, as it is for the values
+/// that clap does not allow to begin with a hyphen.
 #[derive(Clone, Copy, Debug)]
 pub struct MomentParser;
 
@@ -62,8 +62,8 @@ impl TypedValueParser for MomentParser {
     }
 }
 
-/// Whether a text is an option rather than a moment: a time has a digit or several words after its
-/// hyphen.
+/// Whether a text is an option instead of a moment. A time that begins with a hyphen has a digit
+/// after it, or several words.
 fn is_option(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|rest| {
         rest.starts_with('-')
@@ -71,7 +71,8 @@ fn is_option(text: &str) -> bool {
     })
 }
 
-/// The error for an option in place of a moment: the value is missing, or there is no such option.
+/// Returns the error for an option in place of a moment. For the value of another option, the error
+/// is that the value is missing; for a positional argument, that there is no such option.
 fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error {
     if let Some(arg) = arg.filter(|arg| !arg.is_positional()) {
         let mut error = Error::new(ErrorKind::InvalidValue).with_cmd(command);
@@ -87,14 +88,14 @@ fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error 
     error
 }
 
-/// Whether an argument names a moment.
+/// Whether the value of an argument is a moment.
 pub fn is_moment(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == TypeId::of::<MomentArg>()
 }
 
-/// Lets the arguments that name moments take values that begin with a hyphen, and the other options
-/// negative numbers, in this command and its subcommands. A number that is out of range is then an
-/// invalid value, and not an unknown option.
+/// Allows, in this command and its subcommands, values that begin with a hyphen for arguments that
+/// name moments, and negative numbers for all other options. A number that is out of range is then
+/// an invalid value instead of an unknown option.
 pub(super) fn allow_hyphens(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         if is_moment(&arg) {
@@ -115,7 +116,7 @@ mod tests {
     use crate::args::wrong_usage::TEXT_ARGUMENTS;
     use clap::CommandFactory;
 
-    /// Collects the words that call each command, with its arguments that name moments.
+    /// Collects the commands that have arguments for moments, with the words that call them.
     fn with_moments(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, Command)>) {
         let is_moment = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<MomentArg>();
         if command.get_arguments().any(|arg| is_moment(&arg)) {
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// A call of the command with only this argument and the required ones.
+    /// Returns a call of the command with only this argument and the required ones.
     fn call(words: &[String], command: &Command, moment: &Arg, given: &[&str]) -> Vec<String> {
         let mut call = [&["forge".to_owned()], words].concat();
         let given = given.iter().map(|word| (*word).to_owned());
@@ -180,6 +181,7 @@ mod tests {
         }
     }
 
+    /// Returns a valid value of an argument.
     fn filler(arg: &Arg) -> String {
         let words = arg.get_possible_values();
         words.first().map_or_else(|| "1".to_owned(), |word| word.get_name().to_owned())

@@ -1,4 +1,4 @@
-//! `forge inference`: statements that rules found in messages, to be promoted or dismissed.
+//! `forge inference` lists, promotes and dismisses the statements that rules found in messages.
 
 use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::args::value::NameArg;
@@ -82,19 +82,19 @@ impl Verb for InferenceListArgs {
     }
 }
 
-/// The field of an inference that was dismissed.
+/// The field that an inference has after it was dismissed.
 const DISMISSED: &str = "dismissed";
 /// The field with the id of the claim that an inference was promoted to.
 const PROMOTED: &str = "promoted";
 
-/// Finds the inference with this name.
+/// Finds the inference with this id, or the only one whose id begins with this prefix.
 fn find_inference(writing: &SessionWriter, name: &str) -> Result<Fact, CommandError> {
     let state = writing.session.state(&writing.session.head()?)?;
     let facts: Vec<Fact> =
         state.facts_of(Kind::Inference)?.into_iter().map(|known| known.fact).collect();
     let ids = facts.iter().map(|fact| fact.id.clone());
     let id = id_match::match_id(Kind::Inference, name, ids)?;
-    Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is among theirs"))
+    Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is one of these facts' ids"))
 }
 
 impl Verb for InferencePromoteArgs {
@@ -146,7 +146,7 @@ impl Verb for InferenceDismissArgs {
     }
 }
 
-/// Makes a new version of a fact with additional fields.
+/// Creates a new version of a fact with additional fields; a null field is left out.
 fn new_version<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
     let mut fact =
         Fact { at: now, recorded_at: now, origin: FactOrigin::Recorded, place: 0, ..fact.clone() };

@@ -42,7 +42,7 @@ pub struct RecoverArgs {
     pub worktree: Option<PathBuf>,
 }
 
-/// The restored code, one step, or all steps.
+/// The report of the restored code, of one step, or of all steps.
 type RecoveryReport =
     EitherReport<CodeRecoverReport, EitherReport<RecoverStepReport, RecoverReport>>;
 
@@ -97,7 +97,8 @@ impl Verb for RecoverArgs {
     }
 }
 
-/// The recorded variables, and those whose values were not recorded.
+/// Returns the recorded variables. A variable is withheld if its value was redacted, or if a shell
+/// does not accept its name.
 fn environment(found: &RecoverySummary) -> RecoveredVariables {
     let is_name = |name: &str| {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -144,7 +145,7 @@ fn command(
     })
 }
 
-/// A text, or its beginning.
+/// Returns a text, or the beginning that a reference to the text has.
 fn text_or_preview(value: &Value) -> Option<String> {
     value.as_text().or_else(|| value.field("text").and_then(Value::as_text)).map(str::to_owned)
 }

@@ -153,7 +153,7 @@ impl Verb for RemoteCreateArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let (name, url) = (self.name.clone(), depot_url(&self.url, &context.cwd)?);
         let depot = open_depot(&url)?;
-        // The key is kept first, so that no remote is left without one.
+        // The key is kept first, so that no remote is left without a key.
         let key = RemoteKeyFile::generate()?;
         let known = KnownRemote { name, url, access: key.clone().into() };
         keep(&opened.store, &known)?;
@@ -187,7 +187,7 @@ impl Verb for RemoteAddArgs {
     }
 }
 
-/// Opens a remote that was made elsewhere, with its key. Nothing is kept.
+/// Opens a remote that was made elsewhere, with its key. Stores neither the remote nor the key.
 pub fn join(
     context: &Context,
     url: &str,
@@ -208,7 +208,8 @@ pub fn join(
     Ok((known, remote.resolving(forge_agents::resolve)))
 }
 
-/// Keeps a remote in the keyring. Returns whether it was known there with another key.
+/// Stores a remote and its key in the keyring. Returns whether they replaced another key of this
+/// remote.
 pub fn keep(store: &Store, known: &KnownRemote) -> Result<bool, CommandError> {
     store.keep_remote(known).map_err(|error| match error {
         Error::Duplicate { .. } => {
@@ -250,7 +251,8 @@ impl Verb for RemoteShowArgs {
 }
 
 impl RemoteShowReport {
-    /// Reads what the store knows of a remote.
+    /// Reads what the store knows of a remote. `environment` says whether the remote comes from
+    /// `FORGE_REMOTE`.
     pub fn load(
         store: &Store,
         known: &KnownRemote,
@@ -384,13 +386,14 @@ impl Verb for RemoteKeyRotateArgs {
     }
 }
 
-/// Returns the error of a verb that needs the key of a remote in the keyring.
+/// Returns the error of a verb that needs a remote of the keyring but found one of `FORGE_REMOTE`.
 fn not_in_keyring(name: &str) -> CommandError {
     CommandError::invalid(format!(
         "the remote '{name}' is named by FORGE_REMOTE, not by the keyring"
     ))
 }
 
+/// Returns the key of a remote; an error if the remote is opened with a grant.
 fn key_of(known: &KnownRemote) -> Result<&RemoteKeyFile, CommandError> {
     known.access.key().ok_or_else(|| {
         CommandError::from(Error::NotGranted).with_context(format!(
@@ -412,7 +415,7 @@ impl Verb for RemoteGrantArgs {
         let session = match workspace::choose_session(context, &opened.store, SessionNeed::Existing)
         {
             Ok(session) => transfer.own(session)?,
-            // One that is only on the remote can be granted too.
+            // A session that is only on the remote can be granted too.
             Err(error) if error.kind() == CommandErrorKind::NotFound => match context.session() {
                 Some(name) => transfer.find(name)?,
                 None => return Err(error),

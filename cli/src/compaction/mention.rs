@@ -1,33 +1,39 @@
 //! Decides whether a summary mentions a text, by rules that a person can check.
 //!
 //! 1. An *id* with a digit in it (`H3`, `gap-12`) is mentioned if it occurs as a word.
-//! 2. A *file* is mentioned by its path, by the end of its path, or by its name if that has a dot
-//!    in it.
+//! 2. A *file* is mentioned if its name occurs as a word. If its path has a folder and its name has
+//!    no dot and fewer than six letters, the name must occur with the folder before it
+//!    (`src/main`).
 //! 3. The significant words of a *text* have four letters or more and are not common words, or have
-//!    a digit or `_` in them. Two words are equal if their first six letters are; identifiers
-//!    (`parseLine`, `max_len`) must be equal as a whole. A word weighs less the more sentences of
-//!    the summary have it. The text is mentioned if words with at least 45 % of the weight are in
-//!    three neighbouring sentences. A text that occurs in full is always mentioned.
-//! 4. Of a text with more than 16 significant words only the first sentences count, until they have
-//!    eight: what follows is mostly quoted.
+//!    a digit, `_` or a letter outside ASCII in them. Two words are equal if their first six
+//!    letters are equal; identifiers (`parseLine`, `max_len`) must be equal as a whole. The more
+//!    sentences of the summary contain a word, the less it weighs. The text is mentioned if words
+//!    with at least 45 % of its weight are in three neighbouring sentences. Sentences without
+//!    significant words are skipped. A text that occurs in full is always mentioned.
+//! 4. A text with more than 16 significant words is judged by its first sentences, until these have
+//!    eight significant words. The rest of such a text is mostly quoted.
 //!
-//! `docs/hooks.md` says how often the rules are right.
+//! `docs/hooks.md` says how often these rules are right.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The number of neighbouring sentences that are searched together.
+/// The number of neighbouring sentences in which the words of a text are counted together.
 const WINDOW: usize = 3;
-/// The share of the weight that makes a mention.
+/// The minimum share of a text's weight that makes a mention.
 const MENTIONED: f64 = 0.45;
-/// How much less a word weighs for each factor of e in the number of sentences that have it.
+/// A word in n sentences has the weight 1 / (1 + `COMMONNESS` * ln n).
 const COMMONNESS: f64 = 0.3;
-/// A text with more significant words than this is judged by its beginning.
+/// The maximum number of significant words of a text that is judged as a whole.
 const LONG_WORDS: usize = 16;
-/// The number of significant words in that beginning.
+/// The number of significant words by which a longer text is judged.
 const BEGINNING_WORDS: usize = 8;
+/// Two words are equal if their first letters, this many, are equal.
 const STEM_LETTERS: usize = 6;
-const SHORT_LETTERS: usize = 4;
-/// Common words of four letters or more.
+/// The minimum number of letters of a significant word.
+const SIGNIFICANT_LETTERS: usize = 4;
+/// The minimum length in bytes of a file's name that counts without a dot and without its folder.
+const LONG_NAME_BYTES: usize = 6;
+/// Common words of four letters or more, which are not significant.
 const COMMON: [&str; 48] = [
     "about", "after", "again", "also", "because", "been", "before", "being", "both", "cannot",
     "could", "does", "down", "each", "even", "every", "from", "have", "here", "into", "just",
@@ -39,22 +45,25 @@ const COMMON: [&str; 48] = [
 /// How far a summary mentions a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mention {
-    /// Whether it does.
+    /// Whether the text is mentioned.
     pub is_mentioned: bool,
-    /// How many significant words of the text are in the three sentences that have most of them.
+    /// How many significant words of the text are in the three neighbouring sentences in which
+    /// these words have the greatest weight.
     pub found: usize,
-    /// The number of significant words.
+    /// The number of significant words by which the text was judged.
     pub words: usize,
 }
 
 /// A summary, prepared for searching.
 pub struct SummaryText {
+    /// The summary in lower case.
     lower: String,
+    /// All its words in lower case.
     words: HashSet<String>,
     /// The significant words of each sentence that has some.
     sentences: Vec<HashSet<String>>,
-    /// The number of sentences that have a word.
-    counts: HashMap<String, usize>,
+    /// By significant word, the number of sentences that contain it.
+    sentence_counts: HashMap<String, usize>,
 }
 
 impl SummaryText {
@@ -62,23 +71,26 @@ impl SummaryText {
     #[must_use]
     pub fn new(summary: &str) -> Self {
         let lower = summary.to_lowercase();
-        let mut counts = HashMap::new();
+        let mut sentence_counts = HashMap::new();
         let sentences: Vec<HashSet<String>> = sentences(summary)
             .map(|sentence| significant_words(sentence).into_iter().collect::<HashSet<String>>())
             .filter(|words| !words.is_empty())
             .collect();
         for word in sentences.iter().flatten() {
-            *counts.entry(word.clone()).or_default() += 1;
+            *sentence_counts.entry(word.clone()).or_default() += 1;
         }
-        Self { words: words(&lower).map(str::to_owned).collect(), lower, sentences, counts }
+        let words = words(&lower).map(str::to_owned).collect();
+        Self { lower, words, sentences, sentence_counts }
     }
 
-    /// Whether this id occurs as a word. An id without a digit may be any word, so it never counts.
+    /// Whether this id occurs as a word. An id without a digit never counts, because it may be an
+    /// ordinary word.
     #[must_use]
     pub fn names_id(&self, id: &str) -> bool {
         id.bytes().any(|byte| byte.is_ascii_digit()) && self.has_word(&id.to_lowercase())
     }
 
+    /// Whether the file with this path is mentioned: see rule 2 of the module.
     #[must_use]
     pub fn names_file(&self, path: &str) -> bool {
         let path = path.to_lowercase();
@@ -87,12 +99,12 @@ impl SummaryText {
         if name.contains('.') || parts.len() < 2 {
             return self.has_word(name);
         }
-        // A name such as `Makefile` or `main` alone may be any word: it needs its folder.
+        // A short name such as `main` may be an ordinary word, so it needs its folder.
         let end = parts.get(parts.len() - 2..).unwrap_or_default().join("/");
-        self.has_word(&end) || (name.len() >= 6 && self.words.contains(name))
+        self.has_word(&end) || (name.len() >= LONG_NAME_BYTES && self.words.contains(name))
     }
 
-    /// Says how far this text is mentioned.
+    /// Returns how far this text is mentioned.
     #[must_use]
     pub fn mention(&self, text: &str) -> Mention {
         let words = judged_words(text);
@@ -115,11 +127,11 @@ impl SummaryText {
     }
 
     fn weight(&self, word: &str) -> f64 {
-        let sentences = self.counts.get(word).copied().unwrap_or_default().max(1);
+        let sentences = self.sentence_counts.get(word).copied().unwrap_or_default().max(1);
         1.0 / (1.0 + COMMONNESS * (sentences as f64).ln())
     }
 
-    /// Whether this text occurs without a letter or digit directly before or after it.
+    /// Whether this text occurs without a letter, digit or `_` directly before or after it.
     fn has_word(&self, what: &str) -> bool {
         let bounds = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
         self.lower.match_indices(what).any(|(at, found)| {
@@ -152,7 +164,7 @@ fn judged_words(text: &str) -> BTreeSet<String> {
     beginning
 }
 
-/// Returns the sentences of a text. A line break ends a sentence, too.
+/// Returns the sentences of a text. A line break also ends a sentence.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| {
         let mut last = ' ';
@@ -172,7 +184,7 @@ fn significant_words(text: &str) -> Vec<String> {
     let significant = |word: &str| {
         let lower = word.to_lowercase();
         let is_marked = word.chars().any(|c| c.is_ascii_digit() || c == '_');
-        let is_long = lower.chars().count() >= SHORT_LETTERS || !lower.is_ascii();
+        let is_long = lower.chars().count() >= SIGNIFICANT_LETTERS || !lower.is_ascii();
         if !is_marked && (!is_long || COMMON.contains(&lower.as_str())) {
             return None;
         }

@@ -1,7 +1,8 @@
 //! Compactions of an agent's context. All data about a compaction is on its checkpoint.
 //!
-//! Hooks report a compaction before and after it happens, in any order and number; the transcript
-//! reports it later. All of these are merged on one checkpoint, by the rules in `docs/hooks.md`.
+//! Hooks report a compaction before and after it happens, in any order and number. The transcript
+//! reports the compaction later. One checkpoint combines all these reports, by the rules in
+//! `docs/hooks.md`.
 
 mod kept_messages;
 pub mod knowledge;
@@ -17,25 +18,26 @@ use forge_store::error::ErrorKind;
 use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, NewCheckpoint, Session, WriteContext};
 
+/// The tag of a compaction's checkpoint.
 pub const TAG: &str = "compaction";
-/// How many of the newest compactions are considered for a new report.
+/// The number of newest compactions with which a new report is compared.
 pub const RECENT: usize = 8;
 
 /// How much is known about a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionPhase {
-    /// It was announced; nothing more has been reported.
+    /// A hook announced it. Nothing more has been reported.
     Announced,
-    /// The conversation continued without it.
+    /// A hook announced it, and the conversation continued without a compaction.
     NotFollowed,
-    /// A hook reported that it was done; the transcript's own line has not been read yet.
+    /// A hook reported its end. The line of the transcript has not been read yet.
     Done,
-    /// It is in the transcript.
+    /// The transcript contains it.
     Recorded,
 }
 
 impl CompactionPhase {
-    /// Its name in output.
+    /// Returns the name of the phase in output.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -54,7 +56,7 @@ pub struct ContextCompaction {
     pub checkpoint: Checkpoint,
 }
 
-/// Returns the compactions of a session, newest first.
+/// Returns the compactions of a session, newest first, at most `limit`.
 pub fn newest_compactions(
     session: &Session,
     limit: Option<usize>,
@@ -98,7 +100,7 @@ impl ContextCompaction {
         Timestamp::parse_rfc3339(self.text(field)?)
     }
 
-    /// Returns how much is known about it.
+    /// Returns how much is known about the compaction.
     #[must_use]
     pub fn phase(&self) -> CompactionPhase {
         if self.boundary().is_some() {
@@ -112,55 +114,56 @@ impl ContextCompaction {
         }
     }
 
-    /// Returns its trigger as the agent says it: `auto` or `manual`.
+    /// Returns the trigger in the agent's own word: `auto` or `manual`.
     #[must_use]
     pub fn trigger(&self) -> Option<&str> {
         self.text("trigger")
     }
 
-    /// Returns how many tokens the context had.
+    /// Returns the number of tokens in the context before the compaction.
     #[must_use]
     pub fn tokens(&self) -> Option<i64> {
         self.checkpoint.body.field("pre_tokens")?.as_i64()
     }
 
-    /// Returns the id of its line in the transcript.
+    /// Returns the id of the compaction's line in the transcript.
     #[must_use]
     pub fn boundary(&self) -> Option<&str> {
         self.text("boundary")
     }
 
-    /// Returns the name of the last message before it, as a hook saw it.
+    /// Returns the keyed hash of the last message that a hook found in the transcript when it
+    /// reported the compaction.
     #[must_use]
     pub fn tail(&self) -> Option<&str> {
         self.text("tail")
     }
 
-    /// Returns when a hook announced it.
+    /// Returns when a hook announced the compaction.
     #[must_use]
     pub fn announced_at(&self) -> Option<Timestamp> {
         self.time("announced_at")
     }
 
-    /// Returns when a hook reported that it was done.
+    /// Returns when a hook reported the end of the compaction.
     #[must_use]
     pub fn done_at(&self) -> Option<Timestamp> {
         self.time("done_at")
     }
 
-    /// Returns when the agent got the brief.
+    /// Returns when the agent got the brief of what was known before the compaction.
     #[must_use]
     pub fn handed_at(&self) -> Option<Timestamp> {
         self.time("handed_at")
     }
 
-    /// Whether the agent was informed of what its summary omits, or need not be.
+    /// Whether the agent got the loss report, or nothing was lost.
     #[must_use]
     pub fn is_loss_settled(&self) -> bool {
         self.checkpoint.body.field("loss_told_at").is_some()
     }
 
-    /// Returns the process that is delivering the brief now, and the text.
+    /// Returns the name of the process that is giving the brief to the agent now.
     #[must_use]
     pub fn handing_process(&self) -> Option<&str> {
         self.text("handing")
@@ -172,8 +175,8 @@ impl ContextCompaction {
         ["summary", "hook_summary"].iter().any(|name| self.checkpoint.body.field(name).is_some())
     }
 
-    /// Whether it is known what the agent still has: its summary or, if the summary is unreadable,
-    /// the messages that it kept.
+    /// Whether it is known what is still in the agent's context: the summary or, if the summary is
+    /// encrypted, the messages that the agent kept.
     #[must_use]
     pub fn has_remaining_context(&self) -> bool {
         self.has_summary() || self.checkpoint.body.field("summary_encrypted").is_some()
@@ -190,7 +193,8 @@ impl ContextCompaction {
         Ok(texts.resolve(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
     }
 
-    /// Builds a checkpoint that completes this one, at its own time.
+    /// Builds a checkpoint with the key and time of this compaction's checkpoint, which it
+    /// completes.
     fn completion(&self, message: String, body: Value) -> NewCheckpoint {
         NewCheckpoint {
             message,
@@ -208,7 +212,8 @@ impl ContextCompaction {
 }
 
 /// Changes a compaction's checkpoint, as [`Session::amend_checkpoint`] does. If another process
-/// holds the lock for too long, the change is spooled, and is visible at once.
+/// holds the lock for too long, the change is spooled, and readers see it at once. Returns the
+/// checkpoint, and whether it was changed.
 pub fn amend_checkpoint(
     session: &Session,
     act: &WriteContext,
@@ -236,7 +241,7 @@ pub fn amend_checkpoint(
     Ok((one, true))
 }
 
-/// Builds the checkpoint of a compaction that a hook reports first.
+/// Builds the checkpoint of a compaction for the first hook that reports the compaction.
 #[must_use]
 pub fn first_checkpoint(key: String, message: String, body: Value) -> NewCheckpoint {
     NewCheckpoint {

@@ -1,5 +1,5 @@
-//! Saves what a hook reports: what is new in the transcript, tool calls, the state of the code,
-//! compactions.
+//! Saves what a hook reports: new lines of the transcript, prompts, tool calls, the state of the
+//! code, and compactions.
 
 mod code_capture;
 mod compaction_event;
@@ -23,15 +23,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-/// How long a hook waits for another writer.
+/// The maximum time that a hook waits for another writer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// The minimum time between two automatic checkpoints of hooks, without compactions.
+/// The minimum age of the latest checkpoint at which a hook makes another one, in microseconds.
+/// Checkpoints of compactions are always made.
 const THROTTLE_MICROS: i64 = 60_000_000;
-/// How many of the newest prompts are searched for one that another installation already reported.
+/// The number of newest prompts among which a prompt is searched for that the hook of another
+/// installation has already saved.
 const PROMPTS: usize = 16;
-/// How many of the newest edits are searched for the last captured state.
+/// The number of newest `code` facts that are searched for the last captured state.
 const EDITS: usize = 64;
-/// The maximum length of a session's name that is made from a prompt.
+/// The maximum number of characters of a session's name that is made from a prompt.
 const NAME_CHARACTERS: usize = 60;
 
 /// The work of a hook on a store.
@@ -41,15 +43,17 @@ pub struct HookRecorder<'c> {
     pub session: Option<Session>,
     /// The author, verb and time of writes.
     pub act: WriteContext,
-    /// The end of the transcript.
+    /// The last message of the transcript, if it was read.
     pub tail: Option<TranscriptTail>,
     context: &'c Context,
     event: &'c HookEvent,
+    /// The folder of the store.
     path: PathBuf,
     /// Whether anything was written.
     saved: bool,
-    /// Whether another process holds the lock for too long.
+    /// Whether this hook has stopped waiting for the lock of another process.
     locked: bool,
+    /// Receives the state of the code and the time that git took.
     code: Option<Receiver<(Result<CapturedCheckout, CommandError>, Duration)>>,
 }
 
@@ -81,8 +85,8 @@ impl<'c> HookRecorder<'c> {
         })
     }
 
-    /// Stops waiting for the lock after it was not released in time: from now on, writes go to the
-    /// spool where possible.
+    /// Stops waiting for the lock of another process. From then on, writes go to the spool where
+    /// possible.
     pub fn stop_waiting(&mut self) -> Result<(), CommandError> {
         if self.locked {
             return Ok(());
@@ -92,8 +96,8 @@ impl<'c> HookRecorder<'c> {
         self.find_session()
     }
 
-    /// Looks for the session of the agent again, because another process may have written to the
-    /// store.
+    /// Searches the store again for the session of the agent, because another process may have
+    /// created or replaced the session.
     pub fn find_session(&mut self) -> Result<(), CommandError> {
         self.session = match &self.event.session {
             Some(id) => self.store.agent_session(id)?,
@@ -102,7 +106,8 @@ impl<'c> HookRecorder<'c> {
         Ok(())
     }
 
-    /// Notes the result of a write: if it was spooled, the lock was not released in time.
+    /// Notes that something was saved. If the write was spooled, another process holds the lock, so
+    /// this hook stops waiting for it.
     fn check_spooled(&mut self, done: &WriteReport) -> Result<(), CommandError> {
         self.saved = true;
         if done.spooled { self.stop_waiting() } else { Ok(()) }
@@ -131,13 +136,13 @@ impl<'c> HookRecorder<'c> {
         )
     }
 
-    /// Whether events make checkpoints here.
+    /// Whether the settings allow the automatic checkpoints of hooks, and those that `key` names.
     fn makes_checkpoints(&self, key: &str) -> bool {
         let config = &self.context.config;
         config.is_on("auto_checkpoint.enabled") && config.is_on(key)
     }
 
-    /// Whether an automatic checkpoint is due, because none was made just before.
+    /// Whether the latest checkpoint is old enough for an automatic one.
     fn is_due(&self, session: &Session) -> Result<bool, CommandError> {
         let last = session.last_checkpoint_at()?;
         Ok(last.is_none_or(|last| self.act.now.micros_since(last) >= THROTTLE_MICROS))
@@ -171,7 +176,7 @@ impl<'c> HookRecorder<'c> {
         Ok(Some(self.session.insert(session).clone()))
     }
 
-    /// Creates the session if there is none, and saves the prompt if no transcript will bring it.
+    /// Creates the session if there is none, and saves the prompt if no transcript will contain it.
     pub fn save_prompt(&mut self) -> Result<(), CommandError> {
         let Some(session) = self.begin_session()? else { return Ok(()) };
         let Some(fact) = prompt_fact(self.event, self.act.now) else { return Ok(()) };
@@ -187,7 +192,8 @@ impl<'c> HookRecorder<'c> {
     /// Saves a tool call with one append to the journal, without opening the index or running git.
     ///
     /// If the agent's calls have no ids and there is a transcript, the transcript is imported
-    /// instead: otherwise nothing would show later that both report the same call.
+    /// instead. Otherwise nothing would show later that the hook and the transcript report the same
+    /// call.
     pub fn save_tool_call(&mut self) -> Result<(), CommandError> {
         let facts = tool_facts(self.event, self.act.now);
         let trigger = self.trigger_of(&facts);
@@ -219,7 +225,7 @@ impl<'c> HookRecorder<'c> {
         matches!(&self.event.happening, HookEventKind::ToolUsed(used) if used.call.is_none())
     }
 
-    /// The reason for a checkpoint in the facts of a tool call, if there is one.
+    /// Returns the trigger of the checkpoint that the facts of a tool call cause, if there is one.
     fn trigger_of(&self, facts: &[Fact]) -> Option<AutoTrigger> {
         let of = |kind| facts.iter().any(|fact| fact.kind == kind);
         [
@@ -235,10 +241,10 @@ impl<'c> HookRecorder<'c> {
         .map(|(_, trigger, _)| trigger)
     }
 
-    /// The transcripts that exist and can be read.
+    /// Returns the transcripts of the event that exist and whose format forge reads.
     fn transcripts(&self) -> impl Iterator<Item = (TranscriptDialect, &PathBuf)> {
         let HookEvent { agent, transcript, sub_transcript, .. } = self.event;
-        // A thread of Codex has a rollout of its own, and so a session.
+        // The thread of a sub-agent of Codex has its own rollout, and so its own session.
         let sub_transcript = sub_transcript.as_ref().filter(|_| *agent == HookAgent::Claude);
         let files = transcript.iter().chain(sub_transcript).filter(|path| path.is_file());
         agent
@@ -247,7 +253,7 @@ impl<'c> HookRecorder<'c> {
             .flat_map(move |dialect| files.clone().map(move |path| (dialect, path)))
     }
 
-    /// Reads the end of the transcript.
+    /// Reads the last message of the transcript.
     pub fn read_tail(&mut self) -> Result<(), CommandError> {
         let (Some(id), Some(path)) = (&self.event.session, &self.event.transcript) else {
             return Ok(());
@@ -263,6 +269,7 @@ impl<'c> HookRecorder<'c> {
         Ok(())
     }
 
+    /// Imports the new lines of the transcripts.
     pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
@@ -280,7 +287,7 @@ impl<'c> HookRecorder<'c> {
         Ok(())
     }
 
-    /// Syncs everything that was written, and notes the outcome.
+    /// Makes everything that was written durable, and notes the outcome in the line of the log.
     pub fn sync(&self, line: &mut HookLogEntry) -> Result<(), CommandError> {
         if self.saved {
             self.store.sync()?;
@@ -297,8 +304,8 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
     Ok(Store::open(path, options)?)
 }
 
-/// Keeps a hook's data in the spool of a store that is damaged or cannot be reached. Returns
-/// whether there was any.
+/// Writes a hook's data to the spool of a store that is damaged or cannot be reached. Returns
+/// whether the event had data for the spool.
 pub fn spool_event(
     context: &Context,
     event: &HookEvent,
@@ -314,7 +321,7 @@ pub fn spool_event(
     let options = workspace::store_options(context, StoreAccess::Write);
     let options = options.lock_timeout(LOCK_PATIENCE);
     let store = match Store::open(path, options.clone()) {
-        // Even its key may be forged: the data is spooled without a seal.
+        // The key of the store may be forged too, so the data is spooled without a seal.
         Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {
             Store::open_unverified(path, options)?
         }
@@ -341,20 +348,21 @@ pub fn spool_event(
     Ok(true)
 }
 
-/// Whether an event is about a compaction, so that the end of the transcript identifies it.
+/// Whether an event is about a compaction. The end of the transcript identifies the compaction.
 #[must_use]
 pub fn is_about_compaction(event: &HookEvent) -> bool {
     matches!(event.happening, HookEventKind::PreCompact { .. } | HookEventKind::PostCompact { .. })
         || follows_compaction(event)
 }
 
-/// Whether a session start follows a compaction.
+/// Whether an event is the start of a session after a compaction.
 #[must_use]
 pub fn follows_compaction(event: &HookEvent) -> bool {
     event.happening == HookEventKind::SessionStart { start: SessionStartKind::Compact }
 }
 
-/// The first line of a prompt, as a session's name.
+/// Returns the first non-blank line of a prompt as the name of a session; `None` if the line is not
+/// a valid name.
 fn session_name(prompt: &str) -> Option<String> {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
     let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARACTERS);
@@ -362,9 +370,9 @@ fn session_name(prompt: &str) -> Option<String> {
     claim::check_id(&name).is_ok().then_some(name)
 }
 
-/// Returns the fact with its patches as texts of the write: an unchanged long one is not stored
-/// again.
-fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
+/// Adds the patches of a fact to the write as texts, so that an unchanged long patch is not stored
+/// again. Returns the fact with references to them.
+fn with_stored_patches(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
     if let Value::Map(fields) = &mut fact.value
         && let Some(Value::List(patches)) = fields.get_mut("patches")
     {

@@ -1,5 +1,5 @@
-//! Records what an installation changed in the user's own directory, so that it can be undone byte
-//! for byte.
+//! Records in the user's state directory what an installation changed in which files, so that the
+//! changes can be undone byte for byte.
 
 use super::agent::{CodingAgent, InstallScope};
 use super::splice::TextSplice;
@@ -21,9 +21,9 @@ pub struct InstallReceipt {
     pub version: u32,
     pub agent: CodingAgent,
     pub scope: InstallScope,
-    /// The project; an installation for all projects has none.
+    /// The folder of the project; `None` for an installation for all projects.
     pub project: Option<PathBuf>,
-    /// The binary that is called.
+    /// The path of the forge binary that the agent calls.
     pub forge: String,
     /// The changes of each file.
     pub files: Vec<FileReceipt>,
@@ -32,22 +32,22 @@ pub struct InstallReceipt {
 /// The changes of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileReceipt {
-    /// Its path, with links resolved.
+    /// The path of the file, with symbolic links resolved.
     pub path: PathBuf,
-    /// Whether the file did not exist before.
+    /// Whether the installation created the file.
     pub created: bool,
-    /// The directories that were created for it, outermost first.
+    /// The directories that were created for the file, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<PathBuf>,
-    /// The hash of the whole file after the changes.
+    /// The hash of the whole file after the changes: see [`hash`].
     pub after: String,
     /// The changes, in the order in which they were made.
     pub splices: Vec<TextSplice>,
-    /// The paths of objects and arrays in JSON settings that were empty before.
+    /// The paths of the objects and arrays in JSON settings that were empty before the changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub empty: Vec<Vec<String>>,
-    /// The paths of members that were added to JSON settings and whose origin their content does
-    /// not show.
+    /// The paths of the members that were added to JSON settings, and whose content does not show
+    /// that forge added them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Vec<String>>,
 }
@@ -63,19 +63,20 @@ impl FileReceipt {
     }
 }
 
-/// Returns the hash that shows whether a file is unchanged since.
+/// Returns the blake3 hash of a file's text in hex digits. It shows whether the file has changed.
 pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
+/// The folder of a user's receipts, with one file for each installation.
 #[derive(Clone, Debug)]
 pub struct ReceiptFolder {
     folder: PathBuf,
 }
 
 impl ReceiptFolder {
-    /// Returns the receipts of this user, in `$XDG_STATE_HOME/forge/installed`, by default below
-    /// `~/.local/state`.
+    /// Returns the folder of this user: `$XDG_STATE_HOME/forge/installed`, by default
+    /// `~/.local/state/forge/installed`.
     pub fn for_user(environment: &Environment) -> Result<Self, CommandError> {
         let state = environment.state_directory().ok_or_else(|| {
             CommandError::not_found("there is no directory to record what is installed")
@@ -104,8 +105,8 @@ impl ReceiptFolder {
         read(&self.path(agent, scope, project))
     }
 
-    /// Returns all receipts. An unreadable one is skipped: its installation can still be found in
-    /// the files.
+    /// Returns all receipts. An unreadable receipt is skipped, because the installed files also
+    /// show the installation.
     pub fn all(&self) -> Vec<InstallReceipt> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -113,7 +114,7 @@ impl ReceiptFolder {
         paths.iter().filter_map(|path| read(path).ok().flatten()).collect()
     }
 
-    /// Saves a receipt in place of the old one; removes it if it has no changes.
+    /// Saves a receipt in place of the old one. If the receipt has no changes, removes the old one.
     pub fn keep(&self, receipt: &InstallReceipt) -> Result<(), CommandError> {
         let path = self.path(receipt.agent, receipt.scope, receipt.project.as_deref());
         let failed = |error| {
@@ -154,7 +155,7 @@ impl InstallReceipt {
     }
 }
 
-/// The maximum size of a receipt.
+/// The maximum size of a receipt, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
 fn read(path: &Path) -> Result<Option<InstallReceipt>, CommandError> {
@@ -168,7 +169,8 @@ fn read(path: &Path) -> Result<Option<InstallReceipt>, CommandError> {
     };
     match serde_json::from_slice::<InstallReceipt>(&bytes) {
         Ok(receipt) if receipt.version == VERSION => Ok(Some(receipt)),
-        // A receipt of another version is ignored; the files themselves show forge's entries.
+        // A receipt of another version is ignored, because the installed files also show forge's
+        // entries.
         Ok(_) | Err(_) => Ok(None),
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn choose_session(
         return Ok(ChosenBy::Server);
     }
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    let around = store.notes().as_deref().and_then(agent_process::surrounding_agent);
+    let around = store.notes().as_deref().and_then(agent_process::ancestor_agent);
     let agents = match &around {
         Some(process) => store.agent_session(&process.session)?,
         None => None,
@@ -80,7 +80,7 @@ pub(super) fn chosen_session(
         return Ok(chosen_by);
     }
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    let Some(process) = store.notes().as_deref().and_then(agent_process::surrounding_agent) else {
+    let Some(process) = store.notes().as_deref().and_then(agent_process::ancestor_agent) else {
         return Ok(chosen_by);
     };
     let agents = store.agent_session(&process.session)?;

@@ -10,20 +10,22 @@ use forge_store::store::entity_title;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-/// How many facts of a kind are shown one by one.
+/// The maximum number of changes of one kind of fact that are printed.
 const FACTS_SHOWN: usize = 8;
-/// Texts longer than this are compared line by line, in bytes.
+/// The maximum length in bytes of a text that is printed beside the changed one. Longer texts are
+/// compared line by line.
 const LONG_BYTES: usize = 60;
 
 /// The changes between two moments.
 #[derive(Debug, Serialize)]
 pub struct CheckpointDiffReport {
     pub session: String,
-    /// The earlier moment.
+    /// The moment that the changes start from.
     pub from: MomentJson,
-    /// The later moment.
+    /// The moment that the changes lead to.
     pub to: MomentJson,
-    /// The time between them; null if nothing has happened.
+    /// The time from the first moment to the second, negative if the second is earlier; null if
+    /// nothing is recorded.
     pub time_delta_seconds: Option<f64>,
     pub changes: Vec<TypedChange>,
     /// A summary in one sentence.
@@ -31,7 +33,8 @@ pub struct CheckpointDiffReport {
 }
 
 impl CheckpointDiffReport {
-    /// Creates the report with the changes of these kinds; of all kinds if none is given.
+    /// Creates a report of the changes of these kinds; without kinds, of all changes. `micros` is
+    /// the time between the moments in microseconds.
     pub fn new(
         session: String,
         moments: (MomentJson, MomentJson),
@@ -48,8 +51,8 @@ impl CheckpointDiffReport {
     }
 }
 
-/// Returns the change with long texts cut, and references replaced by the beginnings of their
-/// texts.
+/// Returns the change for people: long texts are cut, and a reference is replaced by the beginning
+/// of its text.
 pub fn readable(mut change: TypedChange) -> TypedChange {
     change.old = change.old.map(|value| with_previews(&value));
     change.new = change.new.map(|value| with_previews(&value));
@@ -65,12 +68,13 @@ impl Report for CheckpointDiffReport {
     }
 }
 
-/// Writes changes, claims before facts.
+/// Prints changes, claims before facts.
 pub fn print_changes(changes: &[TypedChange], screen: &mut Screen) {
     print_some_changes(changes, usize::MAX, "'--json' has all", screen);
 }
 
-/// Writes this many changes of each kind; if there are more, `rest_is` says how to see them.
+/// Prints at most `limit` changes of each kind, of facts at most `FACTS_SHOWN`. If there are more,
+/// `rest_is` says how to see them.
 pub fn print_some_changes(
     changes: &[TypedChange],
     limit: usize,
@@ -94,19 +98,19 @@ pub fn print_some_changes(
     }
 }
 
-/// Writes one change.
+/// Prints one change.
 pub fn print_change(change: &TypedChange, screen: &mut Screen) {
-    let whole = |value: &Option<Value>| {
+    let title = |value: &Option<Value>| {
         value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()
     };
     match (change.change, &change.field) {
         (ChangeKind::Added, _) => {
-            let text = spaced(&whole(&change.new));
+            let text = spaced(&title(&change.new));
             let id = format!("  + {}", change.id);
             screen.short_line(&[(Tone::Added, &id), (Tone::Plain, &text)]);
         }
         (ChangeKind::Removed, _) => {
-            let text = spaced(&whole(&change.old));
+            let text = spaced(&title(&change.old));
             let id = format!("  - {}", change.id);
             screen.short_line(&[(Tone::Removed, &id), (Tone::Plain, &text)]);
         }
@@ -141,12 +145,12 @@ pub fn print_change(change: &TypedChange, screen: &mut Screen) {
     }
 }
 
-/// The text after a space, unless it is empty.
+/// Returns a text with a space before it; an empty text stays empty.
 fn spaced(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" {text}") }
 }
 
-/// A field for people; for a text that was cut, its beginning.
+/// Returns the value of a field as text for people; of a long text, only the beginning.
 fn field_text(field: &str, value: Option<&Value>) -> String {
     match value {
         None => "none".to_owned(),

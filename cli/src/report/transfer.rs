@@ -1,4 +1,4 @@
-//! Reports of pushes and pulls.
+//! Reports of pushes, pulls and syncs.
 
 use super::purges::{PurgesReport, print_rewritten};
 use crate::error::CommandError;
@@ -14,23 +14,24 @@ use serde::Serialize;
 pub struct TransferReport<S> {
     /// The name of the remote.
     pub remote: String,
-    /// Whether nothing was sent or written; absent for `sync`.
+    /// Whether this is a preview, which sends and writes nothing; absent for `sync`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
     /// Which sessions a pull is about.
     #[serde(skip)]
     pub scope: Option<PullScope>,
     pub sessions: Vec<S>,
-    /// What was done because of purges; absent if nothing was.
+    /// What was done because of purges; absent if nothing was done.
     #[serde(skip_serializing_if = "PurgesReport::is_empty")]
     pub purges: PurgesReport,
+    /// The error that ended the transfer, if there was one.
     #[serde(skip)]
     pub failure: Option<CommandError>,
 }
 
-/// A session of such a report.
+/// A session of a [`TransferReport`].
 pub trait TransferredSession: Serialize {
-    /// What there is to do with a remote, such as 'push to'.
+    /// The verb of the transfer with its preposition, such as `push to`.
     const TO: &'static str;
 
     fn name(&self) -> &str;
@@ -53,7 +54,7 @@ impl<S: TransferredSession> Report for TransferReport<S> {
         let (changed, unchanged): (Vec<_>, Vec<_>) =
             self.sessions.iter().partition(|one| !one.is_unchanged());
         changed.iter().for_each(|one| one.print(remote, screen));
-        // One by name, several by their number.
+        // A single session is named. Of several, only the number is printed.
         match unchanged.as_slice() {
             [] => {}
             [one] => {
@@ -83,7 +84,7 @@ pub struct PushedSession {
     pub operations: u64,
     /// The size of the pack in bytes.
     pub bytes: u64,
-    /// How many operations of others were pulled before.
+    /// How many operations of others were pulled before the push.
     pub pulled: u64,
     /// Why the session was rewritten, or would be; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,31 +96,31 @@ pub struct PushedSession {
     pub joined: JoinedSession,
 }
 
-/// How the work that was not pushed yet was put after what others pushed.
+/// What changed when the work that was not pushed yet was joined to what others pushed.
 #[derive(Debug, Default, Serialize)]
 pub struct JoinedSession {
-    /// The numbers of revisions and checkpoints that changed: before, and now.
+    /// The revisions and checkpoints whose numbers changed: the number before, and the new one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renumbered: Vec<(u64, u64)>,
-    /// The branches made here that have other names now: before, and now.
+    /// The branches made here that were renamed: the name before, and the new one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renamed_branches: Vec<(String, String)>,
-    /// The branches that both sides continued. What was written here is on another branch.
+    /// The branches that could not be joined. What was written here is on another branch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split: Vec<SplitLine>,
-    /// The branch that others checked out, if another one is checked out here.
+    /// The branch that others checked out, if a different branch is checked out here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_out_elsewhere: Option<String>,
 }
 
-/// A branch that both sides continued with changes of the same claim.
+/// A branch that both sides continued and that could not be joined: [`SplitReason`] says why.
 #[derive(Debug, Serialize)]
 pub struct SplitLine {
     /// The branch as others continued it.
     pub branch: String,
     /// The branch with what was written here.
     pub own: String,
-    /// A claim that both sides changed; null if there is another reason.
+    /// The claim that both sides changed; null if there is another reason.
     pub claim: Option<String>,
     /// Whether others undid the creation of the branch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -154,7 +155,7 @@ impl JoinedSession {
             && self.checked_out_elsewhere.is_none()
     }
 
-    /// Adds what a later round did.
+    /// Adds what a later exchange of the same session did.
     pub fn extend(&mut self, later: Self) {
         self.renumbered.extend(later.renumbered);
         self.renamed_branches.extend(later.renamed_branches);
@@ -220,7 +221,7 @@ impl From<PushReport> for PushedSession {
 }
 
 impl PushedSession {
-    /// Creates the report of what would be pushed.
+    /// Creates the preview of a push.
     pub fn preview(session: String, preview: PushPreview) -> Self {
         let PushPreview { operations, bytes, rewrite: rewritten, secrets } = preview;
         let (version, pulled, joined) = (None, 0, JoinedSession::default());
@@ -279,14 +280,14 @@ impl TransferredSession for PushedSession {
 /// A session that was pulled, or would be.
 #[derive(Debug, Serialize)]
 pub struct PulledSession {
-    /// Its name in this store.
+    /// The name of the session in this store.
     pub session: String,
     pub version: u64,
-    /// How many operations were new here; in a preview the largest number that can be.
+    /// How many operations were new here; in a preview, how many can be new at most.
     pub operations: u64,
-    /// Whether the session was not here before.
+    /// Whether the session was not in this store before.
     pub new: bool,
-    /// The size of what would be read in bytes; absent if it was pulled.
+    /// The number of bytes that a pull would read; absent after a pull.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The secrets in it that this store redacts, in words; absent if there are none.
@@ -308,7 +309,7 @@ impl PulledSession {
         Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 
-    /// Creates the report of what would be pulled.
+    /// Creates the preview of a pull.
     pub fn preview(session: String, preview: &PullPreview, new: bool) -> Self {
         let PullPreview { version, operations, bytes } = *preview;
         let (secrets, joined) = (Vec::new(), JoinedSession::default());
@@ -342,7 +343,7 @@ impl TransferredSession for PulledSession {
     }
 }
 
-/// Warns of secrets in what was pulled that this store redacts.
+/// Warns of secrets in a pulled session that this store redacts.
 pub fn warn_of_secrets(session: &str, secrets: &[String], out: &OutputSink) {
     for found in secrets {
         out.warn(&format!(
@@ -355,16 +356,16 @@ pub fn warn_of_secrets(session: &str, secrets: &[String], out: &OutputSink) {
 /// Which sessions a pull is about.
 #[derive(Clone, Copy, Debug)]
 pub enum PullScope {
-    /// Those that it names, or that were pushed or pulled before.
+    /// The named sessions; without names, the sessions that were pushed or pulled before.
     Shared,
-    /// All on the remote.
+    /// All sessions on the remote.
     All,
-    /// Those that were written to or pushed lately.
+    /// The sessions that were written to or pushed since a given time.
     Since,
 }
 
 impl PullScope {
-    /// Says that there is no session.
+    /// Prints that there is no session of this scope.
     fn print_none(self, remote: &str, screen: &mut Screen) {
         let none = match self {
             Self::Shared => "No session here was pushed or pulled before.".to_owned(),
@@ -386,7 +387,7 @@ impl PullScope {
 /// A session that was pulled and pushed until both sides had the same.
 #[derive(Debug, Default, Serialize)]
 pub struct SyncedSession {
-    /// Its name in this store.
+    /// The name of the session in this store.
     pub session: String,
     /// The version of the session on the remote; 0 if it is not there.
     pub version: u64,
@@ -394,7 +395,7 @@ pub struct SyncedSession {
     pub pulled: u64,
     /// How many operations were pushed.
     pub pushed: u64,
-    /// Whether the session was not here before.
+    /// Whether the session was not in this store before.
     pub new: bool,
     /// Why the session was rewritten; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -434,7 +435,7 @@ impl TransferredSession for SyncedSession {
 }
 
 impl SyncedSession {
-    /// Whether neither side got anything.
+    /// Whether both sides had the same operations before.
     fn is_equal(&self) -> bool {
         self.pulled == 0 && self.pushed == 0 && !self.new && self.joined.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The timeline: a lane for each sort of thing.
+//! Draws the timeline of a session: the activity, and below it a lane for each kind of event.
 
 use super::{ChartFrame, TOP, hue, percent};
 use crate::model::{Idea, LinePart, ReportModel};
@@ -6,13 +6,13 @@ use crate::words::status_sign;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use maud::{Markup, html};
 
-/// The height of a lane.
+/// The height of a lane in pixels.
 const LANE: u32 = 22;
-/// The height of the activity.
+/// The height of the activity in pixels.
 const ACTIVITY: u32 = 30;
-/// How many columns the activity has.
+/// The number of columns of the activity.
 const COLUMNS: usize = 140;
-/// Ideas closer than this are one text.
+/// Ideas at a smaller distance share a text. The unit is the width of the chart.
 const IDEA_ROOM: f64 = 0.034;
 
 struct Lane {
@@ -77,11 +77,12 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
                 @for (lane, _) in &lanes { li { (lane.count) } }
             }
         }
-        (key(model))
+        (legend(model))
     }
 }
 
-fn key(model: &ReportModel) -> Markup {
+/// Returns the legend of the timeline.
+fn legend(model: &ReportModel) -> Markup {
     html! {
         p class="key" {
             @if !model.compactions.is_empty() { span { i class="swatch dash" {} "context compacted" } }
@@ -115,14 +116,15 @@ fn activity(frame: &ChartFrame<'_>) -> Markup {
     html! {
         @for (place, count) in columns.iter().enumerate().filter(|(_, count)| **count > 0) {
             @let tall = height(*count);
-            rect class="activity" x=(percent(width * place_of(place))) width=(percent(width * 0.8))
+            rect class="activity" x=(percent(width * to_f64(place))) width=(percent(width * 0.8))
                 y=(format!("{:.1}", f64::from(TOP + ACTIVITY - 2) - tall)) height=(format!("{tall:.1}")) {}
         }
     }
 }
 
-fn place_of(place: usize) -> f64 {
-    u32::try_from(place).map_or(0.0, f64::from)
+/// Converts a small number to a float.
+fn to_f64(number: usize) -> f64 {
+    u32::try_from(number).map_or(0.0, f64::from)
 }
 
 fn prompt_marks(frame: &ChartFrame<'_>, prompts: &[&LinePart], y: u32) -> Markup {
@@ -135,10 +137,12 @@ fn prompt_marks(frame: &ChartFrame<'_>, prompts: &[&LinePart], y: u32) -> Markup
     }
 }
 
-/// An idea that is stated or settled.
+/// The mark of an idea at the moment at which it was stated, confirmed or rejected.
 struct IdeaMark<'m> {
+    /// The place on the ruler, from 0 to 1.
     place: f64,
     idea: &'m Idea,
+    /// The index of the idea, which chooses its colour.
     number: usize,
     sign: &'static str,
     word: &'static str,
@@ -177,7 +181,7 @@ fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     }
     html! {
         @for group in &groups {
-            @let middle = group.iter().map(|mark| mark.place).sum::<f64>() / place_of(group.len());
+            @let middle = group.iter().map(|mark| mark.place).sum::<f64>() / to_f64(group.len());
             text class="idea wideonly" x=(percent(middle)) y=(y + 4) {
                 title { @for mark in group { (mark.idea.id) " " (mark.word) ": " (mark.idea.text.short(70)) "\n" } }
                 @for mark in group.iter().take(5) { tspan class=(hue(mark.number)) { (mark.idea.id.short(10)) (mark.sign) " " } }

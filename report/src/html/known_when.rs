@@ -1,4 +1,5 @@
-//! The sliders: what was known at each moment and what changed between two, as data for the script.
+//! Builds the sliders of a page, and their data for the script: what was known at each moment, and
+//! what changed between two moments.
 
 use super::{Page, idea_link, status_sign, status_words};
 use crate::model::KnownMoment;
@@ -6,11 +7,12 @@ use forge_store::story::short_number;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
-/// How many moments pass in a second of a replay, for choice.
+/// The speeds of a replay that a reader can choose, in moments per second.
 const SPEEDS: [u8; 4] = [1, 4, 15, 60];
 
 impl Page<'_> {
-    /// Returns the sliders. What it shows is in the story and the tables, too.
+    /// Returns the sliders; `None` for a page without a script, a brief page, a page of a past
+    /// moment, or fewer than two moments. The story and the tables show the same without a script.
     pub(super) fn known_when(&self) -> Option<Markup> {
         let moments = &self.model.moments;
         let has_script = self.options.script && !self.options.brief;
@@ -65,10 +67,11 @@ impl Page<'_> {
             "asked": asked.collect::<Vec<_>>(),
             "moments": model.moments.iter().map(|moment| self.moment(moment)).collect::<Vec<_>>(),
         });
-        // Inside of a script element, only a "<" can end it.
+        // A `<` could begin a tag that ends the script element.
         data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
     }
 
+    /// Returns the data of a moment. Names have one letter, because there are many moments.
     fn moment(&self, moment: &KnownMoment) -> Value {
         let model = self.model;
         let place = model.ruler.as_ref().map_or(0.0, |ruler| ruler.place(moment.at));

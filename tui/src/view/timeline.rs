@@ -1,4 +1,4 @@
-//! The story, and the other levels of the timeline.
+//! Draws the pane of the timeline: the story, or one of the raw levels.
 
 use super::branch_graph::BranchGraph;
 use super::canvas::{below, put, put_lines};
@@ -16,10 +16,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
-/// The columns before the text of a line: the selection, the time, the sign.
+/// The number of columns before the text of a story's line: selection, time and sign.
 const TEXT_COLUMN: u16 = 11;
-/// A narrower pane has no times.
-const TIMED: u16 = 34;
+/// The minimum width of a pane that shows times, in columns.
+const MIN_TIMED_WIDTH: u16 = 34;
 
 /// Returns the sign of a row of a raw level.
 pub(super) fn glyph(sign: RowSign, theme: Theme) -> &'static str {
@@ -165,13 +165,21 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
+/// Draws a line across the pane, with words at its start.
 fn separator(words: &str, line: Rect, style: Style, buffer: &mut Buffer) {
     let rest = put(buffer, line, &format!("── {words} "), style);
     put(buffer, rest, &"─".repeat(rest.width.into()), style);
 }
 
-/// Draws what is before the text: whether the row is selected or marked, and its time.
-fn begin(app: &App, row: &TimelineRow, timed: bool, line: Rect, buffer: &mut Buffer) -> Rect {
+/// Draws the columns before the sign: whether the row is selected or marked, and its time. Returns
+/// the rest of the line.
+fn draw_row_start(
+    app: &App,
+    row: &TimelineRow,
+    timed: bool,
+    line: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
     let theme = app.theme;
     let here = app.row().is_some_and(|one| std::ptr::eq(one, row));
     let marked = app.mark == Some(row.target);
@@ -182,7 +190,7 @@ fn begin(app: &App, row: &TimelineRow, timed: bool, line: Rect, buffer: &mut Buf
         (false, false) => (" ", TextTone::Plain),
     };
     let rest = put(buffer, line, pointer, theme.style(tone));
-    if line.width < TIMED {
+    if line.width < MIN_TIMED_WIDTH {
         return rest;
     }
     let clock = if timed { app.zone.clock(row.place.time) } else { " ".repeat(5) };
@@ -198,10 +206,11 @@ fn story_row(
     buffer: &mut Buffer,
 ) -> Rect {
     let theme = app.theme;
-    let rest = begin(app, row, timed, line, buffer);
+    let rest = draw_row_start(app, row, timed, line, buffer);
     let (sign, sign_tone) = story.sign;
     let text = put(buffer, rest, &format!("{sign:^3} "), theme.style(sign_tone));
-    // Ids have the colour of their hypothesis and are never cut.
+    // The id of a hypothesis has the colour that this hypothesis has everywhere. Ids come first, so
+    // a narrow pane cuts the text.
     let (id, words) = match row.title.split_once(' ') {
         Some((id, _)) if story.is_claim() => row.title.split_at(id.len()),
         _ => ("", row.title.as_str()),
@@ -230,7 +239,7 @@ fn raw_row(
     buffer: &mut Buffer,
 ) -> Rect {
     let theme = app.theme;
-    let mut rest = begin(app, row, timed, line, buffer);
+    let mut rest = draw_row_start(app, row, timed, line, buffer);
     let cells = graph.cells(row, newer, glyph(row.sign, theme), theme, app.timeline.turned);
     // A narrow window has no room for all lanes.
     let room = usize::from(line.width / 4).max(2);
@@ -257,7 +266,7 @@ fn raw_row(
     Rect { width: rest.x - text.x, ..text }
 }
 
-/// Marks the letters that were looked for.
+/// Marks the letters in an area's first line that match the pattern.
 pub(super) fn highlight(pattern: &FuzzyPattern, area: Rect, theme: Theme, buffer: &mut Buffer) {
     if pattern.is_empty() || area.height == 0 {
         return;

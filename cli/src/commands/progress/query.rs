@@ -149,7 +149,7 @@ impl Verb for ProgressShowArgs {
             return Ok(EitherReport::First(ProgressShowReport::new(&execution, &document)));
         }
         let execution = match &self.of.execution {
-            // An execution that was cleaned up has a history too.
+            // An execution that was cleaned up still has a history.
             Some(name) => named_execution(store, &self.of.review, name)?,
             None => find_execution(store, &self.of)?.0,
         };

@@ -125,7 +125,7 @@ pub struct RunResumeArgs {
     pub at: Option<MomentArg>,
 }
 
-/// The given moment of a run, or the present.
+/// Returns the given moment of a run; the present without one.
 fn point(
     context: &Context,
     run: &WorkflowRun,
@@ -134,7 +134,7 @@ fn point(
     workspace::point_or_head(context, run.session(), at)
 }
 
-/// Finds the run with this item.
+/// Finds the run that these arguments name, or else the run that last recorded the item.
 fn run_with_item(opened: &OpenedStore, args: &RunItemArgs) -> Result<WorkflowRun, CommandError> {
     find_run(&opened.store, args.run.as_ref(), &args.item)
 }
@@ -241,7 +241,7 @@ impl Verb for RunShowArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let Some(item) = &self.item else {
-            let name = self.run.as_ref().expect("clap asks for one of the two");
+            let name = self.run.as_ref().expect("clap requires one of the two");
             let run = named_run(store, name)?;
             let items = run.items_at(&run.session().head()?)?;
             let mut steps: BTreeMap<String, usize> = BTreeMap::new();
@@ -300,7 +300,7 @@ impl Verb for RunAtStepArgs {
         let run = named_run(&opened.store, &self.run)?;
         let items = match &self.step {
             Some(step) => run.at_step(step.as_str())?,
-            None => run.at_order(self.order.expect("clap asks for one of the two"))?,
+            None => run.at_order(self.order.expect("clap requires one of the two"))?,
         };
         Ok(RunAtStepReport {
             run: run.key().to_owned(),

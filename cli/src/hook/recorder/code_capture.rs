@@ -1,6 +1,6 @@
 //! Saves the state of the checkout. Git runs in parallel with the rest of the hook.
 
-use super::{EDITS, HookRecorder, with_objects};
+use super::{EDITS, HookRecorder, with_stored_patches};
 use crate::error::CommandError;
 use crate::git;
 use crate::git::process::GitTimeLimit;
@@ -113,7 +113,7 @@ impl HookRecorder<'_> {
         let clean =
             fact.value.field("patches").and_then(Value::as_list).is_none_or(<[_]>::is_empty);
         let mut write = session.write(&self.act);
-        let fact = with_objects(&mut write, fact);
+        let fact = with_stored_patches(&mut write, fact);
         write = write.fact(fact);
         let trigger = if switched && self.makes_checkpoints("auto_checkpoint.branch_switch") {
             Some(AutoTrigger::BranchSwitch)

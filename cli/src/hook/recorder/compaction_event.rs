@@ -1,7 +1,7 @@
 //! Records the announcement and the end of a compaction, each in one checkpoint, however many
 //! events report it.
 
-use super::{HookRecorder, with_objects};
+use super::{HookRecorder, with_stored_patches};
 use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
 use crate::error::CommandError;
 use crate::hook::log::HookLogEntry;
@@ -45,7 +45,7 @@ impl HookRecorder<'_> {
         let checkpoint = compaction::first_checkpoint(self.event_key("announced"), message, body);
         let mut write = session.write(&self.act).checkpoint(checkpoint);
         if let Some(fact) = fact {
-            let fact = with_objects(&mut write, fact);
+            let fact = with_stored_patches(&mut write, fact);
             write = write.fact(fact);
         }
         let done = write.commit()?;
