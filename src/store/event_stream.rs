@@ -31,7 +31,8 @@ const HASH_BYTES: usize = 16;
 /// How much is applied to a copy in memory before it is written.
 #[derive(Clone, Copy, Debug)]
 struct RehearsalLimits {
-    /// How many lines. A short line takes about 5 KB in memory.
+    /// How many lines. A short line takes about 5 KB in memory, and the lines before these, which
+    /// are applied to the index meanwhile, take as much.
     lines: u64,
     /// How many bytes of records, at which no more lines are taken.
     bytes: u64,
@@ -40,17 +41,9 @@ struct RehearsalLimits {
     bytes_at_once: u64,
 }
 
-impl RehearsalLimits {
-    /// Returns the limits for lines that are in memory together with the lines before them, which
-    /// are applied to the index meanwhile.
-    const fn beside_an_apply(self) -> Self {
-        Self { lines: self.lines.div_ceil(4), bytes: self.bytes / 4, ..self }
-    }
-}
-
 impl Default for RehearsalLimits {
     fn default() -> Self {
-        Self { lines: 16_384, bytes: 16 << 20, bytes_at_once: 24 << 20 }
+        Self { lines: 8192, bytes: 8 << 20, bytes_at_once: 24 << 20 }
     }
 }
 
@@ -97,9 +90,8 @@ pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
     /// Imports the part of a stream that was added since its last import. Lines are first applied
-    /// to a copy of the store in memory, at most 16,384 or 16 MB at a time, and a quarter of that
-    /// while the lines before them are applied to the index. If one cannot be applied, none of
-    /// these is written. Durable after [`Store::sync`].
+    /// to a copy of the store in memory, at most 8,192 or 8 MB at a time. If one cannot be applied,
+    /// none of these is written. Durable after [`Store::sync`].
     ///
     /// `open` opens the stream, a second time if another process writes to the store meanwhile;
     /// both are then read in turns. `progress` receives the number of bytes written.
@@ -133,7 +125,7 @@ impl Store {
         act: &WriteContext,
         stream: StreamImportRequest<'_>,
         open: StreamOpener<'_>,
-        (first, progress): (RehearsalLimits, &dyn Fn(u64)),
+        (limits, progress): (RehearsalLimits, &dyn Fn(u64)),
     ) -> Result<StreamImportReport> {
         let home = self.home_of(&stream)?;
         let begun = match &home {
@@ -165,7 +157,6 @@ impl Store {
         self.engine.check_writable()?;
         self.engine.drain_before_write()?;
         let applier = thread::scope(|scope| -> Result<StreamImporter<'_>> {
-            let mut limits = first;
             let mut is_end = false;
             let mut applying = None;
             while !is_end {
@@ -184,10 +175,8 @@ impl Store {
                 applied?;
                 if copy.written_bytes() <= limits.bytes_at_once && copy.append_to(self)? {
                     applier = applier.take_over(staged);
-                    drop(copy);
                     progress(ahead.bytes);
                     if let Some(begun) = self.engine.begin_apply_if_long(APPLY_BYTES)? {
-                        limits = first.beside_an_apply();
                         // Without a thread, a later apply does it.
                         let apply = thread::Builder::new().spawn_scoped(scope, || begun.finish());
                         applying = apply.ok();

@@ -646,6 +646,8 @@ impl<'a> StreamImporter<'a> {
             } else if home != number && !changes.is_empty() {
                 changes.push(written_mark(home, source, mark));
             }
+            // The record stays in memory until it is applied to the index.
+            changes.shrink_to_fit();
             let record = Record { operation: operation.clone(), changes };
             Ok(((!record.changes.is_empty()).then_some(record), planned))
         })?;
