@@ -168,11 +168,15 @@ pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
     })
 }
 
-/// Parses an object; anything else gives the default. serde would read a list as the fields in
-/// their order.
+/// Parses an object; `None` for anything else. serde would read a list as the fields in their
+/// order.
+pub(crate) fn parse_object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    json.starts_with('{').then(|| serde_json::from_str(json).ok())?
+}
+
+/// Parses an object; anything else gives the default.
 pub(crate) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    let raw = raw.filter(|raw| raw.get().starts_with('{'));
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    raw.and_then(|raw| parse_object(raw.get())).unwrap_or_default()
 }
 
 /// Parses the objects of a list, each with its index. Other elements are skipped, so that one bad
@@ -180,8 +184,8 @@ pub(crate) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>
 pub(crate) fn objects<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<(usize, T)> {
     let items: Vec<&RawValue> =
         list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let objects = items.into_iter().enumerate().filter(|(_, item)| item.get().starts_with('{'));
-    objects.filter_map(|(at, item)| Some((at, serde_json::from_str(item.get()).ok()?))).collect()
+    let items = items.into_iter().enumerate();
+    items.filter_map(|(at, item)| Some((at, parse_object(item.get())?))).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::call_result::CodexCallResult;
 use super::state::OpenToolCall;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::transcript_state::SubAgentState;
-use crate::lenient::{LenientList, LenientText};
+use crate::lenient::{LenientList, LenientText, object, parse_object};
 use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -52,8 +52,7 @@ pub(super) fn requested_agent(
     if call.name != "spawn_agent" || call.namespace.is_some_and(|it| it.starts_with("mcp__")) {
         return None;
     }
-    let input = input.map(RawValue::get).filter(|json| json.starts_with('{'))?;
-    let spawn: SpawnArguments<'_> = serde_json::from_str(input).ok()?;
+    let spawn: SpawnArguments<'_> = parse_object(input?.get())?;
     let prompt = spawn.message.text().map(|text| context.text(text, "/arguments#json/message"));
     Some(fields([
         ("type", spawn.agent_type.text().into()),
@@ -79,8 +78,7 @@ pub(super) fn result(
     open: &OpenToolCall,
     answer: &CodexCallResult,
 ) {
-    let Some(json) = Some(&answer.text).filter(|text| text.starts_with('{')) else { return };
-    let Ok(said) = serde_json::from_str::<SpawnResult<'_>>(json) else { return };
+    let Some(said) = parse_object::<SpawnResult<'_>>(&answer.text) else { return };
     if own_name(&open.tool) == "spawn_agent" {
         if let Some(agent) = said.agent_id.text().or(said.task_name.text()) {
             started(work, context, agent, open.agent.clone().unwrap_or_default());
@@ -131,8 +129,7 @@ fn statuses(
     raw: Option<&RawValue>,
     pointer: &str,
 ) {
-    let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
-    let Ok(all) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) else { return };
+    let all: BTreeMap<String, &RawValue> = object(raw);
     for (agent, raw) in all {
         let at = format!("{pointer}/{}", agent.replace('~', "~0").replace('/', "~1"));
         status(work, context, &agent, raw, |text, name| context.text(text, format!("{at}/{name}")));
@@ -146,13 +143,11 @@ fn status(
     raw: &RawValue,
     shown: impl Fn(&str, &str) -> Value,
 ) {
-    let ended =
-        raw.get().starts_with('{').then(|| serde_json::from_str::<AgentEndStatus<'_>>(raw.get()));
-    let (word, result) = match ended {
-        Some(Ok(AgentEndStatus { completed: Some(text), .. })) => {
+    let (word, result) = match parse_object(raw.get()) {
+        Some(AgentEndStatus { completed: Some(text), .. }) => {
             ("completed", text.text().map(|text| shown(text, "completed")))
         }
-        Some(Ok(AgentEndStatus { errored: Some(text), .. })) => {
+        Some(AgentEndStatus { errored: Some(text), .. }) => {
             ("failed", text.text().map(|text| shown(text, "errored")))
         }
         _ => match raw.get().trim_matches('"') {
@@ -185,8 +180,8 @@ pub(super) fn notified(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, m
     }
     let inside = message.trim().strip_prefix("<subagent_notification>");
     let inside = inside.and_then(|text| text.strip_suffix("</subagent_notification>"));
-    let Some(json) = inside.map(str::trim).filter(|text| text.starts_with('{')) else { return };
-    let Ok(said) = serde_json::from_str::<AgentNotification<'_>>(json) else { return };
+    let said = inside.and_then(|text| parse_object::<AgentNotification<'_>>(text.trim()));
+    let Some(said) = said else { return };
     if let (Some(agent), Some(raw)) = (said.agent_id.text().or(said.agent_path.text()), said.status)
     {
         let cut = |text: &str, _: &str| long_text::beginning(text, long_text::INLINE_BYTES).into();

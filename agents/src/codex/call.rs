@@ -8,7 +8,7 @@ use crate::claude_code::call::commits;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
 use crate::command_words::{command_line_of, is_patch_program, shell_line};
-use crate::lenient::{LenientId, LenientList, LenientText, elements};
+use crate::lenient::{LenientId, LenientList, LenientText, elements, parse_object};
 use crate::long_text;
 use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
@@ -72,9 +72,8 @@ pub(super) fn keep_call(
         (None, Some(action)) => (action.get(), "/action"),
         (None, None) => return,
     };
-    let parsed = json.trim_start().starts_with('{').then(|| serde_json::from_str(json));
-    let Some(Ok(arguments)) = parsed else { return };
-    let arguments: CodexCallArguments<'_> = arguments;
+    let arguments: Option<CodexCallArguments<'_>> = parse_object(json.trim_start());
+    let Some(arguments) = arguments else { return };
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     match call.name {
         _ if call.namespace.is_some() => tool::keep_call(work, context, call),

@@ -2,7 +2,7 @@
 //! started at all.
 
 use crate::claude_code::command::REFUSED;
-use crate::lenient::{LenientBool, LenientInteger, LenientText, object};
+use crate::lenient::{LenientBool, LenientInteger, LenientText, object, parse_object};
 use crate::long_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -55,10 +55,8 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
     let json = raw?.get();
     let Ok(text) = serde_json::from_str::<String>(json) else {
         // Newer results are a list of blocks, or an object with the text and the success.
-        let structured =
-            json.starts_with('{').then(|| serde_json::from_str::<StructuredOutput<'_>>(json));
-        if let Some(Ok(StructuredOutput { content: LenientText(Some(text)), success, .. })) =
-            structured
+        if let Some(StructuredOutput { content: LenientText(Some(text)), success, .. }) =
+            parse_object(json)
         {
             let (text, success) = (text.into_owned(), success.0);
             let mut told = parse_run_status(&text);
@@ -81,9 +79,8 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
         return Some(CodexCallResult { text, pointer, status: told });
     };
     // The first versions of the shell tool answered in JSON.
-    if text.starts_with('{')
-        && let Ok(StructuredOutput { output: LenientText(Some(output)), metadata, .. }) =
-            serde_json::from_str::<StructuredOutput<'_>>(&text)
+    if let Some(StructuredOutput { output: LenientText(Some(output)), metadata, .. }) =
+        parse_object(&text)
     {
         let output = output.into_owned();
         let metadata: OutputMetadata<'_> = object(metadata);
@@ -186,9 +183,7 @@ fn after_command(text: &str) -> &str {
 
 /// The exit code of a patch in a command line: its result is in the output of the command.
 pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
-    let json =
-        output.starts_with('{').then(|| serde_json::from_str::<StructuredOutput<'_>>(output).ok());
-    match json.flatten() {
+    match parse_object::<StructuredOutput<'_>>(output) {
         Some(structured) => object::<OutputMetadata<'_>>(structured.metadata).exit_code.0,
         None => parse_run_status(output).exit_code,
     }
@@ -197,9 +192,7 @@ pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
 /// The output of commands, extracted from what a script printed of their results.
 pub(super) fn printed(text: &str) -> String {
     let lines = text.lines().map(|line| {
-        let result =
-            line.starts_with('{').then(|| serde_json::from_str::<StructuredOutput<'_>>(line).ok());
-        let output = result.flatten().and_then(|it| it.output.0);
+        let output = parse_object::<StructuredOutput<'_>>(line).and_then(|it| it.output.0);
         output.map_or_else(|| line.to_owned(), Cow::into_owned)
     });
     lines.collect::<Vec<_>>().join("\n")

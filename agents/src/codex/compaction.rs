@@ -2,7 +2,7 @@
 
 use super::{CodexPayload, LineContext, speak};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
-use crate::lenient::LenientText;
+use crate::lenient::{LenientText, object};
 use crate::long_text;
 use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
@@ -59,10 +59,10 @@ fn kept(context: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
     let mut encrypted = false;
     for (index, raw) in items.into_iter().enumerate() {
         let mut at = format!("{base}/{index}");
-        let mut item = read(raw);
+        let mut item: RetainedMessage<'_> = object(Some(raw));
         if let Some(inner) = item.item {
             at.push_str("/item");
-            item = read(inner);
+            item = object(Some(inner));
         }
         if let Some(message) = item.item_id.text() {
             kept.push(Value::from([("message", message.into())]));
@@ -87,10 +87,4 @@ fn kept(context: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
         ("kept_left_out", if left_out == 0 { Value::Null } else { (left_out as u64).into() }),
         ("summary_encrypted", flag(encrypted)),
     ])
-}
-
-fn read(raw: &RawValue) -> RetainedMessage<'_> {
-    let json = raw.get();
-    let object = json.starts_with('{').then(|| serde_json::from_str(json).ok());
-    object.flatten().unwrap_or_default()
 }

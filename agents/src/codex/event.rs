@@ -7,7 +7,9 @@ use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::OpenCall;
 use crate::file_address::path_of;
-use crate::lenient::{LenientBool, LenientId, LenientInteger, LenientList, LenientText, object};
+use crate::lenient::{
+    LenientBool, LenientId, LenientInteger, LenientList, LenientText, object, parse_object,
+};
 use crate::patch::EditDescription;
 use forge_store::model::{Timestamp, Value};
 use forge_store::story::changed_line_counts;
@@ -87,9 +89,7 @@ struct CodexDuration {
 
 /// Parses a duration, in milliseconds.
 pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
-    let raw = raw?.get();
-    let CodexDuration { secs, nanos } =
-        raw.starts_with('{').then(|| serde_json::from_str(raw).ok())??;
+    let CodexDuration { secs, nanos } = parse_object(raw?.get())?;
     i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
 }
 
@@ -102,12 +102,7 @@ pub(super) fn item(
     started_at: Option<Timestamp>,
     copied: bool,
 ) {
-    if !raw.get().starts_with('{') {
-        return;
-    }
-    let Ok(CompletedItem { kind }) = serde_json::from_str::<CompletedItem<'_>>(raw.get()) else {
-        return;
-    };
+    let Some(CompletedItem { kind }) = parse_object(raw.get()) else { return };
     match kind.text().unwrap_or_default() {
         "CommandExecution" | "commandExecution" => {
             execution(work, context, raw, "/item", started_at);
@@ -258,17 +253,12 @@ pub(super) fn changed(
                 let (added, removed) = changed_line_counts(diff);
                 (context.text(diff, format!("{pointer}/unified_diff")), added, removed)
             }
-            None => {
-                match serde_json::from_str::<EditDescription<'_>>(raw.get())
-                    .ok()
-                    .and_then(|it| it.patch())
-                {
-                    Some(patch) if !patch.text.is_empty() => {
-                        (context.text(&patch.text, &pointer), patch.added, patch.removed)
-                    }
-                    _ => (Value::Null, 0, 0),
+            None => match object::<EditDescription<'_>>(Some(*raw)).patch() {
+                Some(patch) if !patch.text.is_empty() => {
+                    (context.text(&patch.text, &pointer), patch.added, patch.removed)
                 }
-            }
+                _ => (Value::Null, 0, 0),
+            },
         };
         let deleted = change.kind.is("delete").then(|| change.content.text()).flatten();
         let value = fields([

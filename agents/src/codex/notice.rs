@@ -2,7 +2,7 @@
 
 use super::LineContext;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::lenient::{LenientInteger, LenientText};
+use crate::lenient::{LenientInteger, LenientText, object, parse_object};
 use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,9 +62,8 @@ pub(super) fn push_event_notice(
             push_notice(work, context, id, "rolled_back", turns.into());
         }
         "thread_goal_updated" => {
-            let goal = one.goal.filter(|raw| raw.get().starts_with('{'));
-            let goal = goal.and_then(|raw| serde_json::from_str::<SessionGoal<'_>>(raw.get()).ok());
-            if let Some(text) = goal.as_ref().and_then(|goal| goal.objective.text()) {
+            let goal: SessionGoal<'_> = object(one.goal);
+            if let Some(text) = goal.objective.text() {
                 push_notice(work, context, id, "goal", context.text(text, "/goal/objective"));
             }
         }
@@ -89,18 +88,13 @@ struct CodexTokenCount<'a> {
     total_token_usage: Option<&'a RawValue>,
 }
 
-fn usage(raw: Option<&RawValue>) -> Option<CodexTokenUsage> {
-    let json = raw?.get();
-    json.starts_with('{').then(|| serde_json::from_str(json).ok())?
-}
-
 /// Adds the token usage of one response to the model's last message.
 pub(super) fn push_token_usage(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
     raw: Option<&RawValue>,
 ) {
-    if let Some(usage) = usage(raw) {
+    if let Some(usage) = raw.and_then(|raw| parse_object(raw.get())) {
         push_usage_version(work, context, &usage);
     }
 }
@@ -112,9 +106,8 @@ pub(super) fn push_reported_token_usage(
     context: &LineContext<'_>,
     raw: Option<&RawValue>,
 ) {
-    let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
-    let Ok(usages) = serde_json::from_str::<CodexTokenCount<'_>>(json) else { return };
-    let total = usage(usages.total_token_usage).and_then(|total| total.total_tokens.0);
+    let usages: CodexTokenCount<'_> = object(raw);
+    let total = object::<CodexTokenUsage>(usages.total_token_usage).total_tokens.0;
     let state = &mut work.carry.other.codex;
     if total.is_none() || state.total_tokens == total {
         return;

@@ -8,7 +8,7 @@ use super::{LineContext, agent};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::file_address::path_of;
-use crate::lenient::{LenientBool, LenientFlag, LenientList, LenientText, object};
+use crate::lenient::{LenientBool, LenientFlag, LenientList, LenientText, object, parse_object};
 use crate::long_text;
 use crate::text_hash::hash;
 use crate::tool_use::input_fields;
@@ -87,9 +87,8 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
         #[serde(borrow)]
         answers: LenientList<LenientText<'a>>,
     }
-    let said =
-        answer.starts_with('{').then(|| serde_json::from_str::<CodexAnswers<'_>>(answer).ok());
-    let Some(Some(said)) = said.filter(|_| !questions.is_empty()) else { return Value::Null };
+    let said: Option<CodexAnswers<'_>> = parse_object(answer);
+    let Some(said) = said.filter(|_| !questions.is_empty()) else { return Value::Null };
     let answers = said.answers.into_iter().map(|(name, chosen)| {
         let chosen: ChosenAnswers<'_> = object(Some(chosen));
         let texts = chosen.answers.0.iter().filter_map(|text| text.0.as_deref());

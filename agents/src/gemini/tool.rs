@@ -4,7 +4,7 @@ use super::call::GeminiCallResult;
 use super::shell;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
-use crate::lenient::{LenientText, object, objects};
+use crate::lenient::{LenientText, object, objects, parse_object};
 use crate::tool_use::input_fields;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
@@ -108,10 +108,7 @@ fn answers(questions: Option<&RawValue>, told: &str) -> FieldMap {
         #[serde(borrow)]
         answers: BTreeMap<String, LenientText<'a>>,
     }
-    let answered: GeminiAnswers<'_> = Some(told)
-        .filter(|it| it.starts_with('{'))
-        .and_then(|it| serde_json::from_str(it).ok())
-        .unwrap_or_default();
+    let answered: GeminiAnswers<'_> = parse_object(told).unwrap_or_default();
     let questions: BTreeMap<usize, GeminiQuestion<'_>> = objects(questions).into_iter().collect();
     answered
         .answers

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::fields;
-use crate::lenient::{LenientId, LenientInteger, LenientText, object};
+use crate::lenient::{LenientId, LenientInteger, LenientText, object, parse_object};
 use crate::long_text::{self, SourceSpan};
 use crate::patch::EditDescription;
 use crate::piece::TranscriptPiece;
@@ -252,12 +252,8 @@ struct OpenHandsReader {
 impl OpenHandsReader {
     /// Reads an event. Returns whether it is one of OpenHands.
     fn event(&mut self, spot: &EventLocation<'_>) -> bool {
-        if !spot.json.get().starts_with('{') {
-            return false;
-        }
-        let Ok(event) = serde_json::from_str::<OpenHandsEvent<'_>>(spot.json.get()) else {
-            return false;
-        };
+        let event: Option<OpenHandsEvent<'_>> = parse_object(spot.json.get());
+        let Some(event) = event else { return false };
         let at = event.timestamp.text().and_then(time);
         self.moment.number += 1;
         self.moment.place = spot.place;
