@@ -303,7 +303,9 @@ fn response(
             let call = payload.call_id.text().unwrap_or_default();
             command_end::result(work, context, call, payload.output);
         }
-        "web_search_call" => tool::search_call(work, context, raw, id),
+        "web_search_call" => {
+            tool::searched(work, context, raw, "", Some(id), tool::SEARCH_CALL);
+        }
         _ => {}
     }
 }
@@ -338,7 +340,7 @@ fn event(
         "exec_command_end" => event::execution(work, context, raw, "", started),
         "patch_apply_end" => event::changed(work, context, raw, ""),
         "mcp_tool_call_end" => tool::mcp_ended(work, context, raw, "", started),
-        "web_search_end" => tool::search_ended(work, context, raw),
+        "web_search_end" => tool::searched(work, context, raw, "", None, tool::SEARCH_EVENT),
         "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, context, raw),
         "token_count" => notice::push_reported_token_usage(work, context, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),

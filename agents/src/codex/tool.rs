@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// The kinds of lines that report a search, one bit each.
-const SEARCH_CALL: u8 = 1;
-const SEARCH_EVENT: u8 = 2;
+pub(super) const SEARCH_CALL: u8 = 1;
+pub(super) const SEARCH_EVENT: u8 = 2;
 const SEARCH_ITEM: u8 = 4;
 
 /// Remembers the call of a tool until its result comes.
@@ -109,9 +109,8 @@ pub(super) fn edit_not_made(
     outcome: &'static str,
     reason: Value,
 ) {
-    let ended =
-        ToolUseEnd { tool: "apply_patch", outcome, reason, called_at: None, duration_ms: None };
-    used(work, context, id, fields([("path", path.into())]), &ended);
+    let ended = ToolUseEnd { tool: "apply_patch", outcome, reason, ..ToolUseEnd::default() };
+    used(work, context, id, fields([("path", path.into())]), ended);
 }
 
 /// The name of a tool with its server.
@@ -124,6 +123,7 @@ fn full_name(namespace: Option<&str>, name: &str) -> String {
 }
 
 /// How a tool's use ended.
+#[derive(Default)]
 struct ToolUseEnd<'a> {
     tool: &'a str,
     outcome: &'static str,
@@ -137,12 +137,12 @@ fn used(
     context: &LineContext<'_>,
     id: &str,
     mut value: FieldMap,
-    used: &ToolUseEnd<'_>,
+    used: ToolUseEnd<'_>,
 ) {
     value.append(&mut fields([
         ("tool", used.tool.into()),
         ("outcome", used.outcome.into()),
-        ("reason", used.reason.clone()),
+        ("reason", used.reason),
         ("called_at", used.called_at.map(|at| at.to_string()).into()),
         ("duration_ms", used.duration_ms.into()),
     ]));
@@ -181,8 +181,9 @@ pub(super) fn result(
         _ => Value::Null,
     };
     let called_at = Some(open.called_at);
-    let ended = ToolUseEnd { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
-    used(work, context, id, value, &ended);
+    let ended =
+        ToolUseEnd { tool: &open.tool, outcome, reason, called_at, ..ToolUseEnd::default() };
+    used(work, context, id, value, ended);
 }
 
 /// Records the use of a tool that is open when its turn ends.
@@ -197,9 +198,8 @@ pub(super) fn open_at_turn_end(
         return;
     }
     let called_at = Some(open.called_at);
-    let ended =
-        ToolUseEnd { tool: &open.tool, outcome, reason: Value::Null, called_at, duration_ms: None };
-    used(work, context, id, open.fields, &ended);
+    let ended = ToolUseEnd { tool: &open.tool, outcome, called_at, ..ToolUseEnd::default() };
+    used(work, context, id, open.fields, ended);
 }
 
 /// The fields of an event or item about the use of a tool.
@@ -285,7 +285,7 @@ pub(super) fn mcp_ended(
         Some(open) => open.fields,
         None => input_fields(context, call.arguments, &format!("{at}/arguments")),
     };
-    used(work, context, id, value, &ended);
+    used(work, context, id, value, ended);
 }
 
 /// Removes and returns the open call with this id, unless its end is already known.
@@ -320,24 +320,17 @@ pub(super) fn item(
             let ended = ToolUseEnd {
                 tool: "view_image",
                 outcome: "finished",
-                reason: Value::Null,
                 called_at,
-                duration_ms: None,
+                ..ToolUseEnd::default()
             };
-            used(work, context, id, value, &ended);
+            used(work, context, id, value, ended);
         }
         "Plan" | "plan" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let (Some(id), Some(text)) = (one.id.text(), one.text.text()) else { return };
             let value = fields([("plan", context.text(text, "/item/text"))]);
-            let ended = ToolUseEnd {
-                tool: "plan",
-                outcome: "finished",
-                reason: Value::Null,
-                called_at: None,
-                duration_ms: None,
-            };
-            used(work, context, id, value, &ended);
+            let ended = ToolUseEnd { tool: "plan", outcome: "finished", ..ToolUseEnd::default() };
+            used(work, context, id, value, ended);
         }
         "CollabAgentToolCall" | "collabAgentToolCall" => {
             agent::item(work, context, raw, started_at);
@@ -364,22 +357,9 @@ struct WebSearchAction<'a> {
     pattern: LenientText<'a>,
 }
 
-/// Records a web search that the model called.
-pub(super) fn search_call(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: &RawValue,
-    own_id: &str,
-) {
-    searched(work, context, raw, "", Some(own_id), SEARCH_CALL);
-}
-
-/// Records a web search that an event reports.
-pub(super) fn search_ended(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, raw: &RawValue) {
-    searched(work, context, raw, "", None, SEARCH_EVENT);
-}
-
-fn searched(
+/// Records a web search that a line of the kind `source` reports. `own_id` names it if the report
+/// has no id.
+pub(super) fn searched(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
     raw: &RawValue,
@@ -417,12 +397,6 @@ fn searched(
         Some("completed") | None => "finished",
         Some(_) => "unknown",
     };
-    let ended = ToolUseEnd {
-        tool: "web_search",
-        outcome,
-        reason: Value::Null,
-        called_at: None,
-        duration_ms: None,
-    };
-    used(work, context, id, value, &ended);
+    let ended = ToolUseEnd { tool: "web_search", outcome, ..ToolUseEnd::default() };
+    used(work, context, id, value, ended);
 }
