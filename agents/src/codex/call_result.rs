@@ -68,11 +68,8 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
                     None => told.outcome,
                 };
             }
-            return Some(CodexCallResult {
-                text,
-                pointer: "/output/content".to_owned(),
-                status: told,
-            });
+            let pointer = "/output/content".to_owned();
+            return Some(CodexCallResult { text, pointer, status: told });
         }
         let (text, pointer) = long_text::content_text(raw, "/output")?;
         let told = parse_run_status(&text);
@@ -93,11 +90,8 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
             ..CodexRunStatus::default()
         };
         told.stop_at_timeout(&output);
-        return Some(CodexCallResult {
-            text: output,
-            pointer: "/output#json/output".to_owned(),
-            status: told,
-        });
+        let pointer = "/output#json/output".to_owned();
+        return Some(CodexCallResult { text: output, pointer, status: told });
     }
     let told = parse_run_status(&text);
     Some(CodexCallResult { text, pointer: "/output".to_owned(), status: told })
@@ -209,37 +203,21 @@ impl CodexRunStatus {
 /// Parses a result that is a message of Codex, not the output of a command.
 fn without_head(text: &str) -> CodexRunStatus {
     let begin = text.trim_start();
-    let whole = 0..text.len();
+    let whole = CodexRunStatus { part: 0..text.len(), ..CodexRunStatus::default() };
     if let Some(part) = refusal(text) {
         // A failure to start a process has the same form.
-        if text.get(part.clone()).is_some_and(|reason| reason.starts_with("Failed to ")) {
-            return CodexRunStatus {
-                outcome: "failed",
-                part,
-                not_started: true,
-                ..CodexRunStatus::default()
-            };
-        }
-        return CodexRunStatus {
-            outcome: REFUSED,
-            part,
-            not_started: true,
-            ..CodexRunStatus::default()
-        };
+        let reason = text.get(part.clone()).unwrap_or_default();
+        let outcome = if reason.starts_with("Failed to ") { "failed" } else { REFUSED };
+        return CodexRunStatus { outcome, part, not_started: true, ..whole };
     }
     let starts = |begins: &[&str]| begins.iter().any(|it| begin.starts_with(it));
     if starts(&["aborted by user", "command aborted by user"]) {
         let seconds = begin.rsplit_once("after ").and_then(|(_, it)| it.strip_suffix('s'));
         let duration_ms = seconds.and_then(|it| it.parse::<f64>().ok()).map(milliseconds);
-        return CodexRunStatus {
-            outcome: "interrupted",
-            part: whole,
-            duration_ms,
-            ..CodexRunStatus::default()
-        };
+        return CodexRunStatus { outcome: "interrupted", duration_ms, ..whole };
     }
     if starts(&["command timed out", "execution error: Sandbox(Timeout"]) {
-        return CodexRunStatus { outcome: "timed_out", part: whole, ..CodexRunStatus::default() };
+        return CodexRunStatus { outcome: "timed_out", ..whole };
     }
     // The sandbox stopped it while it ran: the exit code is in the error.
     if let Some((_, after)) = begin.split_once("SandboxDenied {") {
@@ -248,12 +226,12 @@ fn without_head(text: &str) -> CodexRunStatus {
             code.get(..end)?.parse().ok()
         });
         if begin.starts_with("exec_command failed") {
+            let outcome = if code.is_some() { "failed" } else { REFUSED };
             return CodexRunStatus {
                 exit_code: code,
-                outcome: if code.is_some() { "failed" } else { REFUSED },
+                outcome,
                 not_started: code.is_none(),
-                part: whole,
-                ..CodexRunStatus::default()
+                ..whole
             };
         }
     }
@@ -271,14 +249,9 @@ fn without_head(text: &str) -> CodexRunStatus {
         "Invalid patch",
     ];
     if starts(&failures) {
-        return CodexRunStatus {
-            outcome: "failed",
-            part: whole,
-            not_started: true,
-            ..CodexRunStatus::default()
-        };
+        return CodexRunStatus { outcome: "failed", not_started: true, ..whole };
     }
-    CodexRunStatus { outcome: "unknown", part: whole, ..CodexRunStatus::default() }
+    CodexRunStatus { outcome: "unknown", ..whole }
 }
 
 /// The range of the reason in a message, if it says that a call did not run.
