@@ -160,19 +160,8 @@ pub(crate) struct ProgressPayload<'a> {
     pub(crate) kind: LenientText<'a>,
     pub(crate) agent_id: LenientText<'a>,
     pub(crate) prompt: Option<&'a RawValue>,
+    /// The line of the sub-agent.
     pub(crate) message: Option<&'a RawValue>,
-}
-
-/// A sub-agent's line inside a progress line.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct NestedLine<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-    pub(crate) uuid: LenientText<'a>,
-    pub(crate) timestamp: LenientText<'a>,
-    pub(crate) message: Option<&'a RawValue>,
-    pub(crate) tool_use_result: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::call_failure::is_refusal;
 use super::line::{
-    CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, NestedLine,
-    ProgressPayload, parsed, unreadable,
+    CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, ProgressPayload,
+    parsed, unreadable,
 };
 use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields, flag};
 use super::tool_result::ClaudeCallResult;
@@ -43,14 +43,9 @@ impl PieceBuilder<'_> {
             }
             _ => {}
         }
-        let (Some(speaker), Some(uuid)) = (LineSpeaker::from_kind(kind), line.uuid.text()) else {
-            return Ok(());
-        };
-        let at = time(line.timestamp.text())?;
-        let message: ClaudeMessage<'_> = parsed(line.message)?;
-        let content = message.content().map_err(unreadable)?;
-        let (result, denial) = (line.tool_use_result, line.denial());
-        let spoken = SpokenLine { speaker, uuid, message, content, result, denial };
+        let found = spoken_line(line, line.timestamp.text(), line.denial())?;
+        let Some((at, spoken)) = found else { return Ok(()) };
+        let (speaker, uuid) = (spoken.speaker, spoken.uuid);
         if line.is_sidechain.0 {
             let agent = self.agent_of(line, &spoken);
             let context = line_context(at, Some(agent), "");
@@ -123,17 +118,10 @@ impl PieceBuilder<'_> {
         else {
             return Ok(());
         };
-        let nested: NestedLine<'_> = parsed(progress.message)?;
-        let (Some(speaker), Some(uuid)) =
-            (LineSpeaker::from_kind(nested.kind.text().unwrap_or_default()), nested.uuid.text())
-        else {
-            return Ok(());
-        };
-        let at = time(nested.timestamp.text().or(line.timestamp.text()))?;
-        let message: ClaudeMessage<'_> = parsed(nested.message)?;
-        let content = message.content().map_err(unreadable)?;
-        let (result, denial) = (nested.tool_use_result, CallDenial::default());
-        let spoken = SpokenLine { speaker, uuid, message, content, result, denial };
+        let nested: ClaudeLine<'_> = parsed(progress.message)?;
+        let written_at = nested.timestamp.text().or(line.timestamp.text());
+        let found = spoken_line(&nested, written_at, CallDenial::default())?;
+        let Some((at, spoken)) = found else { return Ok(()) };
         let context = line_context(at, Some(agent.to_owned()), "/data/message");
         self.note_agent(agent, line.parent_tool_use_id.text(), at, || {
             let prompt =
@@ -261,6 +249,21 @@ impl PieceBuilder<'_> {
             self.compaction(context, line, uuid, &compacted);
         }
     }
+}
+
+/// Reads the message of a line that was written at this time; `None` if it is another line.
+fn spoken_line<'a>(
+    line: &'a ClaudeLine<'a>,
+    written_at: Option<&str>,
+    denial: CallDenial<'a>,
+) -> Result<Option<(Timestamp, SpokenLine<'a>)>, String> {
+    let speaker = LineSpeaker::from_kind(line.kind.text().unwrap_or_default());
+    let Some((speaker, uuid)) = speaker.zip(line.uuid.text()) else { return Ok(None) };
+    let at = time(written_at)?;
+    let message: ClaudeMessage<'_> = parsed(line.message)?;
+    let content = message.content().map_err(unreadable)?;
+    let result = line.tool_use_result;
+    Ok(Some((at, SpokenLine { speaker, uuid, message, content, result, denial })))
 }
 
 fn time(text: Option<&str>) -> Result<Timestamp, String> {

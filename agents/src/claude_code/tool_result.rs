@@ -67,14 +67,18 @@ impl<'a> ClaudeCallResult<'a> {
             .or_else(|| self.text())
     }
 
-    pub(super) fn says(&self, what: impl Fn(&str) -> bool) -> bool {
-        let noted = if let ToolUseResult::Text(text) = &self.tool_use_result {
-            Some(&**text)
-        } else {
-            None
-        };
+    /// The text that the agent received, and the recorded one.
+    fn texts(&self) -> impl Iterator<Item = &str> {
         let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
-        noted.into_iter().chain(told).any(what)
+        let noted = match &self.tool_use_result {
+            ToolUseResult::Text(text) => Some(&**text),
+            _ => None,
+        };
+        told.into_iter().chain(noted)
+    }
+
+    pub(super) fn says(&self, what: impl Fn(&str) -> bool) -> bool {
+        self.texts().any(what)
     }
 
     /// How the call failed, if its result is an error.
@@ -82,15 +86,8 @@ impl<'a> ClaudeCallResult<'a> {
         if !self.error {
             return None;
         }
-        let noted = if let ToolUseResult::Text(text) = &self.tool_use_result {
-            Some(&**text)
-        } else {
-            None
-        };
-        let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
         let of = |text: &str| call_failure::classify_failure(&self.denial, text, is_command);
-        let found = [told, noted].into_iter().flatten().map(of);
-        let found = found.max_by_key(|failure| match failure {
+        let found = self.texts().map(of).max_by_key(|failure| match failure {
             CallFailure::NotRecognised => 0,
             CallFailure::Failed => 1,
             CallFailure::Unknown => 2,
