@@ -1,10 +1,10 @@
 //! Finds the transcripts of agents other than Claude Code on disk.
 
-use crate::claude_code::TranscriptFile;
+use crate::claude_code::{TranscriptFile, folder_entries, oldest_first, transcript_at};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -22,16 +22,16 @@ pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Trans
     // sessions/YEAR/MONTH/DAY/, and all archived ones in one folder.
     let mut folders = vec![home.join("sessions"), home.join("archived_sessions")];
     while let Some(folder) = folders.pop() {
-        for path in entries(&folder)? {
+        for path in folder_entries(&folder)?.iter().map(DirEntry::path) {
             if path.is_dir() {
                 folders.push(path);
             } else if is_rollout(&path) && began_in(&path).is_some_and(|cwd| is_in(&cwd, projects))
             {
-                found.extend(found_at(path));
+                found.extend(transcript_at(path, false));
             }
         }
     }
-    Ok(sorted(found))
+    Ok(oldest_first(found))
 }
 
 /// Whether a file is a rollout. A compressed one next to its original is still being written.
@@ -57,51 +57,24 @@ fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
 /// A folder exists and cannot be read.
 pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
-    for folder in entries(&home.join("tmp"))? {
+    for folder in folder_entries(&home.join("tmp"))?.iter().map(DirEntry::path) {
         let root = fs::read_to_string(folder.join(".project_root")).unwrap_or_default();
         let root = Path::new(root.trim());
         if root.as_os_str().is_empty() || !projects.iter().any(|it| root.starts_with(it)) {
             continue;
         }
-        for path in entries(&folder.join("chats"))? {
+        for path in folder_entries(&folder.join("chats"))?.iter().map(DirEntry::path) {
             if is_named(&path, "session-", "jsonl") || is_named(&path, "session-", "json") {
-                found.extend(found_at(path));
+                found.extend(transcript_at(path, false));
             }
         }
     }
-    Ok(sorted(found))
-}
-
-fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error),
-    }
+    Ok(oldest_first(found))
 }
 
 fn is_named(path: &Path, begin: &str, extension: &str) -> bool {
     path.extension().is_some_and(|it| it == extension)
         && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
-}
-
-fn found_at(path: PathBuf) -> Option<TranscriptFile> {
-    let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    Some(TranscriptFile {
-        bytes: about.len(),
-        modified: about.modified().ok(),
-        sub_agent: false,
-        path,
-    })
-}
-
-fn sorted(mut found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
-    found.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
-    found
 }
 
 /// Returns the directory that a rollout's first line names. The line contains Codex's instructions

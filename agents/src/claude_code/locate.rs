@@ -45,8 +45,7 @@ pub fn locate(
 ) -> io::Result<Vec<TranscriptFile>> {
     let names: Vec<String> = directories.iter().map(|directory| folder_name(directory)).collect();
     let mut found = Vec::new();
-    for entry in read(&config.join("projects"))? {
-        let entry = entry?;
+    for entry in folder_entries(&config.join("projects"))? {
         let name = entry.file_name().to_string_lossy().into_owned();
         let near = |wanted: &String| {
             wanted.get(..NAME_UNITS.min(wanted.len())).is_some_and(|start| name.starts_with(start))
@@ -61,20 +60,32 @@ pub fn locate(
             None => names.contains(&name),
         }));
     }
-    found.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
-    Ok(found)
+    Ok(oldest_first(found))
 }
 
-fn read(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
+/// The entries of a folder; none if there is no such folder.
+pub(crate) fn folder_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
-        Ok(entries) => Ok(Some(entries).into_iter().flatten()),
+        Ok(entries) => entries.collect(),
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
-            Ok(None.into_iter().flatten())
+            Ok(Vec::new())
         }
         Err(error) => Err(error),
     }
+}
+
+/// The transcript at this path. Follows links; anything but a regular file is none.
+pub(crate) fn transcript_at(path: PathBuf, sub_agent: bool) -> Option<TranscriptFile> {
+    let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let (bytes, modified) = (about.len(), about.modified().ok());
+    Some(TranscriptFile { path, bytes, modified, sub_agent })
+}
+
+pub(crate) fn oldest_first(mut found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
+    found.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+    found
 }
 
 /// Collects the transcripts in the folder of a project. Newer versions keep sub-agents and workflow
@@ -82,22 +93,18 @@ fn read(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntr
 fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
     let mut folders = vec![(folder.to_owned(), true)];
     while let Some((folder, top)) = folders.pop() {
-        for entry in read(&folder)? {
-            let entry = entry?;
+        for entry in folder_entries(&folder)? {
             let path = entry.path();
             if entry.file_type()?.is_dir() {
                 let below = if top { path.join("subagents") } else { path };
                 folders.push((below, false));
                 continue;
             }
-            // Follows links; anything but a regular file is not a transcript.
-            let Ok(about) = fs::metadata(&path) else { continue };
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let sub_agent = name.is_some_and(|name| name.starts_with("agent-"));
             let named = path.extension().is_some_and(|extension| extension == "jsonl");
-            if about.is_file() && named && (top || sub_agent) {
-                let (bytes, modified) = (about.len(), about.modified().ok());
-                found.push(TranscriptFile { bytes, modified, sub_agent, path });
+            if named && (top || sub_agent) {
+                found.extend(transcript_at(path, sub_agent));
             }
         }
     }

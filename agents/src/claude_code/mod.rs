@@ -51,6 +51,7 @@ pub(crate) mod transcript_state;
 mod typed_text;
 
 pub use locate::{TranscriptFile, locate};
+pub(crate) use locate::{folder_entries, oldest_first, transcript_at};
 pub use reader::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, UnreadableLine, is_whole,
 };
