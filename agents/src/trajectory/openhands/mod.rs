@@ -65,6 +65,23 @@ struct EventLocation<'a> {
     base: String,
 }
 
+impl EventLocation<'_> {
+    /// A text of the event as the value of a fact. `pointer` leads to it from the event.
+    fn text(&self, text: &str, pointer: &str) -> Value {
+        long_text::value(text, self.place, || format!("{}{pointer}", self.base))
+    }
+
+    /// The same for a text that may be absent.
+    fn optional_text(&self, text: Option<&str>, pointer: &str) -> Value {
+        text.map(|text| self.text(text, pointer)).into()
+    }
+
+    /// The same for a text that was found with its pointer.
+    fn found_text(&self, found: Option<&(String, String)>) -> Value {
+        found.map(|(text, pointer)| self.text(text, pointer)).into()
+    }
+}
+
 /// What a call asked for.
 enum OpenHandsRequest {
     Command {

@@ -97,10 +97,7 @@ pub(super) fn event(
             reading.answer(&name, answer);
         }
         "Condensation" => {
-            let summary = line
-                .summary
-                .text()
-                .map(|it| long_text::value(it, spot.place, || format!("{}/summary", spot.base)));
+            let summary = line.summary.text().map(|it| spot.text(it, "/summary"));
             reading.condensed(id, summary);
         }
         kind => return kind.ends_with("Event") || kind.ends_with("Request"),
@@ -118,22 +115,18 @@ fn message(
     let message: SdkMessage<'_> = object(line.llm_message);
     let said = long_text::content_text(message.content, "/llm_message/content");
     let by_user = event.source.text() == Some("user");
-    let value = said.as_ref().map(|(text, pointer)| {
-        long_text::value(text, spot.place, || format!("{}{pointer}", spot.base))
-    });
+    let value = spot.found_text(said.as_ref());
     let role = message.role.text().unwrap_or(if by_user { "user" } else { "assistant" });
-    let thinking = message.reasoning_content.text().filter(|it| !it.is_empty()).map(|it| {
-        long_text::value(it, spot.place, || format!("{}/llm_message/reasoning_content", spot.base))
-    });
+    let thinking = message.reasoning_content.text();
     let fact = fields([
         ("role", role.into()),
-        ("text", value.clone().into()),
-        ("thinking", thinking.into()),
+        ("text", value.clone()),
+        ("thinking", spot.optional_text(thinking, "/llm_message/reasoning_content")),
         ("meta", flag(role == "user" && !by_user)),
     ]);
     reading.message(id, fact);
     // Another agent may speak in the user's name.
-    if let (true, None, Some((text, _)), Some(value)) = (by_user, &line.sender.0, said, value) {
+    if let (true, None, Some((text, _))) = (by_user, &line.sender.0, said) {
         let moment = reading.moment.clone();
         reading.run.prompt(&moment, id, &text, value);
     }
@@ -147,33 +140,23 @@ fn action(
     id: &str,
 ) {
     let action: SdkAction<'_> = object(event.action);
-    let at = |field: &str| format!("{}/action/{field}", spot.base);
     let thought = long_text::content_text(line.thought, "/thought");
     let kind = action.kind.text().unwrap_or_default();
     let tool = line.tool_name.text().unwrap_or(kind);
     let name = event.id.0.clone().unwrap_or_else(|| id.to_owned());
-    let shown = |text: Option<&str>, pointer: String| {
-        Value::from(
-            text.filter(|it| !it.is_empty()).map(|it| long_text::value(it, spot.place, || pointer)),
-        )
-    };
-    let words = thought.as_ref().map(|(text, pointer)| {
-        long_text::value(text, spot.place, || format!("{}{pointer}", spot.base))
-    });
     let mut value = fields([
         ("role", "assistant".into()),
-        ("text", words.into()),
-        (
-            "thinking",
-            shown(line.reasoning_content.text(), format!("{}/reasoning_content", spot.base)),
-        ),
+        ("text", spot.found_text(thought.as_ref())),
+        ("thinking", spot.optional_text(line.reasoning_content.text(), "/reasoning_content")),
     ]);
     match kind {
         "FinishAction" => {
-            value.append(&mut fields([("text", shown(action.message.text(), at("message")))]));
+            let message = spot.optional_text(action.message.text(), "/action/message");
+            value.append(&mut fields([("text", message)]));
         }
         "ThinkAction" => {
-            value.append(&mut fields([("thinking", shown(action.thought.text(), at("thought")))]));
+            let thought = spot.optional_text(action.thought.text(), "/action/thought");
+            value.append(&mut fields([("thinking", thought)]));
         }
         _ => {
             let named = Value::from([("id", name.as_str().into()), ("name", tool.into())]);
@@ -208,7 +191,7 @@ fn asked(
             }
             OpenHandsRequest::Command {
                 line: command.to_owned(),
-                command: long_text::value(command, spot.place, || format!("{pointer}/command")),
+                command: spot.text(command, "/action/command"),
                 working_dir: None,
             }
         }
@@ -255,7 +238,7 @@ fn observation(
         text: &told,
         pointer: format!("{base}{pointer}"),
         exit_code: code,
-        working_dir: metadata.working_dir.0.filter(|it| !it.is_empty()),
+        working_dir: metadata.working_dir.0,
         goes_on,
         timed_out,
         edit: fields([("path", seen.path.text().into())]),

@@ -108,13 +108,6 @@ fn action(
     (id, name): (&str, &str),
 ) {
     let args: ServerActionArgs<'_> = object(line.args);
-    let place = spot.place;
-    let at = |field: &str| format!("{}/args/{field}", spot.base);
-    let shown = |text: Option<&str>, field: &str| {
-        Value::from(
-            text.filter(|it| !it.is_empty()).map(|it| long_text::value(it, place, || at(field))),
-        )
-    };
     let call: ToolCallMetadata = object(line.tool_call_metadata);
     let tool = call.function_name.0.as_deref().unwrap_or(action);
     let said = |reading: &mut OpenHandsReader, text: Value, thinking: Value| {
@@ -124,14 +117,14 @@ fn action(
     };
     match action {
         "message" | "finish" | "reject" | "think" | "system" => {
-            let (text, field) = match action {
-                "finish" if args.final_thought.text().is_some_and(|it| !it.is_empty()) => {
-                    (args.final_thought.text(), "final_thought")
+            let (text, pointer) = match action {
+                "finish" if args.final_thought.text().is_some() => {
+                    (args.final_thought.text(), "/args/final_thought")
                 }
-                "message" | "system" => (args.content.text(), "content"),
-                _ => (args.thought.text(), "thought"),
+                "message" | "system" => (args.content.text(), "/args/content"),
+                _ => (args.thought.text(), "/args/thought"),
             };
-            let words = shown(text, field);
+            let words = spot.optional_text(text, pointer);
             match action {
                 "think" => said(reading, Value::Null, words),
                 "system" => {
@@ -142,13 +135,12 @@ fn action(
             }
             if let ("message", true, Some(text)) = (action, by_user, text) {
                 let moment = reading.moment.clone();
-                reading.run.prompt(&moment, id, text, shown(Some(text), "content"));
+                reading.run.prompt(&moment, id, text, spot.text(text, pointer));
             }
             return;
         }
         "condensation" => {
-            let summary =
-                args.summary.text().map(|it| long_text::value(it, place, || at("summary")));
+            let summary = args.summary.text().map(|it| spot.text(it, "/args/summary"));
             return reading.condensed(id, summary);
         }
         // Internal events of the server.
@@ -163,27 +155,25 @@ fn action(
         | "loop_recovery" => return,
         _ => {}
     }
-    let thought = shown(args.thought.text(), "thought");
     let named = Value::from([("id", name.into()), ("name", tool.into())]);
     let value = fields([
         ("role", if by_user { "user" } else { "assistant" }.into()),
-        ("text", thought),
+        ("text", spot.optional_text(args.thought.text(), "/args/thought")),
         ("tool_calls", Value::List(vec![named])),
     ]);
     reading.message(id, value);
-    let pointer = format!("{}/args", spot.base);
-    let asked = asked(reading, line, &args, (action, tool), &pointer);
+    let asked = asked(reading, spot, line, &args, (action, tool));
     reading.call(name.to_owned(), asked);
 }
 
 fn asked(
     reading: &mut OpenHandsReader,
+    spot: &EventLocation<'_>,
     line: &ServerEvent<'_>,
     args: &ServerActionArgs<'_>,
     (action, tool): (&str, &str),
-    pointer: &str,
 ) -> OpenHandsRequest {
-    let place = reading.moment.place;
+    let pointer = format!("{}/args", spot.base);
     match action {
         "run" => {
             let command = args.command.text().unwrap_or_default();
@@ -193,15 +183,15 @@ fn asked(
             }
             OpenHandsRequest::Command {
                 line: command.to_owned(),
-                command: long_text::value(command, place, || format!("{pointer}/command")),
+                command: spot.text(command, "/args/command"),
                 working_dir: args.cwd.text().map(str::to_owned),
             }
         }
         "edit" if args.command.text() == Some("view") => {
-            OpenHandsRequest::Tool { fields: reading.input(tool, line.args, pointer) }
+            OpenHandsRequest::Tool { fields: reading.input(tool, line.args, &pointer) }
         }
         "edit" | "write" => {
-            OpenHandsRequest::Edit { fields: reading.edit(tool, line.args, pointer) }
+            OpenHandsRequest::Edit { fields: reading.edit(tool, line.args, &pointer) }
         }
         "call_tool_mcp" => {
             let tool = args.name.text().unwrap_or(tool);
@@ -210,17 +200,14 @@ fn asked(
         }
         "delegate" => {
             let inputs: DelegateInputs<'_> = object(args.inputs);
-            let prompt = inputs
-                .task
-                .text()
-                .map(|it| long_text::value(it, place, || format!("{pointer}/inputs/task")));
-            let fields = fields([("type", args.agent.text().into()), ("prompt", prompt.into())]);
+            let prompt = spot.optional_text(inputs.task.text(), "/args/inputs/task");
+            let fields = fields([("type", args.agent.text().into()), ("prompt", prompt)]);
             OpenHandsRequest::Agent { fields }
         }
         "task_tracking" if args.command.text() == Some("plan") || args.task_list.is_some() => {
             OpenHandsRequest::Tasks
         }
-        _ => OpenHandsRequest::Tool { fields: reading.input(tool, line.args, pointer) },
+        _ => OpenHandsRequest::Tool { fields: reading.input(tool, line.args, &pointer) },
     }
 }
 
@@ -236,12 +223,10 @@ fn observation(
     let told = line.content.text().unwrap_or_default();
     let code = metadata.exit_code.0.or(extras.exit_code.0).filter(|code| *code != -1);
     let (goes_on, timed_out) = if code.is_none() { without_code(told) } else { (false, false) };
-    let place = spot.place;
-    let mut edit: FieldMap = fields([("path", extras.path.text().into())]);
-    if let Some(diff) = extras.diff.text().filter(|diff| !diff.is_empty()) {
-        let at = format!("{}/extras/diff", spot.base);
-        edit.insert("patch".to_owned(), long_text::value(diff, place, || at));
-    }
+    let edit: FieldMap = fields([
+        ("path", extras.path.text().into()),
+        ("patch", spot.optional_text(extras.diff.text(), "/extras/diff")),
+    ]);
     let outcome = match observation {
         "user_rejected" => REFUSED,
         "error" => "failed",
@@ -250,13 +235,14 @@ fn observation(
         _ => "finished",
     };
     let base = format!("{}/extras/task_list", spot.base);
-    let tasks = (observation == "task_tracking").then(|| tasks(extras.task_list, place, &base));
+    let tasks =
+        (observation == "task_tracking").then(|| tasks(extras.task_list, spot.place, &base));
     let answer = OpenHandsCallResult {
         outcome,
         text: told,
         pointer: format!("{}/content", spot.base),
         exit_code: code,
-        working_dir: metadata.working_dir.0.filter(|it| !it.is_empty()),
+        working_dir: metadata.working_dir.0,
         goes_on,
         timed_out,
         edit,
