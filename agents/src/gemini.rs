@@ -142,11 +142,8 @@ fn rewritten(
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
         let summary = long_text::value(&text, place, || format!("{base}{pointer}"));
-        work.single_line_compaction(
-            &line_context(place, at, recorded_at, None),
-            &id,
-            Some(summary),
-        );
+        let context = line_context(place, at, recorded_at, None);
+        work.single_line_compaction(&context, &id, Some(summary));
     }
     Ok(())
 }
@@ -186,7 +183,7 @@ fn message_at(
     let typed = by_user
         .then(|| prompt::typed(message.content, message.display_content, place, base))
         .flatten();
-    let calls = call::read(message.tool_calls);
+    let calls: Vec<(usize, call::GeminiCall<'_>)> = objects(message.tool_calls);
     let mut value = fields([
         ("role", role.into()),
         ("subtype", if role == "system" { kind.into() } else { Value::Null }),
@@ -216,12 +213,8 @@ fn message_at(
         }
         work.time_checkpoint(at, id);
         if let Some((pid, failed)) = prompt::background_end(message.content) {
-            call::ended_later(
-                work,
-                &context,
-                &pid,
-                (if failed { "failed" } else { "finished" }, None),
-            );
+            let outcome = if failed { "failed" } else { "finished" };
+            call::ended_later(work, &context, &pid, (outcome, None));
         }
     }
     for (index, call) in &calls {

@@ -81,7 +81,7 @@ impl EditDescription<'_> {
             hunks.for_each(|hunk| patch.hunk(hunk));
         } else if let Some(content) = self.file_text.text() {
             patch.heading("/dev/null", path);
-            patch.new_file(content);
+            patch.whole('+', content);
         } else if self.old_str.0.is_some() || self.new_str.0.is_some() {
             patch.heading(path, path);
             patch.replacement(self.old_str.text(), self.new_str.text());
@@ -95,7 +95,7 @@ impl EditDescription<'_> {
             patch.whole(mark, content);
         } else if let Some(content) = &self.content.0 {
             patch.heading("/dev/null", path);
-            patch.new_file(content);
+            patch.whole('+', content);
         } else if edits.peek().is_some() {
             patch.heading(path, path);
             for edit in edits {
@@ -144,10 +144,6 @@ impl UnifiedPatch {
                 self.line(' ', "");
             }
         }
-    }
-
-    fn new_file(&mut self, content: &str) {
-        self.whole('+', content);
     }
 
     /// Adds all lines of a file that was added or deleted.

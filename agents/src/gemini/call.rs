@@ -92,11 +92,6 @@ pub(super) struct GeminiCallResult<'a> {
     pub(super) pointer: String,
 }
 
-/// Returns the calls of a message, each with its index.
-pub(super) fn read(raw: Option<&RawValue>) -> Vec<(usize, GeminiCall<'_>)> {
-    objects(raw)
-}
-
 impl<'a> GeminiCall<'a> {
     /// The id and name of the call, as a message lists them.
     pub(super) fn named(&self) -> Value {

@@ -100,7 +100,7 @@ pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> Gem
         (Some(_), _) => ("failed", code),
         (None, Some(_)) => ("failed", None),
         (None, None) if run.background => ("background", None),
-        (None, None) if run.leaves_out_zero() => ("finished", Some(0)),
+        (None, None) if run.omits_zero => ("finished", Some(0)),
         (None, None) => ("unknown", None),
     };
     let output = inside.start + run.output.start..inside.start + run.output.end;
@@ -122,9 +122,9 @@ struct ShellRunFields<'t> {
     signal: Option<&'t str>,
     background: bool,
     output: Range<usize>,
-    /// Whether a newer version wrote the text: it begins with the output. Earlier versions begin
-    /// with the command.
-    newer: bool,
+    /// Whether a newer version wrote the text, which omits code 0: the text begins with the output.
+    /// Earlier versions begin with the command.
+    omits_zero: bool,
 }
 
 impl<'t> ShellRunFields<'t> {
@@ -156,11 +156,7 @@ impl<'t> ShellRunFields<'t> {
         let output = start..start + end.unwrap_or(body.len());
         let output =
             if text.get(output.clone()) == Some("(empty)") { start..start } else { output };
-        Self { exit_code, signal, background, output, newer: newer && start > 0 }
-    }
-
-    fn leaves_out_zero(&self) -> bool {
-        self.newer
+        Self { exit_code, signal, background, output, omits_zero: newer && start > 0 }
     }
 }
 
