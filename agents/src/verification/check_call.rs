@@ -34,6 +34,32 @@ pub(super) struct CheckCall {
     pub(super) summary: Option<&'static SummaryPatterns>,
 }
 
+impl CheckCall {
+    /// Creates the check of a script or target, whose content is not known.
+    fn new(
+        check: CheckKind,
+        tool: &'static str,
+        call: &str,
+        name: String,
+        arguments: &[&str],
+    ) -> Self {
+        let (target, directory) = target::normalized_target(tool, call, arguments);
+        Self {
+            check,
+            tool,
+            call: call.to_owned(),
+            name,
+            target,
+            directory,
+            exit: ExitCodeMeaning::Decides,
+            runners: Vec::new(),
+            limits: RunLimits::of(arguments),
+            may_not_run: false,
+            summary: None,
+        }
+    }
+}
+
 /// The limits by which a run can fail although its summary counts no failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunLimits {
@@ -329,24 +355,10 @@ fn tool_call(
     if cargo_list || options.into_iter().any(|word| NON_CHECKING_OPTIONS.contains(word)) {
         return None;
     }
-    let name = match call.split('|').next()? {
-        "" => program.to_owned(),
-        call => format!("{program} {call}"),
-    };
-    let (target, directory) = target::normalized_target(tool.programs.first()?, call, rest);
-    Some(CheckCall {
-        check: tool.check,
-        tool: tool.programs.first()?,
-        call: call.split('|').next()?.to_owned(),
-        name,
-        target,
-        directory,
-        exit: tool.exit,
-        runners: Vec::new(),
-        limits: RunLimits::of(rest),
-        may_not_run: false,
-        summary: Some(tool.summary),
-    })
+    let call = call.split('|').next()?;
+    let name = if call.is_empty() { program.to_owned() } else { format!("{program} {call}") };
+    let found = CheckCall::new(tool.check, tool.programs.first()?, call, name, rest);
+    Some(CheckCall { exit: tool.exit, summary: Some(tool.summary), ..found })
 }
 
 fn script_call(
@@ -385,20 +397,8 @@ fn script_call(
     };
     let mut rest = rest;
     rest.remove(index);
-    let (target, directory) = target::normalized_target(tool, "", &rest);
-    Some(CheckCall {
-        check,
-        tool,
-        call: full_name(scripts, script).to_owned(),
-        name,
-        target,
-        directory,
-        exit: ExitCodeMeaning::Decides,
-        runners: Vec::new(),
-        limits: RunLimits::of(&rest),
-        may_not_run: arguments.contains(&"--if-present"),
-        summary: None,
-    })
+    let found = CheckCall::new(check, tool, full_name(scripts, script), name, &rest);
+    Some(CheckCall { may_not_run: arguments.contains(&"--if-present"), ..found })
 }
 
 /// Whether a tool accepts several names and runs each of them.
@@ -519,18 +519,6 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
         return None;
     }
     let check = script_check(word).unwrap_or(CheckKind::Test);
-    let (target, _) = target::normalized_target("", "", rest);
-    Some(CheckCall {
-        check,
-        tool: "script",
-        call: file.trim_start_matches("./").to_owned(),
-        name: (*file).to_owned(),
-        target,
-        directory: None,
-        exit: ExitCodeMeaning::Decides,
-        runners: Vec::new(),
-        limits: RunLimits::of(rest),
-        may_not_run: false,
-        summary: None,
-    })
+    let call = file.trim_start_matches("./");
+    Some(CheckCall::new(check, "script", call, (*file).to_owned(), rest))
 }
