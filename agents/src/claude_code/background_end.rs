@@ -129,20 +129,15 @@ impl PieceBuilder<'_> {
         };
         let exit_code = queried.task.exit_code.0.or(queried.exit_code.0);
         let exit_code = exit_code.or_else(|| named("exit_code")?.parse().ok());
-        let whole = |text: &'_ str| 0..text.len();
-        let result = queried
-            .task
-            .result
-            .text()
-            .map(|text| (text, whole(text), "/toolUseResult/task/result"))
-            .or_else(|| {
-                let text = queried.task.output.text()?;
-                Some((text, whole(text), "/toolUseResult/task/output"))
-            })
-            .or_else(|| {
-                let text = queried.stdout.text()?;
-                Some((text, whole(text), "/toolUseResult/stdout"))
-            });
+        let texts = [
+            (queried.task.result.text(), "/toolUseResult/task/result"),
+            (queried.task.output.text(), "/toolUseResult/task/output"),
+            (queried.stdout.text(), "/toolUseResult/stdout"),
+        ];
+        let result = texts.into_iter().find_map(|(text, pointer)| {
+            let text = text?;
+            Some((text, 0..text.len(), pointer))
+        });
         let task = task.or_else(|| named("task_id"));
         self.end(context, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
     }

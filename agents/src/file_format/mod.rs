@@ -80,26 +80,17 @@ impl FileFormat {
         if shape.objects == 0 {
             return Some(if shape.lists > 0 { Self::Json } else { Self::Other });
         }
-        let forms = [
+        let mut forms = wanted.into_iter().chain([
             Self::Transcript(TranscriptDialect::Codex),
             Self::Transcript(TranscriptDialect::Gemini),
-        ]
-        .into_iter()
-        .chain(
-            [
-                TrajectoryAuthor::MiniSweAgent,
-                TrajectoryAuthor::OpenHands,
-                TrajectoryAuthor::SweAgent,
-            ]
-            .map(Self::Trajectory),
-        )
-        .chain([
+            Self::Trajectory(TrajectoryAuthor::MiniSweAgent),
+            Self::Trajectory(TrajectoryAuthor::OpenHands),
+            Self::Trajectory(TrajectoryAuthor::SweAgent),
             Self::Transcript(TranscriptDialect::ClaudeCode),
             Self::Events,
             Self::RunOutput,
             Self::Messages,
         ]);
-        let mut forms = wanted.into_iter().chain(forms);
         let found = forms.find(|form| form.fits(&shape));
         // A bad line may begin like a list; only the first byte makes a file one.
         let is_list = head.trim_ascii_start().starts_with(b"[");

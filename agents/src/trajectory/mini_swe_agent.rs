@@ -214,23 +214,17 @@ impl<'a> MiniSweReader<'a> {
             (role == "user" && !answers).then(|| self.typed(said.as_ref(), extra)).flatten();
         let response: ModelResponse = object(extra.response);
         let usage = response.usage.unwrap_or_default();
-        let shown = said.as_ref().map(|(text, pointer)| {
+        let shown = |text: &str, pointer: &str| {
             long_text::value(text, self.place, || format!("{base}{pointer}"))
-        });
+        };
+        let text = said.as_ref().filter(|_| !answers).map(|(text, pointer)| shown(text, pointer));
+        let thinking = message.reasoning_content.text();
+        let thinking = thinking.map(|text| shown(text, "/reasoning_content"));
         let value = fields([
             ("role", role.into()),
             ("model", response.model.0.filter(|_| role == "assistant").into()),
-            ("text", shown.filter(|_| !answers).into()),
-            (
-                "thinking",
-                message
-                    .reasoning_content
-                    .text()
-                    .map(|text| {
-                        long_text::value(text, self.place, || format!("{base}/reasoning_content"))
-                    })
-                    .into(),
-            ),
+            ("text", text.into()),
+            ("thinking", thinking.into()),
             ("meta", flag(role == "user" && !answers && typed.is_none() && actions.is_empty())),
             ("input_tokens", usage.prompt_tokens.0.or(usage.input_tokens.0).into()),
             ("output_tokens", usage.completion_tokens.0.or(usage.output_tokens.0).into()),
@@ -256,13 +250,8 @@ impl<'a> MiniSweReader<'a> {
             let command = long_text::value(&line, self.place, || pointer);
             let id = if number == 0 { id.clone() } else { format!("{id}/{}", number + 1) };
             let call = action.tool_call_id.0;
-            self.waiting.push_back(PendingCommand {
-                id,
-                call,
-                line,
-                command,
-                moment: moment.clone(),
-            });
+            let moment = moment.clone();
+            self.waiting.push_back(PendingCommand { id, call, line, command, moment });
         }
     }
 
