@@ -1,6 +1,6 @@
 //! The report as Markdown, for a pull request or a post-mortem.
 
-use crate::model::{Idea, LinePart, LostPart, ReportModel, RowPart};
+use crate::model::{Idea, LinePart, LostPart, ReportModel};
 use crate::page_text::PageText;
 use crate::words::counted;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
@@ -64,19 +64,17 @@ impl Writer<'_, '_> {
         if let Some(at) = model.as_of {
             parts.push(format!("as of {}", model.zone.day_and_clock(at)));
         }
-        let prompts = model.turns.iter().filter(|turn| turn.prompt.is_some()).count();
-        let runs = || model.checks.iter().flat_map(|check| &check.runs);
-        let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
+        let prompts = model.prompts().count();
         if prompts > 0 {
             parts.push(counted(prompts, "prompt", "prompts"));
         }
-        if runs().count() > 0 {
-            parts.push(format!("{passed}/{} check runs passed", runs().count()));
+        let runs = model.runs().count();
+        if runs > 0 {
+            let passed = model.runs().filter(|run| run.is_pass()).count();
+            parts.push(format!("{passed}/{runs} check runs passed"));
         }
         if !model.files.is_empty() {
-            let lines = model.files.iter().try_fold((0, 0), |all, file| {
-                file.lines().map(|lines| (all.0 + lines.0, all.1 + lines.1))
-            });
+            let lines = model.changed_lines();
             let lines = lines.map(|(added, removed)| format!(" +{added} −{removed}"));
             let files = counted(model.files.len(), "file", "files");
             parts.push(format!("{files}{}", lines.unwrap_or_default()));
@@ -234,13 +232,8 @@ impl Writer<'_, '_> {
     }
 
     fn story(&mut self) -> std::fmt::Result {
-        let lines = self.model.turns.iter().flat_map(|turn| {
-            let rows = turn.rows.iter().filter_map(|row| match row {
-                RowPart::Line(line) => Some(&**line),
-                RowPart::Folded(_) => None,
-            });
-            turn.prompt.iter().chain(rows)
-        });
+        let turns = self.model.turns.iter();
+        let lines = turns.flat_map(|turn| turn.prompt.iter().chain(turn.lines()));
         let lines: Vec<&LinePart> = lines.collect();
         if lines.is_empty() {
             return Ok(());

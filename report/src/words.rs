@@ -51,6 +51,11 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
+/// Returns a number of lines with commas.
+pub(crate) fn number(number: u64) -> String {
+    usize::try_from(number).map(grouped).unwrap_or_default()
+}
+
 /// Returns a number with commas: `1,259`.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();

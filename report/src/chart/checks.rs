@@ -2,7 +2,6 @@
 
 use super::{ChartFrame, TOP};
 use crate::model::CheckPart;
-use forge_store::model::claim::VerificationStatus;
 use maud::{Markup, html};
 
 /// The height of a lane.
@@ -32,9 +31,9 @@ pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Mark
                     @let middle = TOP + 4 + LANE * row + LANE * 3 / 4;
                     line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
                     @for run in check.runs.iter().filter(|run| !run.is_failure()) {
-                        @let words = format!("{} {}", check.name.short(80).as_str(), if run.status == VerificationStatus::Passed { "passed" } else { "without a result" });
+                        @let words = format!("{} {}", check.name.short(80).as_str(), if run.is_pass() { "passed" } else { "without a result" });
                         (frame.mark(run.at, run.anchor, &words, &html! {
-                            circle class=(if run.status == VerificationStatus::Passed { "passdot" } else { "unknowndot" }) cx=(frame.place(run.at)) cy=(middle) r="4" {}
+                            circle class=(if run.is_pass() { "passdot" } else { "unknowndot" }) cx=(frame.place(run.at)) cy=(middle) r="4" {}
                         }))
                     }
                     @for run in check.runs.iter().filter(|run| run.is_failure()) {
@@ -48,11 +47,11 @@ pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Mark
             }
             ul class="counts checks" aria-hidden="true" {
                 @for check in shown() {
-                    @let passed = check.runs.iter().filter(|run| run.status == VerificationStatus::Passed).count();
+                    @let passed = check.runs.iter().filter(|run| run.is_pass()).count();
                     li {
                         @match check.runs.last() {
                             Some(run) if run.is_failure() => { b class="bad" { "✗" } },
-                            Some(run) if run.status == VerificationStatus::Passed => { b class="good" { "✓" } },
+                            Some(run) if run.is_pass() => { b class="good" { "✓" } },
                             _ => { b { "?" } },
                         }
                         " " (passed) "/" (check.runs.len())

@@ -4,7 +4,7 @@ use super::{ChartFrame, TOP, hue, percent};
 use crate::model::{Idea, IdeaMove};
 use crate::words::{idea_link, status_sign};
 use forge_store::model::Timestamp;
-use forge_store::model::claim::HypothesisStatus;
+use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
 use forge_store::story::short_number;
 use maud::{Markup, html};
 
@@ -109,7 +109,7 @@ fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
             idea.status,
             None | Some(HypothesisStatus::Rejected | HypothesisStatus::Archived)
         );
-        let dead = settled(idea).last().filter(|_| is_dead).map(|(at, _)| at);
+        let dead = idea.settlements().last().filter(|_| is_dead).map(|(at, _)| at);
         if !points.is_empty() {
             lines.push(IdeaLine { idea, number, points, shift: 0.0, dead });
         }
@@ -131,20 +131,6 @@ fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
         line.shift = from_middle * 0.55;
     }
     lines
-}
-
-/// Returns when an idea was confirmed, rejected or archived, without repetitions.
-fn settled(idea: &Idea) -> impl Iterator<Item = (Timestamp, HypothesisStatus)> {
-    let mut last = None;
-    idea.steps.iter().filter_map(move |step| {
-        let status = step.status.filter(|status| Some(*status) != last)?;
-        last = Some(status);
-        let is_settled = matches!(
-            status,
-            HypothesisStatus::Confirmed | HypothesisStatus::Rejected | HypothesisStatus::Archived
-        );
-        is_settled.then_some((step.at, status))
-    })
 }
 
 fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
@@ -176,26 +162,16 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                     circle class="dot" cx=(frame.place(step.at)) cy=(y(*confidence)) r=(if place == 0 { "3" } else { "4" }) {}
                 }))
             }
-            @for (at, status) in settled(line.idea).filter(|(at, _)| frame.is_shown(*at)) {
+            @for (at, status) in line.idea.settlements().filter(|(at, _)| frame.is_shown(*at)) {
                 @let level = line.points.iter().rfind(|(step, _)| step.at <= at).map_or(0.5, |point| point.1);
                 @let middle = height_of(level) + line.shift;
                 g {
-                    title { (frame.zone().clock(at)) " " (line.idea.id) " " (status_words(status)) }
+                    title { (frame.zone().clock(at)) " " (line.idea.id) " " (status.word()) }
                     circle class="seal" cx=(frame.place(at)) cy=(format!("{middle:.1}")) r="9" {}
                     text class="sealsign" x=(frame.place(at)) y=(format!("{:.1}", middle + 4.5)) { (status_sign(Some(status))) }
                 }
             }
         }
-    }
-}
-
-const fn status_words(status: HypothesisStatus) -> &'static str {
-    match status {
-        HypothesisStatus::Confirmed => "confirmed",
-        HypothesisStatus::Rejected => "rejected",
-        HypothesisStatus::Archived => "archived",
-        HypothesisStatus::UnderTest => "under test",
-        HypothesisStatus::Active => "active",
     }
 }
 

@@ -1,9 +1,9 @@
 //! Draws the timeline of a session: the activity, and below it a lane for each kind of event.
 
 use super::{ChartFrame, TOP, hue, percent};
-use crate::model::{Idea, LinePart, ReportModel};
+use crate::model::{Idea, ReportModel};
 use crate::words::status_sign;
-use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
+use forge_store::model::claim::HypothesisStatus;
 use maud::{Markup, html};
 
 /// The height of a lane in pixels.
@@ -29,11 +29,8 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
         lanes.push((Lane { name, count, marks: draw(middle) }, middle));
         middle += LANE;
     };
-    let prompts: Vec<&LinePart> =
-        model.turns.iter().filter_map(|turn| turn.prompt.as_ref()).collect();
-    if !prompts.is_empty() {
-        let count = held.turns.iter().filter(|turn| turn.prompt.is_some()).count();
-        add("Prompts", count.to_string(), &|y| prompt_marks(frame, &prompts, y));
+    if model.prompts().next().is_some() {
+        add("Prompts", held.prompts().count().to_string(), &|y| prompt_marks(frame, y));
     }
     if !model.ideas.is_empty() {
         add("Ideas", held.ideas.len().to_string(), &|y| idea_marks(frame, y));
@@ -45,11 +42,9 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
         let edits: usize = held.files.iter().map(|file| file.edits.len()).sum();
         add("Edits", edits.to_string(), &|y| edit_marks(frame, y));
     }
-    let runs = || held.checks.iter().flat_map(|check| &check.runs);
     if !model.checks.is_empty() {
-        let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
-        let all = runs().count();
-        add("Checks", format!("{passed}/{all}"), &|y| check_marks(frame, y));
+        let passed = held.runs().filter(|run| run.is_pass()).count();
+        add("Checks", format!("{passed}/{}", held.runs().count()), &|y| check_marks(frame, y));
     }
     let commits = &model.outcome.commits;
     if !commits.is_empty() {
@@ -127,9 +122,9 @@ fn to_f64(number: usize) -> f64 {
     u32::try_from(number).map_or(0.0, f64::from)
 }
 
-fn prompt_marks(frame: &ChartFrame<'_>, prompts: &[&LinePart], y: u32) -> Markup {
+fn prompt_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     html! {
-        @for line in prompts {
+        @for line in frame.model.prompts() {
             (frame.mark(line.at, Some(line.anchor), line.text.short(90).as_str(), &html! {
                 circle class="prompt" cx=(frame.place(line.at)) cy=(y) r="4.5" {}
             }))
@@ -156,16 +151,13 @@ fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
         }
         let place = frame.ruler.place(idea.stated_at);
         marks.push(IdeaMark { place, idea, number, sign: "", word: "stated" });
-        let mut last = None;
-        for step in &idea.steps {
-            let Some(status) = step.status.filter(|status| Some(*status) != last) else { continue };
-            last = Some(status);
+        for (at, status) in idea.settlements() {
             let word = match status {
                 HypothesisStatus::Confirmed => "confirmed",
                 HypothesisStatus::Rejected => "rejected",
                 _ => continue,
             };
-            let (place, sign) = (frame.ruler.place(step.at), status_sign(Some(status)));
+            let (place, sign) = (frame.ruler.place(at), status_sign(Some(status)));
             marks.push(IdeaMark { place, idea, number, sign, word });
         }
     }

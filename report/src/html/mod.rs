@@ -9,10 +9,10 @@ mod work;
 
 use crate::assets::{self, Assets};
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
-use crate::model::{ReportModel, RowPart};
+use crate::model::ReportModel;
 pub(crate) use crate::words::{
-    MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, status_sign,
-    status_words,
+    MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, number,
+    status_sign, status_words,
 };
 use forge_store::story::short_number;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -165,11 +165,8 @@ pub(crate) struct Page<'p> {
 }
 
 fn first_line(model: &ReportModel, detail: PageDetail) -> usize {
-    let lines = model.turns.iter().map(|turn| {
-        let rows = turn.rows.iter().filter(|row| matches!(row, RowPart::Line(_)));
-        rows.count() + usize::from(turn.prompt.is_some())
-    });
-    lines.sum::<usize>().saturating_sub(detail.story_lines)
+    let lines = model.turns.iter().map(|turn| turn.lines().count());
+    (model.prompts().count() + lines.sum::<usize>()).saturating_sub(detail.story_lines)
 }
 
 pub(crate) struct Section {

@@ -1,9 +1,9 @@
 //! The head of a page: what it is about, what came out, and the figures.
 
-use super::{Page, counted, grouped, idea_link};
+use super::{Page, counted, grouped, idea_link, number};
 use crate::message_html::message_html;
-use crate::model::{CheckRunPart, GapRow, Idea};
-use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
+use crate::model::{GapRow, Idea};
+use forge_store::model::claim::HypothesisStatus;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::short_number;
 use maud::{Markup, html};
@@ -215,22 +215,20 @@ impl Page<'_> {
         let note =
             (moves > 0).then(|| counted(moves, "change of confidence", "changes of confidence"));
         add(model.evidence_count, None, "piece of evidence", "pieces of evidence", note);
-        let prompts = model.turns.iter().filter(|turn| turn.prompt.is_some()).count();
+        let prompts = model.prompts().count();
         let active = model.ruler.as_ref().map(|ruler| describe_distance(ruler.active_micros()));
         add(prompts, None, "prompt", "prompts", active.map(|active| format!("{active} active")));
-        let runs = || model.checks.iter().flat_map(|check| &check.runs);
-        let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
-        let failed = runs().filter(|run: &&CheckRunPart| run.is_failure()).count();
-        let unknown = runs().count() - passed - failed;
+        let runs = model.runs().count();
+        let passed = model.runs().filter(|run| run.is_pass()).count();
+        let failed = model.runs().filter(|run| run.is_failure()).count();
+        let unknown = runs - passed - failed;
         let parts = [(failed, "failed"), (unknown, "without a known result")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let note = join(&parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>());
-        add(passed, Some(runs().count()), "check passed", "check runs passed", note);
-        let lines: Option<(u64, u64)> = model.files.iter().try_fold((0, 0), |all, file| {
-            file.lines().map(|lines| (all.0 + lines.0, all.1 + lines.1))
-        });
-        let note =
-            lines.map(|(added, removed)| format!("+{} −{} lines", number(added), number(removed)));
+        add(passed, Some(runs), "check passed", "check runs passed", note);
+        let note = model
+            .changed_lines()
+            .map(|(added, removed)| format!("+{} −{} lines", number(added), number(removed)));
         add(model.files.len(), None, "file changed", "files changed", note);
         add(model.outcome.commits.len(), None, "commit", "commits", None);
         let lost: usize =
@@ -251,10 +249,6 @@ fn moves(idea: &Idea) -> usize {
 fn breakable(text: &str) -> Markup {
     let parts = text.split_inclusive(['_', ':', '/', '.']);
     html! { @for part in parts { (part) wbr; } }
-}
-
-fn number(number: u64) -> String {
-    usize::try_from(number).map(grouped).unwrap_or_default()
 }
 
 fn join(words: &[String]) -> Option<String> {

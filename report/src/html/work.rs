@@ -1,10 +1,10 @@
 //! The checks and the edited files.
 
-use super::{Page, counted, grouped};
+use super::{Page, counted, number};
 use crate::chart::{ChartFrame, check_chart, percent};
 use crate::model::{CheckPart, EditPart, FilePart};
 use forge_store::model::Timestamp;
-use forge_store::model::claim::{VerificationStatus, VocabularyWord};
+use forge_store::model::claim::VocabularyWord;
 use forge_store::story::{PatchLineKind, patch_lines};
 use maud::{Markup, html};
 
@@ -53,8 +53,8 @@ impl Page<'_> {
                 td class="num" { (failed) }
                 td {
                     @if let Some(run) = check.runs.last() {
-                        span class=(if run.is_failure() { "bad" } else if run.status == VerificationStatus::Passed { "good" } else { "soft" }) {
-                            (if run.is_failure() { "✗ " } else if run.status == VerificationStatus::Passed { "✓ " } else { "? " })
+                        span class=(if run.is_failure() { "bad" } else if run.is_pass() { "good" } else { "soft" }) {
+                            (if run.is_failure() { "✗ " } else if run.is_pass() { "✓ " } else { "? " })
                             (run.status.word().replace('_', " "))
                         }
                         span class="soft" { " " (self.model.zone.day_and_clock(run.at)) }
@@ -148,10 +148,6 @@ fn churn(file: &FilePart, most: u64) -> Markup {
             span class="soft small" { (counted(file.edits.len(), "edit", "edits")) }
         }
     }
-}
-
-fn number(number: u64) -> String {
-    usize::try_from(number).map(grouped).unwrap_or_default()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the length of a bar")]

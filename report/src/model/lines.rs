@@ -6,7 +6,7 @@ use super::ideas::AnchorsByRevision;
 use super::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart, TurnPart};
 use crate::page_text::PageText;
 use forge_store::error::Result;
-use forge_store::model::Kind;
+use forge_store::model::{Key, Kind};
 use forge_store::store::SourcedFact;
 use forge_store::story::{FoldKey, Story, StoryItem, StoryKind, StoryRef};
 use std::collections::{BTreeMap, HashMap};
@@ -51,6 +51,14 @@ impl LineAnchors {
         }
         anchors
     }
+}
+
+/// Returns the first claim or fact that an item is about.
+fn entity_of(item: &StoryItem) -> Option<&Key> {
+    item.refs.iter().find_map(|about| match about {
+        StoryRef::Entity(key) => Some(key),
+        StoryRef::Sequence(_) => None,
+    })
 }
 
 /// Returns whether an item has a line of its own.
@@ -113,10 +121,7 @@ impl<'a> LineWriter<'a> {
         let anchor = self.next;
         self.next += 1;
         let texts = self.texts;
-        let entity = item.refs.iter().find_map(|about| match about {
-            StoryRef::Entity(key) => Some(key),
-            StoryRef::Sequence(_) => None,
-        });
+        let entity = entity_of(item);
         let fact = entity.and_then(|key| texts.fact(key.kind, &key.id));
         let whole = match (item.kind, fact) {
             (StoryKind::Prompt | StoryKind::Message, Some(known)) => texts.whole(known, "text")?,
@@ -221,10 +226,7 @@ impl<'a> LineWriter<'a> {
         if self.shared || item.kind != StoryKind::Command {
             return None;
         }
-        let key = item.refs.iter().find_map(|about| match about {
-            StoryRef::Entity(key) => Some(key),
-            StoryRef::Sequence(_) => None,
-        })?;
+        let key = entity_of(item)?;
         let known = self.texts.fact(key.kind, &key.id)?;
         Some(self.texts.beginning(known, "stdout_preview")?.short(OUTPUT_CHARS))
     }

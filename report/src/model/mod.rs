@@ -80,6 +80,23 @@ pub struct ReportModel {
     pub question_texts: Vec<(PageText, PageText)>,
 }
 
+impl ReportModel {
+    pub fn prompts(&self) -> impl Iterator<Item = &LinePart> {
+        self.turns.iter().filter_map(|turn| turn.prompt.as_ref())
+    }
+
+    pub fn runs(&self) -> impl Iterator<Item = &CheckRunPart> {
+        self.checks.iter().flat_map(|check| &check.runs)
+    }
+
+    /// Returns the lines added and removed in all files; `None` if an edit does not say.
+    pub fn changed_lines(&self) -> Option<(u64, u64)> {
+        self.files.iter().try_fold((0, 0), |(added, removed), file| {
+            file.lines().map(|(more, less)| (added + more, removed + less))
+        })
+    }
+}
+
 /// What came out of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -147,6 +164,19 @@ pub struct Idea {
     pub steps: Vec<IdeaMove>,
     /// The evidence for and against it, the strongest first.
     pub evidence: Vec<EvidenceRow>,
+}
+
+impl Idea {
+    /// Returns when it was confirmed, rejected or archived, without repetitions.
+    pub fn settlements(&self) -> impl Iterator<Item = (Timestamp, HypothesisStatus)> {
+        let mut last = None;
+        self.steps.iter().filter_map(move |step| {
+            let status = step.status.filter(|status| Some(*status) != last)?;
+            last = Some(status);
+            let is_open = matches!(status, HypothesisStatus::Active | HypothesisStatus::UnderTest);
+            (!is_open).then_some((step.at, status))
+        })
+    }
 }
 
 /// A change of a hypothesis.
@@ -296,14 +326,18 @@ pub struct TurnPart {
 }
 
 impl TurnPart {
+    /// Returns the lines after the prompt.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &LinePart> {
+        self.rows.iter().filter_map(|row| match row {
+            RowPart::Line(line) => Some(&**line),
+            RowPart::Folded(_) => None,
+        })
+    }
+
     /// Returns the number of the last line.
     #[must_use]
     pub fn last_anchor(&self) -> Option<usize> {
-        let lines = self.rows.iter().rev().find_map(|row| match row {
-            RowPart::Line(line) => Some(line.anchor),
-            RowPart::Folded(_) => None,
-        });
-        lines.or(self.prompt.as_ref().map(|line| line.anchor))
+        self.lines().next_back().or(self.prompt.as_ref()).map(|line| line.anchor)
     }
 }
 
@@ -393,6 +427,10 @@ pub struct CheckRunPart {
 }
 
 impl CheckRunPart {
+    pub fn is_pass(&self) -> bool {
+        self.status == VerificationStatus::Passed
+    }
+
     /// Returns whether the check failed.
     #[must_use]
     pub const fn is_failure(&self) -> bool {

@@ -3,8 +3,7 @@
 use super::fact_texts::FactTexts;
 use super::lines::LineAnchors;
 use super::{
-    CommitRow, CompactionNote, CompactionPart, FailingCheck, LinePart, Outcome, RowPart, TaskRow,
-    TurnPart,
+    CommitRow, CompactionNote, CompactionPart, FailingCheck, LinePart, Outcome, TaskRow, TurnPart,
 };
 use crate::page_text::PageText;
 use forge_store::model::claim::{FactText, Inference, Task};
@@ -72,14 +71,7 @@ pub(super) fn inferences(
 
 /// Returns what came out.
 pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[TurnPart]) -> Outcome {
-    let lines = || {
-        turns.iter().flat_map(|turn| {
-            turn.rows.iter().filter_map(|row| match row {
-                RowPart::Line(line) => Some(&**line),
-                RowPart::Folded(_) => None,
-            })
-        })
-    };
+    let lines = || turns.iter().flat_map(TurnPart::lines);
     let commit_anchor = |at: Timestamp| {
         let is_it = |line: &&LinePart| line.kind == StoryKind::Commit && line.at == at;
         lines().find(is_it).map(|line| line.anchor)
