@@ -1,7 +1,7 @@
 //! The sections about what is and was held: ideas, beliefs, questions, compactions.
 
 use super::{
-    MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words,
+    MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words, table,
 };
 use crate::chart::{bar_place, hue};
 use crate::message_html::message_html;
@@ -27,40 +27,25 @@ impl Page<'_> {
         rows.sort_by_key(|(number, _, step)| (step.at, *number));
         let all = rows.len();
         rows.drain(..all.saturating_sub(MAX_ROWS));
+        let zone = self.model.zone;
+        let rows = html! {
+            @for (number, idea, step) in &rows {
+                tr {
+                    td class="num" { (self.linked(step.anchor, &zone.day_and_clock(step.at))) }
+                    td { (idea_name(*number, idea)) }
+                    td { (moved(step.before, step.confidence)) }
+                    td { (became(step)) }
+                    td { (cause(step)) }
+                }
+            }
+        };
+        let columns = ["At", "Idea", "Confidence", "Became", "Cause"];
         html! {
             (chart)
             details {
                 summary { "Every change, with its cause " span class="count" { (all) } }
                 (more(all, MAX_ROWS, "earlier changes"))
-                div class="wide" tabindex="0" role="group" aria-label="Table of all changes of confidence" {
-                    table {
-                        thead { tr {
-                            th scope="col" { "At" } th scope="col" { "Idea" } th scope="col" { "Confidence" }
-                            th scope="col" { "Became" } th scope="col" { "Cause" }
-                        } }
-                        tbody {
-                            @for (number, idea, step) in &rows {
-                                tr {
-                                    td class="num" { (self.time_link(step)) }
-                                    td { (idea_name(*number, idea)) }
-                                    td { (moved(step.before, step.confidence)) }
-                                    td { (became(step)) }
-                                    td { (cause(step)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn time_link(&self, step: &IdeaMove) -> Markup {
-        let time = self.model.zone.day_and_clock(step.at);
-        html! {
-            @match self.line_link(step.anchor) {
-                Some(link) => { a href=(link) { (time) } }
-                None => { (time) }
+                (table("Table of all changes of confidence", &columns, &rows))
             }
         }
     }
@@ -83,33 +68,29 @@ impl Page<'_> {
             *number < MAX_IDEAS && idea.status != Some(HypothesisStatus::Rejected)
         });
         ideas.sort_by_key(|(number, idea)| (order(idea), *number));
+        let beliefs = html! {
+            @for belief in model.beliefs.iter().take(MAX_ROWS) {
+                tr {
+                    td { span class="claimid" { (belief.id) } }
+                    td class="num bars" {
+                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (short_number(sure)) }
+                    }
+                    td {
+                        (belief.text.inline())
+                        @if !belief.rests_on.is_empty() {
+                            span class="soft" { " rests on " @for (place, id) in belief.rests_on.iter().enumerate() { @if place > 0 { ", " } (id) } }
+                        }
+                        @if let Some(doubt) = &belief.doubt { b class="warn" { " in doubt: " (doubt) } }
+                    }
+                }
+            }
+        };
         Some(html! {
             @for (number, idea) in ideas { (self.idea(number, idea)) }
             (more(model.ideas.len(), MAX_IDEAS, "ideas"))
             @if !model.beliefs.is_empty() {
                 h3 { "Held to be true" }
-                div class="wide" tabindex="0" role="group" aria-label="Table of beliefs" {
-                    table {
-                        thead { tr { th scope="col" { "Id" } th scope="col" { "Confidence" } th scope="col" { "Belief" } } }
-                        tbody {
-                            @for belief in model.beliefs.iter().take(MAX_ROWS) {
-                                tr {
-                                    td { span class="claimid" { (belief.id) } }
-                                    td class="num bars" {
-                                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (short_number(sure)) }
-                                    }
-                                    td {
-                                        (belief.text.inline())
-                                        @if !belief.rests_on.is_empty() {
-                                            span class="soft" { " rests on " @for (place, id) in belief.rests_on.iter().enumerate() { @if place > 0 { ", " } (id) } }
-                                        }
-                                        @if let Some(doubt) = &belief.doubt { b class="warn" { " in doubt: " (doubt) } }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
+                (table("Table of beliefs", &["Id", "Confidence", "Belief"], &beliefs))
             }
         })
     }
@@ -244,14 +225,11 @@ impl Page<'_> {
     }
 
     fn compaction(&self, one: &CompactionPart) -> Markup {
-        let zone = self.model.zone;
+        let time = self.model.zone.day_and_clock(one.at);
         html! {
             article class="card edge-accent" {
                 p class="meta" {
-                    @match self.line_link(one.anchor) {
-                        Some(link) => { a href=(link) { b { (zone.day_and_clock(one.at)) } } }
-                        None => { b { (zone.day_and_clock(one.at)) } }
-                    }
+                    (self.linked(one.anchor, &html! { b { (time) } }))
                     @if let Some(tokens) = one.tokens { " · " (usize::try_from(tokens).map(super::grouped).unwrap_or_default()) " tokens" }
                     @if let Some(trigger) = &one.trigger { " · " (trigger) }
                 }

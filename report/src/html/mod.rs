@@ -7,7 +7,7 @@ pub mod served;
 mod story;
 mod work;
 
-use crate::assets::{self, Assets};
+use crate::assets;
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
 use crate::model::ReportModel;
 pub(crate) use crate::words::{
@@ -15,7 +15,7 @@ pub(crate) use crate::words::{
     status_sign, status_words,
 };
 use forge_store::story::short_number;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 /// How much raw material a page has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,23 +179,12 @@ pub(crate) struct Section {
 
 impl Page<'_> {
     fn document(&self) -> Markup {
-        let model = self.model;
         let sections = self.sections();
-        let Assets { style, script } = assets::assets();
         let policy = assets::policy(self.options.script, self.options.served.is_some());
         html! {
             (DOCTYPE)
             html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta http-equiv="Content-Security-Policy" content=(policy);
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="referrer" content="no-referrer";
-                    meta name="color-scheme" content="light dark";
-                    meta name="generator" content="forge report";
-                    title { (model.title) " – forge" }
-                    style { (PreEscaped(style)) }
-                }
+                (head(self.model.title.as_str(), &policy, true))
                 body data-path=[self.options.served.as_ref().map(|served| &served.path)]
                     data-position=[self.options.served.as_ref().map(|served| served.position)]
                     data-live=[self.options.served.as_ref().filter(|served| served.live).map(|_| "yes")] {
@@ -213,7 +202,7 @@ impl Page<'_> {
                             footer { (self.footer()) }
                         }
                     }
-                    @if self.options.script { script { (PreEscaped(script)) } }
+                    @if self.options.script { script { (PreEscaped(assets::SCRIPT)) } }
                 }
             }
         }
@@ -278,6 +267,16 @@ impl Page<'_> {
         Some(if anchor < self.first_line { "#story".to_owned() } else { line_link(anchor) })
     }
 
+    /// Returns a text that leads to a line of the story, if the page has that line.
+    pub(crate) fn linked(&self, anchor: Option<usize>, text: &impl Render) -> Markup {
+        html! {
+            @match self.line_link(anchor) {
+                Some(link) => { a href=(link) { (text) } }
+                None => { (text) }
+            }
+        }
+    }
+
     const fn known_title(&self) -> &'static str {
         if self.model.as_of.is_some() { "What was known" } else { "What is known" }
     }
@@ -314,6 +313,34 @@ pub(crate) fn logo() -> Markup {
             polyline points="1,12 6,12 6,7 12,7 12,2 19,2" {}
             circle cx="6" cy="7" r="2.4" {}
             circle cx="12" cy="2.6" r="2.4" {}
+        }
+    }
+}
+
+/// Returns a table that scrolls by itself if it is wide.
+pub(crate) fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div class="wide" tabindex="0" role="group" aria-label=(label) {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// Returns the head of a page with its own style.
+fn head(title: &str, policy: &str, is_report: bool) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="referrer" content="no-referrer";
+            meta name="color-scheme" content="light dark";
+            @if is_report { meta name="generator" content="forge report"; }
+            title { (title) " – forge" }
+            style { (PreEscaped(assets::STYLE)) }
         }
     }
 }

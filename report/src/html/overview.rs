@@ -145,10 +145,7 @@ impl Page<'_> {
                 @if let Some(last) = outcome.commits.last() {
                     li {
                         span class="accent" { "◆ " } (counted(outcome.commits.len(), "commit", "commits")) ", the last: "
-                        @match self.line_link(last.anchor) {
-                            Some(link) => { a href=(link) { (last.subject.short(120)) } }
-                            None => { (last.subject.short(120)) }
-                        }
+                        (self.linked(last.anchor, &last.subject.short(120)))
                     }
                 }
                 @if !outcome.uncommitted.is_empty() {

@@ -1,11 +1,11 @@
 //! The other pages of a server: the sessions, one thing whole, a comparison, a search, a notice.
 
 use super::logo;
-use crate::assets::{self, Assets};
+use crate::assets;
 use crate::message_html::message_html;
 use crate::page_text::PageText;
 use forge_store::story::patch_lines;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 #[derive(Clone, Debug)]
 pub struct SessionCard {
@@ -130,28 +130,24 @@ pub fn diff_page(
     changes: &[ChangeRow],
     left_out: usize,
 ) -> String {
+    let rows = html! {
+        @for change in changes {
+            tr {
+                td {
+                    span class="soft" { (change.kind) } " "
+                    @match &change.path { Some(path) => { a href=(path) { (change.id) } }, None => { (change.id) } }
+                }
+                td { @match &change.field { Some(field) => { (field) }, None => { @if change.old.is_some() { b class="bad" { "removed" } } @else { b class="good" { "new" } } } } }
+                td { @if let Some(old) = &change.old { span class="bad" { "− " } (old.short(600)) } }
+                td { @if let Some(new) = &change.new { span class="good" { "+ " } (new.short(600)) } }
+            }
+        }
+    };
     let body = html! {
         h1 class="long" { "Changes from " (moments.0) " to " (moments.1) }
         p { (summary) }
         (tools(session, &[]))
-        div class="wide" tabindex="0" role="group" aria-label="Table of changes" {
-            table {
-                thead { tr { th scope="col" { "What" } th scope="col" { "Field" } th scope="col" { "Before" } th scope="col" { "Afterwards" } } }
-                tbody {
-                    @for change in changes {
-                        tr {
-                            td {
-                                span class="soft" { (change.kind) } " "
-                                @match &change.path { Some(path) => { a href=(path) { (change.id) } }, None => { (change.id) } }
-                            }
-                            td { @match &change.field { Some(field) => { (field) }, None => { @if change.old.is_some() { b class="bad" { "removed" } } @else { b class="good" { "new" } } } } }
-                            td { @if let Some(old) = &change.old { span class="bad" { "− " } (old.short(600)) } }
-                            td { @if let Some(new) = &change.new { span class="good" { "+ " } (new.short(600)) } }
-                        }
-                    }
-                }
-            }
-        }
+        (super::table("Table of changes", &["What", "Field", "Before", "Afterwards"], &rows))
         @if left_out > 0 { p class="soft" { (left_out) " more changes are not listed." } }
     };
     document("Changes", Some(session), &body)
@@ -216,19 +212,10 @@ pub(crate) fn tools(session: &str, values: &[(&str, &str)]) -> Markup {
 }
 
 fn document(title: &str, session: Option<&str>, body: &Markup) -> String {
-    let Assets { style, .. } = assets::assets();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(assets::policy(false, true));
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="referrer" content="no-referrer";
-                meta name="color-scheme" content="light dark";
-                title { (title) " – forge" }
-                style { (PreEscaped(style)) }
-            }
+            (super::head(title, &assets::policy(false, true), false))
             body {
                 a class="skip" href="#main" { "Skip to the content" }
                 div class="page" {

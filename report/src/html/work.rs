@@ -99,10 +99,7 @@ impl Page<'_> {
         let most = self.detail.patch_lines;
         html! {
             p class="meta" {
-                @match self.line_link(edit.anchor) {
-                    Some(link) => { a href=(link) { (self.model.zone.day_and_clock(edit.at)) } }
-                    None => { (self.model.zone.day_and_clock(edit.at)) }
-                }
+                (self.linked(edit.anchor, &self.model.zone.day_and_clock(edit.at)))
                 @if let Some((added, removed)) = edit.lines { " · +" (added) " −" (removed) }
             }
             @match &edit.patch {
