@@ -193,21 +193,26 @@ impl ContextCompaction {
         Ok(texts.resolve(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
     }
 
-    /// Builds a checkpoint with the key and time of this compaction's checkpoint, which it
-    /// completes.
-    fn completion(&self, message: String, body: Value) -> NewCheckpoint {
-        NewCheckpoint {
-            message,
-            tags: self.checkpoint.tags.clone(),
-            trigger: self.checkpoint.trigger,
-            at: Some(self.checkpoint.time),
-            body,
-            key: self.checkpoint.key.clone(),
-        }
+    /// Whether the agent needs no further text about it.
+    #[must_use]
+    pub fn is_handed_over(&self) -> bool {
+        self.handed_at().is_some() && (self.is_loss_settled() || !self.has_remaining_context())
     }
 
     fn cause(&self) -> &str {
         self.trigger().unwrap_or("unknown cause")
+    }
+}
+
+/// Builds a checkpoint that completes this one, at its own time.
+fn completion(known: &Checkpoint) -> NewCheckpoint {
+    NewCheckpoint {
+        message: known.message.clone(),
+        tags: known.tags.clone(),
+        trigger: known.trigger,
+        at: Some(known.time),
+        body: known.body.clone(),
+        key: known.key.clone(),
     }
 }
 
@@ -229,27 +234,13 @@ pub fn amend_checkpoint(
     if one == *known {
         return Ok((one, false));
     }
-    let completion = NewCheckpoint {
-        message: one.message.clone(),
-        tags: one.tags.clone(),
-        trigger: one.trigger,
-        at: Some(one.time),
-        body: one.body.clone(),
-        key: one.key.clone(),
-    };
-    session.write(act).checkpoint(completion).commit()?;
+    session.write(act).checkpoint(completion(&one)).commit()?;
     Ok((one, true))
 }
 
 /// Builds the checkpoint of a compaction for the first hook that reports the compaction.
 #[must_use]
 pub fn first_checkpoint(key: String, message: String, body: Value) -> NewCheckpoint {
-    NewCheckpoint {
-        message,
-        tags: vec![TAG.to_owned()],
-        trigger: CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning),
-        at: None,
-        body,
-        key: Some(key),
-    }
+    let trigger = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
+    NewCheckpoint { body, key: Some(key), ..NewCheckpoint::new(message, trigger).tags([TAG]) }
 }

@@ -1,7 +1,7 @@
 //! Merges the compactions of a transcript with those that hooks reported: one compaction is one
 //! checkpoint.
 
-use super::{CompactionPhase, ContextCompaction, RECENT, newest_compactions};
+use super::{CompactionPhase, ContextCompaction, RECENT, completion, newest_compactions};
 use crate::error::CommandError;
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{NewCheckpoint, Session};
@@ -70,7 +70,7 @@ pub fn match_hook_compactions(
         {
             let message = format!("context compaction announced ({}), none followed", one.cause());
             let body = Value::from([("not_followed", true.into())]);
-            drafts.push(one.completion(message, body));
+            drafts.push(NewCheckpoint { message, body, ..completion(&one.checkpoint) });
         }
     }
     Ok(drafts)

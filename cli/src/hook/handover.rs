@@ -19,7 +19,6 @@ use forge_agents::hook::{
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{Checkpoint, SessionKind, Value};
 use forge_store::store::{CheckpointFilter, Session, WriteContext};
-use std::collections::BTreeMap;
 
 /// A compaction older than this is not delivered any more.
 const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
@@ -58,12 +57,9 @@ pub fn compaction_knowledge(
         limit: Some(RECENT),
         ..CheckpointFilter::default()
     };
-    let before =
-        session.checkpoints(&before)?.into_iter().filter_map(ContextCompaction::from_checkpoint);
-    knowledge.since = before
-        .filter(|one| matches!(one.phase(), CompactionPhase::Done | CompactionPhase::Recorded))
-        .map(|one| one.checkpoint.time)
-        .next();
+    let before = session.checkpoints(&before)?.into_iter();
+    let mut before = before.filter_map(ContextCompaction::from_checkpoint);
+    knowledge.since = before.find(is_over).map(|one| one.checkpoint.time);
     let summary = compaction.summary(session)?;
     // What the agent still has word for word is not lost.
     let stayed: Vec<String> =
@@ -102,19 +98,15 @@ pub fn next_handover(
     };
     let age = desk.act.now.micros_since(newest.checkpoint.time);
     let is_news = age < NEWS_MICROS || follows_compaction(event);
-    if !is_news
-        || (newest.handed_at().is_some()
-            && (newest.is_loss_settled() || !newest.has_remaining_context()))
-    {
+    if !is_news || newest.is_handed_over() {
         return Ok(None);
     }
     let me = agent_process::process_name();
     let (claimed, _) = desk.amend(&session, &newest.checkpoint, |one| {
         let current = ContextCompaction { checkpoint: one.clone() };
-        let done = current.handed_at().is_some()
-            && (current.is_loss_settled() || !current.has_remaining_context());
         let busy =
             current.handing_process().is_some_and(|by| by != me && agent_process::is_alive(by));
+        let done = current.is_handed_over();
         if let (Value::Map(body), false, false) = (&mut one.body, done, busy) {
             body.insert("handing".to_owned(), me.clone().into());
         }
@@ -280,24 +272,19 @@ pub fn greeting(
     let Some(ended) = last.last_event else { return Ok(None) };
     let session = desk.store.session(&last.info.id.to_string())?;
     let brief = session.state(&session.head()?)?.brief()?;
-    let mut counts: BTreeMap<usize, String> = BTreeMap::new();
-    for (place, (list, one, many)) in [
+    let counts = [
         (brief.active.len(), "hypothesis", "hypotheses"),
         (brief.gaps.len(), "gap", "gaps"),
         (brief.failing.len(), "failing check", "failing checks"),
         (brief.tasks.len(), "task", "tasks"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        if list > 0 {
-            counts.insert(place, format!("{list} {}", if list == 1 { one } else { many }));
-        }
-    }
-    if counts.is_empty() {
+    ];
+    let open = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let open =
+        open.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+    let open: Vec<String> = open.collect();
+    if open.is_empty() {
         return Ok(None);
     }
-    let open: Vec<String> = counts.into_values().collect();
     let name = shorten(&last.info.name, 60);
     let id = last.info.id.short();
     let age = describe_distance(desk.act.now.micros_since(ended).max(0));
