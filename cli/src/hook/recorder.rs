@@ -67,13 +67,9 @@ impl<'c> HookRecorder<'c> {
         let store = open(context, path, context.lock_timeout().min(LOCK_PATIENCE))?;
         let act =
             WriteContext::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
-        let session = match &event.session {
-            Some(id) => store.agent_session(id)?,
-            None => None,
-        };
-        Ok(Self {
+        let mut recorder = Self {
             store,
-            session,
+            session: None,
             act,
             tail: None,
             context,
@@ -82,7 +78,9 @@ impl<'c> HookRecorder<'c> {
             saved: false,
             locked: false,
             code: None,
-        })
+        };
+        recorder.find_session()?;
+        Ok(recorder)
     }
 
     /// Stops waiting for the lock of another process. From then on, writes go to the spool where

@@ -50,18 +50,16 @@ pub fn read_tail(
             lines.rsplit(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         let found = match dialect {
             Some(dialect) => lines.find_map(|line| {
-                line_time(line, dialect).map(|(at, is_compaction)| TranscriptTail {
-                    name: name(line, key, session),
-                    at: Some(at),
-                    is_compaction,
-                })
+                let (at, is_compaction) = line_time(line, dialect)?;
+                Some((line, Some(at), is_compaction))
             }),
-            None => lines.next().map(|line| TranscriptTail {
-                name: name(line, key, session),
-                at: None,
-                is_compaction: false,
-            }),
+            None => lines.next().map(|line| (line, None, false)),
         };
+        let found = found.map(|(line, at, is_compaction)| TranscriptTail {
+            name: name(line, key, session),
+            at,
+            is_compaction,
+        });
         if found.is_some() || start == 0 || length >= MOST_BYTES {
             return Ok(found);
         }
