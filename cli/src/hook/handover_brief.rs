@@ -274,26 +274,16 @@ impl HandoverPage {
         if known.files.is_empty() {
             return self.line_if_none("Files changed");
         }
-        let shown = self.lines * 2;
         let paths: Vec<&str> = known.files.iter().map(|file| file.path.as_str()).collect();
         let folder = common_folder(&paths);
-        let names: Vec<String> = paths
-            .iter()
-            .take(shown)
-            .map(|path| shorten(path.get(folder.len()..).unwrap_or(path), 120))
-            .collect();
-        let more = paths.len().saturating_sub(shown);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = paths.iter().map(|path| shorten(path.get(folder.len()..).unwrap_or(path), 120));
+        let names = leading_names(names, self.lines * 2);
         let within = if folder.is_empty() {
             String::new()
         } else {
             format!(" (in {})", shorten(folder, 200))
         };
-        let _ = writeln!(
-            self.out,
-            "Files changed{within}, the latest first: {}{more}.",
-            names.join(", ")
-        );
+        let _ = writeln!(self.out, "Files changed{within}, the latest first: {names}.");
     }
 
     /// Adds the names of files that no commit has, unless all changed files are such.
@@ -302,12 +292,9 @@ impl HandoverPage {
         if files.is_empty() || known.commits.is_empty() {
             return;
         }
-        let shown = self.lines * 2;
-        let named: Vec<String> =
-            files.iter().take(shown).map(|file| shorten(&file.text, 120)).collect();
-        let more = files.len().saturating_sub(shown);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let _ = writeln!(self.out, "Edited after the last commit: {}{more}.", named.join(", "));
+        let names = files.iter().map(|file| shorten(&file.text, 120));
+        let names = leading_names(names, self.lines * 2);
+        let _ = writeln!(self.out, "Edited after the last commit: {names}.");
     }
 
     /// Formats a time of day, with the day if it is another one.
@@ -374,10 +361,16 @@ fn file_names(items: &[&KnownItem]) -> Option<String> {
         .filter(|item| item.kind == LossKind::File)
         .map(|item| item.id.rsplit('/').next().unwrap_or(&item.id))
         .collect();
-    let more = files.len().saturating_sub(NAMED);
+    let names = files.iter().map(|name| (*name).to_owned());
+    (!files.is_empty()).then(|| format!("changed files {}", leading_names(names, NAMED)))
+}
+
+/// Lists the first of these names, and says how many more there are.
+fn leading_names(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown: Vec<String> = names.take(most).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = files.get(..files.len().min(NAMED)).unwrap_or_default();
-    (!files.is_empty()).then(|| format!("changed files {}{more}", named.join(", ")))
+    format!("{}{more}", shown.join(", "))
 }
 
 fn quoted(name: &str) -> String {
