@@ -201,12 +201,11 @@ impl WantedChange {
                     JsonEdit::Element { path, value } => {
                         let value = super::json::input_value(value);
                         let line = value.pointer("/hooks/0/command").or(value.get("command"));
-                        let event = path.last().map(String::as_str).unwrap_or_default();
-                        Some(format!("{event}: {}", line?.as_str()?))
+                        Some(format!("{}: {}", path.last()?, line?.as_str()?))
                     }
                     JsonEdit::Member { keep: true, .. } => None,
-                    JsonEdit::Member { name, value, .. } => {
-                        Some(format!("{name}: {}", super::json::input_value(value)))
+                    JsonEdit::Member { path, value, .. } => {
+                        Some(format!("{}: {}", path.last()?, super::json::input_value(value)))
                     }
                 })
                 .collect(),
@@ -348,10 +347,9 @@ fn hook_groups(
 }
 
 /// The MCP server in the form that most agents use.
-fn mcp_server(place: &InstallTarget, above: &[&str]) -> WantedContent {
+fn mcp_server(place: &InstallTarget) -> WantedContent {
     WantedContent::Json(vec![JsonEdit::Member {
-        path: path(above),
-        name: "forge".to_owned(),
+        path: path(&["mcpServers", "forge"]),
         value: object([("command", place.forge.as_str().into()), ("args", texts(["mcp"]))]),
         keep: false,
     }])

@@ -11,13 +11,11 @@ use std::path::{Path, PathBuf};
 pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let is_server = || {
-        let at = |edit: &JsonEdit| match edit {
-            JsonEdit::Member { path: above, name, keep: false, .. } => {
-                path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
-            }
+        let is_it = |edit: &JsonEdit| match edit {
+            JsonEdit::Member { path: wanted, keep: false, .. } => wanted == path,
             _ => false,
         };
-        edits.iter().any(at) && server_binary(value).is_some()
+        edits.iter().any(is_it) && server_binary(value).is_some()
     };
     match (agent, names.as_slice()) {
         // An element of an array has no name.
@@ -51,9 +49,8 @@ pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &
 /// Whether this member was added by an installation, as far as its path and value show.
 pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let is_it = |edit: &JsonEdit| match edit {
-        JsonEdit::Member { path: above, name, value: wanted, keep: true } => {
-            path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
-                && json::input_value(wanted) == *value
+        JsonEdit::Member { path: place, value: wanted, keep: true } => {
+            place == path && json::input_value(wanted) == *value
         }
         _ => false,
     };

@@ -98,9 +98,7 @@ fn is_wanted(edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
             path.split_last().is_some_and(|(_, rest)| rest == above)
                 && json::input_value(wanted) == *value
         }
-        JsonEdit::Member { path: above, name, .. } => {
-            path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
-        }
+        JsonEdit::Member { path: place, .. } => place == path,
     })
 }
 

@@ -26,12 +26,10 @@ pub enum UnusableSettings {
 /// A wanted change of the settings.
 #[derive(Clone, Debug)]
 pub enum JsonEdit {
-    /// This member of the object at `path`, if there is none with that name.
+    /// This member of an object, if there is none with that name.
     Member {
-        /// The path of the object.
+        /// Its path, with its own name last.
         path: Vec<String>,
-        /// The member's name.
-        name: String,
         value: CstInputValue,
         /// Whether an existing member may belong to someone else, and is then kept.
         keep: bool,
@@ -61,6 +59,11 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// Some editors write it at the beginning of a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
+/// Splits off the mark, which is empty if there is none.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 })
+}
+
 fn parse(text: &str) -> Result<CstRootNode, UnusableSettings> {
     CstRootNode::parse(text, &OPTIONS)
         .map_err(|error| UnusableSettings::Broken("JSON", error.to_string()))
@@ -68,18 +71,16 @@ fn parse(text: &str) -> Result<CstRootNode, UnusableSettings> {
 
 /// Returns the text with one more entry; the same text if the entry exists.
 pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSettings> {
-    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => (BYTE_ORDER_MARK, rest),
-        None => ("", text),
-    };
+    let (mark, text) = split_mark(text);
     let root = parse(text)?;
     let top = match root.value() {
         None => root.object_value_or_set(),
         Some(_) => root.object_value().ok_or_else(|| unexpected(&[], "an object"))?,
     };
     match edit {
-        JsonEdit::Member { path, name, value, keep } => {
-            let object = object_at(top, path)?;
+        JsonEdit::Member { path, value, keep } => {
+            let (name, above) = path.split_last().ok_or_else(|| unexpected(&[], "an object"))?;
+            let object = object_at(top, above)?;
             match object.get(name).map(|member| member.value()) {
                 None => {
                     object.append(name, value.clone());
@@ -88,8 +89,7 @@ pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSetting
                     if *keep || found.is_some_and(|found| is_equal(&found, value)) {
                         return Ok([mark, text].concat());
                     }
-                    let path = [path.as_slice(), std::slice::from_ref(name)].concat().join(".");
-                    return Err(UnusableSettings::Taken { path });
+                    return Err(UnusableSettings::Taken { path: path.join(".") });
                 }
             }
         }
@@ -169,7 +169,7 @@ pub(super) fn input_value(value: &CstInputValue) -> serde_json::Value {
 
 /// Returns the values in the settings, without comments and formatting; null for an empty file.
 pub fn values(text: &str) -> Result<serde_json::Value, UnusableSettings> {
-    let root = parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
+    let root = parse(split_mark(text).1)?;
     Ok(root.value().and_then(|value| plain_value(&value)).unwrap_or_default())
 }
 
@@ -203,10 +203,9 @@ pub fn missing_members(
 ) -> Result<Vec<Vec<String>>, UnusableSettings> {
     let values = values(text)?;
     let place = |edit: &JsonEdit| match edit {
-        JsonEdit::Member { path, name, keep: true, .. } => {
-            let above = path.iter().try_fold(&values, |value, name| value.get(name));
-            let is_there = above.is_some_and(|above| above.get(name).is_some());
-            (!is_there).then(|| [path.as_slice(), std::slice::from_ref(name)].concat())
+        JsonEdit::Member { path, keep: true, .. } => {
+            let found = path.iter().try_fold(&values, |value, name| value.get(name));
+            found.is_none().then(|| path.clone())
         }
         _ => None,
     };
@@ -220,10 +219,7 @@ pub fn without(
     is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
     kept: &[Vec<String>],
 ) -> Result<String, UnusableSettings> {
-    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => (BYTE_ORDER_MARK, rest),
-        None => ("", text),
-    };
+    let (mark, text) = split_mark(text);
     let root = parse(text)?;
     let Some(top) = root.object_value() else { return Ok([mark, text].concat()) };
     let mut clearing = RemovalWalk { path: Vec::new(), is_ours, kept };

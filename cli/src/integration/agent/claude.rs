@@ -45,26 +45,28 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         None => place.home.join(".claude.json"),
     };
     let project = place.project.to_string_lossy().into_owned();
-    let (settings, servers, above, page) = match scope {
+    let (settings, servers, entry, page) = match scope {
         InstallScope::Local => (
             place.project.join(".claude/settings.local.json"),
             notes,
-            path(&["projects", &project, "mcpServers"]),
+            path(&["projects", &project, "mcpServers", "forge"]),
             place.project.join("CLAUDE.local.md"),
         ),
         InstallScope::Project => (
             place.project.join(".claude/settings.json"),
             place.project.join(".mcp.json"),
-            path(&["mcpServers"]),
+            path(&["mcpServers", "forge"]),
             place.project.join("CLAUDE.md"),
         ),
-        InstallScope::User => {
-            (own.join("settings.json"), notes, path(&["mcpServers"]), own.join("CLAUDE.md"))
-        }
+        InstallScope::User => (
+            own.join("settings.json"),
+            notes,
+            path(&["mcpServers", "forge"]),
+            own.join("CLAUDE.md"),
+        ),
     };
     let server = WantedContent::Json(vec![JsonEdit::Member {
-        path: above,
-        name: "forge".to_owned(),
+        path: entry,
         value: object([
             ("type", "stdio".into()),
             ("command", place.forge.as_str().into()),

@@ -21,8 +21,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     let above = if scope == InstallScope::User { &place.home } else { &place.project };
     let folder = above.join(".cursor");
     let version = JsonEdit::Member {
-        path: Vec::new(),
-        name: "version".to_owned(),
+        path: path(&["version"]),
         value: CstInputValue::Number("1".to_owned()),
         keep: true,
     };
@@ -32,7 +31,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     };
     let edits = std::iter::once(version).chain(EVENTS.iter().map(hook)).collect();
     let hooks = WantedContent::Json(edits);
-    let server = mcp_server(place, &["mcpServers"]);
+    let server = mcp_server(place);
     let mut wanted = vec![
         WantedChange::new(folder.join("hooks.json"), IntegrationPart::Hooks, hooks),
         WantedChange::new(folder.join("mcp.json"), IntegrationPart::Server, server),

@@ -28,7 +28,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     });
     let mut wanted = vec![
         WantedChange::new(settings.clone(), IntegrationPart::Hooks, hooks),
-        WantedChange::new(settings, IntegrationPart::Server, mcp_server(place, &["mcpServers"])),
+        WantedChange::new(settings, IntegrationPart::Server, mcp_server(place)),
         WantedChange::section(page, place),
     ];
     // Gemini CLI reads only the user's policies.

@@ -26,14 +26,12 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     let settings =
         if with_comments.exists() { with_comments } else { settings.join("opencode.json") };
     let schema = JsonEdit::Member {
-        path: Vec::new(),
-        name: "$schema".to_owned(),
+        path: path(&["$schema"]),
         value: "https://opencode.ai/config.json".into(),
         keep: true,
     };
     let server = JsonEdit::Member {
-        path: path(&["mcp"]),
-        name: "forge".to_owned(),
+        path: path(&["mcp", "forge"]),
         value: object([
             ("type", "local".into()),
             ("command", texts([place.forge.as_str(), "mcp"])),
@@ -42,8 +40,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         keep: false,
     };
     let allow = |command: &str| JsonEdit::Member {
-        path: path(&["permission", "bash"]),
-        name: format!("{} {command} *", place.word),
+        path: path(&["permission", "bash", &format!("{} {command} *", place.word)]),
         value: "allow".into(),
         keep: true,
     };

@@ -8,9 +8,9 @@ fn element(path: &[&str], value: &str) -> JsonEdit {
     JsonEdit::Element { path, value: value.into() }
 }
 
-fn member(path: &[&str], name: &str, value: CstInputValue) -> JsonEdit {
+fn member(path: &[&str], value: CstInputValue) -> JsonEdit {
     let path = path.iter().map(|name| (*name).to_owned()).collect();
-    JsonEdit::Member { path, name: name.to_owned(), value, keep: false }
+    JsonEdit::Member { path, value, keep: false }
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn what_is_there_stays_as_it_is_written() {
 
 #[test]
 fn ways_are_made_where_there_are_none() {
-    let edit = member(&["a", "b"], "c", CstInputValue::Number("1".to_owned()));
+    let edit = member(&["a", "b", "c"], CstInputValue::Number("1".to_owned()));
     for text in ["", "{}", "\u{feff}{ }", "{\"a\": {}}", " // only a remark\n"] {
         let with = apply_edit(text, &edit).unwrap();
         assert_eq!(values(&with).unwrap(), json!({"a": {"b": {"c": 1}}}), "{with}");
@@ -57,7 +57,7 @@ fn what_is_no_json_or_another_thing_is_refused() {
         let error = apply_edit(text, &edit).unwrap_err().to_string();
         assert!(error.starts_with(reason), "{text}: {error}");
     }
-    let taken = apply_edit("{\"a\": {\"b\": 2}}", &member(&["a"], "b", true.into())).unwrap_err();
+    let taken = apply_edit("{\"a\": {\"b\": 2}}", &member(&["a", "b"], true.into())).unwrap_err();
     assert_eq!(taken.to_string(), "'a.b' in it belongs to another program");
 }
 
