@@ -258,9 +258,7 @@ fn ask(
     id: &str,
     typed: prompt::TypedPrompt,
 ) {
-    if work.carry.session.first_prompt.is_none() {
-        work.carry.session.first_prompt = long_text::headline(&typed.text);
-    }
+    work.carry.session.note_prompt(&typed.text);
     let tags = typed.text.starts_with('/').then(|| Value::from(vec!["slash"]));
     let value = fields([("text", typed.value), ("tags", tags.into()), ("cwd", context.cwd.into())]);
     work.facts.push(context.fact(Kind::Prompt, id, value));

@@ -108,7 +108,7 @@ pub(crate) fn kept(context: &LineContext<'_>, value: Value, pointer: &str, level
 }
 
 /// Escapes a name for a JSON pointer (RFC 6901).
-fn escaped(name: &str) -> Cow<'_, str> {
+pub(crate) fn escaped(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) {
         name.replace('~', "~0").replace('/', "~1").into()
     } else {

@@ -48,8 +48,8 @@ impl PieceBuilder<'_> {
         words: &TypedText<'_>,
         pointer: &str,
     ) {
-        if self.carry.session.first_prompt.is_none() && !words.slash {
-            self.carry.session.first_prompt = long_text::headline(words.text());
+        if !words.slash {
+            self.carry.session.note_prompt(words.text());
         }
         let value = prompt_fields(context, words, pointer);
         self.facts.push(context.fact(Kind::Prompt, id, value));

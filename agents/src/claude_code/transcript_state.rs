@@ -4,6 +4,7 @@ use super::checkpoint_name::RecentEvents;
 use super::open_call::OpenCall;
 use super::prompt_queue::PromptQueue;
 use crate::codex::state::CodexState;
+use crate::long_text;
 use crate::piece::SessionDraft;
 use crate::verification::CheckCommandLine;
 use forge_store::model::{FieldMap, Timestamp, Value};
@@ -145,6 +146,13 @@ pub(crate) struct SessionState {
 }
 
 impl SessionState {
+    /// Keeps the headline of the first prompt, which is the title of a session without another one.
+    pub(crate) fn note_prompt(&mut self, text: &str) {
+        if self.first_prompt.is_none() {
+            self.first_prompt = long_text::headline(text);
+        }
+    }
+
     pub(crate) fn draft(&self) -> Option<SessionDraft> {
         Some(SessionDraft {
             agent_session: self.id.clone()?,

@@ -9,6 +9,7 @@ use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::transcript_state::SubAgentState;
 use crate::lenient::{LenientList, LenientText, object, parse_object};
 use crate::long_text;
+use crate::tool_use::escaped;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -131,7 +132,7 @@ fn statuses(
 ) {
     let all: BTreeMap<String, &RawValue> = object(raw);
     for (agent, raw) in all {
-        let at = format!("{pointer}/{}", agent.replace('~', "~0").replace('/', "~1"));
+        let at = format!("{pointer}/{}", escaped(&agent));
         status(work, context, &agent, raw, |text, name| context.text(text, format!("{at}/{name}")));
     }
 }

@@ -11,6 +11,7 @@ use crate::lenient::{
     LenientBool, LenientId, LenientInteger, LenientList, LenientText, object, parse_object,
 };
 use crate::patch::EditDescription;
+use crate::tool_use::escaped;
 use forge_store::model::{Timestamp, Value};
 use forge_store::story::changed_line_counts;
 use serde::Deserialize;
@@ -247,7 +248,7 @@ pub(super) fn changed(
     let changes = changes.iter().filter(|(_, raw)| raw.get().starts_with('{'));
     for (number, (path, raw)) in changes.enumerate() {
         let Ok(change) = serde_json::from_str::<FileChange<'_>>(raw.get()) else { continue };
-        let pointer = format!("{base}/changes/{}", path.replace('~', "~0").replace('/', "~1"));
+        let pointer = format!("{base}/changes/{}", escaped(path));
         let (patch, added, removed) = match change.unified_diff.text() {
             Some(diff) => {
                 let (added, removed) = changed_line_counts(diff);

@@ -185,9 +185,7 @@ pub(super) fn push_prompt(
     if !state.is_news(hash(&same), source, context.at) {
         return;
     }
-    if work.carry.session.first_prompt.is_none() {
-        work.carry.session.first_prompt = long_text::headline(said);
-    }
+    work.carry.session.note_prompt(said);
     let value = fields([
         ("text", context.part(text, part, pointer)),
         ("cwd", context.cwd.into()),

@@ -284,9 +284,7 @@ impl TrajectoryRun {
     }
 
     fn prompt(&mut self, moment: &StepMoment, id: &str, text: &str, value: Value) {
-        if self.carry.session.first_prompt.is_none() {
-            self.carry.session.first_prompt = long_text::headline(text);
-        }
+        self.carry.session.note_prompt(text);
         self.fact(moment, Kind::Prompt, id, fields([("text", value)]));
     }
 
