@@ -22,6 +22,15 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Opens this file for appending. Creates it with mode 0600, and the directories above it, if they
+/// are missing.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        create_directories(folder)?;
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
 /// Replaces the contents of this file atomically, with mode 0600; readers see the old or the new
 /// text.
 pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {

@@ -9,9 +9,7 @@ use forge_store::plain_file;
 use forge_store::redact::{Redactor, TextForm};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A log longer than this is renamed, which replaces the one renamed before.
@@ -129,15 +127,12 @@ pub fn user_log(environment: &crate::context::Environment) -> Option<PathBuf> {
 
 /// Adds a line in one write, so that concurrent calls do not mix.
 pub fn append(log: &Path, line: &HookLogEntry) -> io::Result<()> {
-    if let Some(folder) = log.parent() {
-        private_files::create_directories(folder)?;
-    }
     let mut text = serde_json::to_vec(line).map_err(io::Error::other)?;
     text.push(b'\n');
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
+    let mut file = private_files::open_to_append(log)?;
     if file.metadata()?.len() > MOST_BYTES {
         std::fs::rename(log, rotated_log(log))?;
-        file = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
+        file = private_files::open_to_append(log)?;
     }
     file.write_all(&text)
 }
@@ -166,6 +161,7 @@ pub fn read(log: &Path) -> io::Result<Vec<HookLogEntry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
 
     fn line(event: &str) -> HookLogEntry {
         HookLogEntry::new(Timestamp::from_micros(1_770_000_000_000_000), "claude", event)

@@ -5,9 +5,8 @@ use super::stamp::ExchangeStamp;
 use crate::error::CommandError;
 use crate::private_files;
 use forge_store::store::Store;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Adds sentences to what the next hook of a session says.
@@ -43,14 +42,9 @@ fn append(path: &Path, lines: &str) -> Result<(), CommandError> {
     if lines.is_empty() {
         return Ok(());
     }
-    let write = || {
-        if let Some(folder) = path.parent() {
-            private_files::create_directories(folder)?;
-        }
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        file.write_all(lines.as_bytes())
-    };
-    write().map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
+    private_files::open_to_append(path)
+        .and_then(|mut file| file.write_all(lines.as_bytes()))
+        .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
 }
 
 /// Takes what the next hook of a session says. It is said once.
