@@ -172,25 +172,14 @@ async fn accept(
 /// Reads the whole body of a request, in time and only if it is a message.
 async fn with_body(request: Request, limits: HttpLimits) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
-    let body = match tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
+    let refused = |status, text: &str| error_response(status, ErrorCode::INVALID_REQUEST, text);
+    let body = tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES))
+        .await
+        .map_err(|_| refused(StatusCode::REQUEST_TIMEOUT, "the message did not come in time"))?
+        .map_err(|_| {
             let text = format!("a message has at most {BODY_BYTES} bytes");
-            return Err(error_response(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                ErrorCode::INVALID_REQUEST,
-                &text,
-            ));
-        }
-        Err(_) => {
-            let text = "the message did not come in time";
-            return Err(error_response(
-                StatusCode::REQUEST_TIMEOUT,
-                ErrorCode::INVALID_REQUEST,
-                text,
-            ));
-        }
-    };
+            refused(StatusCode::PAYLOAD_TOO_LARGE, &text)
+        })?;
     if head.method == Method::POST {
         let wrong = match serde_json::from_slice::<Value>(&body) {
             Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}"))),
