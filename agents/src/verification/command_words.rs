@@ -144,8 +144,8 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
 pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
     let mut each = |node: &ShellNode| readers(node, file, found);
     match node {
-        ShellNode::Command(command) => {
-            let words: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
+        ShellNode::Command(_) => {
+            let OutputFilter { words } = OutputFilter::from_node(node);
             let shows = words.first().is_some_and(|program| {
                 shows_files(program) || (file.starts_with('$') && program == "echo")
             });
@@ -160,13 +160,7 @@ pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter
             let first = parts.first();
             first.into_iter().for_each(|node| readers(node, file, found));
             if found.len() > before {
-                let others = parts.iter().skip(1).map(|part| match part {
-                    ShellNode::Command(command) => {
-                        command.words.iter().map(|word| word.text.clone()).collect()
-                    }
-                    _ => vec!["?".to_owned()],
-                });
-                found.extend(others.map(|words| OutputFilter { words }));
+                found.extend(parts.iter().skip(1).map(OutputFilter::from_node));
             }
         }
         ShellNode::List(items) => items.iter().for_each(|(node, _)| each(node)),

@@ -241,16 +241,12 @@ impl CheckPlanBuilder {
     }
 
     fn pipe(&mut self, parts: &[ShellNode], context: &mut ShellContext) -> ExitCodeTree {
-        let filter = |node: &ShellNode| match node {
-            ShellNode::Command(command) => {
-                OutputFilter { words: command.words.iter().map(|word| word.text.clone()).collect() }
-            }
-            _ => OutputFilter { words: vec!["?".to_owned()] },
-        };
         let plans = parts.iter().enumerate().map(|(number, part)| {
             let after = parts.get(number + 1..).unwrap_or_default();
             let mut inside = context.clone();
-            inside.filters.splice(0..0, after.iter().take(MAX_FILTERS).map(filter));
+            inside
+                .filters
+                .splice(0..0, after.iter().take(MAX_FILTERS).map(OutputFilter::from_node));
             inside.piped |= !after.is_empty();
             inside.fed |= number > 0;
             inside.errexit = false;

@@ -1,5 +1,7 @@
 //! How much of a check's output is visible if it is piped through other programs.
 
+use forge_store::shell::syntax_tree::ShellNode;
+
 /// Which ends of an output are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutputVisibility {
@@ -16,6 +18,17 @@ pub(super) struct OutputFilter {
 }
 
 impl OutputFilter {
+    /// Returns a part of a pipeline as a filter; what is not one command is an unknown program.
+    pub(super) fn from_node(node: &ShellNode) -> Self {
+        let words = match node {
+            ShellNode::Command(command) => {
+                command.words.iter().map(|word| word.text.clone()).collect()
+            }
+            _ => vec!["?".to_owned()],
+        };
+        Self { words }
+    }
+
     /// How many lines it lets through, if it is a `tail`.
     pub(super) fn tail_lines(&self) -> Option<usize> {
         let (program, arguments) = self.words.split_first()?;
