@@ -105,36 +105,28 @@ impl McpTool for RestoreArguments {
         let point = workspace::point(&request.context, &reading.session, &which)?;
         let token = token(&reading.session, &point)?;
         drop(reading);
-        match consent(self, &request.client, &token) {
-            RestoreConsent::Given => {
-                let report =
-                    request.run(&CheckpointRestoreArgs::<false> { which, dry_run: false })?;
-                let next = "the claims are restored; 'forge undo' reverts this";
-                Ok(answer(request, report, true, None, next).into())
-            }
+        let consent = consent(self, &request.client, &token);
+        let done = consent == RestoreConsent::Given;
+        let report = request.run(&CheckpointRestoreArgs::<false> { which, dry_run: !done })?;
+        let is_stale = self.confirm.is_some() || request.client.state.is_some();
+        let next = match consent {
+            RestoreConsent::Given => "the claims are restored; 'forge undo' reverts this",
             RestoreConsent::Refused => {
-                let report =
-                    request.run(&CheckpointRestoreArgs::<false> { which, dry_run: true })?;
-                let next =
-                    "the user refused: nothing was changed, so continue from the present state";
-                Ok(answer(request, report, false, None, next).into())
+                "the user refused: nothing was changed, so continue from the present state"
+            }
+            RestoreConsent::Open if can_ask(&request.client) => {
+                return Ok(ToolReply::Question(Box::new(question(&report, &token)?)));
+            }
+            RestoreConsent::Open if is_stale => {
+                "something was written since that preview, or it was another moment's: look at this one, and \
+                 call again with its 'confirm_token' in 'confirm'"
             }
             RestoreConsent::Open => {
-                let report =
-                    request.run(&CheckpointRestoreArgs::<false> { which, dry_run: true })?;
-                if can_ask(&request.client) {
-                    return Ok(ToolReply::Question(Box::new(question(&report, &token)?)));
-                }
-                let stale = self.confirm.is_some() || request.client.state.is_some();
-                let next = if stale {
-                    "something was written since that preview, or it was another moment's: look at this one, and \
-                     call again with its 'confirm_token' in 'confirm'"
-                } else {
-                    "nothing was changed yet: call again with 'confirm_token' in 'confirm' to go back"
-                };
-                Ok(answer(request, report, false, Some(token), next).into())
+                "nothing was changed yet: call again with 'confirm_token' in 'confirm' to go back"
             }
-        }
+        };
+        let token = (consent == RestoreConsent::Open).then_some(token);
+        Ok(answer(request, report, done, token, next).into())
     }
 }
 
