@@ -107,7 +107,7 @@ pub(super) fn cut(value: Value, bytes: usize) -> Value {
     match value {
         Value::String(text) => cut_string(text, bytes).into(),
         Value::Array(items) => items.into_iter().map(|item| cut(item, bytes)).collect(),
-        Value::Object(fields) => cut_fields(fields, bytes).into(),
+        Value::Object(fields) => known_fields(fields, bytes).into(),
         plain => plain,
     }
 }
@@ -121,8 +121,15 @@ pub(super) fn cut_string(text: String, bytes: usize) -> String {
     format!("{beginning}… ({} bytes)", text.len())
 }
 
-/// Cuts long texts in fields, and removes null fields.
-pub(super) fn cut_fields(fields: Map<String, Value>, bytes: usize) -> Map<String, Value> {
+/// Returns the fields of an entity as JSON without the null ones, with long texts cut and marked.
+pub(super) fn cut_fields(entity: &impl Serialize, bytes: usize) -> Map<String, Value> {
+    match serde_json::to_value(entity) {
+        Ok(Value::Object(fields)) => known_fields(fields, bytes),
+        _ => Map::new(),
+    }
+}
+
+fn known_fields(fields: Map<String, Value>, bytes: usize) -> Map<String, Value> {
     let known = fields.into_iter().filter(|(_, value)| !value.is_null());
     known.map(|(name, value)| (name, cut(value, bytes))).collect()
 }

@@ -1,7 +1,7 @@
 //! The tool `checkpoint`: names a moment.
 
 use super::super::request::McpRequest;
-use super::record::{WrittenAnswer, run_write};
+use super::record::{WrittenAnswer, required_text, run_write};
 use super::{McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
 use crate::commands::checkpoint::CheckpointCreateArgs;
 use crate::error::CommandError;
@@ -36,8 +36,7 @@ impl McpTool for CheckpointArguments {
     }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        let message = crate::args::value::non_empty_text(&self.message)
-            .map_err(|error| CommandError::invalid(format!("'message': {error}")))?;
+        let message = required_text("message", Some(&self.message))?;
         let tags: Result<_, _> = self.tags.iter().map(|tag| parse_argument("tags", tag)).collect();
         let at = parse_optional("at", self.at.as_ref())?;
         run_write(

@@ -16,7 +16,6 @@ use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The default number of rows in a page.
@@ -207,10 +206,7 @@ fn stored_entity(
             )
         }
     };
-    let mut fields = match serde_json::to_value(&entity) {
-        Ok(Value::Object(fields)) => cut_fields(fields, bytes),
-        _ => serde_json::Map::new(),
-    };
+    let mut fields = cut_fields(&entity, bytes);
     // These are already next to the fields.
     for name in ["id", "at", "created_at"] {
         fields.remove(name);

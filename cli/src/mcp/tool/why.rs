@@ -156,10 +156,7 @@ impl McpTool for WhyArguments {
         let mut omitted = BTreeMap::new();
         let mut warnings = request.take_warnings();
         warnings.dedup();
-        let mut fields = match serde_json::to_value(&why.fields) {
-            Ok(Value::Object(fields)) => cut_fields(fields, TEXT_BYTES),
-            _ => Map::new(),
-        };
+        let mut fields = cut_fields(&why.fields, TEXT_BYTES);
         fields.remove("id");
         let blame = first("blame", blame.fields, &mut omitted).into_iter().map(Into::into);
         let history = first("history", why.history, &mut omitted).into_iter().map(Into::into);

@@ -94,15 +94,10 @@ impl McpTool for FindingArguments {
         ]);
         match self.kind {
             RecordedFindingKind::Evidence => {
-                let known = self.id.is_some();
-                let allowed = if known { KNOWN_EVIDENCE } else { EVIDENCE };
-                refuse_arguments("evidence", &given, allowed)?;
+                refuse_arguments("evidence", &given, EVIDENCE)?;
                 given.remove("id");
-                if known {
-                    rename_argument(&mut given, "evidence_kind", "kind");
-                    return record_claim::<Evidence>(request, self.id.clone(), given);
-                }
-                if !given.contains_key("hypothesis") || !given.contains_key("strength") {
+                let is_missing = |name: &str| !given.contains_key(name);
+                if self.id.is_none() && (is_missing("hypothesis") || is_missing("strength")) {
                     return Err(CommandError::invalid(
                         "evidence needs 'hypothesis' and 'strength'",
                     )
@@ -112,7 +107,7 @@ impl McpTool for FindingArguments {
                     ));
                 }
                 rename_argument(&mut given, "evidence_kind", "kind");
-                record_claim::<Evidence>(request, None, given)
+                record_claim::<Evidence>(request, self.id.clone(), given)
             }
             RecordedFindingKind::Belief if self.contradicts.is_some() => {
                 refuse_arguments("a contradiction", &given, &["id", "contradicts", "reason"])?;
@@ -150,8 +145,7 @@ impl McpTool for FindingArguments {
     }
 }
 
-const EVIDENCE: &[&str] = &["description", "hypothesis", "strength", "evidence_kind", "source"];
-const KNOWN_EVIDENCE: &[&str] =
+const EVIDENCE: &[&str] =
     &["id", "description", "hypothesis", "strength", "evidence_kind", "source"];
 const NEW_BELIEF: &[&str] =
     &["description", "belief_kind", "confidence", "source", "hypothesis", "evidence", "rests_on"];

@@ -66,7 +66,7 @@ impl McpTool for GapArguments {
         let status = self.status.map(|VocabularyTerm(status)| status);
         if let (Some(GapStatus::Filled), Some(id)) = (status, self.id.clone()) {
             refuse_arguments("filling a gap", &given, &["status", "resolution"])?;
-            let resolution = required_text("resolution", given.get("resolution"))?;
+            let resolution = required_text("resolution", self.resolution.as_deref())?;
             return run_write(
                 request,
                 "gap",

@@ -89,18 +89,13 @@ impl McpTool for HypothesisArguments {
                 .hinted("state it first, then settle it by its 'id'")),
             (Some(confirms), Some(id)) => {
                 refuse_arguments("settling a hypothesis", &given, &["status", "reason"])?;
+                let when = Default::default();
                 if confirms {
-                    run_write(
-                        request,
-                        "hypothesis",
-                        &HypothesisSettleArgs::<true> { id, reason, when: Default::default() },
-                    )
+                    let confirm = HypothesisSettleArgs::<true> { id, reason, when };
+                    run_write(request, "hypothesis", &confirm)
                 } else {
-                    run_write(
-                        request,
-                        "hypothesis",
-                        &HypothesisSettleArgs::<false> { id, reason, when: Default::default() },
-                    )
+                    let reject = HypothesisSettleArgs::<false> { id, reason, when };
+                    run_write(request, "hypothesis", &reject)
                 }
             }
         }

@@ -125,8 +125,8 @@ pub(super) fn run_write<V: Verb<Report = EntityWriteReport>>(
 }
 
 /// The required text, which must not be blank.
-fn required_text(argument: &str, given: Option<&Value>) -> Result<String, CommandError> {
-    let Some(given) = given.and_then(Value::as_text) else {
+pub(super) fn required_text(argument: &str, given: Option<&str>) -> Result<String, CommandError> {
+    let Some(given) = given else {
         return Err(CommandError::invalid(format!("'{argument}' is missing"))
             .hinted(format!("say it in '{argument}'")));
     };
@@ -150,7 +150,9 @@ fn record_claim<K: RecordedClaim>(
     refuse_arguments(&what, &given, &allowed)?;
     match id {
         None => {
-            let description = required_text("description", given.remove("description").as_ref())?;
+            let description = given.remove("description");
+            let description = description.as_ref().and_then(Value::as_text);
+            let description = required_text("description", description)?;
             run_write(request, kind, &ClaimAddArgs::<K>::new(description, given))
         }
         Some(id) => run_write(request, kind, &ClaimUpdateArgs::<K>::new(id, given)),

@@ -52,7 +52,7 @@ impl McpTool for VerificationArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let VocabularyTerm(status) = self.status;
         let add = VerificationAddArgs {
-            name: required_text("name", Some(&self.name.as_str().into()))?,
+            name: required_text("name", Some(&self.name))?,
             status,
             command: self.command.clone(),
             duration: self.duration_ms.map(Duration::from_millis),
