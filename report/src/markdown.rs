@@ -154,16 +154,16 @@ impl Writer<'_, '_> {
                 reason.unwrap_or_default()
             )
         };
-        let lines: Vec<String> = ideas.map(line).collect();
-        self.titled(title, &lines)
+        self.titled(title, ideas.map(line))
     }
 
-    fn titled(&mut self, title: &str, lines: &[String]) -> std::fmt::Result {
+    fn titled(&mut self, title: &str, lines: impl Iterator<Item = String>) -> std::fmt::Result {
+        let lines: Vec<String> = lines.collect();
         if lines.is_empty() {
             return Ok(());
         }
         writeln!(self.out, "**{title}**\n")?;
-        self.list(lines)
+        self.list(&lines)
     }
 
     fn given_up(&mut self) -> std::fmt::Result {
@@ -172,8 +172,7 @@ impl Writer<'_, '_> {
                 branch.results.iter().map(|text| escaped(text, LINE_CHARS)).collect();
             format!("{}: {}", code(&branch.name), results.join("; "))
         };
-        let lines: Vec<String> = self.model.given_up.iter().map(line).collect();
-        self.titled("Branches given up", &lines)
+        self.titled("Branches given up", self.model.given_up.iter().map(line))
     }
 
     fn questions(&mut self) -> std::fmt::Result {
@@ -185,8 +184,7 @@ impl Writer<'_, '_> {
             let (id, text) = (escaped(&gap.id, 40), escaped(&gap.text, LINE_CHARS));
             format!("**{id}** {text} ({}){}", gap.criticality, elsewhere.unwrap_or_default())
         };
-        let lines: Vec<String> = open.map(line).collect();
-        self.titled("Still open", &lines)
+        self.titled("Still open", open.map(line))
     }
 
     fn confidence(&mut self) -> std::fmt::Result {
@@ -228,7 +226,7 @@ impl Writer<'_, '_> {
             };
             lines.push(format!("{at}: {}{more}", things.join("; ")));
         }
-        self.titled("What compaction lost", &lines)
+        self.titled("What compaction lost", lines.into_iter())
     }
 
     fn story(&mut self) -> std::fmt::Result {

@@ -44,14 +44,10 @@ impl<'m> ChartFrame<'m> {
         Self { held, links: self.links && held.as_of.is_none(), ..self }
     }
 
-    /// Lets marks of lines that are not on the page lead to the story.
-    pub(crate) const fn with_lines(self, first_line: usize) -> Self {
-        Self { first_line, ..self }
-    }
-
-    /// Lets marks lead nowhere, for a page without the story.
-    pub(crate) const fn without_links(self) -> Self {
-        Self { links: false, ..self }
+    /// Lets marks of lines that are not on the page lead to the story, and all marks lead nowhere
+    /// on a page without the story.
+    pub(crate) const fn with_lines(self, first_line: usize, has_story: bool) -> Self {
+        Self { first_line, links: self.links && has_story, ..self }
     }
 
     /// Returns the moment of the page, if something later is shown.

@@ -238,20 +238,21 @@ impl Page<'_> {
             }
         };
         let charted = self.whole.unwrap_or(model);
-        let frame = ChartFrame::of(charted).map(|frame| frame.until(model));
-        let frame = frame.map(|frame| frame.with_lines(self.first_line));
-        let frame = if self.options.brief { frame.map(ChartFrame::without_links) } else { frame };
+        let has_story = !self.options.brief;
+        let frame = ChartFrame::of(charted)
+            .map(|frame| frame.until(model).with_lines(self.first_line, has_story));
         add("timeline", "Timeline", "", frame.as_ref().map(timeline_chart));
         let chart = frame.as_ref().and_then(confidence_chart);
         let lead = "A line for each idea. A dot is a change; the table has the cause of each.";
         add("confidence", "Confidence over time", lead, chart.map(|chart| self.confidence(&chart)));
         let lead = "What was known at each moment, without hindsight: drag, or use the arrow keys.";
         add("moments", "What was known when", lead, self.known_when());
-        add("known", self.known_title(), "", self.known());
+        let title = if model.as_of.is_some() { "What was known" } else { "What is known" };
+        add("known", title, "", self.known());
         add("rejected", "Rejected, and why", "", self.rejected());
         add("open", "Open questions", "", self.questions());
         add("lost", "What compaction lost", "", self.compactions());
-        if !self.options.brief {
+        if has_story {
             let (all, told) = model.told;
             let lead = format!("{told} of {all} events are told; the rest is folded.");
             add("story", "The story", &lead, self.story());
@@ -275,10 +276,6 @@ impl Page<'_> {
                 None => { (text) }
             }
         }
-    }
-
-    const fn known_title(&self) -> &'static str {
-        if self.model.as_of.is_some() { "What was known" } else { "What is known" }
     }
 
     fn footer(&self) -> Markup {

@@ -103,7 +103,7 @@ impl Page<'_> {
                 div {
                     span class="who" { "You" }
                     @if let Some(question) = &line.detail { p class="soft small" { "to: " (question.inline()) } }
-                    p class="said" { (line.whole.as_ref().unwrap_or(&line.text).beginning(self.detail.message_chars)) }
+                    p class="said" { (line.whole_text().beginning(self.detail.message_chars)) }
                 }
             }
         }

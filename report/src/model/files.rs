@@ -20,8 +20,7 @@ pub(super) fn files(
     anchors: &AnchorsByFact,
     with_patches: bool,
 ) -> Result<Vec<FilePart>> {
-    let mut files: Vec<FilePart> = Vec::new();
-    let mut places: HashMap<PageText, usize> = HashMap::new();
+    let mut edits: Vec<(PageText, EditPart)> = Vec::new();
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Code) {
         let fact = &known.fact;
         let Ok(code) = CodeState::from_value(&fact.value) else { continue };
@@ -38,14 +37,10 @@ pub(super) fn files(
             patch: patch.clone().filter(|_| with_patches),
             anchor: anchors.get(&(Kind::Code, fact.id.clone())).copied(),
         };
-        let place = *places.entry(path.clone()).or_insert_with(|| {
-            files.push(FilePart { path, edits: Vec::new() });
-            files.len() - 1
-        });
-        if let Some(file) = files.get_mut(place) {
-            file.edits.push(edit);
-        }
+        edits.push((path, edit));
     }
+    let files = grouped(edits).into_iter().map(|(path, edits)| FilePart { path, edits });
+    let mut files: Vec<FilePart> = files.collect();
     files.sort_by_key(|file| {
         let (added, removed) = file.lines().unwrap_or_default();
         (std::cmp::Reverse(added + removed), file.path.clone())
@@ -55,25 +50,30 @@ pub(super) fn files(
 
 /// Returns the checks with their runs, the check that ran last first.
 pub(super) fn checks(texts: &FactTexts<'_>, anchors: &AnchorsByFact) -> Vec<CheckPart> {
-    let mut checks: Vec<CheckPart> = Vec::new();
-    let mut places: HashMap<PageText, usize> = HashMap::new();
-    for run in &texts.story.checks {
-        let name = texts.clean(&run.name);
+    let runs = texts.story.checks.iter().map(|run| {
         let part = CheckRunPart {
             at: run.at,
             status: run.status,
             description: run.description.as_deref().map(|text| texts.clean(text)),
             anchor: anchors.get(&(Kind::Verification, run.id.clone())).copied(),
         };
-        let place = *places.entry(name.clone()).or_insert_with(|| {
-            checks.push(CheckPart { name, runs: Vec::new() });
-            checks.len() - 1
-        });
-        if let Some(check) = checks.get_mut(place) {
-            check.runs.push(part);
+        (texts.clean(&run.name), part)
+    });
+    grouped(runs).into_iter().map(|(name, runs)| CheckPart { name, runs }).collect()
+}
+
+/// Groups parts by their names, in the order in which the names come first.
+fn grouped<T>(parts: impl IntoIterator<Item = (PageText, T)>) -> Vec<(PageText, Vec<T>)> {
+    let mut groups: Vec<(PageText, Vec<T>)> = Vec::new();
+    let mut places: HashMap<PageText, usize> = HashMap::new();
+    for (name, part) in parts {
+        let place = *places.entry(name.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, group)) => group.push(part),
+            None => groups.push((name, vec![part])),
         }
     }
-    checks
+    groups
 }
 
 /// Returns the times of the sub-agents that have a line.

@@ -134,7 +134,7 @@ pub(super) fn gaps(
     texts: &FactTexts<'_>,
     state: &StateAt,
     answers: &HashMap<String, (String, String)>,
-) -> Result<Vec<(String, GapRow)>> {
+) -> Result<Vec<GapRow>> {
     let mut gaps = Vec::new();
     for (id, entry) in state.claims_of(Kind::Gap)? {
         let Ok(found) = Gap::from_value(&entry.value) else { continue };
@@ -161,10 +161,10 @@ pub(super) fn gaps(
             answered_elsewhere: elsewhere
                 .map(|(branch, answer)| (texts.clean(branch), texts.clean(answer))),
         };
-        gaps.push((criticality, id, row));
+        gaps.push((criticality, row));
     }
-    gaps.sort_by_key(|(criticality, _, row)| (!row.is_open, std::cmp::Reverse(*criticality)));
-    Ok(gaps.into_iter().map(|(_, id, row)| (id, row)).collect())
+    gaps.sort_by_key(|(criticality, row)| (!row.is_open, std::cmp::Reverse(*criticality)));
+    Ok(gaps.into_iter().map(|(_, row)| row).collect())
 }
 
 pub(super) fn given_up(texts: &FactTexts<'_>, branches: &[BranchSummary]) -> Vec<GivenUpBranch> {

@@ -374,6 +374,13 @@ pub struct LinePart {
     pub agent_work: Option<AgentWorkPart>,
 }
 
+impl LinePart {
+    /// Returns the text that the line shows, or shows a part of.
+    pub(crate) fn whole_text(&self) -> &PageText {
+        self.whole.as_ref().unwrap_or(&self.text)
+    }
+}
+
 /// What a sub-agent did.
 #[derive(Clone, Debug)]
 pub struct AgentWorkPart {

@@ -88,11 +88,10 @@ impl ReportModel {
             .collect();
         let ruler = TimeRuler::of(activity.clone());
         let title = story.findings.title.clone().unwrap_or_else(|| info.name.clone());
-        let first_prompt = turns.iter().find_map(|turn| turn.prompt.as_ref());
         let title = texts.clean(&title).short(TITLE_CHARS);
-        let asked = first_prompt.map(|line| line.whole.clone().unwrap_or(line.text.clone()));
-        let last_prompt = turns.iter().rev().find_map(|turn| turn.prompt.as_ref());
-        let last_asked = last_prompt.map(|line| line.whole.clone().unwrap_or(line.text.clone()));
+        let mut prompts = turns.iter().filter_map(|turn| turn.prompt.as_ref());
+        let asked = prompts.next().map(|line| line.whole_text().clone());
+        let last_asked = prompts.next_back().map(|line| line.whole_text().clone());
         let last_asked = last_asked.filter(|last| asked.as_ref() != Some(last));
         Ok(Self {
             session: texts.clean(&info.name),
@@ -125,7 +124,7 @@ impl ReportModel {
                 .iter()
                 .map(|(id, text)| (texts.clean(id), texts.clean(text)))
                 .collect(),
-            gaps: gaps.into_iter().map(|(_, row)| row).collect(),
+            gaps,
             ideas,
             files,
             turns,

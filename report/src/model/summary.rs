@@ -78,7 +78,7 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
     };
     let findings = &texts.story.findings;
     let last = lines().rfind(|line| line.kind == StoryKind::Message);
-    let last_word = last.map(|line| line.whole.clone().unwrap_or_else(|| line.text.clone()));
+    let last_word = last.map(|line| line.whole_text().clone());
     // A question is answered if a prompt follows it.
     let is_last_turn = |line: &LinePart| {
         turns.last().and_then(|turn| turn.prompt.as_ref()).is_none_or(|asked| asked.at <= line.at)
