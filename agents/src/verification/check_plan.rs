@@ -205,19 +205,15 @@ impl CheckPlan {
             .any(|event| matches!(event, OutputEvent::Check(_) | OutputEvent::Reader(_)));
         let prints =
             place.call.summary.is_some_and(|summary| !summary.silent && !summary.shapes.is_empty());
-        let printed = self.printed_after(follows);
         match place.filters.last().and_then(OutputFilter::tail_lines) {
             Some(count) if ends && prints => {
+                let is_printed = |event: &&OutputEvent| matches!(event, OutputEvent::Marker(_));
+                let printed = follows.iter().filter(is_printed).count();
                 let end = range.end.saturating_sub(printed).max(range.start);
                 end.saturating_sub(count).max(range.start)..end
             }
             _ => 0..0,
         }
-    }
-
-    /// How many lines these events print, at most.
-    fn printed_after(&self, events: &[OutputEvent]) -> usize {
-        events.iter().filter(|event| matches!(event, OutputEvent::Marker(_))).count()
     }
 
     /// Whether an `echo` of the line prints this.
