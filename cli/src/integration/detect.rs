@@ -184,8 +184,7 @@ fn find_in_text(
             });
         }
         WantedContent::Toml(table) => {
-            let path: Vec<&str> = table.path.iter().map(String::as_str).collect();
-            let binary = toml::item(text, &path)?.and_then(|item| toml_binary(&item));
+            let binary = toml::item(text, &table.path)?.and_then(|item| toml_binary(&item));
             found.there = binary.is_some();
             found.binaries.extend(binary);
         }

@@ -217,8 +217,7 @@ impl InstallPlan {
     ///
     /// If one cannot be written: then the ones before it are restored.
     pub fn install(&self, receipts: &ReceiptFolder) -> Result<(), CommandError> {
-        let mut receipt =
-            InstallReceipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge);
+        let mut receipt = self.receipt();
         receipt.files = self.files.iter().filter_map(FilePlan::changed).collect();
         // Recorded first: an entry that is recorded but missing can be recognised, one that exists
         // but is not recorded cannot.
@@ -240,13 +239,13 @@ impl InstallPlan {
                 file::remove_empty(&noted.directories);
             }
         }
-        receipts.keep(&InstallReceipt::new(
-            self.agent,
-            self.scope,
-            self.project.as_deref(),
-            &self.forge,
-        ))?;
+        receipts.keep(&self.receipt())?;
         Ok(gone.len())
+    }
+
+    /// Creates a receipt without changes.
+    fn receipt(&self) -> InstallReceipt {
+        InstallReceipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge)
     }
 }
 
@@ -267,8 +266,7 @@ impl FilePlan {
         if self.splices.is_empty() {
             return self.noted.clone();
         }
-        let was_noted = self.noted.as_ref();
-        let directories = match was_noted {
+        let directories = match &self.noted {
             Some(noted) => noted.directories.clone(),
             None => file::missing_directories(&self.now.path),
         };

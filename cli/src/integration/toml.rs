@@ -106,16 +106,9 @@ fn remove(table: &mut Table, path: &[String], is_ours: &dyn Fn(&Item) -> bool) -
 }
 
 /// Returns the item at this path, if there is one.
-pub fn item(text: &str, path: &[&str]) -> Result<Option<Item>, UnusableSettings> {
+pub fn item(text: &str, path: &[String]) -> Result<Option<Item>, UnusableSettings> {
     let document = parse(text)?;
-    let mut item = document.as_item();
-    for name in path {
-        match item.get(name) {
-            Some(inner) => item = inner,
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(item.clone()))
+    Ok(path.iter().try_fold(document.as_item(), |item, name| item.get(name)).cloned())
 }
 
 #[cfg(test)]
