@@ -116,7 +116,7 @@ pub enum HookCommandEnd {
     Background,
 }
 
-/// An event that the browser handles.
+/// What happened at an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HookEventKind {
     /// A session begins or goes on.

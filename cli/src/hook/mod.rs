@@ -395,16 +395,15 @@ fn error_chain(error: &CommandError) -> String {
 }
 
 /// The variables in which agents give their hooks the project.
-const PROJECTS: [&str; 3] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"];
+const PROJECTS: [(HookAgent, &str); 3] = [
+    (HookAgent::Claude, "CLAUDE_PROJECT_DIR"),
+    (HookAgent::Gemini, "GEMINI_PROJECT_DIR"),
+    (HookAgent::Cursor, "CURSOR_PROJECT_DIR"),
+];
 
 /// Returns the project as this agent names it.
 fn project_directory(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
-    let name = match agent {
-        HookAgent::Claude => "CLAUDE_PROJECT_DIR",
-        HookAgent::Gemini => "GEMINI_PROJECT_DIR",
-        HookAgent::Cursor => "CURSOR_PROJECT_DIR",
-        HookAgent::Codex | HookAgent::OpenCode => return None,
-    };
+    let (_, name) = PROJECTS.iter().find(|(known, _)| *known == agent)?;
     environment.directory(name)
 }
 
@@ -416,7 +415,7 @@ pub fn leave_removed_directory(environment: &Environment) {
         return;
     }
     let here = environment.directory("PWD");
-    let projects = PROJECTS.iter().filter_map(|name| environment.directory(name));
+    let projects = PROJECTS.iter().filter_map(|(_, name)| environment.directory(name));
     let above = here.iter().flat_map(|path| path.ancestors()).map(Path::to_owned);
     let mut places = projects.chain(above).chain([PathBuf::from("/")]);
     // If even the root cannot be entered, the call fails with the reason, and is logged.
