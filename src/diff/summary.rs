@@ -4,7 +4,8 @@ use super::{ChangeKind, TypedChange};
 use crate::model::{Kind, Value};
 use std::collections::BTreeSet;
 
-/// Maximum number of entities named for one kind of change; others are counted.
+/// Maximum number of entities named for one kind of change. If there are more, all are counted
+/// instead.
 const MAX_NAMED_IDS: usize = 3;
 
 /// Summarises the changes in one readable sentence, like `2 hypotheses added, H3 rejected,
@@ -49,7 +50,7 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
         }
     }
     let of_kind = || changes.iter().filter(|change| change.kind == kind);
-    let mut told = BTreeSet::new();
+    let mut mentioned = BTreeSet::new();
 
     let status = || of_kind().filter(|change| change.change == ChangeKind::StatusChanged);
     let words: BTreeSet<String> = status().map(|change| plain(change.new.as_ref())).collect();
@@ -59,14 +60,14 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
         };
         let ids = ids(changes, kind, to_this);
         let said = word.replace('_', " ");
-        // Gaps are named by their descriptions, since their ids mean little to a person.
+        // Gaps are counted, since their ids mean little to a person.
         parts.push(if ids.len() > MAX_NAMED_IDS || kind == Kind::Gap {
             format!("{} {said}", counted(ids.len(), kind))
         } else {
             let ids: Vec<_> = ids.iter().copied().collect();
             format!("{} {said}", ids.join(" and "))
         });
-        told.extend(ids);
+        mentioned.extend(ids);
     }
 
     let moved: Vec<_> = of_kind().filter(|c| c.change == ChangeKind::ConfidenceChanged).collect();
@@ -78,24 +79,24 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
             parts.push(format!("confidence of {} {old} -> {new}", change.id));
         }
     }
-    told.extend(moved.iter().map(|change| change.id.as_str()));
+    mentioned.extend(moved.iter().map(|change| change.id.as_str()));
 
     let doubted = ids(changes, kind, |change| {
         change.field.as_deref() == Some("in_doubt") && change.new == Some(Value::Bool(true))
     });
     if !doubted.is_empty() {
         parts.push(format!("{} put in doubt", counted(doubted.len(), kind)));
-        told.extend(doubted);
+        mentioned.extend(doubted);
     }
 
     let updated = ids(changes, kind, |change| change.change == ChangeKind::Updated);
-    let rest = updated.difference(&told).count();
+    let rest = updated.difference(&mentioned).count();
     if rest > 0 {
         parts.push(format!("{} updated", counted(rest, kind)));
     }
 }
 
-/// Returns the ids of a kind with such a change, each once.
+/// Returns the ids of the entities of a kind that have such a change, each once.
 fn ids(changes: &[TypedChange], kind: Kind, such: impl Fn(&TypedChange) -> bool) -> BTreeSet<&str> {
     let found = changes.iter().filter(|change| change.kind == kind && such(change));
     found.map(|change| change.id.as_str()).collect()

@@ -18,7 +18,8 @@ macro_rules! kinds {
         /// The kind of an entity. Claims are held and are on branches; facts happened and belong to
         /// the session.
         ///
-        /// The order of the kinds is the order of entities in a state. Codes are durable.
+        /// The order of the kinds is the order of entities in a state. Codes are stored, so they
+        /// never change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Kind { $($(#[$doc])* $variant = $code,)* }
@@ -125,7 +126,8 @@ impl Kind {
         self.code() < Self::Message.code()
     }
 
-    /// Returns the letter before the number in new ids of claims of this kind: `H` in `H1`.
+    /// Returns the letter before the number in new ids of claims of this kind: `H` in `H1`. Kinds
+    /// without a letter of their own have `X`.
     #[must_use]
     pub const fn id_prefix(self) -> &'static str {
         match self {

@@ -5,12 +5,12 @@ use super::byte_text::run;
 use super::{SecretFinding, byte_text, credential, secret_heuristics, short};
 use std::ops::Range;
 
-/// Where a command has its password, given a text before or after it.
+/// Where a command has its password, relative to a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandPlace {
-    /// The word with this number after the hint, if this text precedes the hint on its line.
+    /// The word with this number after the hint, if the line has this text before the hint.
     Word(usize, &'static str),
-    /// After a name and this sign in the next word, if one of these programs precedes it.
+    /// After a name and this sign in the next word, if one of these programs precedes the hint.
     After(u8, &'static [&'static str]),
     /// After an empty line: a field of a form.
     FormField,
@@ -24,9 +24,9 @@ pub(super) enum CommandPlace {
     Quoted(usize),
     /// Words after a name: `mnemonic = "WORD WORD ..."`.
     Phrase,
-    /// The 32 hex digits of a password of PostgreSQL: `"NAME" "md5..."` in `userlist.txt`.
+    /// The 32 hex digits of a hashed password of PostgreSQL: `"NAME" "md5..."` in `userlist.txt`.
     Md5,
-    /// After the name of a header of `curl`: `-H 'Key: SECRET'`.
+    /// After the name of a header that `curl` sends: `-H 'Key: SECRET'`.
     Header,
 }
 
@@ -168,7 +168,7 @@ pub(super) fn find(
             let word = next_word(text, end);
             let at = text.get(word.clone())?.iter().position(|byte| *byte == sign)?;
             let from = word.start + at + 1;
-            // `"name":"SECRET"`: the shell joins the two.
+            // The shell joins two quoted parts: `"name":"SECRET"`.
             let from = from.max(word.start) + quotes(text, from);
             if at == 0 {
                 return None;
@@ -247,7 +247,8 @@ fn next_word(text: &[u8], at: usize) -> Range<usize> {
     from..from + run(text, from, 128, is_of_word)
 }
 
-/// Returns the part of a `NAME:SECRET` after the colon, if a name is wanted.
+/// Returns the part of a word after its colon if a name is expected, as in `NAME:SECRET`; else the
+/// word.
 fn after_colon(text: &[u8], word: Range<usize>, named: bool) -> Range<usize> {
     let colon = text.get(word.clone()).and_then(|it| it.iter().position(|byte| *byte == b':'));
     match colon {
@@ -272,7 +273,8 @@ fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
     Some(after_colon(text, from + begin..from + trimmed, named))
 }
 
-/// Returns the quoted text with this number on the same line, before the call ends.
+/// Returns the quoted text with this number on the same line. `None` for the first argument of a
+/// call.
 fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
     let line = text.get(end..text.len().min(end + LINE_BYTES))?;
     let line = line.split(|byte| *byte == b'\n').next()?;
@@ -285,7 +287,7 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
         let escape = usize::from(length > 0 && inside.get(length - 1) == Some(&b'\\'));
         if count == number {
             let before = line.get(..open)?;
-            // The first argument of a call is what is signed.
+            // The first argument of a call is the text to sign, not the key.
             let is_later = number > 1 || before.contains(&b',');
             return is_later.then_some(end + open + 1..end + open + 1 + length - escape);
         }
@@ -294,7 +296,7 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Finds the words of a seed phrase: 12, 15, 18, 21 or 24 of three to eight small letters.
+/// Finds the words of a seed phrase: 12, 15, 18, 21 or 24 words of three to eight small letters.
 fn phrase(text: &[u8], end: usize) -> Option<SecretFinding> {
     const SIZES: [usize; 5] = [12, 15, 18, 21, 24];
     let gap = run(text, end, 12, |byte| b"=: \"'\\`_-".contains(&byte));
@@ -309,7 +311,7 @@ fn phrase(text: &[u8], end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range: from..from + words.len(), kind: "seed-phrase" })
 }
 
-/// Returns the value of a header of `curl` that has a key or token.
+/// Returns the value of a header that `curl` sends, if the name says that it is a key or token.
 fn header(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let flag = text.get(start..end)?;
     // The command may have lines before this one.

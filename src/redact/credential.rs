@@ -27,7 +27,7 @@ pub(super) enum CredentialKind {
     Kubernetes,
 }
 
-/// Lower-case words that precede a credential.
+/// Lower-case texts next to which there may be a credential.
 pub(super) const HINTS: [(&str, CredentialKind); 47] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
@@ -80,7 +80,7 @@ pub(super) const HINTS: [(&str, CredentialKind); 47] = [
 
 /// The word before the name that a password belongs to.
 const LOGIN: &[u8] = b"login ";
-/// The kind of secret that a cookie of a session or login is.
+/// The kind of secret of a cookie that identifies a session or login.
 const COOKIE: &str = "session-cookie";
 /// Maximum length of a cookie header, in bytes.
 const COOKIE_BYTES: usize = 4096;
@@ -93,8 +93,8 @@ const LOGIN_BYTES: usize = 160;
 pub(super) enum CredentialMatch {
     Nothing,
     Secret(SecretFinding),
-    /// A private key that begins at this offset and does not end in the text; its range so far, if
-    /// that is enough to identify it.
+    /// A private key that begins at this offset and does not end in the text; the part that is in
+    /// the text, if the part is enough to identify a key.
     Open(usize, Option<SecretFinding>),
 }
 
@@ -116,7 +116,7 @@ pub(super) fn find(
         CredentialKind::UserFlag => user_flag(text, start, end),
         CredentialKind::ToolFlag => tool_flag(text, start, end),
         CredentialKind::SessionName => session(text, end),
-        // There may be more than one credential.
+        // Text of these kinds may have several credentials, which `scan` finds.
         CredentialKind::Login
         | CredentialKind::Cookie
         | CredentialKind::CookieList
@@ -151,7 +151,7 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let part = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'`<>@:,;(){}[]|".contains(&byte);
     let first = run(text, end, 128, part);
-    // The name may be an address of e-mail: `https://me@host:password@host`.
+    // The name may be an e-mail address: `https://me@host:password@host`.
     let is_email = text.get(end + first) == Some(&b'@');
     let user = if is_email { first + 1 + run(text, end + first + 1, 128, part) } else { first };
     if text.get(end + user) != Some(&b':') {
@@ -167,18 +167,19 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let range = password;
     let password = text.get(range.clone())?;
     let name = text.get(end..end + user)?;
-    // `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
+    // Placeholders: `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
     let is_variable = password.starts_with(b"$")
         || password.starts_with(b"%") && (password.len() < 8 || password.ends_with(b"%"))
         || password.iter().all(|byte| *byte == b'*');
-    // `:pserver:anoncvs` is a way to connect and a public password.
+    // In `:pserver:anoncvs`, `pserver` is a way to connect and the password is public.
     let is_method = user == 0 && password.starts_with(b"pserver:");
     let counts = password.len() >= 6 && password != name && !is_variable && !is_method;
     (counts && !secret_heuristics::is_known_password(password))
         .then_some(SecretFinding { range, kind: URL_PASSWORD.0 })
 }
 
-/// Returns the end of the password that has an `@` here: the last `@` before the host.
+/// Returns the end of a password: the last `@` before the host. The first `@` is at this offset and
+/// may be part of the password.
 fn password_end(text: &[u8], at: usize) -> usize {
     let more = run(text, at + 1, 128, |byte| {
         byte.is_ascii_alphanumeric() || b"!#$%^&*+=~_.-@".contains(&byte)
@@ -187,8 +188,8 @@ fn password_end(text: &[u8], at: usize) -> usize {
     rest.iter().rposition(|byte| *byte == b'@').map_or(at, |more| at + 1 + more)
 }
 
-/// Returns the range of a password that contains signs of addresses and code, if it looks
-/// generated: up to the last `@` before a space or quote.
+/// Returns the range of a password that contains signs of addresses or code, if it looks generated.
+/// It ends at the last `@` before a space or quote.
 fn any_password(text: &[u8], from: usize) -> Option<Range<usize>> {
     let is_part = |byte: u8| byte.is_ascii_graphic() && !b"\\\"`<>".contains(&byte) || byte >= 0x80;
     let length = run(text, from, 160, is_part);
@@ -270,8 +271,8 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range, kind: "basic" })
 }
 
-/// Returns whether a name with a backslash has an escaped line break or tab instead of a domain,
-/// which has no small letters: `CORP\name`.
+/// Returns whether the backslash in a name begins an escaped line break or tab. The backslash after
+/// a domain does not (`CORP\name`): a domain has no small letters.
 fn has_line_break(name: &[u8]) -> bool {
     let Some(at) = name.iter().position(|byte| *byte == b'\\') else { return false };
     let (domain, rest) = name.split_at(at);
@@ -297,8 +298,8 @@ pub(super) fn has_word(line: &[u8], words: &[&str]) -> bool {
     found.any(|word| words.iter().any(|known| known.as_bytes() == word))
 }
 
-/// Finds a password given to a program that accepts it in this flag: `mysql -pSECRET`, `redis-cli
-/// -a SECRET`.
+/// Finds a password given to a program that accepts it in this flag (`mysql -pSECRET`, `redis-cli
+/// -a SECRET`), or after the words of a setting or query (`identified by 'SECRET'`).
 fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let flag = text.get(start..end)?.to_ascii_lowercase();
     let glued = flag == b" -p";
@@ -429,7 +430,7 @@ pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize
         return (found, end);
     }
     let (mut name, mut value): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
-    // The fields of one object after the other; other objects inside end the list.
+    // Reads field after field of each object. An array inside an object ends the list.
     while at < limit {
         at = json_text::spaces(text, at + 1);
         let byte = text.get(at);
@@ -504,7 +505,8 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
         if gap == 0 {
             break;
         }
-        // `Path=/`, `HttpOnly` and `Secure` follow it; with other values they end it too.
+        // An attribute with a value, such as `Path=/`, is skipped as a cookie that identifies
+        // nothing. One without a value, such as `HttpOnly`, ends the header.
     }
     (found, at.max(end))
 }
@@ -517,7 +519,7 @@ pub(super) fn login_value(value: &[u8]) -> bool {
     let printable =
         std::str::from_utf8(&plain).is_ok_and(|text| !text.chars().any(char::is_control));
     let password = plain.get(split + 1..).unwrap_or_default();
-    // A key may be the name, without a password.
+    // A key may be in the place of the name, without a password.
     if printable && password.is_empty() {
         return plain.get(..split).is_some_and(secret_heuristics::is_credential);
     }

@@ -1,14 +1,14 @@
-//! Tokens without a beginning of their own: parts of fixed length, joined by a dot or a bar.
+//! Tokens without a fixed prefix: parts of known lengths, joined by a dot or a bar.
 //!
-//! They have no hint, so they are found by their joint. One comparison dismisses nearly every
-//! joint.
+//! They have no hint, so they are found by their joint, the dot or bar. A few comparisons dismiss
+//! nearly every joint.
 
 use super::byte_text::run;
 use super::{SecretFinding, byte_text, secret_heuristics, work_counter};
 use memchr::memchr2_iter;
 use std::ops::Range;
 
-/// Finds the tokens whose first joint is in a share of a text.
+/// Finds the tokens whose first joint is in this range of a text.
 pub(super) fn find_all(text: &[u8], share: Range<usize>) -> impl Iterator<Item = SecretFinding> {
     let inside = text.get(share.clone()).unwrap_or_default();
     memchr2_iter(b'.', b'|', inside).filter_map(move |at| {

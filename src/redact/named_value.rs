@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const TELLING: [(&str, &str); 38] = [
+pub(super) const INDICATING_WORDS: [(&str, &str); 38] = [
     ("psk=", "password"),
     ("psk\"", "password"),
     ("presharedkey", "key"),
@@ -49,7 +49,7 @@ pub(super) const TELLING: [(&str, &str); 38] = [
     ("_auth", "credential"),
 ];
 
-/// Last name parts whose values are not checked: they are public, or not a text of their own.
+/// Last name parts whose values are not checked: such a value is public, or describes a secret.
 const HARMLESS: [&str; 38] = [
     "id",
     "ids",
@@ -91,23 +91,24 @@ const HARMLESS: [&str; 38] = [
     "format",
 ];
 
-/// Maximum length of a name.
+/// Maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 96;
-/// Maximum length of a value.
+/// Maximum length of a value, in bytes.
 const MAX_VALUE_BYTES: usize = 4096;
 
-/// Maximum length of a value that contains any sign.
+/// Maximum length of a [`NamedValue::whole`], which may contain any sign, in bytes.
 const MAX_QUOTED_BYTES: usize = 256;
 
 pub(super) struct NamedValue {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
-    /// The value as it is written in whole: to its closing quote, or to the end of its word. It may
-    /// contain signs that `value` ends before.
+    /// The whole value as it is written, up to its closing quote or the end of its word. `value`
+    /// ends at the first sign that is not usual in a secret.
     pub(super) whole: Range<usize>,
-    /// Whether the value is followed by a sign that makes it an expression.
+    /// Whether `value` is no literal value: it is empty or cut, or what follows makes it an
+    /// expression or prose.
     pub(super) is_expression: bool,
-    /// The end of the text that the value is a prefix of.
+    /// The end of the run of bytes that `value` is a prefix of.
     pub(super) run_end: usize,
     pub(super) quoted: bool,
     /// Whether there are spaces between the name and the value.
@@ -122,17 +123,17 @@ pub(super) struct NamedValue {
 
 /// Returns the kind of secret that this name indicates, if any.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
-    // Most names, which are fields of facts, contain no such word.
+    // Most calls are for fields of facts, whose names contain no such word.
     static STARTS: LazyLock<HintStarts> =
-        LazyLock::new(|| HintStarts::of(TELLING.iter().map(|(word, _)| bare(word))));
+        LazyLock::new(|| HintStarts::of(INDICATING_WORDS.iter().map(|(word, _)| bare(word))));
     STARTS.next(name.as_bytes(), 0..name.len())?;
     let lower = name.to_ascii_lowercase();
     let known = |(word, _): &&(&str, &str)| match bare(word) {
         bare if bare.len() < word.len() => lower.ends_with(bare),
         _ => lower.contains(word),
     };
-    let (_, kind) = TELLING.iter().rfind(known)?;
-    is_telling_name(name.as_bytes()).then_some(*kind)
+    let (_, kind) = INDICATING_WORDS.iter().rfind(known)?;
+    indicates_secret(name.as_bytes()).then_some(*kind)
 }
 
 /// Returns an indicating word without the sign that follows the name.
@@ -144,8 +145,9 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// Checks the whole name: what it names may be public.
-pub(super) fn is_telling_name(name: &[u8]) -> bool {
+/// Returns whether a name that contains an indicating word really indicates a secret: the value
+/// may be public, as that of `public_key`.
+pub(super) fn indicates_secret(name: &[u8]) -> bool {
     let text = String::from_utf8_lossy(name);
     let last = parts(&text).pop().unwrap_or_default();
     let lower = text.to_ascii_lowercase();
@@ -199,8 +201,8 @@ pub(super) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// Returns the value for the name that contains an indicating word, if there is one.
-pub(super) fn value_behind(
+/// Returns the value after the name that contains this indicating word, if there is one.
+pub(super) fn value_after(
     text: &[u8],
     word: Range<usize>,
     form: TextForm,
@@ -209,7 +211,7 @@ pub(super) fn value_behind(
     value_of(text, word, form, runs, false)
 }
 
-/// Like [`value_behind`], for the name of a service: a comma may separate the two.
+/// Like [`value_after`], for the name of a service: a comma may separate the name and the value.
 pub(super) fn value_of_service(
     text: &[u8],
     word: Range<usize>,
@@ -237,8 +239,8 @@ fn value_of(
     let name_start = if is_escaped(name_start) { start.min(name_start + 1) } else { name_start };
     // The hint may include the sign that follows the name.
     let word_end = start + text.get(start..end)?.iter().rposition(|byte| is_name(*byte))? + 1;
-    let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
-    let end_of_name = word_end + behind.iter().take_while(|byte| is_name(**byte)).count();
+    let after = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
+    let end_of_name = word_end + after.iter().take_while(|byte| is_name(**byte)).count();
     let name = text.get(name_start..end_of_name)?;
     let mut cursor = NameCursor { text, at: end_of_name, form };
     let is_flag = name.starts_with(b"-");
@@ -252,7 +254,7 @@ fn value_of(
     let is_constant = before.windows(7).any(|word| word == b"define(");
     let listed = cursor.byte(0) == b',' && !is_constant;
     let separated = cursor.separator(quoted_name, of_service) || of_pair;
-    // `secret "..."`, as in settings of servers.
+    // A directive in the settings of a server: `secret "..."`.
     let is_directive = || spaces && !quoted_name && cursor.byte(0) == b'"';
     if !(separated || is_flag && spaces || is_directive()) {
         return None;
@@ -310,8 +312,9 @@ impl NameCursor<'_> {
         is_quote
     }
 
-    /// Skips the text between a name and its value where both are values themselves, up to the sign
-    /// before the value: `"name": "PASSWORD", "value": "..."`, `<add key="Password" value="..."/>`.
+    /// If the name and its value are the values of two fields, skips the text between them, up to
+    /// the sign before the value: `"name": "PASSWORD", "value": "..."`, `<add key="Password"
+    /// value="..."/>`.
     fn value_of_pair(&mut self) -> bool {
         const MOST: usize = 48;
         let begun = self.at;
@@ -383,13 +386,13 @@ impl NameCursor<'_> {
     fn declared_type(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let is_type = |byte: &&u8| byte.is_ascii_alphabetic() || b"&<>[]|?:' _".contains(byte);
-        // A redaction mark is not a type of what follows it.
+        // A redaction mark is not the type of the value after it.
         if rest.starts_with(b"[redacted:") {
             return;
         }
         let length = rest.iter().take(40).take_while(is_type).count();
-        let (behind, next) = (rest.get(length), rest.get(length + 1));
-        if length > 0 && behind == Some(&b'=') && next != Some(&b'=') {
+        let (after, next) = (rest.get(length), rest.get(length + 1));
+        if length > 0 && after == Some(&b'=') && next != Some(&b'=') {
             self.at += length + 1;
             self.spaces();
         }
@@ -414,7 +417,7 @@ impl NameCursor<'_> {
             return runs.value.end;
         }
         let mut end = runs.end(self.text, self.at, &VALUE);
-        // A slash may be escaped, and a URL continues after `&` and `#`.
+        // In JSON a slash may be escaped.
         while self.form == TextForm::Json && self.text.get(end..end + 2) == Some(b"\\/") {
             end = runs.end(self.text, end + 2, &VALUE);
         }
@@ -435,7 +438,8 @@ impl NameCursor<'_> {
                     slashes += 1;
                     continue;
                 }
-                // The escapes of a text inside a string have one more backslash than its quotes.
+                // `level` is the number of backslashes before each quote of a text inside a string.
+                // An escape has one more.
                 b'n' | b'r' if slashes % 2 == 1 && slashes <= level => return None,
                 b'\n' | b'\r' => return None,
                 _ if *byte == quote && (slashes == level || level == 0 && slashes % 2 == 0) => {
@@ -449,8 +453,8 @@ impl NameCursor<'_> {
         None
     }
 
-    /// Returns the unquoted word that begins here, where the sign before its name lets it contain
-    /// any sign: not in a query, a list or a connection string.
+    /// Returns the unquoted word that begins here. `None` if the sign before its name shows that
+    /// the word ends earlier: in a query, a list or a connection string.
     fn word(&self, opener: Option<u8>) -> Option<Range<usize>> {
         let is_of_list = opener.is_some_and(|byte| b"?&;,({[".contains(&byte));
         if is_of_list {
@@ -466,7 +470,7 @@ impl NameCursor<'_> {
         }
         let is_of_word = |byte: &u8| !byte.is_ascii_whitespace() && !b"\"'`\\".contains(byte);
         let length = rest.iter().take_while(|byte| is_of_word(byte) && **byte >= b' ').count();
-        // What is quoted further on is code.
+        // A longer word is not a password.
         let is_closed = length < rest.len() || self.at + length == self.text.len();
         let inside = rest.get(..length)?;
         let is_mark = inside.windows(10).any(|ten| ten == b"[redacted:")
@@ -480,7 +484,7 @@ impl NameCursor<'_> {
         let next = self.text.get(end);
         let is_expression = match next {
             Some(b'(' | b'[' | b'{') => true,
-            // The end of an element is not a value.
+            // The end tag of an element makes no expression.
             Some(b'<') => self.text.get(end + 1) != Some(&b'/'),
             // A quoted text with a space in it is prose.
             Some(b' ' | b'\t') => quoted,
@@ -489,7 +493,7 @@ impl NameCursor<'_> {
         while end > self.at && matches!(self.text.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
             end -= 1;
         }
-        // `eyJ2IjoiMSIs...` shows that the value continues.
+        // Three dots show that the value was cut: `eyJ2IjoiMSIs...`.
         let is_cut = self.text.get(end..).is_some_and(|rest| rest.starts_with(b"..."));
         (self.at..end, is_expression || is_cut || end == self.at)
     }

@@ -59,7 +59,8 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let shapes = shapes.flat_map(|(number, rule)| {
         rule.hints.iter().map(move |word| (*word, ScanHint::Shape(number)))
     });
-    let names = named_value::TELLING.iter().map(|(word, kind)| (*word, ScanHint::Name(kind)));
+    let names =
+        named_value::INDICATING_WORDS.iter().map(|(word, kind)| (*word, ScanHint::Name(kind)));
     let surroundings =
         credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
     let programs =
@@ -288,7 +289,7 @@ impl TextScan<'_> {
                 }
                 let is_id = rule.kind.ends_with("-id");
                 let value = text.get(token.secret)?;
-                ((is_id || named_value::is_telling_name(text.get(named.name)?))
+                ((is_id || named_value::indicates_secret(text.get(named.name)?))
                     && secret_heuristics::is_key_of_service(value))
                 .then_some(SecretFinding { range: named.value.start..token.end, kind: rule.kind })
             }
@@ -364,12 +365,12 @@ impl TextScan<'_> {
         if word.start < self.names_until || is_in_mark(text, word.start) {
             return None;
         }
-        let named = named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+        let named = named_value::value_after(text, word.clone(), self.form, &mut self.runs)?;
         self.names_until = named.name.end;
         if !self.runs.should_judge(NAMED, named.value.start, named.run_end) {
             return None;
         }
-        let is_secret = named_value::is_telling_name(text.get(named.name.clone())?);
+        let is_secret = named_value::indicates_secret(text.get(named.name.clone())?);
         let value = text.get(named.value.clone())?;
         let is_simple = !named.is_expression
             && (secret_heuristics::is_secret(value) || short::is_secret(text, &named));
@@ -415,7 +416,7 @@ impl TextScan<'_> {
             }
             _ => {
                 let named =
-                    named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                    named_value::value_after(text, word.clone(), self.form, &mut self.runs)?;
                 let whole = text.get(named.name.end.saturating_sub(4)..named.name.end)?;
                 let is_auth = whole.eq_ignore_ascii_case(b"auth");
                 let is_login = is_auth

@@ -49,7 +49,11 @@ fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
     for rule in rules() {
         let shape = token_shape::TokenShape::new(rule.shape)
             .unwrap_or_else(|why| panic!("{}: {why}", rule.kind));
-        assert!(!shape.goes_back(), "{}: a repetition and what follows share a byte", rule.kind);
+        assert!(
+            !shape.can_backtrack(),
+            "{}: a repetition and what follows share a byte",
+            rule.kind
+        );
         assert!(seen.insert(rule.kind), "{} stands twice", rule.kind);
         for hint in &rule.hints {
             assert_eq!(**hint, hint.to_ascii_lowercase(), "{}", rule.kind);
@@ -78,7 +82,7 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
         [3, 8, token.len() - 1, token.len()]
             .map(|most| token.chars().take(most).collect::<String>())
     });
-    let names = named_value::TELLING.iter().map(|(word, _)| (*word).to_owned());
+    let names = named_value::INDICATING_WORDS.iter().map(|(word, _)| (*word).to_owned());
     let around = credential::HINTS.iter().map(|(word, _)| (*word).to_owned());
     let around = around.chain(program_secret::HINTS.iter().map(|(word, _)| (*word).to_owned()));
     let dashes = "-".repeat(5);

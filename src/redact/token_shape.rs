@@ -1,10 +1,10 @@
-//! Token shapes: regular expressions matched in time linear in the text, at however many offsets a
-//! match is tried.
+//! Token shapes: regular expressions that are matched in time linear in the text, even if a match
+//! is tried at every offset.
 //!
 //! Only a subset of regular expressions is allowed: bytes, classes of bytes, repetitions of one
-//! class, groups and alternatives. A test checks for every shape that what follows a repetition
-//! begins with no byte that the repetition could match, so matching never backtracks. Long runs of
-//! one class are cached ([`ScanMemory`]).
+//! class, groups, at most 8 repetitions of a group, and alternatives. A test checks for every shape
+//! that what follows a repetition begins with no byte that the repetition could match, so matching
+//! never backtracks. Long runs of one class are cached ([`ScanMemory`]).
 
 use super::{MAX_SECRET_BYTES, work_counter};
 use regex_syntax::hir::{Hir, HirKind};
@@ -46,9 +46,9 @@ impl ByteClass {
 pub(super) struct ScanMemory {
     /// The last long run of each class.
     runs: Vec<(ByteClass, Range<usize>)>,
-    /// The last value of an indicating name, from its beginning to its end.
+    /// The last run of bytes that a named value may consist of.
     pub(super) value: Range<usize>,
-    /// The last judgement under each key.
+    /// The last judgement under each key: the number of a rule, or the key for named values.
     judged: Vec<JudgedCandidate>,
     /// For each rule, the offset up to which it was tried.
     tried: Vec<(usize, usize)>,
@@ -101,9 +101,10 @@ impl ScanMemory {
         }
     }
 
-    /// Returns whether a candidate has to be judged under this key. Of many candidates from one
-    /// run, as in `token=token=token=...`, a long one is judged only if it is at most half as long
-    /// as the last, so that judging stays linear; part of a secret is not judged again.
+    /// Returns whether a candidate has to be judged under this key. Candidates from one run may
+    /// overlap, as in `token=token=token=...`. So that judging them takes linear time, one with
+    /// more than 256 bytes up to the end of the run is judged only if these are at most half as
+    /// many as for the last one. Part of a secret is not judged again.
     pub(super) fn should_judge(&self, key: usize, start: usize, run_end: usize) -> bool {
         const ALWAYS: usize = 256;
         let known = self.judged.iter().find(|known| known.key == key && known.run_end == run_end);
@@ -142,7 +143,7 @@ enum ShapeStep {
     Close,
 }
 
-/// A compiled shape: alternatives, the first match counts.
+/// A compiled shape: alternatives, tried in this order. The first match counts.
 #[derive(Clone, Debug)]
 pub(super) struct TokenShape(Vec<Vec<ShapeStep>>);
 
@@ -151,7 +152,7 @@ pub(super) struct TokenShape(Vec<Vec<ShapeStep>>);
 pub(super) struct TokenMatch {
     pub(super) secret: Range<usize>,
     pub(super) end: usize,
-    /// End of the run of bytes that the last part is taken from.
+    /// The furthest end of the runs of bytes that the parts are taken from.
     pub(super) run_end: usize,
 }
 
@@ -177,9 +178,9 @@ impl TokenShape {
         self.0.iter().find_map(|steps| follow(steps, text, start, runs))
     }
 
-    /// Finds a repetition that could also match what follows it.
+    /// Returns whether there is a repetition that could also match what follows it.
     #[cfg(test)]
-    pub(super) fn goes_back(&self) -> bool {
+    pub(super) fn can_backtrack(&self) -> bool {
         self.0.iter().any(|steps| {
             (0..steps.len()).any(|place| match &steps[place] {
                 ShapeStep::Run(class, min, max) if min < max => {
@@ -199,7 +200,7 @@ impl TokenShape {
         })
     }
 
-    /// Generates a shortest token of this shape, with bytes chosen by `choose`.
+    /// Generates a shortest token of the first alternative, with bytes chosen by `choose`.
     #[cfg(test)]
     pub(super) fn example(&self, choose: &mut dyn FnMut(&[u8]) -> u8) -> String {
         let mut token = Vec::new();
@@ -267,7 +268,7 @@ fn alternatives(hir: &Hir) -> Result<Vec<Vec<ShapeStep>>, String> {
             if let Ok(class) = class(&repetition.sub) {
                 return Ok(vec![vec![ShapeStep::Run(class, min, max.unwrap_or(usize::MAX))]]);
             }
-            let max = max.filter(|max| *max <= 8).ok_or("an open repetition of a group")?;
+            let max = max.filter(|max| *max <= 8).ok_or("more than 8 repetitions of a group")?;
             let once = alternatives(&repetition.sub)?;
             let mut all = Vec::new();
             for count in (min..=max).rev() {
@@ -300,7 +301,7 @@ fn joined(fronts: &[Vec<ShapeStep>], backs: &[Vec<ShapeStep>]) -> Vec<Vec<ShapeS
     pairs.map(|(front, back)| [front.as_slice(), back.as_slice()].concat()).collect()
 }
 
-/// Parses the bytes of a class, or of a one-byte literal.
+/// Returns the bytes of a class, or of a one-byte literal.
 fn class(hir: &Hir) -> Result<ByteClass, String> {
     let mut bytes = ByteClass::default();
     match hir.kind() {

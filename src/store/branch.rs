@@ -20,19 +20,20 @@ use crate::model::{
 pub struct BranchSummary {
     /// The name of the branch.
     pub name: String,
-    /// The branch and revision it was forked from; `None` for `main`.
+    /// The branch and revision it was forked from; `None` for `main`. The revision is `None` if the
+    /// branch had none at the fork.
     pub base: Option<(String, Option<u64>)>,
-    /// The number of its head then.
+    /// The sequence number of its head at the moment.
     pub revision: Option<u64>,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When its status or metadata changed last.
+    /// When its status or metadata last changed, up to the moment.
     pub changed_at: Timestamp,
     /// The status of the branch.
     pub status: BranchStatus,
-    /// Its hypothesis and outcome.
+    /// Its hypothesis, approach, criteria of success and outcome.
     pub metadata: BranchMetadata,
-    /// Whether it was checked out then.
+    /// Whether it was checked out at the moment.
     pub current: bool,
 }
 
@@ -116,8 +117,8 @@ impl Session {
         })
     }
 
-    /// Checks out another branch, with the automatic checkpoint for it (unless `quietly`). Returns
-    /// the previous branch; `None` if the branch was checked out already.
+    /// Checks out another branch, and makes an automatic checkpoint unless `quietly`. Returns the
+    /// previous branch; `None` if the branch was checked out already.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such branch.
@@ -177,7 +178,7 @@ pub(crate) fn branches(
     let mut found = Vec::new();
     for (place, branch) in (0..).zip(&session.branches) {
         let created = branch.changes.first().map(|change| change.time).unwrap_or_default();
-        // A change never counts before the branch was created, whatever the clock said.
+        // A change with a time before the creation of the branch counts from the creation.
         let change = branch.changes.iter().rfind(|change| change.time.max(created) <= time);
         // `main` exists before the session's first moment.
         let Some(change) = change.or_else(|| branch.changes.first().filter(|_| place == 0)) else {
@@ -216,7 +217,7 @@ pub(super) fn branch_by_name(session: &SessionRefs, name: &str) -> Result<Branch
     session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }
 
-/// Checks that a moment expression can name the branch.
+/// Checks that the name is one that a moment expression can contain.
 pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let first = name.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');

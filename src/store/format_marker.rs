@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::format::{FormatMarker, MarkerError, Record, is_whole, key, repair_bit};
 use std::path::Path;
 
-/// How many records or rows are tried. One that a key opens is proof enough; a damaged one proves
-/// nothing.
+/// How many records or rows are tried with each key. If a key opens one of them, it is the key of
+/// the store. A damaged one proves nothing, so several are tried.
 const MANY: usize = 16;
 
 pub(super) enum MarkerState {
     Valid(FormatMarker),
-    /// One bit is wrong; this is the content that matches its checksum.
+    /// One bit is wrong; this is the content with the bit corrected.
     Corrected(FormatMarker),
     /// The content is lost; this is the reason.
     Lost(String),
@@ -23,7 +23,7 @@ pub(super) enum MarkerState {
 /// Reads the FORMAT of the store in this folder.
 ///
 /// # Errors
-/// If it needs another version of forge.
+/// If the store needs another version of forge.
 pub(super) fn read_marker_state(path: &Path) -> Result<MarkerState> {
     let mut bytes = match plain_file::read(&path.join(FORMAT_FILE), MAX_MARKER_BYTES) {
         Ok(bytes) => bytes,
@@ -47,10 +47,10 @@ fn decode(bytes: &[u8]) -> Result<FormatMarker, MarkerError> {
     FormatMarker::decode(&String::from_utf8_lossy(bytes))
 }
 
-/// Returns the cipher of the store in this folder, whose FORMAT is lost, if the store is encrypted.
-/// Without FORMAT neither that nor the key is known, so every known key is tried on the first
-/// records or, if none of them is whole, on the first rows of the index. Only a damaged index is
-/// read further.
+/// Returns the cipher of the store in this folder, whose FORMAT is lost; `None` if the store is not
+/// encrypted. Every key of the keyring is tried on the first records or, if the journal has no
+/// whole record, on the first rows of the index. If the index is damaged, all its readable rows are
+/// tried.
 ///
 /// # Errors
 /// [`Error::Encrypted`] if the store is encrypted and its key is not here.

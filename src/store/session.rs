@@ -1,4 +1,4 @@
-//! A session of a store, and its branches and checkpoints.
+//! A session of a store: its summary and its checkpoints.
 
 use super::{Store, current_number};
 use crate::engine::checkpoint::{self, CheckpointFilter};
@@ -23,13 +23,14 @@ pub struct SessionSummary {
     pub branch: String,
     /// How many branches it has.
     pub branches: u64,
-    /// How many revisions and checkpoints it has.
+    /// The greatest sequence number that was assigned; 0 if there is none. Revisions and
+    /// checkpoints that were pruned or undone count too.
     pub last_sequence: u64,
     /// How many checkpoints it has.
     pub checkpoints: u64,
     /// How many claims the current branch has.
     pub claims: u64,
-    /// How many facts were recorded.
+    /// How many facts it has, without facts that were undone.
     pub facts: u64,
     /// The time of its earliest revision, checkpoint or fact.
     pub first_event: Option<Timestamp>,
@@ -37,11 +38,11 @@ pub struct SessionSummary {
     pub last_event: Option<Timestamp>,
     /// The time of its latest checkpoint.
     pub last_checkpoint: Option<Timestamp>,
-    /// Microseconds between scheduled checkpoints.
+    /// Microseconds between scheduled checkpoints; `None` if there is no schedule.
     pub schedule_micros: Option<i64>,
-    /// The sources imported into it, with the bytes imported of each.
+    /// The sources imported into it, each with the number of bytes that were imported.
     pub sources: Vec<(String, u64)>,
-    /// The agents' own ids of sessions that joined it.
+    /// The agents' own ids of the sessions that were joined to it.
     pub joined: Vec<String>,
     pub(crate) number: SessionNumber,
 }
@@ -82,7 +83,7 @@ impl SessionSummary {
     }
 }
 
-/// A session in a list of one kind.
+/// An entry of a list of the sessions of one kind.
 #[derive(Clone, Debug)]
 pub struct SessionListEntry {
     /// The session itself.
@@ -136,8 +137,8 @@ impl Session {
         Ok(view)
     }
 
-    /// Returns whether the session was permanently removed, or replaced when it was pulled, as far
-    /// as this process knows. Then it must be opened again.
+    /// Returns whether the session was permanently removed, or replaced by a pull, as far as this
+    /// process knows. Then this value cannot be used any more: open the session again.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         let refs = self.store.engine.follower.known_refs();
@@ -173,7 +174,7 @@ impl Session {
         Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())
     }
 
-    /// Commits fixed changes as one record.
+    /// Commits changes that do not depend on the present state, as one record.
     pub(crate) fn commit_changes(
         &self,
         operation: &Operation,

@@ -1,5 +1,4 @@
-//! Writes that are saved in the spool while the store cannot be written, or without opening its
-//! journal at all.
+//! Writes to the spool, which work even if the journal can be neither read nor written.
 
 use super::fact_pages::fact_pages;
 use super::new_checkpoint::NewCheckpoint;
@@ -21,11 +20,11 @@ use crate::model::{
     CheckpointId, Fact, Key, Kind, Operation, SessionId, SessionMetadata, Value, claim,
 };
 
-/// A write that is saved for a session although the store may be neither readable nor writable: as
-/// one file in the spool. The next writer appends it to the journal.
+/// A write to a session that is saved in the spool, so the store may be neither readable nor
+/// writable. The next writer appends it to the journal.
 ///
 /// For hooks, which must not lose events. If the store can be read and written, use
-/// [`Session::write`]: it uses the spool by itself if another process holds the append lock.
+/// [`Session::write`], which uses the spool only if the journal cannot be written.
 #[derive(Debug)]
 #[must_use = "nothing is kept before `save`"]
 pub struct SpooledWrite<'a> {
@@ -41,7 +40,7 @@ pub struct SpooledWrite<'a> {
 /// The state of the spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpoolStatus {
-    /// How many writes wait for the append lock.
+    /// How many writes wait to be appended to the journal.
     pub writes: u64,
     /// Acknowledged writes that cannot be read, by operation, each with the problem. The store
     /// cannot be read before it is repaired or adopted.
@@ -49,7 +48,7 @@ pub struct SpoolStatus {
     /// Writes without a seal of the store's key, by operation: they wait until the store is
     /// adopted.
     pub unsealed: Vec<String>,
-    /// Writes that an earlier repair could not read and listed: their bytes are kept.
+    /// The names of writes that an earlier repair could not read. Their bytes are kept.
     pub set_aside: Vec<String>,
 }
 
@@ -71,7 +70,7 @@ impl Store {
     /// Returns what is in the spool.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// If the spool cannot be read.
     pub fn spool_status(&self) -> Result<SpoolStatus> {
         let Some(spool) = &self.engine.follower.spool else { return Ok(SpoolStatus::default()) };
         let mut waiting = SpoolStatus { set_aside: spool.set_aside()?, ..SpoolStatus::default() };
@@ -98,8 +97,8 @@ impl Store {
     /// Appends the writes in the spool to the journal.
     ///
     /// # Errors
-    /// [`Error::Backend`] if another process holds the append lock; also if the store cannot be
-    /// written. What cannot be appended stays in the spool.
+    /// [`Error::Backend`] if another process holds the append lock; other errors if the store
+    /// cannot be written. What cannot be appended stays in the spool.
     pub fn drain(&self) -> Result<()> {
         self.engine.check_writable()?;
         self.engine.drain()
@@ -119,7 +118,7 @@ impl Store {
             self.engine.follower.promise(*number, info.id);
             return Ok(self.session_at(*number));
         }
-        // The same agent session was begun concurrently: the spooled write goes to that session.
+        // Another process began a session for the same agent session: the write goes to that one.
         if let Some(agent) = &info.agent_session
             && let Some(number) = agent_session(&refs, agent)?
         {
@@ -148,7 +147,8 @@ impl SpooledWrite<'_> {
         self
     }
 
-    /// Adds a note. It gets this id unless another note has the id by then.
+    /// Adds a note. If another note has this id when the write is appended, the new note gets
+    /// another id.
     pub fn note(mut self, id: impl Into<String>, value: Value) -> Self {
         self.notes.push((id.into(), value));
         self

@@ -1,4 +1,4 @@
-//! Writes: claims, facts and a checkpoint in one record with one sync.
+//! Writes to a session: claims, facts and checkpoints in one record.
 
 mod checkpoint;
 mod checkpoint_name;
@@ -88,7 +88,7 @@ pub struct SessionWrite<'a> {
     facts: Vec<Fact>,
     source: Option<String>,
     checkpoint: Option<NewCheckpoint>,
-    /// Whether the checkpoint takes the place of a known one with its key.
+    /// Whether the checkpoint replaces the one with the same event key.
     replaces: bool,
     /// Checkpoints of an import, each with its own time and a key.
     checkpoints: Vec<NewCheckpoint>,
@@ -111,9 +111,8 @@ impl Session {
 }
 
 impl Store {
-    /// Begins a write to the session of this kind and name. If there is none, the write begins it
-    /// with this metadata, in its own record. A write that begins a session never waits in the
-    /// spool.
+    /// Begins a write to the session of this kind and name. If there is none, the write begins the
+    /// session with this metadata, in the same record. Such a write never waits in the spool.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a name that is not valid.
@@ -171,7 +170,7 @@ impl<'a> SessionWrite<'a> {
         }
     }
 
-    /// Makes it part of this operation; `undo` undoes all parts together.
+    /// Makes the write part of this operation; `undo` undoes all parts together.
     pub const fn part_of(mut self, operation: OperationId) -> Self {
         self.operation = Some(operation);
         self
@@ -184,11 +183,11 @@ impl<'a> SessionWrite<'a> {
     }
 
     /// Writes after the revision of this moment. Rules and [`SessionWrite::edit`] see its claims.
-    /// If it is the head of a branch, the write goes to that branch, and checks it out. If another
-    /// revision follows it already, the write is refused. The cost does not depend on the size of
-    /// the state.
+    /// If the revision is the head of a branch, the write goes to that branch, and checks out the
+    /// branch. If another revision follows it already, the write is refused. The cost does not
+    /// depend on the size of the state.
     ///
-    /// If no claim changes, no branch is checked out: a checkpoint is then one of that revision.
+    /// If no claim changes, no branch is checked out, and a checkpoint is made at that revision.
     /// Such a write never waits in the spool.
     pub fn after(mut self, point: &ResolvedMoment) -> Self {
         self.preceding = Some(PrecedingRevision { point: point.clone(), fork: None });
@@ -197,15 +196,15 @@ impl<'a> SessionWrite<'a> {
 
     /// Writes after the revision of this moment like [`SessionWrite::after`]. If another revision
     /// follows it already, a branch with this name begins there, in the record of the write itself,
-    /// and is checked out. If the name is taken, it is `name-2`, `name-3` and so on:
-    /// [`WriteReport::branch`] has it. If no claim changes, no branch begins.
+    /// and is checked out. If the name is taken, the branch gets the name `name-2`, `name-3` and so
+    /// on: see [`WriteReport::branch`]. If no claim changes, no branch begins.
     pub fn after_or_fork(mut self, point: &ResolvedMoment, branch: impl Into<String>) -> Self {
         let fork = Some(branch.into());
         self.preceding = Some(PrecedingRevision { point: point.clone(), fork });
         self
     }
 
-    /// Uses this time instead of the context's, for imports.
+    /// Uses this time for the changes of claims instead of the time of the context.
     pub const fn at(mut self, time: Timestamp) -> Self {
         self.time = Some(time);
         self
@@ -223,8 +222,9 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Adds what a rule makes of the current claims (including earlier changes of this write), and
-    /// the automatic checkpoint it requests. The rule runs again after a conflict.
+    /// Adds the changes that a rule computes from the current claims (including earlier changes of
+    /// this write), and the automatic checkpoint that the rule requests. The rule runs again after
+    /// a conflict.
     pub fn rule(
         mut self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a,
@@ -234,9 +234,9 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Adds what `edit` makes of the current values of these claims (including earlier changes of
-    /// this write); a missing claim is `None`. Only these claims are read, so the cost does not
-    /// depend on the size of the state. `edit` runs again after a conflict.
+    /// Adds the changes that `edit` computes from the current values of these claims (including
+    /// earlier changes of this write); a missing claim is `None`. Only these claims are read, so
+    /// the cost does not depend on the size of the state. `edit` runs again after a conflict.
     pub fn edit(
         mut self,
         keys: Vec<Key>,
@@ -246,7 +246,7 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Replaces all claims of these kinds: other claims of these kinds are removed.
+    /// Makes these the only claims of these kinds: all other claims of the kinds are removed.
     pub fn replace_kinds(
         mut self,
         kinds: BTreeSet<Kind>,
@@ -306,7 +306,7 @@ impl<'a> SessionWrite<'a> {
     }
 
     /// Marks the write as an import: the session does not become the last used one, schedules are
-    /// ignored, and it is durable only after [`super::Store::sync`].
+    /// ignored, and the write is durable only after [`super::Store::sync`].
     pub const fn imported(mut self) -> Self {
         self.by_import = true;
         self.durability = CommitDurability::Later;
@@ -328,8 +328,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Adds the import of a source: its segments, unless they were pre-written, and its new
-    /// bookmark.
+    /// Adds the import of a part of a source: its bytes as `segments` of the blob, unless they were
+    /// pre-written, and the new bookmark.
     pub(crate) fn taking(
         mut self,
         taking: ImportPrecondition,
@@ -362,7 +362,7 @@ impl<'a> SessionWrite<'a> {
         if let Some(wanted) = &mut self.checkpoint {
             name_automatic(wanted, |trigger| name_of_facts(trigger, &self.facts));
         }
-        let facts = self.seal_facts();
+        let facts = self.take_fact_pages();
         let ids = (0..=self.checkpoints.len())
             .map(|_| random().map(CheckpointId::from_bytes))
             .collect::<Result<Vec<_>>>()?;
@@ -413,7 +413,7 @@ impl<'a> SessionWrite<'a> {
                 return Err(error);
             };
             match spool_entry::keep(self.store, &waiting, &error) {
-                // The spool has no lock: another process put a claim of this id there first.
+                // The spool has no lock: another process put a note with this id there first.
                 Err(Error::Duplicate { kind, id })
                     if kind == Kind::Note.name() && next.as_ref() == Some(&id) => {}
                 done => return Ok(WriteReport { new_id: next, ..done? }),
@@ -484,8 +484,9 @@ impl<'a> SessionWrite<'a> {
         checkpoints.try_for_each(|checkpoint| check_checkpoint(gate, checkpoint, removed))
     }
 
-    /// Returns this write as a spool entry; `None` if it needs an expected head, or is part of a
-    /// larger operation.
+    /// Returns this write as a spool entry; `None` if the spool does not take it: it needs an
+    /// expected head, is an import or a part of an operation, or changes claims other than by new
+    /// notes.
     fn to_spooled(
         &self,
         refs: &StoreRefs,
@@ -550,8 +551,8 @@ impl<'a> SessionWrite<'a> {
         Ok(Some(waiting))
     }
 
-    /// Puts the facts into pages.
-    fn seal_facts(&mut self) -> Vec<RecordChange> {
+    /// Takes the facts out of the write, and returns them as pages.
+    fn take_fact_pages(&mut self) -> Vec<RecordChange> {
         let facts = std::mem::take(&mut self.facts);
         fact_pages(self.target.number(), self.source.as_ref(), facts)
     }
@@ -564,7 +565,8 @@ fn future_time(late: Timestamp) -> Error {
     ))
 }
 
-/// Returns a text that is too long for a fact's value as a reference and the object it refers to.
+/// Returns a text that is too long for a fact's value as a reference and the object it refers to;
+/// `None` for a shorter text.
 pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
     const MAX_INLINE_BYTES: usize = 4096;
     const PREVIEW_BYTES: usize = 512;

@@ -32,7 +32,7 @@ pub fn brief_rows(brief: &SessionBrief) -> Vec<BriefRow> {
         for (place, line) in list.iter().enumerate() {
             let label = if place == 0 { title.clone() } else { String::new() };
             let mut parts = parts(line, tone);
-            // The list says so already.
+            // The name of the list already says that the entry was refused.
             if name == "refused" {
                 parts.remove(0);
             }
@@ -87,7 +87,7 @@ fn parts(line: &BriefLine, tone: StoryTone) -> Vec<(StoryTone, String)> {
     ]
 }
 
-/// Whether to show the id: generated ids mean nothing to a person.
+/// Returns whether to show the id: generated ids mean nothing to a person.
 const fn shows_id(line: &BriefLine) -> bool {
     !matches!(
         line.kind,

@@ -6,10 +6,11 @@ pub(super) use crate::model::text::one_line;
 pub(super) const ITEM_CHARS: usize = 240;
 /// The longest question that is repeated beside its answer, in characters.
 const QUESTION_CHARS: usize = 160;
-/// A first paragraph shorter than this is continued by the next one.
+/// A first paragraph with fewer characters than this is continued by the next paragraph.
 const SHORT_PARAGRAPH: usize = 60;
 
-/// The paragraphs of a Markdown text in plain words: no code blocks, tables, marks or addresses.
+/// The paragraphs of a Markdown text as plain text: without code blocks, tables, marks of bold and
+/// italic text, and addresses of links.
 struct PlainText {
     paragraphs: Vec<PlainParagraph>,
 }
@@ -51,7 +52,8 @@ impl PlainText {
     }
 }
 
-/// Splits the bullet or number of a list entry, or the `#` of a heading, from its words.
+/// Returns whether a line is an entry of a list, and its words without the bullet or number of the
+/// entry, or the `#` of a heading.
 fn without_bullet(line: &str) -> (bool, &str) {
     if let Some(rest) = line.strip_prefix(['-', '*', '•', '+']).filter(|it| it.starts_with(' ')) {
         return (true, rest.trim_start());
@@ -73,7 +75,7 @@ fn without_marks(line: &str) -> String {
         let (before, from) = rest.split_at(place);
         plain.push_str(before);
         if let Some(code) = from.strip_prefix('`') {
-            // What is inside code marks stays as it is.
+            // Inline code keeps its marks, and stays as it is.
             let end = code.find('`').map_or(code.len(), |end| end + 1);
             plain.push('`');
             plain.push_str(code.get(..end).unwrap_or(code));
@@ -106,7 +108,8 @@ fn link(text: &str) -> Option<(&str, &str)> {
     (!words.contains(['[', '\n']) && !address.contains(' ')).then_some((words, rest))
 }
 
-/// Returns how a message begins, and the question it ends with if the beginning lacks it.
+/// Returns the beginning of a message, at most this many characters long, and the question at its
+/// end if the beginning does not contain it.
 pub(super) fn gist(text: &str, chars: usize) -> String {
     let plain = PlainText::of(text);
     let mut paragraphs = plain.paragraphs.iter();
@@ -180,8 +183,8 @@ mod tests {
         let text = "There are two ways to do it, and both of them have been tried by others before.\n\n\
                     - first\n- second\n\nBoth work. Which one do you want?\n\n1. **A**\n2. B";
         assert_eq!(closing_question(text).as_deref(), Some("Which one do you want?"));
-        let told = gist(text, 40);
-        assert_eq!(told, "There are two ways to do it, and both… Which one do you want?");
+        let short = gist(text, 40);
+        assert_eq!(short, "There are two ways to do it, and both… Which one do you want?");
         for text in ["Did it work? Yes.", "It did.", "Is it?\n\nIt is.", "Why?"] {
             assert_eq!(closing_question(text), None, "{text}");
         }

@@ -33,7 +33,7 @@ pub fn contradict_beliefs(
     contradict(claims, first, second, &dependency)
 }
 
-/// Records the contradiction like [`contradict_beliefs`], with the dependency to be stored.
+/// Records a contradiction like [`contradict_beliefs`], and stores it as this dependency.
 pub(super) fn contradict(
     claims: &impl ClaimLookup,
     first: &str,
@@ -58,8 +58,7 @@ pub(super) fn contradict(
         let turned = Dependency { from: ends.0, to: ends.1, ..dependency.clone() };
         new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &turned.to_value())
     };
-    // A contradiction has no direction: if one belief already rests on the other, it uses the
-    // reverse id.
+    // A contradiction has no direction: if another dependency has this id, use the reverse one.
     let added = between(first, second).or_else(|error| match error {
         RuleError::AlreadyThere(_) => between(second, first),
         other => Err(other),

@@ -52,22 +52,23 @@ pub struct AmbiguousName {
     pub name: String,
     /// The id prefix it could be.
     pub id: Option<IdPrefix>,
-    /// The time it could be, if it is a number such as `20250120`, or has as many hexadecimal
-    /// digits as an id.
+    /// The time it could be, if it is a number such as `20250120`, or could also be a long id
+    /// ([`AmbiguousName::is_long_id`]).
     pub time: Option<ResolvedTime>,
-    /// Why it is not a time, if it begins like one: the error if nothing has that name.
+    /// Why it is not a time, if it begins like one. This becomes the error if nothing has this
+    /// name.
     pub time_error: Option<TimeError>,
 }
 
 impl AmbiguousName {
-    /// Length from which a word with letters is taken for an id prefix: forge shows longer ones,
-    /// and no span of time looks like this.
+    /// Length from which a word with letters is taken for an id prefix: forge shows no shorter
+    /// ones, and no span of time looks like this.
     const LONG_ID_DIGITS: usize = 8;
     /// Length from which a word of decimal digits is taken for an id prefix: no time consists of
     /// this many digits.
     const ALL_DIGITS_ID: usize = 20;
 
-    /// Returns whether it is so long and hexadecimal that an id was meant.
+    /// Returns whether the word is a hexadecimal number that is long enough to be meant as an id.
     #[must_use]
     pub fn is_long_id(&self) -> bool {
         self.id.is_some() && is_long_id(&self.name)

@@ -13,9 +13,9 @@ use chrono::{Datelike, Days, NaiveDate, NaiveTime, TimeZone, Weekday};
 enum DayReference {
     /// This many days ago.
     Ago(u32),
-    /// The most recent one, which may be today.
+    /// The most recent such weekday, which may be today.
     Recent(Weekday),
-    /// The last one before today.
+    /// The last such weekday before today.
     Last(Weekday),
 }
 
@@ -71,8 +71,8 @@ pub(super) fn read<Tz: TimeZone>(
         return Err(GrammarFault::syntax(cursor.rest()));
     }
     match suffix {
-        ZoneSuffix::Local => settle(zone, now, day, clock),
-        ZoneSuffix::Offset(fixed) => settle(&fixed, now, day, clock),
+        ZoneSuffix::Local => resolve_day(zone, now, day, clock),
+        ZoneSuffix::Offset(fixed) => resolve_day(&fixed, now, day, clock),
     }
     .map(Some)
 }
@@ -106,7 +106,8 @@ fn read_day(cursor: &mut TextCursor<'_>) -> Result<Option<DayReference>, Grammar
     Ok(Some(if is_last { DayReference::Last(weekday) } else { DayReference::Recent(weekday) }))
 }
 
-/// Skips the `last` of `last 11:00`, which a clock time alone already means.
+/// Skips the `last` of `last 11:00`: a clock time alone already means the last one. Returns whether
+/// `last` was there.
 fn eat_last_before_clock(cursor: &mut TextCursor<'_>) -> bool {
     let mut after = *cursor;
     let is_last = after.eat_word("last");
@@ -118,7 +119,8 @@ fn eat_last_before_clock(cursor: &mut TextCursor<'_>) -> bool {
     is_found
 }
 
-/// Rejects `last week`, `this morning`, `tonight` and `next friday`, which name no point up to now.
+/// Rejects `last week`, `this morning`, `tonight` and `next friday`: they are spans of time, or in
+/// the future.
 fn refuse_stretch(mut cursor: TextCursor<'_>) -> Result<(), GrammarFault> {
     const HOURS: &str = "'today 08:00', 'yesterday 20:00' or '2 hours ago'";
     if cursor.eat_word("tonight") {
@@ -155,7 +157,7 @@ fn is_stretch(word: &str) -> bool {
         .any(|stretch| word.eq_ignore_ascii_case(stretch))
 }
 
-fn settle<Tz: TimeZone>(
+fn resolve_day<Tz: TimeZone>(
     zone: &Tz,
     now: Timestamp,
     day: Option<DayReference>,

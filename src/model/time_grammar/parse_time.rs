@@ -28,8 +28,8 @@ use chrono::TimeZone;
 ///
 /// # Errors
 ///
-/// If the text is not a time, or one after `now`, or outside the years 0000 to 9999. The error
-/// suggests what to write instead.
+/// If the text is not a time, or if the time is after `now` or outside the years 0000 to 9999. The
+/// error suggests what to write instead.
 pub fn parse_time<Tz: TimeZone>(
     text: &str,
     now: Timestamp,
@@ -79,7 +79,7 @@ fn read<Tz: TimeZone>(
     day_name::read(cursor, now, zone)?.ok_or_else(|| GrammarFault::syntax(cursor.rest()))
 }
 
-/// Returns whether the text consists of digits with at most one point between them.
+/// Returns whether the text consists of digits and at most one point.
 fn is_number(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())

@@ -1,8 +1,8 @@
-//! Finds secrets by their hashes, where only these are known.
+//! Finds secrets that are known only by their hashes.
 //!
 //! A rolling hash over a text finds the places where a secret may be, and a keyed hash of the bytes
-//! there decides. Secrets of one length whose rolling hashes have the same multiplier are searched
-//! for together.
+//! at each place decides. Secrets of one length whose rolling hashes have the same multiplier are
+//! searched for together.
 
 use super::{KnownSecrets, MAX_DEPTH};
 use crate::model::{NoticeSalt, SecretDigest, SecretHash};
@@ -26,15 +26,16 @@ struct HashGroup {
     length: usize,
     /// The multiplier to the power of the length.
     power: u64,
-    /// A bit for the beginning of each rolling hash: most places of a text end here.
+    /// Has the bit of each secret, chosen by the upper bits of its rolling hash. It dismisses most
+    /// places of a text.
     filter: Vec<u64>,
     /// The secrets, in the order of their rolling hashes.
     secrets: Vec<(SecretHash, NoticeSalt)>,
 }
 
 impl KnownSecrets {
-    /// Returns the hashes of all forms of the secrets: as they are, as JSON has them to a depth of
-    /// three, and as compound ids have them.
+    /// Returns the hashes of all forms of the secrets: unchanged, escaped in up to three levels of
+    /// JSON strings, and as they are in compound ids.
     #[must_use]
     pub fn hashes(&self, multiplier: u64, salt: &NoticeSalt) -> Vec<SecretHash> {
         let texts = self.secrets.iter().map(|secret| secret.chars.iter().collect::<String>());
@@ -78,7 +79,7 @@ impl HashedSecrets {
         self.groups.iter().map(|group| group.length).max().unwrap_or(0)
     }
 
-    /// Returns the secrets in a text, unescaped where the text has an escaped form.
+    /// Adds the secrets in a text to `found`, unescaped where the text has an escaped form.
     pub(crate) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
         for group in &self.groups {
             group.find(text, &mut |form| {
@@ -91,8 +92,8 @@ impl HashedSecrets {
         }
     }
 
-    /// Returns the secret whose form this is: of the texts that it may stand for, the last one that
-    /// has known hashes.
+    /// Returns the secret that has this form: of the texts that the form may be unescaped to, the
+    /// last one whose hash is known; else the form itself.
     fn plain(&self, form: &str) -> String {
         let mut texts = vec![form.replace("%2F", "/").replace("%25", "%")];
         let mut text = form.to_owned();
@@ -159,7 +160,7 @@ fn hash_of(form: &[u8], multiplier: u64, salt: &NoticeSalt) -> Option<SecretHash
     Some(SecretHash { length, first, strong: strong_hash(form, salt) })
 }
 
-/// Returns the forms in which texts have a secret. Programs write JSON in three ways: with few
+/// Returns the forms that a secret can have in texts. Programs write JSON in three ways: with few
 /// escapes, with `\/`, and in ASCII.
 fn forms_of(secret: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([secret.to_owned()]);
@@ -182,7 +183,7 @@ fn in_json(text: &str) -> String {
     quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned()
 }
 
-/// Returns the text of a JSON string with all other characters escaped too.
+/// Returns the text of a JSON string with all characters escaped that are not ASCII.
 fn in_ascii(escaped: &str) -> String {
     let mut ascii = String::with_capacity(escaped.len());
     for char in escaped.chars() {
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_in_each_form_and_told_as_it_is() {
+    fn a_secret_is_found_in_each_form_and_reported_unescaped() {
         let secret = "p\u{e9}ss \"w/o\" %r\\d\n\u{1f600}";
         let hashed = hashed(&[secret]);
         for form in forms_of(secret) {

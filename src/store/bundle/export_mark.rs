@@ -21,13 +21,13 @@ fn mark_at(view: &ReadSnapshot, position: u64, sequence: u64) -> Result<ExportMa
     Ok(ExportMark { position, sequence, last: view.hash_before(position)? })
 }
 
-/// Returns whether a mark is of the history that a store has.
+/// Returns whether a mark belongs to the history of this store.
 pub(super) fn is_of(view: &ReadSnapshot, mark: &ExportMark) -> Result<bool> {
     Ok(mark.position <= view.position() && view.hash_before(mark.position)? == mark.last)
 }
 
 impl Store {
-    /// Returns whether a mark is of the history that this store has.
+    /// Returns whether a mark belongs to the history of this store.
     pub(in crate::store) fn has_export_mark(&self, mark: &ExportMark) -> Result<bool> {
         is_of(&self.engine.follower.written_view()?, mark)
     }
@@ -36,7 +36,7 @@ impl Store {
         mark_of(&self.engine.follower.written_view()?, number)
     }
 
-    /// Returns whether only facts were written to a session since a mark, beside purges.
+    /// Returns whether only facts were written to a session since a mark, besides purges.
     pub(in crate::store) fn wrote_only_facts_since(
         &self,
         number: SessionNumber,
@@ -62,7 +62,7 @@ impl Store {
     }
 
     /// Returns whether something up to the sequence number `last` was permanently deleted from a
-    /// session since a mark.
+    /// session since a mark, or may have been.
     pub(in crate::store) fn was_erased_since(
         &self,
         number: SessionNumber,
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Returns whether something up to the sequence number `last` was purged from a session since a
-    /// mark.
+    /// mark, or may have been.
     pub(in crate::store) fn was_purged_since(
         &self,
         number: SessionNumber,
@@ -112,7 +112,7 @@ impl Store {
             if row.is_swept() || !new.effects.iter().any(folds) {
                 continue;
             }
-            // What a redo did is undone with the operation that it brought back.
+            // To undo a redo is to undo the operation that the redo brought back.
             let found = |id: OperationId| find_operation_of(&view, number, &id);
             let undo = row.takes_back.map(found).transpose()?.flatten();
             let first = undo.and_then(|undo| undo.takes_back).map(found).transpose()?.flatten();
@@ -124,8 +124,8 @@ impl Store {
         Ok(prunings)
     }
 
-    /// Returns how many operations wrote something that a bundle can have to a session since a
-    /// mark, and the time of the first. The operations `before` count too.
+    /// Returns how many operations of a session since a mark wrote something that a bundle can
+    /// contain, and their earliest time. Older operations count too if they are in `before`.
     pub(in crate::store) fn written_since(
         &self,
         number: SessionNumber,
@@ -150,8 +150,8 @@ impl Store {
         Ok((count, first))
     }
 
-    /// Returns how many effects each operation of a session had before a mark that a bundle can
-    /// have.
+    /// Returns for each operation of a session before a mark how many of its effects a bundle can
+    /// contain. Effects after the mark do not count.
     pub(in crate::store) fn effects_before(
         &self,
         number: SessionNumber,
@@ -192,7 +192,7 @@ impl Store {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, since.position)?;
         let unshared = rows.iter().filter(|row| !is_shared(row, shared)).map(|row| {
-            // An operation that others have in part goes on after what they have.
+            // If others have the beginning of an operation, the rest begins at `since`.
             let position = row.position.max(since.position);
             (position, row.sequence)
         });
@@ -210,13 +210,13 @@ fn erases_up_to(row: &OperationRow, mark: &ExportMark, last: u64) -> bool {
     erases(row, mark.position) && !row.effects.iter().all(is_after)
 }
 
-/// Returns whether no bundle has an effect. It has what was purged as it is now, and does not say
-/// that it was.
+/// Returns whether bundles leave out an effect. They contain purged data as it is after the purge,
+/// without the purge itself.
 pub(super) const fn is_left_out(effect: &OperationEffect) -> bool {
     is_omitted(effect) || matches!(effect, OperationEffect::Purged { .. })
 }
 
-/// Returns whether others have all of an operation that a bundle can have.
+/// Returns whether others have all effects of an operation that a bundle can contain.
 fn is_shared(row: &OperationRow, shared: &HashMap<OperationId, usize>) -> bool {
     let effects = row.effects.iter().filter(|effect| !is_left_out(effect)).count();
     if effects == 0 && row.takes_back.is_none() {

@@ -1,4 +1,5 @@
-//! What a join with one remote means for the other remotes that have the session.
+//! Keeps what the store knows of other remotes correct when a join with one remote reorders a
+//! session.
 
 use super::rotate::open_ref;
 use super::track::{SharedPart, read_track, write_track};
@@ -11,7 +12,7 @@ use crate::store::{Session, Store};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// What a remote has of a session, before a join with another one.
+/// What a remote has of a session, before the session is joined with another remote.
 pub(super) struct TrackElsewhere {
     remote: RemoteId,
     path: PathBuf,
@@ -34,7 +35,7 @@ impl Store {
         let mut tracks = Vec::new();
         for remote in self.contacted_remotes()?.into_iter().filter(|remote| *remote != joined) {
             let Some(folder) = self.track_folder(remote) else { continue };
-            // Only the key of the remote tells which session a track is of.
+            // The session of a handle is not known without the key of the remote: read every track.
             for handle in self.tracked_handles(remote)? {
                 let path = folder.join(handle.to_string());
                 let Some(track) = read_track(&path)? else { continue };
@@ -62,8 +63,9 @@ impl Store {
         Ok(tracks)
     }
 
-    /// Returns the name of a remote if others push a session there, as far as this store knows:
-    /// `None` if it has no key of the remote, or has another order of the session already.
+    /// Returns the name of a remote if others push a session there, as far as this store knows.
+    /// Also `None` if the store has no key of the remote, or if its order of the session differs
+    /// from that of the remote already.
     fn pushed_by_others(
         &self,
         remote: RemoteId,
@@ -77,23 +79,23 @@ impl Store {
         let key = known.access.keys().session(&handle)?;
         let earlier = known.access.key().and_then(RemoteKeyFile::earlier_keys);
         let earlier = earlier.map(|keys| keys.session(&handle));
-        // What is damaged counts as nothing.
+        // A damaged ref counts as one that no other store pushed to.
         let opened = open_ref(&place, (&key, earlier.as_ref()), &track.stored.0).ok();
         let is_shared = opened.is_some_and(|(opened, _)| !self.is_only_pusher(&opened.content));
         Ok(is_shared.then_some(known.name))
     }
 
-    /// Returns whether this store pushed all that a ref names.
+    /// Returns whether this store pushed all packs that a ref names.
     pub(super) fn is_only_pusher(&self, content: &RemoteRef) -> bool {
         let by = CloneId::from_bytes(self.engine.marker.id);
         content.packs.iter().all(|pack| pack.by == by)
     }
 
-    /// Checks that the other remotes to which others push a session can take the one that is about
-    /// to replace it.
+    /// Checks that a session may be replaced by a joined one.
     ///
     /// # Errors
-    /// [`Error::SharedElsewhere`].
+    /// [`Error::SharedElsewhere`] if another remote, to which others push the session, already has
+    /// some of its content under other numbers.
     pub(super) fn check_elsewhere(
         &self,
         tracks: &[TrackElsewhere],
@@ -109,9 +111,10 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that a session has another order here than on a remote, as a join with another remote
-    /// does, if this store has all that is there and pushed all of it: then it can be written there
-    /// again. `effects` has the number of effects that the remote has of each operation.
+    /// Notes that a session has another order here than on a remote, because it was joined with
+    /// another remote. Does so only if this store has everything that is on the remote and pushed
+    /// all of it: then the store can write the session there again. `effects` has the number of
+    /// effects that the remote has of each operation.
     pub(super) fn note_other_order(
         &self,
         remote: &Remote,
@@ -130,9 +133,9 @@ impl Store {
         remote.keep_ref(self, (handle, session), stored, (Vec::new(), shared))
     }
 
-    /// Notes for each of these remotes what it does not have of a session that is about to replace
-    /// the one before, with another order. Durable on return: until the session is replaced, the
-    /// notes count as lost.
+    /// Notes for each of these remotes what it does not have of a reordered session that is about
+    /// to replace the old one. The notes are durable on return. Until the session is replaced, the
+    /// tracks of these remotes count as missing.
     pub(super) fn note_reordered(
         &self,
         tracks: &[TrackElsewhere],
@@ -145,7 +148,7 @@ impl Store {
         let id = self.session_at(session).summary()?.info.id;
         for TrackElsewhere { remote, path, track, shared, was_purged, .. } in tracks {
             let unshared = Some(self.unshared_operations(session, shared)?);
-            // The remote has other numbers.
+            // The sequence numbers on the remote are others, so the last one there says nothing.
             let last = u64::MAX;
             write_track(path, &RefTrack { session, end, last, unshared, ..track.clone() })?;
             files::sync_folder(files::folder_of(path))?;

@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 /// What was written to a session and is not on a remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnpushedWork {
-    /// How many operations are not there.
+    /// How many operations are not on the remote.
     pub operations: u64,
-    /// When the first of them was made.
+    /// The earliest time of these operations.
     pub since: Option<Timestamp>,
-    /// Why the session must be rewritten there, if it must.
+    /// Why the session must be rewritten on the remote, if it must.
     pub rewrite: Option<RewriteReason>,
 }
 
@@ -53,11 +53,11 @@ impl Store {
     }
 
     /// Returns what was written to a session since it was last pushed to a remote or pulled from
-    /// it; all of it if it never was.
+    /// it; everything if it never was pushed or pulled.
     ///
     /// # Errors
-    /// [`Error::NotGranted`](crate::Error::NotGranted) if this is the grant of another session; if
-    /// the store cannot be read or is damaged.
+    /// [`Error::NotGranted`](crate::Error::NotGranted) if `access` is a grant for another session;
+    /// other errors if the store cannot be read or is damaged.
     pub fn unpushed(&self, access: &RemoteAccess, session: &Session) -> Result<UnpushedWork> {
         let shared = self.shared_part(access, session)?;
         let (operations, since) = self.unshared(session, shared.as_ref())?;
@@ -70,8 +70,8 @@ impl Store {
         Ok(UnpushedWork { operations, since, rewrite })
     }
 
-    /// Returns how many purges made here have notices that were not written to a remote yet, as far
-    /// as the store knows: no request is made.
+    /// Returns how many purges made in this store have notices that were not written to a remote
+    /// yet, as far as the store knows: no request is made.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::error::Error::Corrupt) if the list of notices is damaged.
@@ -82,7 +82,7 @@ impl Store {
         Ok(purges.len() as u64)
     }
 
-    /// Returns how many operations of a session a remote does not have, and the time of the first.
+    /// Returns how many operations of a session a remote does not have, and their earliest time.
     pub(super) fn unshared(
         &self,
         session: &Session,

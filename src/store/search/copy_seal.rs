@@ -1,13 +1,13 @@
-//! Pieces of the copy of texts: bytes with a length and a hash, so that each is checked when it is
-//! read.
+//! The pieces of the copy of texts for searching. Each has a length and a hash, by which it is
+//! checked when it is read.
 
 use crate::backend::{Cipher, EncryptionContext, SealKey};
 use std::borrow::Cow;
 
-/// The length of the content, and a prefix of its hash.
+/// The size of the head of a piece: the length of the content, and the first 16 bytes of its hash.
 pub(super) const HEAD_BYTES: usize = 4 + 16;
 
-/// What a piece belongs to. A piece is valid only where it was written.
+/// What a piece belongs to. A piece is valid only for the owner and place it was written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceOwner {
     /// The catalogue; the place is the offset in it.
@@ -33,8 +33,8 @@ impl PieceOwner {
     }
 }
 
-/// The key for the hashes of pieces: in a sealed store it depends on the store's key, so that
-/// pieces cannot be forged. In an encrypted store the content is encrypted too.
+/// Hashes the pieces of a copy. In a sealed store the hash depends on the store's key, so pieces
+/// cannot be forged. In an encrypted store the content is encrypted too.
 #[derive(Clone)]
 pub(super) struct CopySeal {
     key: Option<[u8; 32]>,
@@ -42,7 +42,7 @@ pub(super) struct CopySeal {
 }
 
 impl CopySeal {
-    /// Makes the seal of a store's copy.
+    /// Creates the seal for the copy of a store with this key and cipher.
     pub(super) fn new(key: Option<&SealKey>, cipher: Option<&Cipher>) -> Self {
         Self { key: key.map(|key| *key.copies()), cipher: cipher.cloned() }
     }
@@ -67,8 +67,8 @@ impl CopySeal {
         out.extend_from_slice(&content);
     }
 
-    /// Reads the first piece of these bytes, and returns the bytes after it; `None` if it is not
-    /// valid.
+    /// Returns the content of the first piece of these bytes, and the bytes after the piece; `None`
+    /// if the piece is not valid.
     pub(super) fn open<'b>(
         &self,
         owner: PieceOwner,
@@ -91,7 +91,7 @@ impl CopySeal {
     }
 }
 
-/// Returns the bytes after the first piece, without reading it.
+/// Returns the bytes after the first piece, without checking the piece; `None` if it is cut off.
 pub(super) fn skip(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(HEAD_BYTES.checked_add(length_of(bytes)?)?..)
 }

@@ -22,12 +22,12 @@ impl SessionWrite<'_> {
             .then(|| NewCheckpoint::new("scheduled", CheckpointTrigger::Scheduled))
     }
 
-    /// Returns whether a checkpoint is not throttled.
+    /// Returns whether to make this checkpoint. Only checkpoints for passed time are throttled.
     pub(super) fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
         wanted.trigger != CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
             || self.by_import
-            // Imports make these checkpoints by their own times; otherwise the result would depend
-            // on when other writes happen.
+            // In a session with imports only imports make these checkpoints, by the times of the
+            // imported events: else the result would depend on when other writes happen.
             || session.bookmarks.is_empty()
                 && session
                     .last_checkpoint
@@ -46,7 +46,7 @@ impl SessionWrite<'_> {
             Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
             None => None,
         };
-        // The checkpoint of a change that took place earlier has its time.
+        // A checkpoint of a change has the time that was given for the change.
         let changed_at = self.time.filter(|_| !self.by_import && new_head.is_some());
         let time = wanted.at.or(changed_at).unwrap_or(self.act.now);
         let (branch, revision) = match wanted.at {
@@ -88,7 +88,8 @@ impl SessionWrite<'_> {
     }
 }
 
-/// Gives an automatic checkpoint the name of what happened, unless it has a name of its own.
+/// Replaces the general message of an automatic checkpoint by one that says what happened. Keeps
+/// every other message.
 pub(super) fn name_automatic(
     wanted: &mut NewCheckpoint,
     name: impl FnOnce(AutoTrigger) -> Option<String>,
@@ -101,7 +102,7 @@ pub(super) fn name_automatic(
     }
 }
 
-/// Returns the message of an automatic checkpoint if nothing more is known.
+/// Returns the general message of an automatic checkpoint.
 const fn event_message(trigger: AutoTrigger) -> &'static str {
     match trigger {
         AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",

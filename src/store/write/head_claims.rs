@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The claims at a branch's head, for rules to read.
+/// The claims at a branch's head with the changes of the write so far, for rules to read.
 pub struct HeadClaims {
     state: Arc<RevisionState>,
     changed: BTreeMap<Key, Option<Value>>,
@@ -45,8 +45,9 @@ impl HeadClaims {
         self.changed.insert(change.key.clone(), change.value.clone());
     }
 
-    /// Returns the error of a read that a rule asked for, if one failed.
-    pub(super) fn failed(&self) -> Option<Error> {
+    /// Returns the error of the last read that failed, if any, and forgets it. A rule cannot return
+    /// the error itself.
+    pub(super) fn take_error(&self) -> Option<Error> {
         self.error.take()
     }
 

@@ -225,7 +225,7 @@ impl SessionWrite<'_> {
                         _ => continue,
                     };
                     let outcome = outcome.map_err(rule_error)?;
-                    if let Some(error) = claims.failed() {
+                    if let Some(error) = claims.take_error() {
                         return Err(error);
                     }
                     for (key, value) in outcome.changes {

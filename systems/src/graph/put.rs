@@ -1,4 +1,4 @@
-//! Putting a checkpoint: one record with what changed.
+//! Puts a checkpoint of a graph, as one record with the claims that changed.
 
 use super::channel_state::{ChannelState, ChannelStates, ClaimPrefix};
 use super::delta_history::ChannelHistories;
@@ -21,7 +21,7 @@ pub enum ForkPolicy {
     /// Begin a branch.
     #[default]
     Branch,
-    /// Write nothing, and say so.
+    /// Write nothing, and return [`PutOutcome::WouldFork`].
     Refuse,
 }
 
@@ -32,7 +32,8 @@ pub enum NewValue {
     None,
     /// It has this value.
     Given(TypedBytes),
-    /// It has a value, which is only given if the parent's is not the same.
+    /// It has a value, which the caller gives only if [`PutOutcome::NeedsValues`] names the
+    /// channel.
     Held,
 }
 
@@ -61,9 +62,9 @@ pub struct StepNotes {
     pub step: Option<i64>,
     /// The run that made it.
     pub run_id: Option<String>,
-    /// The checkpoint of the root graph that it belongs to, if it is one of a subgraph.
+    /// For a checkpoint of a subgraph: the checkpoint of the root graph that it belongs to.
     pub root: Option<String>,
-    /// The channels whose values are made of the writes of tasks.
+    /// The channels whose values are computed from the writes of tasks.
     pub delta: Vec<String>,
 }
 
@@ -97,7 +98,7 @@ pub enum PutOutcome {
     Written {
         /// The branch.
         branch: String,
-        /// Whether the branch began there.
+        /// Whether the branch begins with this checkpoint.
         is_fork: bool,
     },
     /// Nothing was written: the values of these channels are needed.
@@ -119,7 +120,7 @@ struct PutTarget {
     is_fork: bool,
     /// The channels of the namespace at that point.
     base: ChannelStates,
-    /// Whether the parent has these channels: then a value with the same version stays.
+    /// Whether these are the channels of the parent: then a value with the same version stays.
     is_parent: bool,
 }
 
@@ -134,7 +135,7 @@ impl GraphStore {
     /// Puts a checkpoint. One with the same namespace and id is replaced.
     ///
     /// # Errors
-    /// Any error of a write; then nothing was written.
+    /// Any error of a write. Then the checkpoint was not written; the thread may have been created.
     pub fn put(&self, now: Timestamp, new: &NewStep) -> Result<PutOutcome> {
         self.put_copy(now, new, &CopyParts::default())
     }
@@ -213,9 +214,9 @@ impl GraphStore {
         Ok(PutOutcome::Written { branch: written.branch, is_fork: target.is_fork })
     }
 
-    /// Decides where a checkpoint is written: to the branch that goes on from its parent, or to a
-    /// new one if another checkpoint of the namespace follows the parent already. Steps of other
-    /// namespaces make no difference.
+    /// Decides where a checkpoint is written: to the branch whose latest step of the namespace is
+    /// the parent, or to a new branch if another step of the namespace follows the parent already.
+    /// Steps of other namespaces make no difference.
     fn target(&self, session: &Session, new: &NewStep) -> Result<PutTarget> {
         let parent = match &new.parent {
             Some(parent) => step_in(session, &new.namespace, parent)?,
@@ -227,7 +228,7 @@ impl GraphStore {
             let base = self.channels_of(session, &checkpoint, &record)?;
             return Ok(PutTarget { point, is_fork, base, is_parent: true });
         }
-        // The first step of a subgraph goes where the step of the root graph is that called it.
+        // The first step of a subgraph follows the step of the root graph that called the subgraph.
         let root = match &new.notes.root {
             Some(root) if !new.namespace.is_empty() => step_in(session, "", root)?,
             _ => None,
@@ -246,7 +247,8 @@ impl GraphStore {
     }
 
     /// Returns the head of a branch on which this step is the latest of its namespace, preferring
-    /// the current branch; else the point of the step itself, where a branch must begin.
+    /// the current branch; else the moment of the step itself, where a branch must begin. The
+    /// second value is whether a branch must begin.
     fn place_after(
         &self,
         session: &Session,
@@ -275,8 +277,8 @@ impl GraphStore {
     }
 }
 
-/// Returns the channels of the new checkpoint, and the names of those whose values must be given.
-/// Adds the changes from the channels of the base to these.
+/// Returns the channels of the new checkpoint, and the names of the channels whose values must be
+/// given. Adds to `changes` what differs from the channels of the base.
 fn next_channels(
     target: &PutTarget,
     namespace: &str,

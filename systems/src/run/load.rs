@@ -92,7 +92,7 @@ impl WorkflowRun {
         self.load_at(&self.session.head()?, item)
     }
 
-    /// Like [`WorkflowRun::load`], at a point.
+    /// Returns an item like [`WorkflowRun::load`], as it was at a moment.
     pub fn load_at(&self, point: &ResolvedMoment, item: &str) -> Result<LoadedItem> {
         let item = self.item_at(point, item)?;
         let outputs = self.outputs_of_steps(point, &item.item, &item.steps())?;
@@ -117,7 +117,7 @@ impl WorkflowRun {
         self.output_at(&self.session.head()?, item, step)
     }
 
-    /// Like [`WorkflowRun::output`], at a point.
+    /// Returns an output like [`WorkflowRun::output`], as it was at a moment.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -162,7 +162,7 @@ impl WorkflowRun {
         self.resume_at(&self.session.head()?)
     }
 
-    /// Like [`WorkflowRun::resume`], from a point.
+    /// Returns the items like [`WorkflowRun::resume`], as they were at a moment.
     pub fn resume_at(&self, point: &ResolvedMoment) -> Result<ResumedRun> {
         let state = self.session.state(point)?;
         let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));
@@ -172,15 +172,15 @@ impl WorkflowRun {
             items.insert(item.item.clone(), LoadedItem { item, outputs: Vec::new() });
         }
         // The outputs of an item are adjacent.
-        let mut of: Option<(String, &mut LoadedItem)> = None;
+        let mut current: Option<(String, &mut LoadedItem)> = None;
         for entry in state.claims().entries_of_kind(Kind::Output) {
             let (key, entry) = entry?;
             let Some((name, step)) = key.id.split_once('/') else { continue };
-            if of.as_ref().is_none_or(|(known, _)| known != name) {
+            if current.as_ref().is_none_or(|(known, _)| known != name) {
                 let Some([whole]) = split::<1>(name) else { continue };
-                of = items.get_mut(&whole).map(|item| (name.to_owned(), item));
+                current = items.get_mut(&whole).map(|item| (name.to_owned(), item));
             }
-            if let (Some((_, loaded)), Some([step])) = (&mut of, split::<1>(step)) {
+            if let (Some((_, loaded)), Some([step])) = (&mut current, split::<1>(step)) {
                 let item = loaded.item.item.clone();
                 loaded.outputs.push(StepOutput::read(&item, &step, &entry.value, entry.added_at));
             }
@@ -194,7 +194,10 @@ impl WorkflowRun {
 }
 
 impl LoadedItem {
-    /// Sorts the outputs by the item's finished steps. Each of these steps must have one.
+    /// Sorts the outputs by the item's finished steps, and removes all others.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a finished step has no output.
     fn arrange(&mut self, run: &str) -> Result<()> {
         let steps = self.item.steps();
         let place = |step: &str| steps.iter().position(|one| *one == step);

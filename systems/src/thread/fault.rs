@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Defines an enumeration with a word and a description for each value.
 macro_rules! described_words {
-    ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $variant:ident = $word:literal, $told:literal;)*) => {
+    ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $variant:ident = $word:literal, $description:literal;)*) => {
         words! {
             $(#[$about])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +16,7 @@ macro_rules! described_words {
             /// Returns a description for a person.
             #[must_use]
             pub const fn about(self) -> &'static str {
-                match self { $(Self::$variant => $told,)* }
+                match self { $(Self::$variant => $description,)* }
             }
         }
 
@@ -51,7 +51,7 @@ described_words! {
     RefusedName = "refused_name", "a tool name that the provider refuses";
     /// Arguments given as an object where a text is required, or the reverse.
     MistypedArguments = "mistyped_arguments", "arguments of another type than the provider takes";
-    /// A call given in one message in the formats of two providers.
+    /// A call that one message gives in the formats of two providers.
     MixedForms = "mixed_forms", "a call in the form of another provider";
     /// `tool_calls` is an empty list, or null.
     EmptyToolCalls = "empty_tool_calls", "a list of calls with nothing in it";
@@ -73,7 +73,7 @@ described_words! {
     ServerUseWithoutResult = "server_use_without_result", "a server tool's use without its result";
     /// An invalid content block.
     MalformedBlock = "malformed_block", "an invalid block in the content";
-    /// A lone surrogate, where a text was cut: not a character.
+    /// A lone surrogate: half of a character, left where a text was cut.
     CutCharacter = "cut_character", "half of a character, where a text was cut";
     /// An empty message or text block.
     EmptyMessage = "empty_message", "a message or text block that says nothing";
@@ -89,7 +89,7 @@ described_words! {
     RepeatedRole = "repeated_role", "a second message of the same role in a row";
     /// A history that does not begin with a user message.
     NoUserFirst = "no_user_first", "no message of the user at the beginning";
-    /// A message that lost the field with its role or type.
+    /// A message without the field with its role or type.
     MissingRole = "missing_role", "a message that does not say its role or type";
     /// Not a message in this format.
     NotAMessage = "not_a_message", "no message of this form";

@@ -64,7 +64,7 @@ fn is_blank(block: &RawObject<'_>) -> bool {
 /// other blocks.
 fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     let mut names = block.names();
-    // A name that is there twice has one value: without this a block would be split for ever.
+    // A repeated name counts once: otherwise a block with only that name would be split for ever.
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(*name));
     let is_member =
@@ -157,7 +157,7 @@ fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
     for json in blocks {
         let block = RawObject::parse(json);
         let is_one = |block: &RawObject<'_>| BLOCKS.iter().any(|name| block.get(name).is_some());
-        let told = match block.filter(is_one) {
+        let repaired = match block.filter(is_one) {
             Some(block) if block.has("text") && block.text("text").is_none() => {
                 text_block(block.get("text").unwrap_or_default())
             }
@@ -183,7 +183,7 @@ fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
             },
         };
         wrong = Some(FaultKind::MalformedResult);
-        kept.push(told);
+        kept.push(repaired);
     }
     if kept.is_empty() && result.text("status").as_deref() == Some("error") {
         kept.push(text_block("The tool call failed."));
