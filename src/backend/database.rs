@@ -32,7 +32,8 @@ pub trait Database: Send + Sync + fmt::Debug {
     /// Returns the index of the store with this id.
     fn index(&self, store: &[u8; 16]) -> Box<dyn Index>;
 
-    /// Returns what of the database's settings and state puts the store at risk, one sentence each.
+    /// Returns the settings and states of the database that put the store at risk, one sentence
+    /// each.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -51,7 +52,7 @@ pub trait Database: Send + Sync + fmt::Debug {
     /// [`Error::Database`].
     fn keeps_purged(&self, store: &[u8; 16]) -> Result<bool, Error>;
 
-    /// Records whether [`Database::keeps_purged`] is so from now on, until the files are rewritten.
+    /// Sets what [`Database::keeps_purged`] returns from now on.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -65,10 +66,10 @@ pub trait Database: Send + Sync + fmt::Debug {
     fn vacuum(&self) -> Result<(), Error>;
 }
 
-/// Connects to databases by their address. A store whose folder names a database is opened with it.
+/// Connects to databases by their address. It opens the stores whose folder names a database.
 pub trait DatabaseConnector: Send + Sync + fmt::Debug + UnwindSafe + RefUnwindSafe {
-    /// Returns the store of this name at an address, which a folder names. It need not exist. A
-    /// connector may refuse a folder that it does not trust: connecting can reveal credentials.
+    /// Returns the store at this place, which `folder` names. The store need not exist. A connector
+    /// may refuse a folder that it does not trust: connecting can reveal credentials.
     ///
     /// # Errors
     /// [`Error::DatabaseAddress`] if the address cannot be used; [`Error::Database`] if the folder
@@ -91,7 +92,7 @@ impl fmt::Display for DatabasePlace {
     }
 }
 
-/// The log as one statement sees it.
+/// The bounds of the log, as one statement of the database sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogHead {
     /// The position of the oldest frame.
@@ -111,16 +112,16 @@ pub struct FrameRow {
     pub end: LogPosition,
     /// Its hash.
     pub hash: RecordHash,
-    /// Whether a segment begins with it: only whole segments are removed.
+    /// Whether a segment begins with this frame. Only whole segments are removed.
     pub begins_segment: bool,
     /// Its bytes, with the header.
     pub bytes: Vec<u8>,
 }
 
-/// Frames of a log, and the log at that moment.
+/// Frames of a log, and the bounds of the log at the same moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameRows {
-    /// The log when they were read.
+    /// The bounds of the log when the frames were read.
     pub head: LogHead,
     /// Consecutive frames.
     pub frames: Vec<FrameRow>,
@@ -128,33 +129,34 @@ pub struct FrameRows {
 
 /// The frames of a log, as rows of a table that many processes write.
 ///
-/// Errors are [`Error::Database`]; one that is `unsure` leaves open whether the call had an effect.
+/// Errors are [`Error::Database`]. If such an error is `unsure`, the call may have had its effect.
 pub trait FrameTable: Send + Sync {
-    /// Returns the frames from `from` on, until they have `limit` bytes (at least one) or the log
-    /// ends, and the log at the same moment.
+    /// Returns the frames from `from` on, until they have `limit` bytes (at least one frame) or the
+    /// log ends.
     fn read(&self, from: LogPosition, limit: u64) -> Result<FrameRows, Error>;
 
     /// Reads like [`FrameTable::read`] from the position of the newest generation of the index on,
-    /// and returns that position. The index opens this generation next.
+    /// and also returns that position. The next snapshot of the index opens this generation.
     fn read_after_index(&self, limit: u64) -> Result<(LogPosition, FrameRows), Error>;
 
-    /// Appends frames after the end of the log, durably, if `head` still has the right end and
-    /// hash. Returns `false`, and appends nothing, otherwise.
+    /// Appends frames to the log, durably, if the log still has the end and hash of `head`.
+    /// Otherwise returns `false`, and appends nothing.
     ///
     /// # Errors
     /// [`Error::Busy`] if another writer held the log for longer than the timeout.
     fn append(&self, head: &LogHead, frames: &[FrameRow], timeout: Duration)
     -> Result<bool, Error>;
 
-    /// Returns when everything that was appended is durable, as an append does. Asked for after an
-    /// append whose answer was lost: what is in the table by then may not be on a standby yet that
+    /// Waits until everything that was appended is as durable as after an append. Called after an
+    /// append whose answer was lost: its frames may be in the table, but not yet on a standby that
     /// the database waits for.
     ///
     /// # Errors
     /// [`Error::Busy`] if another writer held the log for longer than the timeout.
     fn settle(&self, timeout: Duration) -> Result<(), Error>;
 
-    /// Waits until no other writer can append, at most `timeout`.
+    /// Locks the log: no other writer can append until the result is dropped. Waits for at most
+    /// `timeout`.
     ///
     /// # Errors
     /// [`Error::Busy`] after the timeout.
@@ -164,7 +166,7 @@ pub trait FrameTable: Send + Sync {
     fn remove_before(&self, before: LogPosition) -> Result<(), Error>;
 }
 
-/// The frames of a log to which no other writer can append until this is dropped.
+/// The frames of a locked log: no other writer can append to it until this value is dropped.
 pub trait LockedFrames {
     /// Reads like [`FrameTable::read`].
     fn read(&mut self, from: LogPosition, limit: u64) -> Result<FrameRows, Error>;

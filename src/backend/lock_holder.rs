@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
-/// Bytes of the command line shown in a message.
+/// Maximum number of bytes of the command line in a message.
 const COMMAND_BYTES: usize = 80;
-/// Attempts to find the holder.
+/// Number of attempts to find the holder.
 const LOOKS: u32 = 8;
 
 /// The process that holds a lock. Used for messages only, never for decisions.
@@ -24,7 +24,7 @@ impl LockHolder {
     /// Returns the holder of the lock on a file, where the system reports it.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let metadata = file.metadata().ok()?;
-        // The list may change while it is read, so that a line is missing.
+        // If the list changes while it is read, a line may be missing.
         let look = |_| holder_in(&list_of_locks().ok()?, metadata.ino());
         let pid = (0..LOOKS).find_map(look)?;
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -38,7 +38,7 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the text of `/proc/locks`, in as few reads as the system allows.
+/// Returns the text of `/proc/locks`, in as few reads as possible: it may change between two reads.
 fn list_of_locks() -> io::Result<String> {
     let mut file = File::open("/proc/locks")?;
     let (mut text, mut piece) = (Vec::new(), vec![0; 64 << 10]);

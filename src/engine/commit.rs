@@ -1,5 +1,5 @@
-//! Commits: one record and one sync each. A record is planned before the append lock is taken, and
-//! planned again under the lock if another writer appended in between.
+//! Commits: each appends a record and syncs the journal. A record is planned before the append lock
+//! is taken, and planned again under the lock if another writer appended in between.
 
 use super::delta_parts::compressed;
 use super::head_cache::HeadCache;
@@ -45,12 +45,12 @@ pub struct Options {
     pub keyring: Option<PathBuf>,
     /// Whether a new store is encrypted, with a key in the keyring. See `docs/encryption.md`.
     pub encrypted: bool,
-    /// Largest number of bytes of one branch head that are cached for writing; then a change need
-    /// not look up the entries that it replaces. If a head is larger, its claims are looked up one
-    /// by one (a claim of 400 bytes takes about 600). The heads of all other branches take at most
-    /// 32 MiB together and are evicted first.
+    /// Maximum number of bytes in memory for the claims of one branch head (a claim of 400 bytes
+    /// takes about 600). A change of a cached head need not look up the entries that it replaces;
+    /// the claims of a larger head are looked up one by one. The cached heads of all other branches
+    /// take at most 32 MiB together, and are evicted first.
     pub head_bytes: usize,
-    /// Connects to the database of a store that is in one. `None`: such a store cannot be opened.
+    /// Connects to the database of a store in a database. `None`: such a store cannot be opened.
     pub connector: Option<Arc<dyn DatabaseConnector>>,
 }
 
@@ -76,7 +76,7 @@ impl Options {
         self
     }
 
-    /// Sets the keyring, a folder outside all stores; `None` leaves new stores without seals.
+    /// Sets the keyring, a folder outside all stores. With `None` new stores have no seals.
     #[must_use]
     pub fn keyring(mut self, folder: impl Into<Option<PathBuf>>) -> Self {
         self.keyring = folder.into();
@@ -90,14 +90,14 @@ impl Options {
         self
     }
 
-    /// Sets the largest number of bytes of one branch head that are cached for writing.
+    /// Sets the maximum number of bytes in memory for the claims of one branch head.
     #[must_use]
     pub const fn head_bytes(mut self, bytes: usize) -> Self {
         self.head_bytes = bytes;
         self
     }
 
-    /// Sets what connects to the database of a store that is in one.
+    /// Sets what connects to the database of a store in a database.
     #[must_use]
     pub fn connector(mut self, connector: impl Into<Option<Arc<dyn DatabaseConnector>>>) -> Self {
         self.connector = connector.into();
@@ -111,8 +111,8 @@ impl Options {
 pub enum SealStatus {
     /// The store has no seal.
     Unsealed,
-    /// Key and witness are present: the data that is read was written with the key, and none of it
-    /// is missing.
+    /// Key and witness are present: each read checks that the data was written with the key and
+    /// that none of it is missing.
     Sealed,
     /// The key is missing: the store can be read, unverified, but not written.
     NoKey,
@@ -122,8 +122,8 @@ pub enum SealStatus {
 }
 
 impl Default for Options {
-    /// Lock timeout of 5 seconds, writable, no redaction, no seals, no encryption, head cache of 1
-    /// GiB.
+    /// Lock timeout of 5 seconds, writable, no redaction, no seals, no encryption, 1 GiB for a
+    /// branch head, no databases.
     fn default() -> Self {
         Self {
             lock_timeout: Duration::from_secs(5),
@@ -169,7 +169,8 @@ pub(crate) struct Engine {
 
 /// After this many commits a process counts as a frequent writer.
 const MANY_COMMITS: u64 = 8;
-/// After this many committed bytes as well: for example a session that begins with a large state.
+/// After this many committed bytes it also does, for example if a session begins with a large
+/// state.
 const MANY_BYTES: u64 = 256 << 10;
 
 /// Larger records are split, so that the lock is held only for one write of about this size.
@@ -177,17 +178,17 @@ const MAX_INLINE_BYTES: usize = 768 << 10;
 
 impl Engine {
     pub(crate) fn new(
-        live: JournalFollower,
+        follower: JournalFollower,
         marker: FormatMarker,
         options: Options,
-        (standing, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
+        (seal_status, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
     ) -> Self {
         let heads = HeadCache::new(options.head_bytes);
         Self {
-            follower: live,
+            follower,
             marker,
             options,
-            seal_status: standing,
+            seal_status,
             seals,
             cipher,
             heads,
@@ -199,17 +200,19 @@ impl Engine {
         }
     }
 
-    /// Sets the channel that is notified when the tail has grown long.
+    /// Sets the channel that is notified when the tail has grown long, or this process has become a
+    /// frequent writer.
     pub(crate) fn set_maintainer(&self, bell: Option<SyncSender<CpuCore>>) {
         *self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
     }
 
-    /// Whether a maintenance thread runs in this process.
+    /// Returns whether a maintenance thread runs in this process.
     pub(crate) fn has_maintainer(&self) -> bool {
         self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Whether this process writes enough to make preallocated room in the journal worthwhile.
+    /// Returns whether this process writes enough to make preallocated room in the journal
+    /// worthwhile.
     pub(crate) fn writes_much(&self) -> bool {
         self.commits.load(Ordering::Relaxed) >= MANY_COMMITS
             || self.committed_bytes.load(Ordering::Relaxed) >= MANY_BYTES
@@ -239,7 +242,7 @@ impl Engine {
         }
     }
 
-    /// Checks that this process may write at all, be it only to the spool.
+    /// Checks that this process may write at all, even if only to the spool.
     pub(crate) fn check_permitted(&self) -> Result<()> {
         if self.options.read_only {
             return Err(Error::ReadOnly { reason: "it was opened for reading only".to_owned() });
@@ -252,8 +255,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Commits the record that `plan` returns, if any, and returns the result of `plan`. Entries in
-    /// the spool are committed first.
+    /// Commits the record that `plan` returns, if any, and returns the other result of `plan`. The
+    /// writes in the spool are committed first.
     pub(crate) fn commit<T>(
         &self,
         durability: CommitDurability,
@@ -271,7 +274,7 @@ impl Engine {
         done
     }
 
-    /// Moves the spooled writes to the journal; one that cannot be moved stays in the spool.
+    /// Moves the spooled writes to the journal. A write that cannot be moved stays in the spool.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`] if another process holds the append lock.
@@ -293,9 +296,9 @@ impl Engine {
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
             let (refs, mut from) = self.follower.written_refs()?;
-            let desk = self.plan_context(Arc::clone(&refs), false);
-            let (record, value) = plan(&desk)?;
-            drop(desk);
+            let context = self.plan_context(Arc::clone(&refs), false);
+            let (record, value) = plan(&context)?;
+            drop(context);
             let Some(mut record) = record else { return Ok(value) };
             check_sessions_visible(&refs, &record)?;
             if record.inline_bytes() > MAX_INLINE_BYTES {
@@ -309,15 +312,15 @@ impl Engine {
                     }
                     split => split?,
                 };
-                // The pre-written objects are in the journal now. They do not change the input of
-                // the plan.
+                // The journal now has the pre-written objects. They do not change the input of the
+                // plan, so it need not run again because of them.
                 let (_, end) = self.follower.written_refs()?;
                 let own = |placed: &Arc<PositionedRecord>| placed.record.operation.id == operation;
                 if self.follower.records_since(from).is_some_and(|since| since.iter().all(own)) {
                     from = end;
                 }
             }
-            // Refs without another owner are advanced in place.
+            // If nothing else owns the refs, the append can advance them in place.
             drop(refs);
             match self.append(from, record, value, plan) {
                 Ok((value, None)) => return Ok(value),
@@ -329,7 +332,7 @@ impl Engine {
                     return Ok(value);
                 }
                 // The segment at this process's position was removed: a newer generation contains
-                // it. A request that has looked at the log must look again.
+                // it. Even a request that has looked at the journal must look again.
                 Err(Error::Backend(backend::Error::Gone { .. })) => self.follower.forget(),
                 Err(other) => return Err(other),
             }
@@ -353,16 +356,16 @@ impl Engine {
         let mut written = None;
         let appended = self.follower.log.append(from, self.options.lock_timeout, &mut |tail| {
             let planned = if tail.frames.is_empty() && prepared.is_some() {
-                prepared.take().expect("just seen")
+                prepared.take().expect("`is_some` was checked")
             } else {
                 prepared = None;
                 let again = self.follower.take_in(tail).and_then(|refs| {
-                    let desk = self.plan_context(refs, true);
-                    let planned = plan(&desk)?;
+                    let context = self.plan_context(refs, true);
+                    let planned = plan(&context)?;
                     planned
                         .0
                         .iter()
-                        .try_for_each(|record| check_sessions_visible(&desk.refs, record))?;
+                        .try_for_each(|record| check_sessions_visible(&context.refs, record))?;
                     Ok(planned)
                 });
                 match again {
@@ -386,7 +389,7 @@ impl Engine {
             bytes
         })?;
         outcome?;
-        let (record, value) = written.or(prepared).expect("build was called");
+        let (record, value) = written.or(prepared).expect("the log called the closure");
         if let (Some(appended), Some(record)) = (&appended, record) {
             let placed =
                 PositionedRecord { position: appended.position, hash: appended.hash, record };
@@ -395,8 +398,8 @@ impl Engine {
         Ok((value, appended))
     }
 
-    /// Returns a record as it is appended: with small deltas compressed if it is sent over a
-    /// network. On a disk, that is left to the applier.
+    /// Returns a record as it is appended: with compressed deltas if it is sent over a network. On
+    /// a disk, deltas are compressed when the record is applied to the index.
     fn as_appended(&self, record: Record) -> Result<Record> {
         if !self.follower.log.is_remote() {
             return Ok(record);
@@ -404,8 +407,8 @@ impl Engine {
         Ok(compressed(&record)?.unwrap_or(record))
     }
 
-    /// Appends records that were planned on a copy of this store whose journal ended at `from`.
-    /// They are not durable yet. Returns `false`, and appends nothing, if the journal has moved on.
+    /// Appends records that were planned on a copy of this store, when the journal ended at `from`.
+    /// They are not durable yet. Returns `false`, and appends nothing, if the journal has grown.
     pub(crate) fn append_planned(
         &self,
         from: LogPosition,
@@ -432,15 +435,16 @@ impl Engine {
         Ok(true)
     }
 
-    /// Writes the objects of a large record ahead of it, in records of their own.
+    /// Pre-writes the objects of a large record, each in a record of its own. Returns the rest of
+    /// the record, which names them.
     fn split(&self, mut record: Record) -> Result<Record> {
         let operation = record.operation.clone();
         for change in &mut record.changes {
             match change {
                 RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
-                    delta.iter_mut().try_for_each(|part| self.outsource(&operation, part))?;
+                    delta.iter_mut().try_for_each(|part| self.prewrite(&operation, part))?;
                 }
-                RecordChange::Facts { page, .. } => self.outsource(&operation, page)?,
+                RecordChange::Facts { page, .. } => self.prewrite(&operation, page)?,
                 _ => {}
             }
         }
@@ -455,7 +459,8 @@ impl Engine {
         Ok(Record { operation, changes: small })
     }
 
-    fn outsource(&self, operation: &Operation, part: &mut DeltaPart) -> Result<()> {
+    /// Pre-writes the object of an inline part, and replaces the part by the object's id.
+    fn prewrite(&self, operation: &Operation, part: &mut DeltaPart) -> Result<()> {
         if let DeltaPart::Inline(bytes) = part {
             let id = sealed_id(&bytes.0).map_err(Error::corrupt("an object just made"))?;
             let object = RecordBytes(std::mem::take(&mut bytes.0));
@@ -465,6 +470,7 @@ impl Engine {
         Ok(())
     }
 
+    /// Appends a change in a record of its own, without syncing.
     fn append_alone(&self, operation: &Operation, change: RecordChange) -> Result<()> {
         let record = Record { operation: operation.clone(), changes: vec![change] };
         let mut plan = |_: &PlanContext<'_>| Ok((Some(record.clone()), ()));

@@ -32,7 +32,7 @@ pub(crate) fn state_ranges(
     at: RevisionRef,
 ) -> Result<Vec<RevisionRange>> {
     let session = session(refs, number)?;
-    let mut stretches = Vec::new();
+    let mut ranges = Vec::new();
     let mut at = at;
     while at.sequence > 0 {
         let from = of(number).branch(at.branch).number(0).build();
@@ -40,13 +40,13 @@ pub(crate) fn state_ranges(
         let reset = view.scan(key::RESETS, &from, &to, ScanDirection::Descending, 1)?;
         let next = if let Some((place, target)) = reset.first() {
             let sequence = key::last_number(place).unwrap_or(0);
-            stretches.push(RevisionRange { branch: at.branch, after: sequence, to: at.sequence });
+            ranges.push(RevisionRange { branch: at.branch, after: sequence, to: at.sequence });
             RevisionRef {
                 branch: key::short_at(target, 0).unwrap_or(0),
                 sequence: key::last_number(target).unwrap_or(0),
             }
         } else {
-            stretches.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
+            ranges.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
             let base = session.branch(at.branch)?.base.unwrap_or((0, 0));
             RevisionRef { branch: base.0, sequence: base.1 }
         };
@@ -58,26 +58,27 @@ pub(crate) fn state_ranges(
         }
         at = next;
     }
-    Ok(stretches)
+    Ok(ranges)
 }
 
-/// Returns the ranges of a branch's log: first parents, then the base. Resets are ignored.
+/// Returns the ranges of a revision's log: the revisions of its branch up to `at`, then the base's
+/// revisions up to the fork, and so on. Resets are ignored.
 pub(crate) fn log_ranges(
     refs: &StoreRefs,
     number: SessionNumber,
     at: RevisionRef,
 ) -> Result<Vec<RevisionRange>> {
     let session = session(refs, number)?;
-    let mut stretches = Vec::new();
+    let mut ranges = Vec::new();
     let mut at = at;
     loop {
         let base = session.branch(at.branch)?.base;
-        stretches.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
+        ranges.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
         match base {
             Some((branch, sequence)) if branch < at.branch => {
                 at = RevisionRef { branch, sequence: sequence.min(at.sequence) };
             }
-            _ => return Ok(stretches),
+            _ => return Ok(ranges),
         }
     }
 }
@@ -86,23 +87,23 @@ pub(crate) fn log_ranges(
 pub(crate) fn revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
     direction: ScanDirection,
     limit: usize,
 ) -> Result<Vec<(u64, RevisionRow)>> {
-    let rows = scan_revisions(view, number, stretch, direction, limit)?;
+    let rows = scan_revisions(view, number, range, direction, limit)?;
     rows.into_iter().map(decoded).collect()
 }
 
-/// Does the same, with `None` for a revision that was lost before a repair.
+/// Returns rows like [`revisions`], with `None` for a revision that was lost before a repair.
 pub(crate) fn known_revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
     direction: ScanDirection,
     limit: usize,
 ) -> Result<Vec<(u64, Option<RevisionRow>)>> {
-    let rows = scan_revisions(view, number, stretch, direction, limit)?;
+    let rows = scan_revisions(view, number, range, direction, limit)?;
     let known = |(sequence, row): (u64, Vec<u8>)| match row == RevisionRow::LOST {
         true => Ok((sequence, None)),
         false => decoded((sequence, row)).map(|(sequence, row)| (sequence, Some(row))),
@@ -137,11 +138,11 @@ fn decoded((sequence, row): (u64, Vec<u8>)) -> Result<(u64, RevisionRow)> {
 fn scan_revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
     direction: ScanDirection,
     limit: usize,
 ) -> Result<Vec<(u64, Vec<u8>)>> {
-    let (from, to) = row_bounds(number, stretch);
+    let (from, to) = row_bounds(number, range);
     let rows = view.scan(key::REVISIONS, &from, &to, direction, limit)?;
     let numbered = |(place, row): (Vec<u8>, Vec<u8>)| (key::last_number(&place).unwrap_or(0), row);
     Ok(rows.into_iter().map(numbered).collect())
@@ -181,6 +182,9 @@ pub(crate) fn lost_revisions(view: &dyn Snapshot, number: SessionNumber) -> Resu
 }
 
 /// Returns the row of one revision.
+///
+/// # Errors
+/// [`Error::Folded`] if the revision was folded into a later one.
 pub(crate) fn revision(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -193,7 +197,7 @@ pub(crate) fn revision(
     Err(Error::missing(format!("revision #{}", at.sequence)))
 }
 
-/// Returns what a sequence number of the session is.
+/// Returns the meaning of a sequence number of the session; `None` if it is not known.
 pub(crate) fn sequence_row(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -204,7 +208,8 @@ pub(crate) fn sequence_row(
         .transpose()
 }
 
-/// Returns the visible revision that contains a folded one, starting at its fold target `into`.
+/// Returns the number of the visible revision that contains a folded one, starting at the fold
+/// target `into`.
 pub(crate) fn final_fold_target(
     view: &dyn Snapshot,
     number: SessionNumber,

@@ -1,4 +1,4 @@
-//! Merge bases: how far the ancestors of two branches reach, and the last revisions they share.
+//! Merge bases: the ancestors of two branches, and the last revisions that both have in common.
 
 use super::index::find_operation_of;
 use super::lineage::{self, RevisionRef};
@@ -26,7 +26,7 @@ pub(crate) fn merge_revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
 ) -> Result<Vec<MergeRevision>> {
-    let mut joints = Vec::new();
+    let mut merges = Vec::new();
     for (place, merged) in table_rows::rows(view, key::MERGES, of(number))? {
         let at = RevisionRef {
             branch: key::short_at(&place, 4).unwrap_or(0),
@@ -36,13 +36,13 @@ pub(crate) fn merge_revisions(
         let body = RevisionBody::decode(&row.body)
             .map_err(Error::corrupt(format_args!("the body of #{}", at.sequence)))?;
         let operation = find_operation_of(view, number, &body.operation.id)?;
-        joints.push(MergeRevision {
+        merges.push(MergeRevision {
             at,
             merged: key::number_at(&merged, 0).unwrap_or(0),
             in_force: operation.is_none_or(|row| row.taken_back_by.is_none()),
         });
     }
-    Ok(joints)
+    Ok(merges)
 }
 
 /// The ancestors of a revision, as the highest sequence number on each branch.
@@ -50,11 +50,12 @@ pub(crate) fn merge_revisions(
 pub(crate) struct RevisionAncestry(BTreeMap<BranchNumber, u64>);
 
 impl RevisionAncestry {
-    /// Whether a revision is one of the ancestors.
+    /// Returns whether a revision is one of the ancestors.
     pub(crate) fn holds(&self, at: RevisionRef) -> bool {
         self.0.get(&at.branch).is_some_and(|upto| at.sequence <= *upto)
     }
 
+    /// Adds a revision and all earlier ones on its branch.
     fn reach(&mut self, at: RevisionRef) {
         if at.sequence > 0 {
             let upto = self.0.entry(at.branch).or_insert(0);
@@ -80,7 +81,7 @@ pub(crate) fn ancestry(
     view: &dyn Snapshot,
     refs: &StoreRefs,
     number: SessionNumber,
-    joints: &[MergeRevision],
+    merges: &[MergeRevision],
     at: RevisionRef,
 ) -> Result<RevisionAncestry> {
     let mut found = RevisionAncestry::default();
@@ -90,16 +91,16 @@ pub(crate) fn ancestry(
         if !seen.insert((at.branch, at.sequence)) {
             continue;
         }
-        for stretch in lineage::state_ranges(view, refs, number, at)? {
-            let end = RevisionRef { branch: stretch.branch, sequence: stretch.to };
+        for range in lineage::state_ranges(view, refs, number, at)? {
+            let end = RevisionRef { branch: range.branch, sequence: range.to };
             for parents in lineage::log_ranges(refs, number, end)? {
                 found.reach(RevisionRef { branch: parents.branch, sequence: parents.to });
             }
-            for joint in joints {
-                let is_on_the_way = joint.at.branch == stretch.branch
-                    && (stretch.after + 1..=stretch.to).contains(&joint.at.sequence);
-                if is_on_the_way && joint.in_force {
-                    open.push(place(view, number, joint.merged)?);
+            for merge in merges {
+                let is_in_range = merge.at.branch == range.branch
+                    && (range.after + 1..=range.to).contains(&merge.at.sequence);
+                if is_in_range && merge.in_force {
+                    open.push(place(view, number, merge.merged)?);
                 }
             }
         }
@@ -119,13 +120,14 @@ fn place(view: &dyn Snapshot, number: SessionNumber, sequence: u64) -> Result<Re
     }
 }
 
-/// Returns the merge bases, newest first: each common ancestor that is not an ancestor of a base
-/// found before. There are several if both branches merged the same other branches.
+/// Returns the merge bases with their ancestors, newest first: the last common ancestor on each
+/// branch, unless it is an ancestor of a newer base. There are several if both branches merged the
+/// same other branches.
 pub(crate) fn bases(
     view: &dyn Snapshot,
     refs: &StoreRefs,
     number: SessionNumber,
-    joints: &[MergeRevision],
+    merges: &[MergeRevision],
     (ours, theirs): (&RevisionAncestry, &RevisionAncestry),
 ) -> Result<Vec<(RevisionRef, RevisionAncestry)>> {
     let mut common = Vec::new();
@@ -137,15 +139,15 @@ pub(crate) fn bases(
         if let Some((place, _)) = last.first() {
             let at =
                 RevisionRef { branch: *branch, sequence: key::last_number(place).unwrap_or(0) };
-            common.push((at, ancestry(view, refs, number, joints, at)?));
+            common.push((at, ancestry(view, refs, number, merges, at)?));
         }
     }
     common.sort_by_key(|(at, _)| std::cmp::Reverse(at.sequence));
     let mut bases: Vec<(RevisionRef, RevisionAncestry)> = Vec::new();
     for (at, known) in common {
-        // Only a revision that was taken hides its ancestors: a branch that was reset has lost what
-        // it had merged.
-        if !bases.iter().any(|(_, taken)| taken.holds(at)) {
+        // Only a base hides its ancestors. A common revision that a base hides may have an ancestor
+        // which the base lost by a reset, so that ancestor can be a base itself.
+        if !bases.iter().any(|(_, ancestors)| ancestors.holds(at)) {
             bases.push((at, known));
         }
     }

@@ -1,27 +1,28 @@
-//! Requests: several reads of one thread that look at the log once.
+//! Requests: several reads by one thread, for which the journal is looked at once.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
 thread_local! {
-    /// The follower that this thread's request is about, and whether it has looked at the log.
+    /// The address of the follower that this thread's request reads from, and whether the request
+    /// has looked at the journal.
     static CURRENT: Cell<Option<(usize, bool)>> = const { Cell::new(None) };
 }
 
-/// A request of this thread to one store, until it is dropped. Within it the log is looked at once;
-/// a write still notices what others wrote meanwhile.
+/// A request of this thread to one store, until it is dropped. During a request the journal is
+/// looked at once; a write still notices what others wrote meanwhile.
 #[must_use = "the request ends when it is dropped"]
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// Whether the request began here, and not in a caller.
+    /// Whether this value began the request, and not one in a caller.
     is_outermost: bool,
-    /// It belongs to the thread that began it.
+    /// A request belongs to the thread that began it, so the type must not be `Send`.
     thread: PhantomData<*const ()>,
 }
 
 impl StoreRequest {
     /// Begins a request to the follower with this address, unless the thread is in a request.
-    /// `has_looked`: whether it begins with what is known, without a look at the log.
+    /// With `has_looked` it uses what the follower knows, without a look at the journal.
     pub(super) fn begin(follower: usize, has_looked: bool) -> Self {
         let is_outermost = CURRENT.get().is_none();
         if is_outermost {
@@ -39,12 +40,12 @@ impl Drop for StoreRequest {
     }
 }
 
-/// Returns whether this thread's request to a follower has looked at the log.
+/// Returns whether this thread is in a request to this follower that has looked at the journal.
 pub(super) fn has_looked(follower: usize) -> bool {
     CURRENT.get() == Some((follower, true))
 }
 
-/// Records that the log was looked at.
+/// Records that this thread's request to this follower, if there is one, has looked at the journal.
 pub(super) fn note_look(follower: usize) {
     if CURRENT.get().is_some_and(|(current, _)| current == follower) {
         CURRENT.set(Some((follower, true)));

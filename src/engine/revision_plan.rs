@@ -42,10 +42,10 @@ pub struct ClaimChange {
     /// The condition to check first.
     pub expect: ClaimPrecondition,
     /// The claim's own time, if it differs from the time of the revision that adds it, for example
-    /// because a stream gives it.
+    /// because an event stream states it.
     pub added_at: Option<Timestamp>,
-    /// The entry as stored, if a purged entry is restored: its contribution to digests is that of
-    /// the old value, which cannot be computed from the new one.
+    /// The stored entry, if a purged entry is restored: its hash in digests is that of the value
+    /// before the purge, which cannot be computed from the value after it.
     pub(crate) stored: Option<EntryBytes>,
 }
 
@@ -88,60 +88,60 @@ impl ClaimChange {
     }
 }
 
-/// Plans changes of claims on a branch; `None` if nothing changes. `memo` keeps the sealed delta
-/// for planning again under the lock.
+/// Plans a revision with changes of claims on a branch; `None` if nothing changes. `memo` keeps the
+/// sealed delta: it need not be made again if the revision is planned again under the lock.
 pub(crate) fn plan(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     place: CommitTarget<'_>,
     changes: &[impl Borrow<ClaimChange>],
     memo: &mut Option<PreparedDelta>,
 ) -> Result<Option<PlannedRevision>> {
-    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
-    let now = (head.map(|head| head.id), desk.refs.purges);
+    let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
+    let now = (head.map(|head| head.id), context.refs.purges);
     if memo.as_ref().is_none_or(|memo| (memo.head, memo.purges) != now) {
-        *memo = seal_changes(desk, place, head.as_ref(), changes)?;
+        *memo = seal_changes(context, place, head.as_ref(), changes)?;
     }
     let Some(sealed) = memo else { return Ok(None) };
-    let planned = finish(&desk.refs, place, head.as_ref(), sealed, None, &[], random()?)?;
+    let planned = finish(&context.refs, place, head.as_ref(), sealed, None, &[], random()?)?;
     Ok(Some(planned))
 }
 
-/// Plans a revision that takes its claims from an earlier revision, or has none. In a merge it
-/// takes them from the merged revision.
+/// Plans a revision that has the claims of another revision, or none. `merged` has that revision in
+/// a fast-forward merge, and is empty otherwise.
 pub(crate) fn plan_reset(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     place: CommitTarget<'_>,
     reset: ResetSource,
     (digest, count): (StateDigest, u64),
     merged: &[ParentRevision],
 ) -> Result<PlannedRevision> {
-    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
     let sealed = unchanged(head.as_ref(), digest, count);
-    // The branch's own parent comes first. Without one, the revision has no parents, even in a
-    // merge.
+    // The first parent is the head of the branch. Without a head, the revision has no parents, even
+    // in a merge.
     let merged = if head.is_some() { merged } else { &[] };
-    finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
+    finish(&context.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
 }
 
-/// Plans a revision that is made even if no claim changes: one that merges a revision, or one that
-/// was made before and is written again.
+/// Plans a revision that is written even if no claim changes: a merge, or a copy of a revision of
+/// another session.
 pub(crate) fn plan_always(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     place: CommitTarget<'_>,
     changes: &[ClaimChange],
     merged: Option<ParentRevision>,
 ) -> Result<PlannedRevision> {
-    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
-    let sealed = seal_changes(desk, place, head.as_ref(), changes)?.unwrap_or_else(|| {
+    let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
+    let sealed = seal_changes(context, place, head.as_ref(), changes)?.unwrap_or_else(|| {
         let (digest, count) =
             head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
         unchanged(head.as_ref(), digest, count)
     });
-    finish(&desk.refs, place, head.as_ref(), &sealed, None, merged.as_slice(), random()?)
+    finish(&context.refs, place, head.as_ref(), &sealed, None, merged.as_slice(), random()?)
 }
 
 fn seal_changes(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     place: CommitTarget<'_>,
     head: Option<&BranchHead>,
     changes: &[impl Borrow<ClaimChange>],
@@ -156,7 +156,7 @@ fn seal_changes(
     wanted.sort_by(|a, b| a.0.cmp(&b.0));
     wanted.dedup_by(|a, b| a.0 == b.0);
     let (keys, wanted): (Vec<Vec<u8>>, Vec<&ClaimChange>) = wanted.into_iter().unzip();
-    let olds = desk.head_entries(place.session, place.branch, head, &keys)?;
+    let olds = context.head_entries(place.session, place.branch, head, &keys)?;
     let mut digest = head.map_or(StateDigest::EMPTY, |head| head.digest);
     let mut count = head.map_or(0, |head| head.count);
     let mut entries: Vec<EncodedChange> = Vec::with_capacity(keys.len());
@@ -181,10 +181,10 @@ fn seal_changes(
     if entries.is_empty() {
         return Ok(None);
     }
-    check_references(desk, place, head, &wanted, &entries)?;
+    check_references(context, place, head, &wanted, &entries)?;
     let (blobs, parts, delta) = seal_delta(&entries, &mut random)?;
     let entries = entries.into();
-    let (head, purges) = (head.map(|head| head.id), desk.refs.purges);
+    let (head, purges) = (head.map(|head| head.id), context.refs.purges);
     Ok(Some(PreparedDelta { head, purges, blobs, parts, delta, digest, count, entries }))
 }
 
@@ -214,10 +214,10 @@ fn new_entry(
         (None, None) => place.time,
     };
     // A purged entry with an equal value has other bytes, which must be kept.
-    let is_it = |entry: &&[u8]| {
+    let is_equal = |entry: &&[u8]| {
         has_value(entry, value) && self::added_at(entry).is_ok_and(|time| time == added_at)
     };
-    match old.into_iter().chain(change.stored.as_deref()).find(is_it) {
+    match old.into_iter().chain(change.stored.as_deref()).find(is_equal) {
         Some(known) => Ok(Some(known.into())),
         None => Ok(Some(encode_value(added_at, value))),
     }
@@ -232,7 +232,7 @@ pub(crate) fn restoring_change(
     change: EntryChange,
 ) -> Result<ClaimChange> {
     let stored = match from {
-        // Only needed if there was a purge.
+        // The stored bytes matter only after a purge.
         Some(at) if refs.purges > 0 && change.new.is_some() => {
             lookup::entry(view, refs, number, at, &encode_key(&change.key))?
         }
@@ -243,9 +243,9 @@ pub(crate) fn restoring_change(
     Ok(ClaimChange { key: change.key, value, expect: ClaimPrecondition::Any, added_at, stored })
 }
 
-/// Checks that every claim that a changed one refers to exists at the end of the revision.
+/// Checks that the changed claims refer only to claims that exist at the end of the revision.
 fn check_references(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     place: CommitTarget<'_>,
     head: Option<&BranchHead>,
     changes: &[&ClaimChange],
@@ -276,7 +276,7 @@ fn check_references(
         return Ok(());
     }
     let keys: Vec<_> = elsewhere.iter().map(|(key, _, _)| key.clone()).collect();
-    let found = desk.head_entries(place.session, place.branch, head, &keys)?;
+    let found = context.head_entries(place.session, place.branch, head, &keys)?;
     for ((_, from, to), entry) in elsewhere.iter().zip(found) {
         if entry.is_none() {
             return Err(dangling(from, to));

@@ -16,8 +16,8 @@ type TableOverlay = BTreeMap<Vec<u8>, Option<OverlayRow>>;
 #[derive(Clone, Debug)]
 enum OverlayRow {
     Encoded(Vec<u8>),
-    /// The row of an operation. It is encoded when it is read: an import is one operation of many
-    /// records, and encoding its row for each of them would make its cost quadratic.
+    /// The row of an operation, encoded only when it is read. An import is one operation of many
+    /// records: if its row were encoded for each of them, the cost would be quadratic.
     Operation(Box<OperationRow>),
 }
 
@@ -46,8 +46,8 @@ pub(crate) struct RowOverlay {
     latest: Option<LatestRevision>,
 }
 
-/// The revision that was put last. The next revision usually starts from its state and needs its
-/// size.
+/// The revision that was put last. The next revision usually starts from its state, and needs the
+/// size of that state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LatestRevision {
     pub(crate) session: SessionNumber,
@@ -85,7 +85,7 @@ impl RowOverlay {
         self.latest = Some(latest);
     }
 
-    /// Whether a row was put or deleted in this overlay.
+    /// Returns whether a row was put or deleted in this overlay.
     pub(crate) fn has_change(&self, table: TableId, key: &[u8]) -> bool {
         self.find(table, key).is_some()
     }
@@ -115,7 +115,7 @@ impl RowOverlay {
         self.find(table, key).is_some_and(Option::is_some)
     }
 
-    /// Adds rows on top of these.
+    /// Adds rows, which replace those with the same keys.
     pub(crate) fn extend(&mut self, rows: Self) {
         for (table, rows) in (0..).zip(rows.tables) {
             if !rows.is_empty() {
@@ -138,6 +138,7 @@ impl RowOverlay {
     }
 }
 
+/// A snapshot with an overlay: its rows hide rows of `base` with the same keys.
 #[derive(Clone, Copy)]
 pub(crate) struct OverlaySnapshot<'a> {
     pub(crate) base: &'a dyn Snapshot,
@@ -146,14 +147,14 @@ pub(crate) struct OverlaySnapshot<'a> {
 }
 
 impl ObjectSource for OverlaySnapshot<'_> {
-    /// No cache: generations are checked from what is on disk.
+    /// Returns `None`: a check of the index must read what is on disk.
     fn opened(&self) -> Option<&ObjectCache> {
         None
     }
 }
 
-/// A snapshot with rows on top that reads and checks an object once, while one process writes a
-/// generation. No number of an object is assigned twice meanwhile.
+/// A snapshot with an overlay and a cache of opened objects, for the writer of a generation: it
+/// reads and checks each object once. Meanwhile no object number is assigned twice.
 pub(crate) struct CachingSnapshot<'a> {
     pub(crate) view: OverlaySnapshot<'a>,
     pub(crate) opened: &'a ObjectCache,
@@ -313,9 +314,9 @@ impl Snapshot for OverlaySnapshot<'_> {
 /// The rows of the overlay, in scan direction.
 type OverlayRowIterator<'a> = Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Option<OverlayRow>)> + 'a>;
 
-/// The rows of the snapshot, read on demand: more are read if the overlay hides some.
+/// The rows of the base snapshot, read on demand: more are read if the overlay hides some.
 struct BaseRowBuffer {
-    /// The key range that was not read yet.
+    /// The key range that was not read yet: `from` to `to` (exclusive).
     from: Vec<u8>,
     to: Vec<u8>,
     is_more: bool,
@@ -393,8 +394,7 @@ mod tests {
     }
 
     proptest! {
-        /// Regression: a scan for one row read as many rows of the snapshot as the overlay had;
-        /// with a long tail this took most of the time of a command.
+        /// If the overlay hides rows, a scan with a limit must read the snapshot more than once.
         #[test]
         fn a_scan_shows_the_rows_above_and_those_below_that_they_do_not_hide(
             below in btree_map(vec(0_u8..3, 0..3), 0_u8..9, 0..14),

@@ -1,5 +1,5 @@
-//! Scanned deltas and chunks: opened, checked, and parsed only as far as the positions of their
-//! entries.
+//! Scanned deltas and chunks: decompressed, checked, and parsed only as far as needed to know where
+//! their entries are.
 
 use super::object;
 use super::object_cache::ObjectCache;
@@ -13,17 +13,18 @@ use std::sync::Arc;
 
 /// Below this number of objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
-/// Minimum cost for a second thread, as computed by [`cost`]: in a short process, starting the
-/// first thread takes half a millisecond because its memory is new.
+/// Minimum cost for a second thread, as computed by
+/// [`materialize::cost`](super::materialize::cost): starting the first thread of a process is slow,
+/// because its memory is new.
 const PARALLEL_COST: u64 = 1_000_000;
 /// A cost that always justifies more threads, for callers without an estimate.
 pub(super) const ALWAYS_PARALLEL_COST: u64 = u64::MAX;
-/// Number of objects per read of the index.
+/// Maximum number of objects per read of the index.
 const OBJECTS_AT_ONCE: usize = 16;
-/// Largest number of threads. More do not help: one core reads while the others decode.
+/// Maximum number of threads. More would not be faster.
 const MAX_WORKERS: usize = 8;
 
-/// A delta or chunk, parsed only as far as the positions of its entries.
+/// A delta or chunk: its content, and where the entries are in it.
 pub(crate) struct ScannedObject {
     pub(crate) bytes: SharedBuffer,
     pub(crate) content: ScannedContent,
@@ -92,8 +93,8 @@ pub(crate) trait ObjectSource: Snapshot {
     fn opened(&self) -> Option<&ObjectCache>;
 }
 
-/// Opens and scans several objects, in the given order, on all cores if the cost justifies it. Each
-/// was checked against its id when its bytes were read.
+/// Opens and scans several objects, on all cores if `cost` justifies it. Returns them in the given
+/// order, each checked against its id.
 pub(crate) fn scan(
     view: &dyn ObjectSource,
     wanted: &[(ObjectKind, u64)],
@@ -139,7 +140,7 @@ fn open_all(
         wanted.iter().zip(sealed).map(one).collect()
     };
     let parts: Vec<Result<_>> = if on_all_cores {
-        // Chunks are much larger than deltas, so threads take a few objects at a time.
+        // Chunks are much larger than deltas. With few objects at a time, all threads stay busy.
         let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
         let shares: Vec<_> = missing.chunks(share).collect();
         parallel::map_while(&shares, MAX_WORKERS, some, || ()).0

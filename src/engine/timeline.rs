@@ -38,7 +38,8 @@ pub(crate) fn switches(
         .collect())
 }
 
-/// Returns a branch's last revision at or before a time, along first parents and into the base.
+/// Returns a branch's last revision at or before a time, with its effective time. If the branch has
+/// none of its own, its base is searched, up to the fork.
 pub(crate) fn revision_at(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -51,8 +52,8 @@ pub(crate) fn revision_at(
     loop {
         let from = of(number).branch(branch).build();
         let mut to = of(number).branch(branch).time(time).end();
-        // In a base, only revisions up to the fork count. Effective times increase with sequence
-        // numbers, so reading a few rows backwards is sufficient.
+        // In a base, only revisions up to the fork count. Effective times never decrease along a
+        // branch, so the last row with such a number is the answer.
         loop {
             let rows = view.scan(key::TIMES, &from, &to, ScanDirection::Descending, 16)?;
             for (place, _) in &rows {
@@ -77,8 +78,9 @@ pub(crate) fn revision_at(
     }
 }
 
-/// Returns how many revisions up to a time are folded into the next visible one after this
-/// revision, on its branch, and the number of that one.
+/// Finds the first visible revision after `at`, on its branch, that contains folded revisions.
+/// Returns how many of them have an effective time up to `time`, and the sequence number of the
+/// visible revision; `None` if there are none.
 pub(crate) fn folded_after(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -96,7 +98,7 @@ pub(crate) fn folded_after(
             .push(FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?);
     }
     for into in folds.keys() {
-        // A revision that was folded itself is counted at its own fold target.
+        // A revision that was itself folded is counted at its own fold target.
         if let Some(SequenceRow::Folded(..)) = sequence_row(view, number, *into)? {
             continue;
         }
@@ -110,6 +112,7 @@ pub(crate) fn folded_after(
 /// The folds on a branch, by target revision.
 type FoldsByRevision = BTreeMap<u64, Vec<FoldRow>>;
 
+/// Counts the revisions up to a time that were folded into this one, directly or through others.
 fn folded_until(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -179,21 +182,21 @@ pub(crate) fn nth_ancestor(
     back: u64,
 ) -> Result<Option<RevisionRef>> {
     let mut left = usize::try_from(back).unwrap_or(usize::MAX);
-    for stretch in lineage::log_ranges(refs, number, at)? {
-        let from = of(number).branch(stretch.branch).number(stretch.after + 1).build();
-        let to = of(number).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
+    for range in lineage::log_ranges(refs, number, at)? {
+        let from = of(number).branch(range.branch).number(range.after + 1).build();
+        let to = of(number).branch(range.branch).number(range.to.saturating_add(1)).build();
         let limit = left.saturating_add(1);
         let rows = view.scan(key::REVISIONS, &from, &to, ScanDirection::Descending, limit)?;
         if let Some((place, _)) = rows.get(left) {
             let sequence = key::last_number(place).unwrap_or(0);
-            return Ok(Some(RevisionRef { branch: stretch.branch, sequence }));
+            return Ok(Some(RevisionRef { branch: range.branch, sequence }));
         }
         left -= rows.len();
     }
     Ok(None)
 }
 
-/// What the prefix of an id may refer to.
+/// A revision or checkpoint that the prefix of an id may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdPrefixMatch {
     pub(crate) id: [u8; 16],
@@ -201,7 +204,8 @@ pub(crate) struct IdPrefixMatch {
     pub(crate) sequence: u64,
 }
 
-/// Returns the revisions and checkpoints whose ids are between two keys.
+/// Returns the revisions and checkpoints whose ids are at or after `from` and before `to`, at most
+/// `limit`.
 pub(crate) fn ids_between(
     view: &dyn Snapshot,
     from: &[u8],
@@ -234,11 +238,11 @@ pub(crate) fn revision_id(
 /// Number of rows per read where revisions may be far apart in time.
 const FEW: usize = 32;
 
-/// Returns the periods up to a time in which revisions of a branch, or a session's checkpoints,
-/// follow each other with pauses of at most `idle`, over all branches: each from its first to its
-/// last.
+/// Returns the active periods of a session up to a time, unsorted: those that the revisions of each
+/// branch form, and those that the checkpoints form. In a period, consecutive events are at most
+/// `idle` apart; it reaches from its first event to its last.
 ///
-/// In dense periods only one row per `idle` is read, so the cost depends on the length of the
+/// In dense periods only about one row per `idle` is read, so the cost depends on the length of the
 /// periods and not on the number of rows.
 pub(crate) fn active_periods(
     view: &dyn Snapshot,
@@ -252,10 +256,10 @@ pub(crate) fn active_periods(
     for branch in 0..session(refs, number)?.branches.len() as u32 {
         let timed =
             TimedRows { table: key::TIMES, begin: &|| of(number).branch(branch), time_at: 8 };
-        stretches_of(view, &timed, until, idle, &mut found)?;
+        add_periods(view, &timed, until, idle, &mut found)?;
     }
     let timed = TimedRows { table: key::CHECKPOINTS, begin: &|| of(number), time_at: 4 };
-    stretches_of(view, &timed, until, idle, &mut found)?;
+    add_periods(view, &timed, until, idle, &mut found)?;
     Ok(found)
 }
 
@@ -268,8 +272,8 @@ struct TimedRows<'a> {
     time_at: usize,
 }
 
-/// Adds the active periods of these rows to `found`.
-fn stretches_of(
+/// Adds the active periods of these rows to `found`; `idle` is in microseconds.
+fn add_periods(
     view: &dyn Snapshot,
     rows: &TimedRows<'_>,
     until: Timestamp,
@@ -282,11 +286,11 @@ fn stretches_of(
         Ok(found.iter().filter_map(|(place, _)| key::time_at(place, rows.time_at)).collect())
     };
     let mut from = begin().build();
-    let mut stretch: Option<(Timestamp, Timestamp)> = None;
+    let mut period: Option<(Timestamp, Timestamp)> = None;
     loop {
         let few = times(&from, until, ScanDirection::Ascending, FEW)?;
         for time in &few {
-            stretch = match stretch {
+            period = match period {
                 Some((start, end)) if time.micros_since(end) <= idle => Some((start, *time)),
                 before => {
                     found.extend(before.map(|(start, end)| start..=end));
@@ -294,7 +298,7 @@ fn stretches_of(
                 }
             };
         }
-        let (Some((start, mut end)), Some(first)) = (stretch, few.first()) else { break };
+        let (Some((start, mut end)), Some(first)) = (period, few.first()) else { break };
         if few.len() < FEW {
             break;
         }
@@ -306,9 +310,9 @@ fn stretches_of(
             step = far.micros_since(end);
             end = *far;
         }
-        stretch = Some((start, end));
+        period = Some((start, end));
         from = begin().time(end).end();
     }
-    found.extend(stretch.map(|(start, end)| start..=end));
+    found.extend(period.map(|(start, end)| start..=end));
     Ok(())
 }

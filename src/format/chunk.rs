@@ -1,17 +1,17 @@
-//! Chunks of a full state: runs of entries. Boundaries depend only on keys, so that equal runs are
-//! equal objects.
+//! Chunks of a full state: runs of entries. Boundaries depend on keys and sizes only, so that equal
+//! runs of two states are usually equal objects.
 
 use super::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use std::ops::Range;
 
-/// A chunk is not cut below this many bytes of content.
+/// Minimum size of a chunk in bytes, except for the last one of a state.
 pub const CHUNK_MIN_BYTES: usize = 16 << 10;
-/// A chunk is always cut at this many bytes of content.
+/// A chunk ends at the first entry with which it has at least this many bytes.
 pub const CHUNK_MAX_BYTES: usize = 256 << 10;
 
-/// Returns whether a chunk may end after the entity with this hash: one in 256, whatever its
-/// neighbours. This is content-defined chunking with the key as content, so changing a value never
-/// moves a boundary.
+/// Returns whether a chunk may end after the entity with this hash: after one in 256 on average,
+/// independently of its neighbours. This is content-defined chunking with the key as content, so a
+/// changed value moves a boundary only if it changes which chunks have the minimum or maximum size.
 #[must_use]
 pub const fn is_boundary(entity_hash: [u8; 8]) -> bool {
     entity_hash[7] == 0

@@ -16,8 +16,8 @@ const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED, DATABASE];
 const SEALED: &str = "sealed";
 /// The feature of an encrypted store. It is required, and an encrypted store is always sealed.
 const ENCRYPTED: &str = "encrypted";
-/// The feature of a folder whose journal and index are in a database. It is required, and two lines
-/// say where the database is.
+/// The feature of a folder whose journal and index are in a database. It is required. Two more
+/// lines have the address of the database and the name of the store.
 const DATABASE: &str = "database";
 
 /// The content of FORMAT.
@@ -27,7 +27,7 @@ pub struct FormatMarker {
     pub version: (u32, u32),
     /// The permanent id of the store.
     pub id: [u8; 16],
-    /// The key of the hashes that are kept of files outside the store.
+    /// The key of the stored hashes of foreign bytes, such as imported sources.
     pub key: [u8; 32],
     /// The features needed to read the store.
     pub required: Vec<String>,
@@ -38,7 +38,7 @@ pub struct FormatMarker {
 }
 
 /// Returns what to do with a store of another version.
-fn way_on(found: (u32, u32)) -> &'static str {
+fn remedy(found: (u32, u32)) -> &'static str {
     if found < FORMAT_VERSION {
         "export its sessions with the version that wrote it ('forge export bundle --all FILE'), and \
         import the bundle into a new store"
@@ -60,7 +60,7 @@ pub enum MarkerError {
     #[error("not a forge store: its FORMAT file {0}")]
     Foreign(String),
     /// Another version wrote it.
-    #[error("the store has format {}.{}, this version of forge reads {}.x: {}", found.0, found.1, FORMAT_VERSION.0, way_on(*found))]
+    #[error("the store has format {}.{}, this version of forge reads {}.x: {}", found.0, found.1, FORMAT_VERSION.0, remedy(*found))]
     Version {
         /// The version of its format.
         found: (u32, u32),
@@ -204,7 +204,7 @@ impl FormatMarker {
     }
 }
 
-/// Returns the check of the preceding lines, for the last line.
+/// Returns the checksum of the preceding lines, for the last line.
 pub(super) fn check(text: &str) -> String {
     hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
 }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_by_both_numbers_and_with_a_way_on() {
+    fn another_version_is_refused_by_both_numbers_and_with_a_remedy() {
         let text = FormatMarker::new([1; 16], [2; 32]).encode();
         let error = |version: &str| {
             let text = text.replace("format 2.0", &format!("format {version}"));

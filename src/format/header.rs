@@ -30,12 +30,12 @@ pub struct RevisionHeader {
     pub branch: BranchNumber,
     /// The sequence number: revisions and checkpoints of a session are counted together, from 1.
     pub sequence: u64,
-    /// The parents, the previous head of the branch first; none for the first revision of a
-    /// session, two after a merge.
+    /// The parents, the previous head of the branch first. There are none if the branch had no
+    /// head, and two for a merge.
     pub parents: Vec<ParentRevision>,
     /// The source of its claims, if it is not the first parent.
     pub reset: Option<ResetSource>,
-    /// The raw time: the clock when it was made.
+    /// The raw time: what the clock said when the revision was made.
     pub time: Timestamp,
     /// The hash of the body.
     pub body: ObjectId,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_cut_short_or_with_more_behind_it_is_refused() {
+    fn a_header_cut_short_or_with_more_after_it_is_refused() {
         let bytes = sample().encode();
         for length in 0..bytes.len() {
             assert!(RevisionHeader::decode(&bytes[..length]).is_err());

@@ -1,5 +1,5 @@
-//! Objects: compressed content, named by its hash, with a header by which it can be found in raw
-//! bytes.
+//! Objects: content, compressed if that makes it smaller, and named by its hash. An object begins
+//! with a header by which it can be found in raw bytes.
 
 use super::codec::{ByteReader, DecodeError};
 use crate::model::ObjectId;
@@ -32,7 +32,7 @@ impl ObjectKind {
     }
 }
 
-/// The maximum content of one object in bytes.
+/// Maximum size of an object's content in bytes.
 pub const MAX_OBJECT_BYTES: usize = 64 << 20;
 
 const MAGIC: &[u8; 4] = b"fOb1";
@@ -45,8 +45,8 @@ const LEVEL: i32 = 3;
 const THOROUGH_LEVEL: i32 = 6;
 /// Below this size, compression costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 64;
-/// Below this size, [`compress_sealed`] leaves an object as it is: the deltas of one change, which
-/// are many. Compressing them took a tenth of the instructions of an import.
+/// Below this size, [`compress_sealed`] leaves an object as it is. Most deltas of one change are
+/// below it: there are many, and compressing them costs much time for little space.
 const MIN_LATER_COMPRESSED_BYTES: usize = 384;
 
 thread_local! {
@@ -100,9 +100,9 @@ fn put_together(
     sealed
 }
 
-/// Returns the check of an object. Its name covers only the content; the check also covers kind and
-/// encoding, and needs no prefix to verify. For uncompressed content it covers only the header, so
-/// that the content is hashed once.
+/// Returns the check of an object, of the bytes before it. The name of an object covers only the
+/// content; the check also covers kind and encoding, and can be verified without a prefix. For
+/// uncompressed content it covers only the header, so that the content is hashed once.
 fn check_of(codec: u8, before: &[u8]) -> [u8; CHECK_BYTES] {
     let covered = if codec == CODEC_RAW { HEADER_BYTES.min(before.len()) } else { before.len() };
     let (covered, _) = before.split_at(covered);
@@ -121,7 +121,7 @@ pub fn content_id(content: &[u8]) -> ObjectId {
 /// If the content is larger than [`MAX_OBJECT_BYTES`]: callers must split it first.
 #[must_use]
 pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
-    assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is sealed");
     if content.len() >= MIN_COMPRESSED_BYTES
         && let Some(smaller) = compress(content).filter(|bytes| bytes.len() < content.len())
     {
@@ -137,12 +137,12 @@ pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
 /// See [`seal`].
 #[must_use]
 pub fn seal_raw(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
-    assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is sealed");
     assemble(kind, CODEC_RAW, content, content)
 }
 
-/// Compresses an object, keeping its name; `None` if it is compressed already or would not get
-/// smaller.
+/// Compresses an object and keeps its name. Returns `None` if the object is compressed already, is
+/// small, or would not get smaller.
 pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let object = parse(sealed)?;
     if object.codec != CODEC_RAW || object.stored.len() < MIN_LATER_COMPRESSED_BYTES {
@@ -157,14 +157,14 @@ pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
 /// How much work to spend on compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressionEffort {
-    /// Finds repetitions nearby.
+    /// Finds fewer repetitions.
     Quick,
-    /// Finds repetitions in the content and the 4 MiB before it, for three times the work per byte.
+    /// Finds more repetitions in the content and the prefix, for three times the work per byte.
     Thorough,
 }
 
-/// Encodes an object like [`seal`], compressed with the preceding content as prefix: the same
-/// prefix is needed to open it.
+/// Encodes an object like [`seal`], compressed with the preceding content as prefix. The object can
+/// be opened only with the same prefix, unless it [is self-contained](is_self_contained).
 ///
 /// # Panics
 /// See [`seal`].
@@ -175,7 +175,7 @@ pub fn seal_with_prefix(
     content: &[u8],
     effort: CompressionEffort,
 ) -> (ObjectId, Vec<u8>) {
-    assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is sealed");
     let thorough = effort == CompressionEffort::Thorough;
     if prefix.is_empty() && !thorough {
         return seal(kind, content);
@@ -248,8 +248,8 @@ pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
     parse(sealed).map(|object| object.kind)
 }
 
-/// Returns whether a stored object is intact. One that was compressed with a prefix cannot be
-/// opened alone, so only its check is verified.
+/// Returns whether a stored object is intact. Of an object that was compressed with a prefix, only
+/// the check is verified: it cannot be opened alone.
 #[must_use]
 pub fn is_whole(sealed: &[u8]) -> bool {
     parse(sealed)
@@ -371,7 +371,7 @@ mod tests {
         assert!(compress_sealed(b"no object").is_err());
     }
 
-    /// Regression test: no hash covered the kind, so an object with a wrong bit in it passed as an
+    /// The check must cover the kind: an object with a wrong bit in its kind must not pass as an
     /// intact object of another kind.
     #[test]
     fn an_object_of_another_kind_than_was_written_is_not_whole_and_is_put_right() {

@@ -3,14 +3,14 @@
 
 use crate::model::Value;
 
-/// The markers for the length of a text, bytes, a list or a map: in the first byte if it is short,
+/// How the length of a text, bytes, a list or a map is encoded: in the first byte if it is short,
 /// otherwise after a marker.
 struct LengthMarkers {
-    /// The first byte of an empty one.
+    /// The first byte of an empty value.
     short: u8,
-    /// Shorter lengths are added to `short`.
+    /// Lengths below this are added to `short`.
     below: usize,
-    /// The marker of a length of 8 bits; lists and maps have none.
+    /// The marker of a length of 8 bits; lists and maps have no such form.
     of_8: Option<u8>,
     of_16: u8,
     of_32: u8,
@@ -36,57 +36,57 @@ const SIGNED: [u8; 4] = [0xd0, 0xd1, 0xd2, 0xd3];
 
 /// Returns whether these bytes are exactly the encoding of the value.
 pub(super) fn is_packed(bytes: &[u8], value: &Value) -> bool {
-    behind(bytes, value).is_some_and(<[u8]>::is_empty)
+    after_value(bytes, value).is_some_and(<[u8]>::is_empty)
 }
 
 /// Returns the bytes after the value; `None` if they do not begin with it.
-fn behind<'a>(bytes: &'a [u8], value: &Value) -> Option<&'a [u8]> {
+fn after_value<'a>(bytes: &'a [u8], value: &Value) -> Option<&'a [u8]> {
     match value {
-        Value::Null => after(bytes, [NULL]),
-        Value::Bool(value) => after(bytes, [if *value { TRUE } else { FALSE }]),
+        Value::Null => after_bytes(bytes, [NULL]),
+        Value::Bool(value) => after_bytes(bytes, [if *value { TRUE } else { FALSE }]),
         Value::Int(number) => match u64::try_from(*number) {
             Ok(number) => unsigned(bytes, number),
             Err(_) => negative(bytes, *number),
         },
         Value::UInt(number) => unsigned(bytes, *number),
-        Value::Float(number) => after(after(bytes, [FLOAT_64])?, number.to_be_bytes()),
-        Value::Text(text) => behind_text(bytes, text),
+        Value::Float(number) => after_bytes(after_bytes(bytes, [FLOAT_64])?, number.to_be_bytes()),
+        Value::Text(text) => after_text(bytes, text),
         Value::Bytes(content) => length(bytes, &BYTES, content.len())?.strip_prefix(&content[..]),
         Value::List(items) => {
             let rest = length(bytes, &LIST, items.len())?;
-            items.iter().try_fold(rest, behind)
+            items.iter().try_fold(rest, after_value)
         }
         Value::Map(fields) => {
             let rest = length(bytes, &MAP, fields.len())?;
             fields
                 .iter()
-                .try_fold(rest, |rest, (name, value)| behind(behind_text(rest, name)?, value))
+                .try_fold(rest, |rest, (name, value)| after_value(after_text(rest, name)?, value))
         }
     }
 }
 
-fn after<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<&[u8]> {
+fn after_bytes<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<&[u8]> {
     let (found, rest) = bytes.split_first_chunk::<N>()?;
     (*found == wanted).then_some(rest)
 }
 
 /// Returns the bytes after a marker and the `wanted` bytes.
 fn marked<const N: usize>(bytes: &[u8], mark: u8, wanted: [u8; N]) -> Option<&[u8]> {
-    after(after(bytes, [mark])?, wanted)
+    after_bytes(after_bytes(bytes, [mark])?, wanted)
 }
 
-fn behind_text<'a>(bytes: &'a [u8], text: &str) -> Option<&'a [u8]> {
+fn after_text<'a>(bytes: &'a [u8], text: &str) -> Option<&'a [u8]> {
     length(bytes, &TEXT, text.len())?.strip_prefix(text.as_bytes())
 }
 
 fn length<'a>(bytes: &'a [u8], marks: &LengthMarkers, length: usize) -> Option<&'a [u8]> {
     if length < marks.below {
-        return after(bytes, [marks.short | length as u8]);
+        return after_bytes(bytes, [marks.short | length as u8]);
     }
     match (marks.of_8, u8::try_from(length), u16::try_from(length)) {
         (Some(mark), Ok(length), _) => marked(bytes, mark, [length]),
         (_, _, Ok(length)) => marked(bytes, marks.of_16, length.to_be_bytes()),
-        // Longer ones are never written.
+        // The format has no longer values.
         _ => marked(bytes, marks.of_32, u32::try_from(length).ok()?.to_be_bytes()),
     }
 }
@@ -94,7 +94,11 @@ fn length<'a>(bytes: &'a [u8], marks: &LengthMarkers, length: usize) -> Option<&
 fn unsigned(bytes: &[u8], number: u64) -> Option<&[u8]> {
     let [of_8, of_16, of_32, of_64] = UNSIGNED;
     if let Ok(number) = u8::try_from(number) {
-        return if number < 0x80 { after(bytes, [number]) } else { marked(bytes, of_8, [number]) };
+        return if number < 0x80 {
+            after_bytes(bytes, [number])
+        } else {
+            marked(bytes, of_8, [number])
+        };
     }
     match (u16::try_from(number), u32::try_from(number)) {
         (Ok(number), _) => marked(bytes, of_16, number.to_be_bytes()),
@@ -107,7 +111,7 @@ fn negative(bytes: &[u8], number: i64) -> Option<&[u8]> {
     let [of_8, of_16, of_32, of_64] = SIGNED;
     if let Ok(number) = i8::try_from(number) {
         return if number >= -32 {
-            after(bytes, number.to_be_bytes())
+            after_bytes(bytes, number.to_be_bytes())
         } else {
             marked(bytes, of_8, number.to_be_bytes())
         };
@@ -157,7 +161,7 @@ mod tests {
         /// Tries the bytes of the value, of another value, truncated, with a suffix, and with one
         /// changed byte: the result must be the same as encoding and comparing.
         #[test]
-        fn it_says_what_writing_and_comparing_says(
+        fn the_result_is_that_of_encoding_and_comparing(
             mine in value(), other in value(), place: prop::sample::Index, byte: u8,
         ) {
             let packed = pack(&mine);
@@ -172,12 +176,12 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_told_apart_from_a_value(bytes: Vec<u8>, mine in value()) {
+        fn any_bytes_are_compared_correctly_with_a_value(bytes: Vec<u8>, mine in value()) {
             prop_assert_eq!(is_packed(&bytes, &mine), pack(&mine) == bytes);
         }
     }
 
-    /// Every length and number at which another encoding begins, with one on each side of it.
+    /// Every length and number at which another encoding begins, with both neighbours.
     #[test]
     fn each_form_is_known_up_to_where_the_next_begins() {
         let mut all = Vec::new();

@@ -19,6 +19,7 @@ const MARK_CHECKSUM: Range<usize> = 56..64;
 pub(crate) struct SyncMark {
     /// The end of a record.
     pub(crate) position: LogPosition,
+    /// The hash of that record.
     pub(crate) hash: RecordHash,
 }
 

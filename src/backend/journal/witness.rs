@@ -32,7 +32,8 @@ pub(crate) struct JournalWitness {
 }
 
 impl JournalWitness {
-    /// Opens the witness of this store; `None` if the file is missing, or belongs to another store.
+    /// Opens the witness of this store; `None` if the file is missing, belongs to another store, or
+    /// has no valid mark.
     pub(crate) fn open(path: &Path, store: &[u8; 16]) -> Result<Option<Self>, Error> {
         let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         let file = match OpenOptions::new().read(true).write(true).open(path) {
@@ -55,7 +56,7 @@ impl JournalWitness {
         Ok(witness.read()?.is_some().then_some(witness))
     }
 
-    /// Creates, or replaces, the witness of a store whose journal reaches this far.
+    /// Creates or replaces the witness of a store whose journal is durable up to `seen`.
     pub(crate) fn create(path: &Path, store: &[u8; 16], seen: &SyncMark) -> Result<(), Error> {
         let mut bytes = [0; ID_BYTES + MARK_BYTES];
         bytes[..ID_BYTES].copy_from_slice(store);
@@ -69,7 +70,8 @@ impl JournalWitness {
         self.mark.read()
     }
 
-    /// Records what is durable in the journal. Correctness does not depend on it.
+    /// Records how far the journal is durable, if the file can be written. Correctness does not
+    /// depend on that.
     pub(crate) fn note(&self, mark: &SyncMark) {
         if !self.mark.note(mark) {
             return;
@@ -130,8 +132,7 @@ mod tests {
         JournalWitness::open(&path, &STORE).unwrap().unwrap()
     }
 
-    /// Regression test: a mark became durable only when another one was recorded, so the last one
-    /// was left to the system.
+    /// The last mark must not wait for another one to become durable.
     #[test]
     fn what_is_noted_once_becomes_durable_while_nothing_else_is_written() {
         let folder = tempfile::tempdir().unwrap();

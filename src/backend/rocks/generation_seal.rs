@@ -29,11 +29,11 @@ const MAX_CHECKED_BYTES: u64 = 64 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct IndexSealer {
     key: SealKey,
-    /// The file that caches verified files; `None`: all files are read every time.
+    /// The file that lists verified files; `None`: all files are read every time.
     checked: Option<PathBuf>,
 }
 
-/// The sealed properties of a file.
+/// The size and hash of a file when it was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SealedFile {
     size: u64,
@@ -73,8 +73,8 @@ impl IndexSealer {
         Self { key, checked }
     }
 
-    /// Checks that a generation is exactly what was sealed: all its files, no others, at this
-    /// position.
+    /// Checks that a generation is exactly what was sealed: all its files and no others, with this
+    /// number and position. Returns the sealed files.
     pub(super) fn check(
         &self,
         folder: &Path,
@@ -133,8 +133,8 @@ impl IndexSealer {
         Ok(list)
     }
 
-    /// Returns the original contents of the files of a generation that have a wrong bit: at most
-    /// one bit per file, found by the file's hash. `None` if more is wrong than that.
+    /// Returns the original contents of the files of a generation that have one wrong bit each. The
+    /// file's hash identifies the bit. `None` if more than that is wrong.
     pub(super) fn mended(
         &self,
         folder: &Path,
@@ -183,8 +183,8 @@ impl IndexSealer {
         Ok(Some(mended))
     }
 
-    /// Checks a file, and returns whether it had to be read. Fails with `None` if the content
-    /// differs.
+    /// Checks a file, and returns whether it had to be read. Fails with `None` if it is not the
+    /// file that was sealed.
     fn check_file(
         &self,
         path: &Path,
@@ -212,9 +212,9 @@ impl IndexSealer {
         files::remove(&folder.join(UNFINISHED)).map(drop)
     }
 
-    /// Lists the files of a generation that is about to be published, and writes the list; its name
-    /// is durable once the folder is synced. The hashes of files hard-linked from `base` are taken
-    /// from its list.
+    /// Seals a generation: lists its files with their hashes, and writes the list. The list is
+    /// durable once the folder is synced. The hashes of files that are hard-linked from the
+    /// generation `base` are taken from the list of `base`.
     pub(super) fn seal(
         &self,
         folder: &Path,
@@ -245,8 +245,8 @@ impl IndexSealer {
         Ok(list)
     }
 
-    /// Records the files of a generation as verified. Creating and removing hard links changes
-    /// their times, so this must be repeated after that.
+    /// Records the files of a generation as verified. This must be repeated after hard links to
+    /// them were created or removed, which changes their times.
     pub(super) fn note(&self, list: &SealedFileList, folder: &Path) {
         let mut known = VerifiedFiles::new();
         for (name, sealed) in list {
@@ -260,7 +260,7 @@ impl IndexSealer {
     }
 
     /// Runs a change that adds or removes hard links of a generation's files, which changes their
-    /// times. Files that were recorded as verified stay recorded.
+    /// times. Files that were recorded as verified stay recorded, unless they were written to.
     pub(super) fn with_links_changed<T>(&self, folder: &Path, change: impl FnOnce() -> T) -> T {
         let known = self.known();
         let mut verified = Vec::new();
@@ -297,8 +297,8 @@ impl IndexSealer {
         bytes.and_then(|bytes| decode_checked(&bytes)).unwrap_or_default()
     }
 
-    /// Writes the cache for the files of one generation. If that fails, they are read again next
-    /// time.
+    /// Replaces the list of verified files by the known files of one generation. If that fails,
+    /// they are read again next time.
     fn keep(&self, list: &SealedFileList, folder: &Path, known: &VerifiedFiles) {
         let Some(path) = &self.checked else { return };
         let of = |name: &String| {
@@ -353,12 +353,12 @@ fn encode(generation: GenerationId, list: &SealedFileList, key: &SealKey) -> Vec
 
 /// Decodes a list, if it was sealed with this key for this generation.
 fn decode(bytes: &[u8], generation: GenerationId, key: &SealKey) -> Option<SealedFileList> {
-    let (said, seal) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
+    let (content, seal) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
     // `blake3::Hash` compares in constant time.
-    if key.generation(said) != blake3::Hash::from_bytes(seal.try_into().ok()?) {
+    if key.generation(content) != blake3::Hash::from_bytes(seal.try_into().ok()?) {
         return None;
     }
-    let mut rest = said.strip_prefix(MAGIC)?;
+    let mut rest = content.strip_prefix(MAGIC)?;
     let number = u64::from_le_bytes(take(&mut rest)?);
     let position = u64::from_le_bytes(take(&mut rest)?);
     if (GenerationId { number, position }) != generation {
@@ -368,8 +368,8 @@ fn decode(bytes: &[u8], generation: GenerationId, key: &SealKey) -> Option<Seale
     let mut list = SealedFileList::new();
     for _ in 0..count {
         let [length] = take(&mut rest)?;
-        let (name, behind) = rest.split_at_checked(usize::from(length))?;
-        rest = behind;
+        let (name, after) = rest.split_at_checked(usize::from(length))?;
+        rest = after;
         let name = std::str::from_utf8(name).ok()?.to_owned();
         let size = u64::from_le_bytes(take(&mut rest)?);
         list.insert(name, SealedFile { size, hash: take(&mut rest)? });
@@ -378,8 +378,8 @@ fn decode(bytes: &[u8], generation: GenerationId, key: &SealKey) -> Option<Seale
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, behind) = rest.split_first_chunk::<N>()?;
-    *rest = behind;
+    let (first, after) = rest.split_first_chunk::<N>()?;
+    *rest = after;
     Some(*first)
 }
 
@@ -425,19 +425,19 @@ mod tests {
 
     struct Place {
         root: tempfile::TempDir,
-        guard: IndexSealer,
+        sealer: IndexSealer,
     }
 
     impl Place {
         /// Creates a sealed generation of two files.
         fn new() -> Self {
             let root = tempfile::tempdir().unwrap();
-            let guard = IndexSealer::new(key(1), Some(root.path().join("checked")));
-            let place = Self { root, guard };
+            let sealer = IndexSealer::new(key(1), Some(root.path().join("checked")));
+            let place = Self { root, sealer };
             fs::create_dir(place.folder()).unwrap();
             fs::write(place.folder().join("CURRENT"), b"current").unwrap();
             fs::write(place.folder().join("000004.sst"), b"many rows").unwrap();
-            place.guard.seal(&place.folder(), SEVENTH, None).unwrap();
+            place.sealer.seal(&place.folder(), SEVENTH, None).unwrap();
             place
         }
 
@@ -446,7 +446,7 @@ mod tests {
         }
 
         fn breach(&self) -> Option<IntegrityBreach> {
-            match self.guard.check(&self.folder(), SEVENTH) {
+            match self.sealer.check(&self.folder(), SEVENTH) {
                 Ok(_) => None,
                 Err(Error::Breach { breach, .. }) => Some(breach),
                 Err(other) => panic!("{other:?}"),
@@ -475,12 +475,12 @@ mod tests {
     fn what_was_sealed_is_right_and_is_noted_so() {
         let place = Place::new();
         assert_eq!(place.breach(), None);
-        assert_eq!(place.guard.known().len(), 2);
+        assert_eq!(place.sealer.known().len(), 2);
         assert_eq!(place.breach(), None);
     }
 
-    /// Regression: removing an older generation, which has the same files, made the next opening
-    /// read all of them again.
+    /// Removing an older generation changes the times of the files that the newest one shares with
+    /// it. The next opening must not read them again.
     #[test]
     fn a_verified_file_stays_so_when_its_links_change_and_another_does_not_become_so() {
         let place = Place::new();
@@ -488,9 +488,9 @@ mod tests {
         let link = place.root.path().join("link");
         fs::hard_link(&table, &link).unwrap();
         assert_eq!(place.breach(), None);
-        let known = place.guard.known();
-        place.guard.with_links_changed(&place.folder(), || fs::remove_file(&link).unwrap());
-        let again = place.guard.known();
+        let known = place.sealer.known();
+        place.sealer.with_links_changed(&place.folder(), || fs::remove_file(&link).unwrap());
+        let again = place.sealer.known();
         assert_ne!(known, again, "the time of the last change is another one");
         let about = fs::symlink_metadata(&table).unwrap();
         assert_eq!(again[&(about.dev(), about.ino())].0, FileStamp::of(&about));
@@ -501,7 +501,7 @@ mod tests {
             if is_before {
                 change();
             }
-            place.guard.with_links_changed(&place.folder(), || {
+            place.sealer.with_links_changed(&place.folder(), || {
                 fs::hard_link(&table, &link).unwrap();
                 if !is_before {
                     change();
@@ -534,7 +534,7 @@ mod tests {
         fs::remove_file(log).unwrap();
         assert_eq!(place.breach(), None);
         let other = GenerationId { number: 8, position: 1000 };
-        let renamed = place.guard.check(&place.folder(), other);
+        let renamed = place.sealer.check(&place.folder(), other);
         assert!(matches!(renamed, Err(Error::Breach { breach: IntegrityBreach::Altered, .. })));
         let stranger = IndexSealer::new(key(9), None).check(&place.folder(), SEVENTH);
         assert!(matches!(stranger, Err(Error::Breach { breach: IntegrityBreach::Altered, .. })));

@@ -19,81 +19,84 @@ use std::collections::HashMap;
 use std::fs;
 use twox_hash::XxHash3_64;
 
-/// Object files below this size, or below half of the target size, are merged once there are
-/// [`SMALL_FILES`] of them. Each object is thus rewritten only a few times, and a store of any size
-/// has few files.
+/// Object files that are smaller than this and than half of the target size are merged once there
+/// are [`SMALL_FILES`] of them. So each object is rewritten only a few times, and a store of any
+/// size has few files.
 const SMALL_BYTES: u64 = 8 << 20;
 const SMALL_FILES: usize = 16;
-/// The last level by RocksDB's default, which `options` does not change.
+/// The number of the last level: RocksDB's default, which `options` does not change.
 const LAST_LEVEL: i32 = 6;
 /// Maximum number of written rows that are read back before publishing.
 const SAMPLE_ROWS: usize = 512;
 
-/// The amount of compaction before a generation is published.
+/// What is compacted before a generation is published.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompactionMode {
-    /// Only what keeps the number of files bounded.
+    /// As little as keeps the number of files bounded.
     AsNeeded,
     /// Everything, so that nothing overwritten or deleted remains in the files.
     Full,
-    /// None: for [`RocksIndexWriter::rewrite_piece`].
+    /// Nothing: for [`RocksIndexWriter::rewrite_piece`].
     Never,
 }
 
+/// The writer of the next generation, in the folder `work/`.
 pub(super) struct RocksIndexWriter {
     /// `None` once closed.
     database: Option<RocksDatabase>,
     folder: IndexFolder,
+    /// The newest generation when the writer was opened.
     base: Option<GenerationId>,
     sample: ReadBackSample,
     compaction: CompactionMode,
     object_file_bytes: u64,
-    guard: Option<IndexSealer>,
-    /// The sealed files of the generation that it started from.
+    sealer: Option<IndexSealer>,
+    /// The sealed files of `base`; none once the next generation is published.
     sealed: SealedFileList,
     _lock: LockedFile,
 }
 
 impl RocksIndexWriter {
-    /// Opens a working copy of the newest generation, or an empty one that will replace it. `lock`
-    /// is the write lock.
+    /// Opens the folder `work/` for writing: a copy of the newest generation with `is_copy`,
+    /// otherwise an empty index. `lock` is the write lock.
     pub(super) fn open(
         index: &RocksIndex,
         lock: LockedFile,
-        (compaction, copied): (CompactionMode, bool),
+        (compaction, is_copy): (CompactionMode, bool),
     ) -> Result<Self, Error> {
-        let (folder, guard) = (&index.folder, index.guard.clone());
+        let (folder, sealer) = (&index.folder, index.sealer.clone());
         let base = folder.newest()?;
-        let sealed = match (&guard, base) {
-            (Some(guard), Some(base)) => guard.check(&folder.path(base), base)?,
+        let sealed = match (&sealer, base) {
+            (Some(sealer), Some(base)) => sealer.check(&folder.path(base), base)?,
             _ => SealedFileList::new(),
         };
         folder.tidy()?;
         let bytes = base.map_or(Ok(0), |base| folder.table_bytes(base))?;
         let object_file_bytes = options::object_file_bytes(bytes);
-        let mut applier = Self {
+        let mut writer = Self {
             database: None,
             folder: folder.clone(),
             base,
             sample: ReadBackSample::default(),
             compaction,
             object_file_bytes,
-            guard,
+            sealer,
             sealed,
             _lock: lock,
         };
-        let copy = base.filter(|_| copied);
+        let copy = base.filter(|_| is_copy);
         folder.copy_to_work(copy)?;
-        // Each file has one name more now. Without this, readers would read all of them meanwhile.
-        if let (Some(guard), Some(base)) = (&applier.guard, base) {
-            guard.note(&applier.sealed, &folder.path(base));
+        // The new hard links changed the times of the files. Without this, readers of the
+        // generation would verify all of its files again.
+        if let (Some(sealer), Some(base)) = (&writer.sealer, base) {
+            sealer.note(&writer.sealed, &folder.path(base));
         }
         let position = copy.map(|generation| generation.position);
         let compacted = compaction != CompactionMode::Never;
         let families = options::families(&index.cache, object_file_bytes, compacted);
         let (work, clustered) = (folder.work(), index.clustered);
-        applier.database = Some(RocksDatabase::open_work(&work, position, families, clustered)?);
-        Ok(applier)
+        writer.database = Some(RocksDatabase::open_work(&work, position, families, clustered)?);
+        Ok(writer)
     }
 
     fn database(&self) -> &RocksDatabase {
@@ -132,7 +135,7 @@ impl RocksIndexWriter {
             self.merge_small_objects()?;
         }
         rocks.wait_for_compact(&wait).map_err(index_error("compact"))?;
-        // This is the only place where a compaction of a range reports its errors.
+        // RocksDB reports the errors of a range compaction only in this property.
         match rocks.property_int_value(BACKGROUND_ERRORS).map_err(index_error("compact"))? {
             None | Some(0) => Ok(()),
             Some(_) => Err(Error::Index {
@@ -161,18 +164,19 @@ impl RocksIndexWriter {
         Ok(())
     }
 
-    /// Rewrites the live objects of one file: the next one after this key in which enough was
-    /// deleted. Needs only as much space as they take; the old file is removed when this is
-    /// published. Returns its last key.
-    pub(super) fn rewrite_piece(&mut self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    /// Rewrites the live objects of one file: the first file that begins after the key `after` and
+    /// whose live objects take at most seven eighths of it. Needs only as much space as these
+    /// objects; the old file is removed after publishing. Returns the last key of the old file;
+    /// `None` if there is no such file.
+    pub(super) fn rewrite_piece(&mut self, after: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut files =
             self.database().rocks().live_files().map_err(index_error("list the files of"))?;
-        // In a file of a higher level, deletions may hide objects of lower levels.
+        // Files of other levels may contain deletions that hide objects of the last level.
         files.retain(|file| file.column_family_name == OBJECTS && file.level == LAST_LEVEL);
         files.sort_by(|one, two| one.start_key.cmp(&two.start_key));
         for file in files {
             let (Some(first), Some(last)) = (file.start_key, file.end_key) else { continue };
-            if *first <= *behind {
+            if *first <= *after {
                 continue;
             }
             let end = [last.as_slice(), &[0]].concat();
@@ -203,18 +207,18 @@ impl RocksIndexWriter {
         self.database = None;
         let number = self.base.map_or(1, |base| base.number + 1);
         let next = GenerationId { number, position };
-        let list = self.folder.publish(next, |work| match &self.guard {
-            Some(guard) => {
+        let list = self.folder.publish(next, |work| match &self.sealer {
+            Some(sealer) => {
                 let base = self.base.map(|base| self.folder.path(base));
                 let base = base.as_deref().map(|base| (base, &self.sealed));
-                guard.seal(work, next, base).map(Some)
+                sealer.seal(work, next, base).map(Some)
             }
             None => Ok(None),
         })?;
-        // The generation is published: what cannot be removed now is removed by the next writer.
+        // The generation is published. The next writer removes what cannot be removed now.
         let _ = self.folder.tidy();
-        if let (Some(guard), Some(list)) = (&self.guard, list) {
-            guard.note(&list, &self.folder.path(next));
+        if let (Some(sealer), Some(list)) = (&self.sealer, list) {
+            sealer.note(&list, &self.folder.path(next));
             self.sealed = SealedFileList::new();
         }
         Ok(())
@@ -257,28 +261,32 @@ impl Drop for RocksIndexWriter {
         self.database = None;
         let work = self.folder.work();
         if work.exists() {
-            // If it stays, the next writer removes it.
+            // If this fails, the next writer removes the folder.
             let _ = fs::remove_dir_all(work);
-            if let (Some(guard), Some(base)) = (&self.guard, self.base)
+            if let (Some(sealer), Some(base)) = (&self.sealer, self.base)
                 && !self.sealed.is_empty()
             {
-                guard.note(&self.sealed, &self.folder.path(base));
+                sealer.note(&self.sealed, &self.folder.path(base));
             }
         }
     }
 }
 
-/// Rows spread evenly over any number of writes, with the hash of the value to read back.
+/// A sample of the written rows, to be read back before publishing. It has at most
+/// [`SAMPLE_ROWS`], spread evenly over all writes.
 struct ReadBackSample {
-    /// By the hash of table and key. Of two rows with one hash, the first is kept.
+    /// By the hash of table and key. Of two keys with the same hash, the first is kept.
     rows: HashMap<u64, SampledRow>,
+    /// Number of rows written so far.
     seen: u64,
+    /// One row of this many is sampled. It doubles when the sample is full.
     every: u64,
 }
 
 struct SampledRow {
     table: TableId,
     key: Vec<u8>,
+    /// The hash of the value; `None` if the row was deleted.
     expected: Option<blake3::Hash>,
 }
 
@@ -290,7 +298,7 @@ impl Default for ReadBackSample {
 
 impl ReadBackSample {
     fn note(&mut self, table: TableId, key: Vec<u8>, value: Option<&[u8]>) {
-        // Most rows are only looked for here.
+        // Most rows are only looked up, so a cheap hash is the key of the map.
         let hash = XxHash3_64::oneshot_with_seed(u64::from(table.0), &key);
         self.seen += 1;
         let is_sampled = match self.rows.get(&hash) {

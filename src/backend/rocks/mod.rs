@@ -1,10 +1,11 @@
 //! An index in RocksDB, published in generations.
 //!
 //! The holder of the write lock copies the newest generation (hard links and a few small files) to
-//! the folder `work/`, writes to that, closes it and renames it. A generation never changes once it
-//! has its name, and a crash leaves the previous one intact. RocksDB's own write-ahead log is off;
-//! the [`WriteAheadLog`](super::WriteAheadLog) replaces it. Readers open generations read-only, and
-//! keep them from being removed by a shared lock on a lease file.
+//! the folder `work/`, writes to the copy, closes it and renames the folder. A generation never
+//! changes once it has its name, and a crash leaves the previous generation intact. RocksDB's own
+//! write-ahead log is off; the [`WriteAheadLog`](super::WriteAheadLog) replaces it. A reader opens
+//! a generation read-only. A shared lock on the generation's lease file keeps its files from being
+//! removed meanwhile.
 
 mod bit_repair;
 mod copy;
@@ -43,7 +44,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// The key of the row that holds the position, big-endian.
+/// The key of the row with the position of the generation (big-endian), followed by its clustered
+/// tables if they are not the default.
 const POSITION_KEY: [u8; 1] = [RESERVED.0];
 
 /// An [`Index`] in a folder of its own.
@@ -54,34 +56,34 @@ pub struct RocksIndex {
     cache: Cache,
     /// The tables that are clustered in a new index.
     clustered: ClusteredTables,
-    /// Seals and checks its generations, if the store is sealed.
-    guard: Option<IndexSealer>,
+    /// Seals and checks the generations, if the store is sealed.
+    sealer: Option<IndexSealer>,
 }
 
 impl RocksIndex {
-    /// Creates a handle for the index in this folder. Nothing is touched: the first writer creates
-    /// the folder.
+    /// Creates a handle for the index in this folder. The first writer creates the folder.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             folder: IndexFolder::new(path.into()),
             open: Mutex::default(),
             cache: options::cache(),
             clustered: ClusteredTables::default(),
-            guard: None,
+            sealer: None,
         }
     }
 
-    /// Sets the tables that are clustered in a new or rebuilt index; an existing one keeps its
-    /// layout.
+    /// Sets the tables that are clustered in a new or rebuilt index; an existing index keeps its
+    /// clustered tables.
     #[must_use]
     pub fn with_clustered(self, clustered: ClusteredTables) -> Self {
         Self { clustered, ..self }
     }
 
-    /// Sets the seals; verified files are recorded in the file `checked`.
+    /// Sets whether generations are sealed and checked, and with which key. The file `checked`
+    /// records the verified files; without it, all files are read at each check.
     #[must_use]
     pub fn with_seals(self, seals: &SealMode, checked: Option<PathBuf>) -> Self {
-        Self { guard: seals.key().map(|key| IndexSealer::new(key.clone(), checked)), ..self }
+        Self { sealer: seals.key().map(|key| IndexSealer::new(key.clone(), checked)), ..self }
     }
 
     /// Takes the write lock, waiting for another holder at most `timeout`.
@@ -95,36 +97,37 @@ impl RocksIndex {
     /// Seals the newest generation as it is.
     ///
     /// # Errors
-    /// See [`Index::snapshot`]; [`Error::Index`] if it contains a file that does not belong to it.
+    /// See [`Index::snapshot`]; [`Error::Index`] if the folder contains a file that is no part of a
+    /// generation.
     pub(crate) fn reseal(&self, _lock: &files::LockedFile) -> Result<(), Error> {
-        let Some(guard) = &self.guard else { return Ok(()) };
+        let Some(sealer) = &self.sealer else { return Ok(()) };
         let Some(generation) = self.folder.newest()? else { return Ok(()) };
         let path = self.folder.path(generation);
         IndexSealer::tidy(&path)?;
         folder::check_names(&path)?;
-        let list = guard.seal(&path, generation, None)?;
+        let list = sealer.seal(&path, generation, None)?;
         files::sync_folder(&path)?;
-        guard.note(&list, &path);
-        // A generation that cannot be opened is not accepted.
+        sealer.note(&list, &path);
+        // A generation that cannot be opened is an error.
         RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
         Ok(())
     }
 
     fn compact_whole(&self) -> Result<bool, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
-        let applier = Box::new(self.open_writer(lock, CompactionMode::Full, true)?);
-        let position = applier.view().position();
-        applier.publish(position)?;
+        let writer = Box::new(self.open_writer(lock, CompactionMode::Full, true)?);
+        let position = writer.view().position();
+        writer.publish(position)?;
         Ok(true)
     }
 
     /// Rewrites the object files in which much was deleted, one at a time, as far as there is
     /// space. Returns whether any was rewritten; stops if another writer has the lock.
     fn compact_pieces(&self) -> Result<bool, Error> {
-        let (mut behind, mut done) = (Vec::new(), false);
+        let (mut after, mut done) = (Vec::new(), false);
         loop {
-            match self.compact_piece(&behind) {
-                Ok(Some(last)) => (behind, done) = (last, true),
+            match self.compact_piece(&after) {
+                Ok(Some(last)) => (after, done) = (last, true),
                 Ok(None) => return Ok(done),
                 Err(error) if error.is_disk_full() && done => return Ok(true),
                 Err(error) => return Err(error),
@@ -132,12 +135,12 @@ impl RocksIndex {
         }
     }
 
-    fn compact_piece(&self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn compact_piece(&self, after: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let mut applier = Box::new(self.open_writer(lock, CompactionMode::Never, true)?);
-        let Some(last) = applier.rewrite_piece(behind)? else { return Ok(None) };
-        let position = applier.view().position();
-        applier.publish(position)?;
+        let mut writer = Box::new(self.open_writer(lock, CompactionMode::Never, true)?);
+        let Some(last) = writer.rewrite_piece(after)? else { return Ok(None) };
+        let position = writer.view().position();
+        writer.publish(position)?;
         Ok(Some(last))
     }
 
@@ -145,9 +148,9 @@ impl RocksIndex {
         &self,
         lock: files::LockedFile,
         compaction: CompactionMode,
-        copied: bool,
+        is_copy: bool,
     ) -> Result<RocksIndexWriter, Error> {
-        RocksIndexWriter::open(self, lock, (compaction, copied))
+        RocksIndexWriter::open(self, lock, (compaction, is_copy))
     }
 }
 
@@ -157,7 +160,8 @@ impl Index for RocksIndex {
             return Ok(false);
         }
         match self.compact_whole() {
-            // Dropping deleted data file by file frees space.
+            // A full compaction needs space. Rewriting single files without deleted data frees
+            // some.
             Err(error) if error.is_disk_full() && self.compact_pieces()? => {
                 match self.compact_whole() {
                     Err(error) if error.is_disk_full() => Ok(true),
@@ -183,8 +187,8 @@ impl Index for RocksIndex {
             // The generation was removed meanwhile, so there is a newer one.
             let Some(lease) = self.folder.hold(generation)? else { continue };
             let path = self.folder.path(generation);
-            if let Some(guard) = &self.guard {
-                guard.check(&path, generation)?;
+            if let Some(sealer) = &self.sealer {
+                sealer.check(&path, generation)?;
             }
             let database = RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
             let held = Arc::new(LeasedGeneration { database, _lease: lease });
@@ -199,16 +203,16 @@ impl Index for RocksIndex {
 
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier = self.open_writer(lock, CompactionMode::AsNeeded, true)?;
-        Ok(Some(Box::new(applier)))
+        let writer = self.open_writer(lock, CompactionMode::AsNeeded, true)?;
+        Ok(Some(Box::new(writer)))
     }
 
     fn tidy(&self) -> Result<Vec<PathBuf>, Error> {
         if let Some(_lock) = self.folder.try_lock()? {
-            match (&self.guard, self.folder.newest()?) {
-                (Some(guard), Some(newest)) => {
+            match (&self.sealer, self.folder.newest()?) {
+                (Some(sealer), Some(newest)) => {
                     let folder = self.folder.path(newest);
-                    guard.with_links_changed(&folder, || self.folder.tidy())?;
+                    sealer.with_links_changed(&folder, || self.folder.tidy())?;
                 }
                 _ => self.folder.tidy()?,
             }
@@ -272,8 +276,8 @@ impl Snapshot for LeasedGeneration {
     }
 }
 
-/// Converts RocksDB's errors. Corruption and missing files need a repair; after any other error the
-/// caller may retry.
+/// Returns a function that converts RocksDB's errors. Corruption and missing files need a repair;
+/// after any other error the caller may retry.
 fn index_error(action: &'static str) -> impl FnOnce(rocksdb::Error) -> Error {
     move |source| {
         let is_missing = source.as_ref().contains("No such file or directory");

@@ -1,8 +1,8 @@
 //! Writing RocksDB's tables to disk at a steady pace.
 //!
 //! RocksDB hands a table over to the disk in pieces, except for its last megabyte, which is written
-//! when it syncs the file. A concurrent sync of a record would wait for that megabyte: 0.8 ms
-//! instead of 0.2. So tables are synced piece by piece while they are written.
+//! when RocksDB syncs the file. A concurrent sync of a record would wait for that megabyte. So
+//! tables are synced piece by piece while they are written.
 
 use super::folder::is_table;
 use super::options::PIECE_MICROS;
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_micros(PIECE_MICROS.unsigned_abs());
 
-/// Runs `work`, which makes RocksDB write tables into a folder, and meanwhile syncs what they
-/// contain. Durability is still up to RocksDB, which syncs them once more.
+/// Runs `work`, which makes RocksDB write tables into a folder, and meanwhile syncs what is
+/// written. RocksDB still syncs each table at its end, which makes it durable.
 pub(super) fn with_paced_sync<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
     let mut tables = UnsyncedTables::new(folder);
     thread::scope(|scope| {
@@ -27,7 +27,7 @@ pub(super) fn with_paced_sync<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
         let _ = thread::Builder::new().spawn_scoped(scope, move || {
             while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 for table in tables.due() {
-                    // RocksDB, which opened the file earlier, gets the error too.
+                    // RocksDB opened the file earlier, so its own sync reports the error too.
                     let _ = table.sync_data();
                 }
             }

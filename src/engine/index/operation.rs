@@ -18,7 +18,7 @@ pub(super) struct OperationPart {
 }
 
 impl OperationPart {
-    /// Returns the part of a record, which its first effect begins in a session.
+    /// Returns the part of a record, and creates it for this session if there is none yet.
     pub(super) fn of<'a>(
         part: &'a mut Option<Self>,
         refs: &StoreRefs,
@@ -32,7 +32,7 @@ impl OperationPart {
         Ok(part.as_mut().expect("filled above"))
     }
 
-    /// Adds it to the row of an operation that began before this position.
+    /// Adds this part, of the record at `position`, to the row of an operation that began before.
     fn add_to(self, row: &mut OperationRow, position: u64) {
         row.continued.push((position, row.effects.len() as u64));
         row.effects.extend(self.effects);
@@ -41,9 +41,9 @@ impl OperationPart {
 }
 
 impl RecordIndexer<'_> {
-    /// Adds what this record did to the row of its operation, which the first record makes. A row
-    /// that is in the overlay is not encoded or decoded, so the cost of a record does not depend on
-    /// how many its operation has.
+    /// Adds what this record did to the row of its operation; the first record creates the row. A
+    /// row in the overlay is neither encoded nor decoded, so the cost of a record does not depend
+    /// on the number of records of its operation.
     pub(super) fn add_to_operation(&mut self, part: OperationPart) -> Result<()> {
         let operation = &self.placed.record.operation;
         let id = self.id_key(key::operation_id(&operation.id), part.session);
@@ -74,8 +74,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Lists an operation that this record continues, so that what is new after a position is found
-    /// without reading the operations before it.
+    /// Records that this record continues an operation. So what was written after a position is
+    /// found without reading all operations that began before it.
     pub(super) fn put_continuation(&mut self, session: SessionNumber, operation: OperationId) {
         let place = key::operation_place(session, self.placed.position, &operation);
         self.rows.put(key::CONTINUATIONS, place, Vec::new());

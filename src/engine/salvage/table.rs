@@ -16,7 +16,7 @@ use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl SalvagedStore {
-    /// Takes over the intact primary rows of the index.
+    /// Takes over the intact rows of the index, except for most derived tables.
     pub(super) fn index(&mut self, index: RescuedIndex) -> Result<()> {
         let mut sequences = BTreeMap::new();
         let mut named = BTreeSet::new();
@@ -32,8 +32,8 @@ impl SalvagedStore {
             }
             let Some(is_right) = check_of(table) else { continue };
             if !is_right(&value) && !self.mend(&mut value, &is_right) {
-                // Chunks and keyframes are made again where possible; a missing revision is noticed
-                // by its number.
+                // Other steps report these: a missing revision is found by its number, a missing
+                // object by the rows that name it. Keyframes and their chunks are computed again.
                 if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
                     self.lost.push(format!("a row of table {}", table.0));
                 }
@@ -42,7 +42,7 @@ impl SalvagedStore {
             let place = self.place_of(table, place, &value);
             self.rows.put(table, place, value);
         }
-        // These rows show what a missing number was.
+        // Where a revision or checkpoint is lost, its row in this table shows which it was.
         for (place, value) in sequences {
             if SequenceRow::decode(&value).is_ok() {
                 self.rows.put(key::SEQUENCES, place, value);
@@ -55,7 +55,8 @@ impl SalvagedStore {
         self.report_missing_objects(named)
     }
 
-    /// Moves each checkpoint to the key that its content gives, in the session of its operation.
+    /// Moves each checkpoint to the key that follows from its content and from the session of its
+    /// operation.
     fn checkpoints(&mut self) -> Result<()> {
         let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
         for_each_row(&self.view(), key::OPERATIONS, |_, row| {
@@ -67,8 +68,8 @@ impl SalvagedStore {
         let mut moved = Vec::new();
         for_each_row(&self.view(), key::CHECKPOINTS, |place, bytes| {
             let row = CheckpointRow::decode(bytes).map_err(Error::corrupt("a checkpoint"))?;
-            let said = sessions.get(&row.operation).copied();
-            let session = said.or_else(|| key::short_at(place, 0)).unwrap_or(0);
+            let known = sessions.get(&row.operation).copied();
+            let session = known.or_else(|| key::short_at(place, 0)).unwrap_or(0);
             let (time, sequence) = (row.checkpoint.time, row.checkpoint.sequence);
             let own = of(session).time(time).number(sequence).build();
             if own != place {
@@ -92,19 +93,19 @@ impl SalvagedStore {
         TotalsRow::decode(&row).ok()
     }
 
-    /// Reports rows that are missing without any other trace.
+    /// Reports lost rows that only the totals of the index and the counts in the refs reveal.
     fn report_missing_rows(&mut self, totals: Option<TotalsRow>) -> Result<()> {
-        let there = row_totals::count_totals(&self.view())?;
+        let saved = row_totals::count_totals(&self.view())?;
         match totals {
             None => self.lost.push(
                 "how many operations and parts of sources there were: some may be missing"
                     .to_owned(),
             ),
             Some(totals) => {
-                if let Some(count @ 1..) = totals.operations.checked_sub(there.operations) {
-                    self.lost.push(format!("{count} operations, with what they did: {UNDONE}"));
+                if let Some(count @ 1..) = totals.operations.checked_sub(saved.operations) {
+                    self.lost.push(format!("{count} operations, with what they did: {EFFECTS}"));
                 }
-                if let Some(count @ 1..) = totals.segments.checked_sub(there.segments) {
+                if let Some(count @ 1..) = totals.segments.checked_sub(saved.segments) {
                     self.lost.push(format!("{count} parts of sources"));
                 }
             }
@@ -129,9 +130,10 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Reports missing objects that were listed by id: long texts and values.
+    /// Reports missing objects with these numbers, which the table of object ids listed: long texts
+    /// and values.
     pub(super) fn report_missing_objects(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
-        // Keyframes are made again.
+        // A missing chunk is no loss: keyframes are computed again.
         for_each_row(&self.view(), key::KEYFRAMES, |_, row| {
             let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
             named.retain(|number| row.chunks.iter().all(|chunk| chunk.object != *number));
@@ -146,7 +148,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Returns the key of a row, computed from its content if that is sufficient.
+    /// Returns the key of a row: computed from its content if possible, otherwise `place`.
     pub(super) fn place_of(&self, table: TableId, place: Vec<u8>, value: &[u8]) -> Vec<u8> {
         if table == key::REVISIONS
             && let Ok(row) = RevisionRow::decode(value)
@@ -166,11 +168,13 @@ impl SalvagedStore {
     }
 }
 
-const UNDONE: &str = "facts, switches of branches, and that they can be undone";
+/// The effects of operations that are lost with their rows.
+const EFFECTS: &str = "facts, switches of branches, and that they can be undone";
 
 type RowCheck = fn(&[u8]) -> bool;
 
-/// Returns the check for the rows of a table; `None` for tables that are derived again.
+/// Returns the check for the rows of a table; `None` for the tables that are derived or handled
+/// separately.
 fn check_of(table: TableId) -> Option<RowCheck> {
     let check: RowCheck = match table {
         key::OBJECTS => is_whole,

@@ -1,4 +1,4 @@
-//! Encoding of a session in the refs, and validating one without creating it.
+//! Encodes, decodes and validates a session in the refs.
 
 use super::{
     BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, SessionRefs, SessionRemoval,
@@ -72,8 +72,8 @@ pub(super) fn check_session(bytes: &[u8]) -> Result<(), DecodeError> {
     decode::<false>(bytes).map(drop)
 }
 
-/// Decodes a session. With `KEPT` false, the bytes are validated by the same steps, without
-/// allocating: the result has no texts and no lists.
+/// Decodes a session. With `KEPT` false, the bytes are only validated, by the same steps: texts and
+/// lists are not allocated, and are empty in the result.
 #[inline]
 pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
     let mut reader = ByteReader::new("session", bytes);
@@ -235,8 +235,8 @@ fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
         BranchStatus::Archived => 3,
     });
     // Most branches have no metadata.
-    let said = Some(metadata).filter(|metadata| **metadata != BranchMetadata::default());
-    put_option(out, said, |out, metadata| put_bytes(out, &pack(metadata)));
+    let present = Some(metadata).filter(|metadata| **metadata != BranchMetadata::default());
+    put_option(out, present, |out, metadata| put_bytes(out, &pack(metadata)));
 }
 
 #[inline]
@@ -321,7 +321,7 @@ fn put_list<T>(out: &mut Vec<u8>, values: &[T], put: impl Fn(&mut Vec<u8>, &T)) 
     values.iter().for_each(|value| put(out, value));
 }
 
-/// Decodes a list; returns its values, if they are kept, and their count.
+/// Decodes a list. Returns its values (none if `KEPT` is false) and their count.
 #[inline]
 fn list<const KEPT: bool, T>(
     from: &mut ByteReader<'_>,
@@ -357,7 +357,7 @@ pub(super) mod tests {
             },
         );
         let change =
-            (when.clone(), 0..4_usize, prop::option::of(text)).prop_map(|(time, status, said)| {
+            (when.clone(), 0..4_usize, prop::option::of(text)).prop_map(|(time, status, text)| {
                 let all = [
                     BranchStatus::Active,
                     BranchStatus::Merged,
@@ -365,7 +365,7 @@ pub(super) mod tests {
                     BranchStatus::Archived,
                 ];
                 let status = all.into_iter().nth(status).unwrap();
-                let metadata = BranchMetadata { approach: said, ..BranchMetadata::default() };
+                let metadata = BranchMetadata { approach: text, ..BranchMetadata::default() };
                 BranchChange { time, status, metadata }
             });
         let changes = prop::collection::vec(change, 1..3);
@@ -428,9 +428,9 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Otherwise a session that was validated could fail to decode when it is requested.
+        /// A session that was validated must not fail to decode when it is needed.
         #[test]
-        fn what_is_looked_through_can_be_made_and_nothing_else(
+        fn a_session_is_valid_exactly_if_it_can_be_decoded(
             session in session(),
             changed in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             end: prop::sample::Index,
@@ -443,13 +443,17 @@ pub(super) mod tests {
             if cut {
                 bytes.truncate(end.index(bytes.len()));
             }
-            let looked = decode::<false>(&bytes);
-            let made = decode::<true>(&bytes);
-            prop_assert_eq!(looked.as_ref().err(), made.as_ref().err());
-            if let (Ok(looked), Ok(made)) = (looked, made) {
-                let nothing = looked.branches.capacity() + looked.bookmarks.capacity() + looked.info.name.capacity();
-                prop_assert_eq!(nothing, 0);
-                prop_assert_eq!(decode::<true>(&encode(&made)), Ok(made));
+            let validated = decode::<false>(&bytes);
+            let decoded = decode::<true>(&bytes);
+            prop_assert_eq!(validated.as_ref().err(), decoded.as_ref().err());
+            if let (Ok(validated), Ok(decoded)) = (validated, decoded) {
+                let allocated = [
+                    validated.branches.capacity(),
+                    validated.bookmarks.capacity(),
+                    validated.info.name.capacity(),
+                ];
+                prop_assert_eq!(allocated, [0; 3]);
+                prop_assert_eq!(decode::<true>(&encode(&decoded)), Ok(decoded));
             }
         }
     }

@@ -29,7 +29,8 @@ impl RemoteKeys {
         }
     }
 
-    /// Returns the keys with this key of names. A remote keeps it when its secret is replaced.
+    /// Returns the keys with this key of names. A remote keeps its key of names when its secret is
+    /// replaced.
     #[must_use]
     pub fn with_names(mut self, names: [u8; 32]) -> Self {
         self.is_rotated |= self.names != names;
@@ -56,8 +57,8 @@ impl RemoteKeys {
         SessionHandle::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"))
     }
 
-    /// Returns the key of a session's ref. It comes from the handle, so that a clone can read the
-    /// refs of sessions that it does not have.
+    /// Returns the key of a session's ref. It is derived from the handle, so that a clone can read
+    /// the refs of sessions that it does not have.
     #[must_use]
     pub fn session(&self, handle: &SessionHandle) -> SessionKey {
         SessionKey(blake3::keyed_hash(&self.sessions, handle.as_bytes()).into())
@@ -69,7 +70,7 @@ impl RemoteKeys {
         &self.notices
     }
 
-    /// Returns a hash that shows that a marker belongs to the secret.
+    /// Returns a hash which shows that the marker with this text was written with the secret.
     pub(super) fn marker_hash(&self, text: &str) -> [u8; 16] {
         let hash = blake3::keyed_hash(&self.marker, text.as_bytes());
         *hash.as_bytes().first_chunk().expect("16 of 32 bytes")
@@ -82,7 +83,8 @@ impl fmt::Debug for RemoteKeys {
     }
 }
 
-/// The key of one session's ref. With it, this session can be read and pushed, and no other.
+/// The key of one session's ref. It opens this session for reading and pushing, and no other
+/// session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey([u8; 32]);
 

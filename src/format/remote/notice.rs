@@ -1,5 +1,5 @@
-//! Notices of purges: with them each clone finds what was purged elsewhere, without knowing the
-//! secret. The list of notices that a store knows is a file of its own.
+//! Notices of purges. With them each clone finds what was purged elsewhere, without knowing the
+//! secret. A store keeps the notices that it knows in a file for each remote.
 
 use super::track::local_file;
 use super::{
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub const MAX_NOTICE_BYTES: usize = 512 << 10;
 /// Maximum number of hashes in a notice.
 pub const MAX_NOTICE_SECRETS: usize = 4096;
-/// Maximum number of different lengths in a notice: each is a pass over all texts.
+/// Maximum number of different lengths in a notice: each length takes one pass over all texts.
 pub const MAX_NOTICE_LENGTHS: usize = 256;
 /// Maximum number of sessions in a notice.
 pub const MAX_NOTICE_SESSIONS: usize = 4096;
@@ -34,7 +34,7 @@ const MAX_CONTENT_BYTES: usize = MAX_NOTICE_BYTES - MAGIC.len() - NONCE_BYTES - 
 pub struct PurgeNotice {
     /// The multiplier of the rolling hashes, an odd number.
     pub multiplier: u64,
-    /// The key of the keyed hashes. Only the notices of one purge have the same.
+    /// The key of the keyed hashes. The notices of one purge share it; each purge has another one.
     pub salt: NoticeSalt,
     /// The hashes of each form of the secrets; at most [`MAX_NOTICE_SECRETS`], of at most
     /// [`MAX_NOTICE_LENGTHS`] lengths.
@@ -126,7 +126,7 @@ impl PurgeNotice {
     }
 }
 
-/// Returns the hashes of the secrets of a purge in parts that fit into notices.
+/// Divides the hashes of the secrets of a purge into parts that fit into one notice each.
 #[must_use]
 pub fn notice_parts(mut hashes: Vec<SecretHash>) -> Vec<Vec<SecretHash>> {
     hashes.sort_unstable();
@@ -185,12 +185,12 @@ pub struct PurgeTrack {
     pub searched: u64,
     /// The notices that are to be written.
     pub pending: Vec<PurgeNotice>,
-    /// Sessions that must be rewritten, beside the ones whose operations show it.
+    /// Sessions that must be rewritten although their operations do not show it.
     pub rewrites: Vec<SessionId>,
     /// The packs that must be removed.
     pub replaced: Vec<ReplacedPacks>,
-    /// Sessions that hold what cannot be purged here. They are searched as a whole when they are
-    /// pushed.
+    /// Sessions that contain something that was purged elsewhere and cannot be purged here. A push
+    /// searches the whole of such a session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<SessionId>,
 }

@@ -1,4 +1,5 @@
-//! Refs: the one object of a session on a remote that changes. It names the session's packs.
+//! The ref of a session on a remote: the session's only object that changes. It names the session's
+//! packs.
 
 use super::{
     MAX_SEALED_PACK_BYTES, NONCE_BYTES, PackKey, RemoteFormatError, SeenRef, SessionKey,
@@ -35,7 +36,7 @@ const MAX_CONTENT_BYTES: usize = MAX_REF_BYTES - MAGIC.len() - NONCE_BYTES - CIP
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteRef {
-    /// The number of this version of the ref: 1 for the first one, and one more with each write.
+    /// The number of this version of the ref: 1 for the first one, and 1 more with each write.
     pub version: u64,
     /// The links of the versions directly before this one, oldest first; at most
     /// [`MAX_REF_LINKS`].
@@ -74,12 +75,12 @@ pub struct RefPack {
     pub key: PackKey,
     /// The number of operations in it.
     pub operations: u64,
-    /// The clone that pushed all that it holds; [`CloneId::SEVERAL`] if others pushed some of it.
+    /// The clone that pushed the content of the pack; [`CloneId::SEVERAL`] if more than one did.
     pub by: CloneId,
     /// When it was written.
     pub time: Timestamp,
-    /// The pack as it would be stored, if it is kept here instead; at most
-    /// [`MAX_INLINE_PACK_BYTES`] each and [`MAX_INLINE_BYTES`] in all.
+    /// The stored form of the pack, if it is kept here instead of in an object of its own; at most
+    /// [`MAX_INLINE_PACK_BYTES`], and [`MAX_INLINE_BYTES`] for all packs together.
     pub inline: Option<RecordBytes>,
 }
 
@@ -123,18 +124,19 @@ pub struct OpenedRef {
     pub link: RefLink,
 }
 
-/// How a ref relates to a version of it that was seen before.
+/// How a ref relates to the version of it that was seen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefRelation {
     /// It is the version that was seen.
     Same,
     /// It follows the version that was seen.
     Later,
-    /// It is so much later that it does not say whether it follows the version that was seen.
+    /// It is later by more versions than it has links, so it may or may not follow the version that
+    /// was seen.
     LaterUnlinked,
     /// It is older than the version that was seen.
     SetBack,
-    /// It belongs to another history.
+    /// It belongs to another history: the link of the version that was seen is not in it.
     Replaced,
 }
 
@@ -159,7 +161,7 @@ impl RemoteRef {
         Ok(decoded)
     }
 
-    /// Encrypts the ref for its place.
+    /// Encrypts the ref for the place where it is stored.
     ///
     /// # Errors
     /// See [`RemoteRef::encode`].
@@ -242,8 +244,8 @@ impl RefPack {
         Ok(())
     }
 
-    /// Checks that these bytes are the pack as it was stored. [`open_pack`](super::open_pack) comes
-    /// next.
+    /// Checks that these bytes are the pack as it was stored, without opening it: see
+    /// [`open_pack`](super::open_pack).
     ///
     /// # Errors
     /// [`RemoteFormatError::Damaged`].
@@ -258,7 +260,7 @@ impl RefPack {
 }
 
 impl OpenedRef {
-    /// Returns what a witness keeps of this version.
+    /// Returns the part of this version that a witness keeps.
     #[must_use]
     pub const fn seen(&self) -> SeenRef {
         SeenRef { version: self.content.version, link: self.link }
@@ -299,7 +301,7 @@ impl OpenedRef {
     }
 }
 
-/// Returns the link of a version: it covers the content, which has the links before it.
+/// Returns the link of a version: a keyed hash of the content, which contains the links before it.
 fn link_of(key: &SessionKey, place: &[u8], content: &[u8]) -> RefLink {
     let mut hasher = blake3::Hasher::new_keyed(&key.links());
     hasher.update(place).update(content);
