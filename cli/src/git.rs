@@ -149,7 +149,7 @@ fn diff_to_base(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, boo
     if !ended.status.success() && !is_cut {
         let text = format!("git diff failed: {}", ended.status);
         return Err(CommandError::new(CommandErrorKind::Unavailable, text)
-            .caused_by(ended.said)
+            .caused_by(ended.stderr)
             .hinted("forge fetches nothing: where git misses an object, 'git fetch' brings it"));
     }
     Ok((std::mem::take(&mut ended.stdout), is_cut))

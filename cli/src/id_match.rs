@@ -1,4 +1,4 @@
-//! Finds ids by what was typed, and names the nearest ones.
+//! Finds ids by a typed name, and names the nearest ids in hints.
 
 use crate::error::CommandError;
 use forge_store::error::Error;
@@ -12,7 +12,7 @@ const NEAREST: usize = 3;
 ///
 /// # Errors
 ///
-/// Not found, with the nearest ids; ambiguous.
+/// Not found, with the nearest ids in the hint; ambiguous if several ids begin with the name.
 pub fn match_id(
     kind: Kind,
     name: &str,
@@ -37,8 +37,8 @@ pub fn match_id(
     })
 }
 
-/// Returns those whose id begins with a name. Capital and small letters differ only if both occur:
-/// `h1` is `H1` where nothing is called `h1`, and a whole id comes before longer ones.
+/// Returns the elements whose id begins with a name. Case is ignored if no id begins with the name
+/// as it is written: then `h1` finds `H1`. If the name is a whole id, longer ids are left out.
 pub fn ids_beginning_with<T>(
     name: &str,
     known: impl IntoIterator<Item = T>,
@@ -66,7 +66,8 @@ pub fn nearest_hint(nearest: &[&str]) -> String {
     format!("the nearest {verb} {}", nearest.join(", "))
 }
 
-/// Returns the ids that are most similar to a name, of those that share at least half of it.
+/// Returns at most 3 ids that are most similar to a name, the nearest first. An id is left out
+/// if its edit distance is more than half of the longer text.
 pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
     let length = |text: &str| text.chars().count();
     let mut nearest: Vec<(usize, &String)> = known

@@ -97,7 +97,7 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
     let unfinished = PathBuf::from(unfinished);
-    // The content of a store is private, and so is every export.
+    // The content of a store is private, so an export is readable only by its owner.
     let mut open = OpenOptions::new();
     let file = open.write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
     let mut file = BufWriter::with_capacity(1 << 20, file.map_err(failed)?);
@@ -128,7 +128,7 @@ impl Verb for BundleImportArgs {
         } else {
             BufReader::new(open_plain(&context.cwd.join(&self.file))?.0)
         };
-        // Another command may run in another directory.
+        // A report of an unfinished import names this path, perhaps in another working directory.
         let path = match self.file.to_str() {
             Some(STANDARD) => String::new(),
             _ => context.cwd.join(&self.file).display().to_string(),
@@ -155,8 +155,8 @@ impl Verb for BundleImportArgs {
     }
 }
 
-/// Copies an input that cannot be read twice to a private temporary file, which is deleted with the
-/// process.
+/// Copies an input that cannot be read twice to a private temporary file. Its name is removed at
+/// once, so that the file vanishes with the process.
 fn spool_to_file(
     store: Option<&Path>,
     input: &mut dyn Read,

@@ -99,7 +99,7 @@ pub struct CheckpointListArgs {
     pub format: Option<ListFormat>,
 }
 
-/// What of a state to show and how.
+/// Which part of a state to show, and how.
 #[derive(Debug, clap::Args)]
 pub struct StateViewArgs {
     /// Kind to show; can be repeated
@@ -204,14 +204,14 @@ pub struct CheckpointTimelineArgs<const TOP: bool> {
 }
 
 impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
-    /// Whether no option was given that the browser would not show.
+    /// Whether no option was given: then the browser opens instead, on a terminal.
     pub(super) fn is_plain(&self) -> bool {
         let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();
         !self.all && !self.no_tui && !narrowed
     }
 }
 
-/// Arguments of `forge checkpoint schedule`; without any it shows the schedule.
+/// Arguments of `forge checkpoint schedule`. Without arguments, the command shows the schedule.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointScheduleArgs {
     /// Interval, such as 10m

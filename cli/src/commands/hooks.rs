@@ -27,7 +27,7 @@ pub enum HooksCommand {
     Uninstall(HooksUninstallArgs),
 }
 
-/// For whom.
+/// The scope of an installation.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(multiple = false)]
 pub struct HooksScopeArgs {
@@ -231,7 +231,8 @@ impl Verb for HooksStatusArgs {
     }
 }
 
-/// Returns the installations of an agent that apply here: each scope with any existing part.
+/// Returns the installations of an agent that apply here: each scope in which a part other than the
+/// section is installed or cannot be examined.
 pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStatus> {
     let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
     scopes
@@ -241,7 +242,7 @@ pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStat
                 .map(|found| PartStatus {
                     part: found.part,
                     file: shown_path(&found.file, place),
-                    installed: found.there,
+                    installed: found.installed,
                     current: found.binaries.iter().all(|binary| *binary == place.forge),
                     missing_binaries: found
                         .binaries
@@ -257,8 +258,8 @@ pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStat
             ScopeStatus { agent, scope, parts }
         })
         .filter(|status| {
-            // A section in a page that several agents read does not show that this agent is
-            // installed.
+            // Several agents may read the page with the section, so the section alone does not show
+            // an installation for this agent.
             status.parts.iter().any(|part| {
                 part.part != IntegrationPart::Section && (part.installed || part.error.is_some())
             })

@@ -118,7 +118,7 @@ impl Verb for AdoptArgs {
         Ok(StoreAdoptReport::new(&path, &done))
     }
 
-    /// Drains the spool if the lock is free; otherwise the next writer does.
+    /// Appends the spooled writes if the lock is free; otherwise the next writer appends them.
     fn after_report(&self, _: Self::Report, context: &mut Context) -> Result<(), CommandError> {
         let options = workspace::store_options(context, StoreAccess::Write);
         let store = Store::open(&context.store_directory()?, options)?;

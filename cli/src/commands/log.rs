@@ -99,16 +99,16 @@ impl Verb for LogArgs {
             return Ok(EitherReport::First(EitherReport::Second(drawn)));
         }
         if self.shows_the_story(context) {
-            let told = self.story(reading, context)?;
-            return Ok(EitherReport::First(EitherReport::First(told)));
+            let story = self.story(reading, context)?;
+            return Ok(EitherReport::First(EitherReport::First(story)));
         }
         self.records(reading, context).map(EitherReport::Second)
     }
 }
 
 impl LogArgs {
-    /// Returns whether to show the story. Otherwise, and as JSON without an option of the story,
-    /// the log shows revisions and checkpoints.
+    /// Returns whether to show the story: by default, but as JSON only with an option of the story.
+    /// Otherwise the log shows revisions and checkpoints, or operations.
     fn shows_the_story(&self, context: &Context) -> bool {
         let LogStoryArgs { facts, patch, oneline } = self.story;
         let asks_for_records = self.entity.is_some()
@@ -187,7 +187,7 @@ impl LogArgs {
                     reading.session.log(&point, usize::MAX)?
                 };
                 items.retain(|item| range.contains(item.time()));
-                // The numbers are in the order of writing; a clock may have been wrong.
+                // By number, which is the order of writing: a clock may have been wrong.
                 items.sort_by_key(|item| Reverse(item.sequence()));
                 items.truncate(limit);
                 warn_of_lost(context, &items);
@@ -209,7 +209,7 @@ fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandEr
         LogItem::Revision(entry) => {
             match reading.session.changes_of(entry.sequence) {
                 Ok(changes) => LogLine::Revision(RevisionLine::new(entry, describe(&changes))),
-                // They were lost before a repair; 'forge verify' says so too.
+                // The changes were lost before a repair; 'forge verify' reports the loss too.
                 Err(error) if error.is_lost() => {
                     LogLine::Unreadable(RevisionLine::new(entry, vec![]))
                 }
@@ -228,7 +228,7 @@ fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandEr
 /// How many lines of the story are shown by default.
 const STORY_LINES: usize = 20;
 
-/// Says on stderr which revisions were lost before a repair.
+/// Warns which revisions were lost before a repair.
 pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {
     const NAMED: usize = 8;
     let lost: Vec<String> = items
@@ -258,7 +258,7 @@ fn entity_history(
 ) -> Result<(Key, Vec<HistoryEntry>), CommandError> {
     let state = reading.state(point, false)?;
     let found = find_entity_of_any_kind(&state, name);
-    // A removed claim has a history too, if its full name is given.
+    // A removed claim has a history too, but only a name with its kind can find it.
     let key = match (&found, name.kind) {
         (Ok(KnownEntity::Claim(key, _)), _) => key.clone(),
         (Ok(KnownEntity::Fact(fact)), _) => {

@@ -48,8 +48,8 @@ impl RetractedClaim for Note {
     }
 }
 
-/// A word at most this far from the name of a command was probably meant as one.
-const SLIP: usize = 1;
+/// The maximum number of typing errors in a word that is taken for the name of a command.
+const MAX_TYPOS: usize = 1;
 
 impl Command for NoteArgs {
     fn execute(&self, context: &mut Context) -> Result<(), CommandError> {
@@ -62,7 +62,7 @@ impl Command for NoteArgs {
             )
             .hinted("'forge note TEXT' adds a note; put a text of several words in quotes")),
             None => {
-                refuse_slip(text)?;
+                refuse_typo(text)?;
                 self.add.execute(context)
             }
         }
@@ -74,11 +74,11 @@ impl Command for NoteArgs {
 }
 
 /// Refuses a note that is probably a mistyped command.
-fn refuse_slip(text: &str) -> Result<(), CommandError> {
+fn refuse_typo(text: &str) -> Result<(), CommandError> {
     let mut names = Vec::new();
     NoteCommand::add_names(&mut names);
     let mut commands = names.into_iter().filter_map(|name| name.strip_prefix("note "));
-    match commands.find(|name| (1..=SLIP).contains(&damerau_levenshtein(name, text))) {
+    match commands.find(|name| (1..=MAX_TYPOS).contains(&damerau_levenshtein(name, text))) {
         None => Ok(()),
         Some(name) => Err(CommandError::new(
             CommandErrorKind::Usage,

@@ -18,8 +18,8 @@ const STANDARD: &str = "-";
 /// The maximum size of a secret, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Arguments of `forge purge`. Exit code 0: no secret is left in what forge can change; 8: not yet,
-/// because a process still uses old files, or a database keeps replaced rows.
+/// Arguments of `forge purge`. Exit code 0: no secret is left in what forge can change; 8: one is
+/// left or may be, such as in a file that is not forge's, or in old files that a process uses.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
     /// File that contains the secret, without a line break at its end; '-' is standard input
@@ -140,8 +140,8 @@ const fn is_short(text: &str) -> bool {
     text.len() < MIN_SECRET_BYTES
 }
 
-/// The error for a pattern that also matches texts that are too short: purging only the others
-/// would leave some of what was asked for.
+/// The error for a pattern that also matches texts that are too short. Purging only the longer
+/// matches would leave a part of what the pattern names.
 fn too_short(count: usize) -> CommandError {
     let texts = if count == 1 { "one text" } else { "texts" };
     CommandError::invalid(format!(
@@ -151,7 +151,7 @@ fn too_short(count: usize) -> CommandError {
     .hinted("make the pattern match more of the text around it, such as 'pin is 48[0-9]{3}'")
 }
 
-/// Reads the secret from a file.
+/// Reads the secret from a file, without the line break at its end.
 fn read_secret(context: &Context, file: &Path) -> Result<String, CommandError> {
     let shown = file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);

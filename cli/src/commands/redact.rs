@@ -10,7 +10,7 @@ use forge_store::redact::{PartEnding, Redactor, TextForm};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How many bytes are searched before clean output is printed.
+/// How many bytes are read before they are searched and the clean part is printed.
 const PART_BYTES: usize = 1 << 20;
 
 #[derive(Debug, clap::Args)]
@@ -70,6 +70,8 @@ impl Verb for RedactArgs {
     }
 }
 
+/// Redacts the next bytes of the input, prints the result, and adds what was found to the report.
+/// `line` is the line at which the bytes begin, and is advanced. Returns how many bytes are done.
 fn redact_part(
     redactor: &Redactor,
     text: &[u8],

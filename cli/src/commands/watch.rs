@@ -46,7 +46,7 @@ impl Verb for WatchArgs {
         let mut watch = SessionWatch { session, seen: SeenLines::default(), mark: None };
         let mut printed = 0;
         let mut is_away = false;
-        // Nothing is ever sent: receiving is a wait that a signal ends.
+        // Nothing is ever sent: receiving with a time limit is only a wait.
         let (_sender, waiting) = mpsc::channel::<()>();
         loop {
             let is_first = watch.mark.is_none();
@@ -63,7 +63,7 @@ impl Verb for WatchArgs {
                         return Ok(PrintedReport);
                     }
                 }
-                // The server of a database may come back, or another one take over.
+                // The server of the database may come back, or another server may take over.
                 Err(error)
                     if !is_first
                         && store.database().is_some()
@@ -82,16 +82,16 @@ impl Verb for WatchArgs {
     }
 }
 
-/// A session, and what was shown of it.
+/// A session, and the lines of its story that were printed.
 struct SessionWatch {
     session: Session,
     seen: SeenLines,
-    /// What the session was at the last look; `None` before the first.
+    /// The counts at the last look, from [`mark_of`]; `None` before the first look.
     mark: Option<(u64, u64, u64)>,
 }
 
 impl SessionWatch {
-    /// Returns the lines since the last look; at the first look only the latest.
+    /// Returns the lines since the last look; at the first look only the last [`FIRST_LINES`].
     fn new_lines(&mut self, context: &Context) -> Result<Vec<String>, CommandError> {
         let now = mark_of(&self.session)?;
         if self.mark.as_ref() == Some(&now) {
@@ -108,19 +108,20 @@ impl SessionWatch {
     }
 }
 
-/// What changes with every write: the last event and the counts.
+/// Returns the number of revisions and checkpoints, of facts and of claims. If they have not
+/// changed, the story is not read again.
 fn mark_of(session: &Session) -> Result<(u64, u64, u64), CommandError> {
     let summary = session.summary()?;
     Ok((summary.last_sequence, summary.facts, summary.claims))
 }
 
-/// The lines that were printed, each with how often.
+/// The lines that were printed, with the number of times for each.
 #[derive(Debug, Default)]
 struct SeenLines(BTreeMap<String, usize>);
 
 impl SeenLines {
-    /// Returns the lines that were not printed yet. A line that has changed since, as that of a
-    /// group of edits does, is printed again.
+    /// Returns the lines that were not printed yet. A line that has changed, such as the line of a
+    /// group of edits that grows, is printed again.
     fn new_lines(&mut self, lines: &[String]) -> Vec<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let mut new = Vec::new();

@@ -26,11 +26,11 @@ pub const REDACT_VARIABLES: &str = "redact.variables";
 /// Whether rules read the statements in an agent's sentences.
 pub const INFERENCE_ENABLED: &str = "inference.enabled";
 
-/// The newest checkpoints that pruning keeps.
+/// How many of the newest checkpoints pruning keeps.
 pub const KEEP_LAST: &str = "keep.last";
 /// For how long pruning keeps every checkpoint.
 pub const KEEP_WITHIN: &str = "keep.within";
-/// The same in days.
+/// For how many days pruning keeps every checkpoint.
 pub const KEEP_DAYS: &str = "keep.days";
 /// For how many hours pruning keeps one checkpoint per hour.
 pub const KEEP_HOURLY: &str = "keep.hourly";
@@ -44,13 +44,14 @@ pub const KEEP_TAGS: &str = "keep.tags";
 pub const KEEP_REVISIONS: &str = "keep.revisions";
 /// For how long a pruning can be undone.
 pub const KEEP_UNDO: &str = "keep.undo";
-/// How long transcripts are kept after the end of their session.
+/// How long the transcripts and outputs of a session are kept after its end.
 pub const KEEP_TRANSCRIPTS: &str = "keep.transcripts";
-/// How long a session is kept after its end.
+/// How long a debugging session is kept after its end.
 pub const KEEP_SESSIONS: &str = "keep.sessions";
+/// Whether `forge maintain` and the end of an agent's session prune.
 pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
-/// The kinds of sessions that are pushed if all are.
+/// The kinds of sessions that `push --all` and `sync --all` push.
 pub const PUSH_KINDS: &str = "push.kinds";
 
 /// Whether hooks pull and sync the sessions of agents.
@@ -84,7 +85,8 @@ pub enum SettingType {
 pub enum ProjectPermission {
     /// Every project may set it.
     Free,
-    /// Only a project that the user created or allowed may set it.
+    /// Every project may set it, but a value that weakens the user's protection is ignored, unless
+    /// the user created the project or allowed the value.
     IfAllowed,
     /// No project may set it: it makes forge run a program, or send what is recorded elsewhere.
     Never,
@@ -116,7 +118,7 @@ const fn key(
     SettingKey { name, shape, default, variable: None, in_project: ProjectPermission::Free, about }
 }
 
-/// A setting that can weaken the user's own protection: what is redacted, or what is kept.
+/// Creates a setting that can weaken the user's protection: what is redacted, or what is kept.
 const fn guarded(
     name: &'static str,
     shape: SettingType,
@@ -412,12 +414,13 @@ fn write_units(out: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
     Ok(())
 }
 
-/// The known name that is nearest to this one, if one is near.
+/// Returns the known name with the fewest edits from this one; `None` if they are more than a third
+/// of its characters.
 fn nearest_name(name: &str) -> Option<&'static str> {
     let last_part = |text: &'static str| text.rsplit('.').next().unwrap_or(text);
     let distances = KEYS.iter().map(|key| {
         let whole = levenshtein(name, key.name);
-        // A name without the table may mean the key in it.
+        // The name may lack its table: `gap_filled` means `auto_checkpoint.gap_filled`.
         let part = levenshtein(name, last_part(key.name));
         (whole.min(part), key.name)
     });

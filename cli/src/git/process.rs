@@ -1,4 +1,5 @@
-//! Runs one `git` process with a time limit, in an environment in which it starts no other program.
+//! Runs one `git` process with a time limit, in an environment in which it asks nothing and fetches
+//! nothing.
 
 use super::idle_watch::IdleWatch;
 use crate::error::{CommandError, CommandErrorKind};
@@ -15,10 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How many bytes of git's error output are kept.
-const MAX_SAID_BYTES: u64 = 64 << 10;
+const MAX_STDERR_BYTES: u64 = 64 << 10;
 /// How long a guard may take to end the processes that git started.
 const GUARD_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a git may do nothing. A pipe in the place of a file makes it wait for ever.
+/// How long git may be idle. A pipe in the place of a file makes git wait for ever.
 const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 /// Variables that make git ask no questions, fetch nothing and take no optional locks.
 const QUIET: [(&str, &str); 14] = [
@@ -62,7 +63,7 @@ pub struct FinishedProcess {
     /// Its standard output, up to one byte more than the limit.
     pub stdout: Vec<u8>,
     /// Its error output.
-    pub said: String,
+    pub stderr: String,
 }
 
 /// Why a process was ended.
@@ -142,8 +143,8 @@ fn run_watched(
         thread::spawn(move || stdin.write_all(&input));
     }
     let stdout = read_pipe(child.stdout.take(), most.saturating_add(1), false);
-    let said = read_pipe(child.stderr.take(), MAX_SAID_BYTES, true);
-    let overdue = match wait_until(&mut child, &stdout, &said, deadline, idle) {
+    let stderr = read_pipe(child.stderr.take(), MAX_STDERR_BYTES, true);
+    let overdue = match wait_until(&mut child, &stdout, &stderr, deadline, idle) {
         Ok(ended) => return ended.map_err(failed),
         Err(overdue) => overdue,
     };
@@ -184,30 +185,31 @@ fn read_pipe(
     receiver
 }
 
-/// Waits for the end of a process, as long as it works and until the deadline.
+/// Waits for the end of a process. Gives up at the deadline, or when the process is idle for too
+/// long.
 fn wait_until(
     child: &mut Child,
     stdout: &Receiver<io::Result<Vec<u8>>>,
-    said: &Receiver<io::Result<Vec<u8>>>,
+    stderr: &Receiver<io::Result<Vec<u8>>>,
     deadline: Instant,
     idle: Duration,
 ) -> Result<io::Result<FinishedProcess>, Overdue> {
     let mut watch = IdleWatch::new(child, idle);
     let stdout = wait_for(stdout, deadline, &mut watch)?;
-    let said = wait_for(said, deadline, &mut watch)?;
+    let stderr = wait_for(stderr, deadline, &mut watch)?;
     wait_for(&watch_exit(child), deadline, &mut watch)?;
     let status = child.wait();
     Ok(status.and_then(|status| {
-        let said = without_attribute_lines(&String::from_utf8_lossy(&said?));
-        Ok(FinishedProcess { status, stdout: stdout?, said })
+        let stderr = without_attribute_lines(&String::from_utf8_lossy(&stderr?));
+        Ok(FinishedProcess { status, stdout: stdout?, stderr })
     }))
 }
 
-/// Returns what git printed without its warnings about lines that are no attributes: a setting can
-/// name any file as one of attributes, and they repeat its lines.
-fn without_attribute_lines(said: &str) -> String {
+/// Returns git's error output without warnings about lines that are no attributes. A setting can
+/// name any file as the attributes file, and the warnings would show the content of that file.
+fn without_attribute_lines(stderr: &str) -> String {
     let is_kept = |line: &&str| !line.contains("is not a valid attribute name");
-    said.lines().filter(is_kept).collect::<Vec<_>>().join("\n").trim().to_owned()
+    stderr.lines().filter(is_kept).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 fn wait_for<T>(
@@ -221,7 +223,7 @@ fn wait_for<T>(
             Ok(message) => return Ok(message),
             Err(_) if Instant::now() >= deadline => return Err(Overdue::Deadline),
             Err(_) if watch.is_idle() => return Err(Overdue::Idle(watch.patience())),
-            // Without a sender this would not wait.
+            // The thread ended without a message, so a further wait would return at once.
             Err(RecvTimeoutError::Disconnected) => return Err(Overdue::Deadline),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -229,7 +231,7 @@ fn wait_for<T>(
 }
 
 /// Returns a channel that receives a message once the process has ended. The process is not reaped
-/// here, so that its id stays valid until then.
+/// here, so its id stays valid until the caller reaps it.
 fn watch_exit(child: &Child) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     let process = Pid::from_child(child);
@@ -241,7 +243,7 @@ fn watch_exit(child: &Child) -> Receiver<()> {
     receiver
 }
 
-/// Kills a process with its whole group. A guard is asked to stop first, so that it kills processes
+/// Kills a process with its whole group. A guard gets SIGTERM first, so that it kills processes
 /// that left the group.
 fn kill_group(child: &mut Child) {
     let ended = watch_exit(child);
@@ -266,7 +268,7 @@ pub fn git_output(
         return Ok(ended.stdout);
     }
     Err(CommandError::new(CommandErrorKind::Unavailable, format!("git {verb} failed"))
-        .caused_by(ended.said))
+        .caused_by(ended.stderr))
 }
 
 /// The verb of a git command: its first argument that is neither an option nor the value of one.

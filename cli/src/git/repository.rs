@@ -152,7 +152,7 @@ impl GitRepository {
                 crate::error::CommandErrorKind::Unavailable,
                 "git cannot read what is checked out",
             )
-            .caused_by(ended.said)),
+            .caused_by(ended.stderr)),
         }
     }
 

@@ -16,7 +16,7 @@ use std::process::Command;
 /// A state of the code to restore.
 #[derive(Clone, Debug, Default)]
 pub struct CodeToRestore {
-    /// The commit that it is based on; `None`: no files.
+    /// The commit that it is based on; `None` if it begins without files.
     pub base: Option<String>,
     /// The patches on top of it, in order.
     pub patches: Vec<CodePatch>,
@@ -29,7 +29,7 @@ pub struct CodeToRestore {
 /// A patch of one file.
 #[derive(Clone, Debug)]
 pub struct CodePatch {
-    /// The name for error messages: the file.
+    /// The path of the file, for error messages.
     pub name: String,
     /// The patch as `git apply` reads it, or why it cannot be applied.
     pub text: Result<String, &'static str>,
@@ -52,7 +52,7 @@ pub struct UnrestoredFile {
     pub why: String,
 }
 
-/// A state that was restored.
+/// The result of restoring a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredCommit {
     /// The commit of the state.
@@ -66,10 +66,10 @@ pub struct RestoredCommit {
 /// Where new objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectDestination {
-    /// Nowhere, for a preview.
-    Nothing,
-    /// Into the repository.
-    Objects,
+    /// Into a private repository that is removed afterwards, for a preview.
+    Discarded,
+    /// Into the repository of the checkout.
+    Repository,
 }
 
 /// A repository in which states are restored.
@@ -85,7 +85,7 @@ pub struct NewWorktree {
     pub unfiltered: Vec<String>,
 }
 
-/// The author of the commit, which no person wrote.
+/// The author and committer of the commit, because no person made it.
 const NAME: &str = "forge";
 const ADDRESS: &str = "forge@localhost";
 
@@ -101,8 +101,8 @@ impl CodePatch {
         Self { name, text }
     }
 
-    /// Reads the patch of an edit of this file. Tools differ in how they write paths and the
-    /// patch's head: only the hunks are used.
+    /// Reads the patch of an edit of this file. Tools write paths and heads differently, so a new
+    /// head is made. Of the old one only `/dev/null` matters: the edit creates or deletes the file.
     #[must_use]
     pub fn edit(path: &str, text: &str) -> Self {
         let name = path.to_owned();
@@ -115,18 +115,18 @@ impl CodePatch {
         let Some(hunks) = text.get(start..).filter(|hunks| hunks.starts_with("@@ ")) else {
             return Self { name, text: Err("its patch is in a form that git does not read") };
         };
-        let from =
+        let is_absent =
             |sign: &str| head.iter().any(|line| line.trim_end() == format!("{sign} /dev/null"));
         let (old, new) = (format!("a/{path}"), format!("b/{path}"));
         let mut patch = format!("diff --git {old} {new}\n");
-        patch.push_str(match (from("---"), from("+++")) {
+        patch.push_str(match (is_absent("---"), is_absent("+++")) {
             (true, _) => "new file mode 100644\n",
             (_, true) => "deleted file mode 100644\n",
             _ => "",
         });
         let side =
             |gone: bool, name: &str| if gone { "/dev/null".to_owned() } else { name.to_owned() };
-        let (old, new) = (side(from("---"), &old), side(from("+++"), &new));
+        let (old, new) = (side(is_absent("---"), &old), side(is_absent("+++"), &new));
         patch.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
         if !patch.ends_with('\n') {
             patch.push('\n');
@@ -147,14 +147,15 @@ impl RestoreRepository {
         &self.git.top
     }
 
-    /// Restores a state in an index of its own, so that nothing that is checked out changes.
+    /// Restores a state as a commit. It works in an index of its own, so that nothing that is
+    /// checked out changes.
     pub fn restore(
         &self,
         wanted: &CodeToRestore,
-        keep: ObjectDestination,
+        destination: ObjectDestination,
     ) -> Result<RestoredCommit, CommandError> {
         let private = PrivateRepository::new(&self.git, &self.store)?;
-        let work = RestoreBuilder { private, git: &self.git, keep };
+        let work = RestoreBuilder { private, git: &self.git, destination };
         let base = match &wanted.base {
             Some(commit) => Some(work.commit(commit)?),
             None => None,
@@ -182,12 +183,12 @@ impl RestoreRepository {
         Ok(RestoredCommit { commit, files, left })
     }
 
-    /// Creates this branch at a commit; the branch may exist with this commit. Returns whether it
+    /// Creates this branch at a commit, unless it exists there already. Returns whether the branch
     /// is new.
     ///
     /// # Errors
     ///
-    /// Invalid if the name is not valid; conflict if there is another branch with that name.
+    /// Invalid if the name is not valid; conflict if the branch exists at another commit.
     pub fn branch(&self, name: &str, commit: &str) -> Result<bool, CommandError> {
         let checked = self.git.run(&["check-ref-format", "--branch", name]);
         if name.starts_with('-') || name.starts_with('@') || checked.is_err() {
@@ -213,18 +214,18 @@ impl RestoreRepository {
 
     /// Removes a branch that was just created.
     pub fn delete_branch(&self, name: &str, commit: &str) {
-        // The error before this one says more.
+        // The caller reports the error that made this necessary.
         let full = format!("refs/heads/{name}");
         let _ = self.git.run(&["update-ref", "-d", &full, commit]);
     }
 
-    /// Checks out a branch in a new worktree: next to its final place, and moved there when it is
-    /// complete.
+    /// Checks out a branch in a new worktree. The worktree is made next to its final place, and
+    /// moved there when it is complete.
     ///
     /// # Errors
     ///
-    /// Invalid if the path exists, or is inside the checkout; unavailable if git fails: then
-    /// nothing of it is left.
+    /// Invalid if the path exists, or is inside the checkout; unavailable if git fails: then the
+    /// unfinished worktree is removed.
     pub fn worktree(&self, path: &Path, branch: &str) -> Result<NewWorktree, CommandError> {
         let shown = path.display();
         let top = &self.git.top;
@@ -288,8 +289,8 @@ impl RestoreRepository {
         private.filtered(files)
     }
 
-    /// Removes what a killed process left next to the place: git treats its branch as checked out
-    /// there, and neither checks it out again nor deletes it.
+    /// Removes the unfinished worktrees of killed processes in this folder. While they exist, git
+    /// neither checks out their branches elsewhere nor deletes them.
     fn remove_leftovers(&self, parent: &Path, begin: &OsStr) {
         let Ok(listed) = self.git.run(&["worktree", "list", "--porcelain", "-z"]) else {
             return;
@@ -300,10 +301,10 @@ impl RestoreRepository {
             let Some(maker) = begin.to_str().and_then(|begin| name.strip_prefix(begin)) else {
                 continue;
             };
-            let is_at_it = || Path::new("/proc").join(maker).exists();
-            if maker.parse::<u32>().is_ok() && !is_at_it() {
-                // Twice, because a worktree that git itself had not finished is locked. If
-                // something cannot be removed, the next step reports it.
+            let is_running = || Path::new("/proc").join(maker).exists();
+            if maker.parse::<u32>().is_ok() && !is_running() {
+                // `--force` twice, because a worktree that git itself had not finished is locked.
+                // If a worktree cannot be removed, the next step reports it.
                 let _ = self.with_path(&["worktree", "remove", "--force", "--force"], &[path]);
             }
         }
@@ -314,13 +315,13 @@ impl RestoreRepository {
 struct RestoreBuilder<'a> {
     private: PrivateRepository,
     git: &'a GitRepository,
-    keep: ObjectDestination,
+    destination: ObjectDestination,
 }
 
 impl RestoreBuilder<'_> {
     fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
         let mut command = self.private.command(args)?;
-        if self.keep == ObjectDestination::Objects {
+        if self.destination == ObjectDestination::Repository {
             command.env("GIT_OBJECT_DIRECTORY", self.git.common.join("objects"));
         }
         Ok(command)
@@ -335,7 +336,7 @@ impl RestoreBuilder<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The full id of a commit that exists.
+    /// Returns the full id of a commit, from at least 7 digits of it; not found if it is missing.
     fn commit(&self, commit: &str) -> Result<String, CommandError> {
         let is_id =
             (7..=64).contains(&commit.len()) && commit.bytes().all(|b| b.is_ascii_hexdigit());
@@ -351,7 +352,8 @@ impl RestoreBuilder<'_> {
         })
     }
 
-    /// Applies patches: all at once, or one by one if some cannot be applied.
+    /// Applies patches: all at once, or one by one if several are of one file or one cannot be
+    /// applied. Returns the patches that were not applied.
     fn apply(&self, patches: &[CodePatch]) -> Vec<UnrestoredFile> {
         let mut left = Vec::new();
         let mut good = Vec::new();
@@ -384,13 +386,13 @@ impl RestoreBuilder<'_> {
         if ended.status.success() {
             return Ok(());
         }
-        let mut lines = ended.said.lines();
+        let mut lines = ended.stderr.lines();
         let first = lines.find(|line| line.starts_with("error:")).unwrap_or("it does not fit");
         Err(first.trim_start_matches("error: ").to_owned())
     }
 
-    /// Returns the files that differ from `before`. A file that must not be written is reset to its
-    /// content there.
+    /// Returns the files that differ from the tree `before`. A file that must not be written is
+    /// reset to its content in `before`, and added to `left`.
     fn changed_files(
         &self,
         before: &str,
@@ -451,8 +453,8 @@ impl RestoreBuilder<'_> {
     }
 }
 
-/// Whether each patch changes another file: several patches of one file must be applied one after
-/// the other.
+/// Whether no two patches change the same file. Patches of one file must be applied one after the
+/// other.
 fn are_of_different_files(patches: &[(&CodePatch, &String)]) -> bool {
     let mut names: Vec<&str> = patches.iter().map(|(patch, _)| patch.name.as_str()).collect();
     names.sort_unstable();

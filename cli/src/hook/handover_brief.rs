@@ -1,8 +1,8 @@
-//! The brief for an agent after a compaction: what was known, as facts, within the agent's size
-//! limit; first what the agent's own summary left out.
+//! The brief for an agent after a compaction: first what the agent's own summary left out, then
+//! what was known. It fits the size limit of the agent.
 //!
-//! The text does not depend on the current time: delivered again, it is the same text, so that it
-//! does not invalidate the cache of the agent's provider.
+//! The text does not depend on the current time. So a second delivery is the same text, and does
+//! not invalidate the cache of the agent's provider.
 
 use crate::compaction::ContextCompaction;
 use crate::compaction::knowledge::SessionKnowledge;
@@ -15,11 +15,11 @@ use std::fmt::Write;
 
 /// The intended length in UTF-16 units.
 pub const AIM_UNITS: usize = 4_000;
-/// For each step: the maximum length of a text, and the maximum number of lines of a list that may
-/// be shortened.
+/// The steps of shortening, which are tried in order. Each has the maximum length of a text in
+/// characters, and the maximum number of lines of a list that may be shortened.
 const STEPS: [(usize, usize); 9] =
     [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3), (0, 2)];
-/// How many files are named that a summary leaves out.
+/// The maximum number of files that are named on one line.
 const NAMED: usize = 12;
 
 /// Returns the whole brief: what was lost, then what was known.
@@ -33,14 +33,14 @@ pub fn brief(
 ) -> String {
     let aim = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
     let mut shortest = String::new();
-    // First with the intended length; if the required parts do not fit, with all the room there is.
+    // First within the intended length, then with all the room that the agent gives.
     for limit in [aim, room] {
         for (text, lines) in STEPS {
-            let told = render(session, compaction, known, lost, (text, lines));
-            if limit.holds(&told) {
-                return told;
+            let page = render(session, compaction, known, lost, (text, lines));
+            if limit.holds(&page) {
+                return page;
             }
-            shortest = told;
+            shortest = page;
         }
     }
     room.cut(&shortest).to_owned()
@@ -75,7 +75,7 @@ pub fn keep_list(known: &SessionKnowledge, room: ReplyBudget) -> Option<String> 
     item_list(begin, items.iter().collect(), "`forge brief` has the whole.\n", room)
 }
 
-/// Writes a line for each item until the room is full, and the files on one line.
+/// Returns a line for each item until the room is full, and the files on one line.
 fn item_list(begin: &str, items: Vec<&KnownItem>, end: &str, room: ReplyBudget) -> Option<String> {
     if items.is_empty() {
         return None;
@@ -193,14 +193,14 @@ fn render(
     page.out
 }
 
-/// A text that grows line by line.
+/// The text of the brief, to which lists are added.
 struct HandoverPage {
     out: String,
     /// The maximum length of a text.
     text: usize,
     /// The maximum number of lines of a list.
     lines: usize,
-    /// Times on this day are shown without the day.
+    /// The time of the compaction. Times on its day are shown without the date.
     day: Timestamp,
 }
 
@@ -286,7 +286,7 @@ impl HandoverPage {
         let _ = writeln!(self.out, "Files changed{within}, the latest first: {names}.");
     }
 
-    /// Adds the names of files that no commit has, unless all changed files are such.
+    /// Adds the names of files that were edited after the last commit; nothing without a commit.
     fn uncommitted(&mut self, known: &SessionKnowledge) {
         let files = &known.brief.uncommitted;
         if files.is_empty() || known.commits.is_empty() {
@@ -297,7 +297,7 @@ impl HandoverPage {
         let _ = writeln!(self.out, "Edited after the last commit: {names}.");
     }
 
-    /// Formats a time of day, with the day if it is another one.
+    /// Formats a time of day, with the date if it is not the day of the compaction.
     fn time_of_day(&self, time: Timestamp) -> String {
         let (text, day) = (time_to_second(time), time_to_second(self.day));
         let parts = (text.get(..10), text.get(11..16));
@@ -305,8 +305,8 @@ impl HandoverPage {
         if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
     }
 
-    /// Adds what a summary leaves out: prompts with their texts, and the names of the rest, whose
-    /// details are below. The last prompts are below, too.
+    /// Adds what the agent's summary leaves out: prompts with their texts, and other things by
+    /// name, because their details follow. The last prompts follow too, so they are omitted here.
     fn lost(&mut self, lost: Option<&[LostItem]>, last_prompts: &[BriefLine]) {
         let Some(lost) = lost else { return };
         if lost.is_empty() {

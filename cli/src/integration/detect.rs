@@ -7,7 +7,8 @@ use super::{OWN_MARK, file, json, permission_rules, section, toml};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Whether this value, at this path in an agent's settings, was written by one of these edits.
+/// Whether this value, at this path in an agent's settings, is an entry of forge, as far as its
+/// path and form show. The entry of a server must also be at the path of one of these edits.
 pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let is_server = || {
@@ -46,7 +47,7 @@ pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &
     }
 }
 
-/// Whether this member was added by an installation, as far as its path and value show.
+/// Whether an installation added this member, as far as its path and value show.
 pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let is_it = |edit: &JsonEdit| match edit {
         JsonEdit::Member { path: place, value: wanted, keep: true } => {
@@ -57,7 +58,7 @@ pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], valu
     added.iter().any(|place| place == path) && edits.iter().any(is_it)
 }
 
-/// Whether this is one of the commands that are allowed: `forge status`, `/opt/forge status`.
+/// Whether this is a command that the permission rules allow: `forge status`, `/opt/forge status`.
 fn is_our_command(line: &str) -> bool {
     permission_rules::ALLOWED.iter().chain(&permission_rules::GROUPS).any(|command| {
         let word = line.strip_suffix(command).and_then(|word| word.strip_suffix(' '));
@@ -86,7 +87,7 @@ fn server_binary(entry: &Value) -> Option<String> {
     (last == "mcp" && is_forge(command)).then(|| command.to_owned())
 }
 
-/// Whether a table of Codex's settings is the server of forge.
+/// Whether a table of Codex's settings is the entry of forge's server.
 pub fn is_our_server(item: &toml_edit::Item) -> bool {
     toml_binary(item).is_some()
 }
@@ -97,7 +98,7 @@ fn toml_binary(item: &toml_edit::Item) -> Option<String> {
     (argument == "mcp" && is_forge(command)).then(|| command.to_owned())
 }
 
-/// Whether a command is forge, by its name.
+/// Whether the name of a command's program begins with `forge`.
 fn is_forge(command: &str) -> bool {
     Path::new(command).file_name().is_some_and(|name| name.to_string_lossy().starts_with("forge"))
 }
@@ -108,19 +109,19 @@ fn unquoted(word: &str) -> String {
     inside.map_or_else(|| word.to_owned(), |inside| inside.replace(r"'\''", "'"))
 }
 
-/// What was found of one part of an installation.
+/// The result of looking for one part of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPart {
     pub part: IntegrationPart,
     pub file: PathBuf,
-    pub there: bool,
+    pub installed: bool,
     pub binaries: Vec<String>,
     pub faults: Vec<InstallationFault>,
     /// Why the file could not be examined.
     pub error: Option<String>,
 }
 
-/// Looks for the parts of an installation.
+/// Looks for each part of an installation in the agent's files.
 pub fn find_parts(
     agent: CodingAgent,
     scope: InstallScope,
@@ -133,7 +134,7 @@ pub fn find_parts(
             let mut found = FoundPart {
                 part: wanted.part,
                 file: wanted.file.clone(),
-                there: false,
+                installed: false,
                 binaries: Vec::new(),
                 faults: Vec::new(),
                 error: None,
@@ -175,7 +176,7 @@ fn find_in_text(
                 if part != found.part || !is_ours(agent, edits, path, value) {
                     return;
                 }
-                found.there = true;
+                found.installed = true;
                 let binary = match part {
                     IntegrationPart::Hooks => hook_binary(agent, value),
                     _ => server_binary(value),
@@ -185,12 +186,12 @@ fn find_in_text(
         }
         WantedContent::Toml(table) => {
             let binary = toml::item(text, &table.path)?.and_then(|item| toml_binary(&item));
-            found.there = binary.is_some();
+            found.installed = binary.is_some();
             found.binaries.extend(binary);
         }
-        WantedContent::Section(_) => found.there = section::find_section(text).is_some(),
+        WantedContent::Section(_) => found.installed = section::find_section(text).is_some(),
         WantedContent::Whole(_) => {
-            found.there = text.contains(OWN_MARK);
+            found.installed = text.contains(OWN_MARK);
             let line = text.lines().find_map(|line| line.strip_prefix("const FORGE = "));
             found.binaries.extend(line.and_then(|line| serde_json::from_str::<String>(line).ok()));
         }

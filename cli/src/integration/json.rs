@@ -1,4 +1,4 @@
-//! JSON settings, with or without comments, which are edited in place: everything else stays as it
+//! Edits JSON settings, with or without comments, in place: everything else in the text stays as it
 //! was.
 
 use jsonc_parser::ParseOptions;
@@ -10,7 +10,7 @@ pub enum UnusableSettings {
     /// They cannot be parsed.
     #[error("it is not {0}: {1}")]
     Broken(&'static str, String),
-    /// They contain another type than expected.
+    /// A value in them has another type than expected.
     #[error("'{path}' in it is not {wanted}")]
     Unlike {
         /// The path of the value.
@@ -18,7 +18,7 @@ pub enum UnusableSettings {
         /// The expected type.
         wanted: &'static str,
     },
-    /// There is already something with that name.
+    /// A member with that name and another value exists.
     #[error("'{path}' in it belongs to another program")]
     Taken { path: String },
 }
@@ -26,15 +26,15 @@ pub enum UnusableSettings {
 /// A wanted change of the settings.
 #[derive(Clone, Debug)]
 pub enum JsonEdit {
-    /// This member of an object, if there is none with that name.
+    /// Adds the member at `path` to its object, if the object has none with that name.
     Member {
         /// Its path, with its own name last.
         path: Vec<String>,
         value: CstInputValue,
-        /// Whether an existing member may belong to someone else, and is then kept.
+        /// Whether a member with that name may exist with another value, which is then kept.
         keep: bool,
     },
-    /// This element at the end of the array at `path`.
+    /// Adds an element to the end of the array at `path`, if it has no equal one.
     Element {
         /// The path of the array.
         path: Vec<String>,
@@ -43,7 +43,7 @@ pub enum JsonEdit {
     },
 }
 
-/// Comments and trailing commas are accepted, as the agents do; no other extension is.
+/// The accepted extensions of JSON: comments and trailing commas, which the agents accept too.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -56,7 +56,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-/// Some editors write it at the beginning of a file.
+/// A mark that some editors write at the beginning of a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Splits off the mark, which is empty if there is none.
@@ -69,7 +69,7 @@ fn parse(text: &str) -> Result<CstRootNode, UnusableSettings> {
         .map_err(|error| UnusableSettings::Broken("JSON", error.to_string()))
 }
 
-/// Returns the text with one more entry; the same text if the entry exists.
+/// Returns the text after an edit; the same text if the entry exists.
 pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSettings> {
     let (mark, text) = split_mark(text);
     let root = parse(text)?;
@@ -132,7 +132,7 @@ fn is_equal(node: &CstNode, value: &CstInputValue) -> bool {
     plain_value(node).is_some_and(|found| found == input_value(value))
 }
 
-/// The value without its comments and formatting.
+/// Returns the value of a node, without comments and formatting.
 fn plain_value(node: &CstNode) -> Option<serde_json::Value> {
     use serde_json::Value;
     if let Some(object) = node.as_object() {
@@ -173,7 +173,8 @@ pub fn values(text: &str) -> Result<serde_json::Value, UnusableSettings> {
     Ok(root.value().and_then(|value| plain_value(&value)).unwrap_or_default())
 }
 
-/// Returns the paths of the empty objects and arrays in the settings.
+/// Returns the paths of the empty objects and arrays in the settings. Elements of arrays are not
+/// searched.
 pub fn empty_places(text: &str) -> Result<Vec<Vec<String>>, UnusableSettings> {
     let values = values(text)?;
     let mut places = Vec::new();
@@ -195,8 +196,8 @@ pub fn empty_places(text: &str) -> Result<Vec<Vec<String>>, UnusableSettings> {
     Ok(places)
 }
 
-/// Returns the paths of the members in `edits` that could belong to someone else if they existed,
-/// but that are missing.
+/// Returns the paths of the missing members that edits with `keep` would add. An existing member is
+/// not forge's.
 pub fn missing_members(
     text: &str,
     edits: &[JsonEdit],
@@ -212,8 +213,8 @@ pub fn missing_members(
     Ok(edits.iter().filter_map(place).collect())
 }
 
-/// Returns the text without the array elements and object members that `is_ours` accepts. What
-/// becomes empty by this is removed too, except at the paths in `kept`.
+/// Returns the text without the array elements and object members that `is_ours` accepts. An object
+/// or array that becomes empty is removed too, except at the paths in `kept`.
 pub fn without(
     text: &str,
     is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,

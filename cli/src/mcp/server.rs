@@ -1,4 +1,5 @@
-//! The protocol: requests in, results out, in both eras of the protocol.
+//! The MCP server: answers the requests of both eras of the protocol. Work in the store runs in the
+//! work queue, in the order of the requests.
 
 use super::request::McpClient;
 use super::work_queue::{PendingResult, WorkQueue};
@@ -15,14 +16,14 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
 
-/// The supported versions, newest first. All versions before 2026 share one form.
+/// The supported versions of the protocol, newest first. All versions before 2026 share one era.
 pub const VERSIONS: &[ProtocolVersion] =
     &[ProtocolVersion::V_2026_07_28, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2025_06_18];
 
 /// How long a client may cache what cannot change while this binary runs, in milliseconds.
 const KEEP_MS: u64 = 3_600_000;
 
-/// The instructions for a client at its initialisation.
+/// The instructions that a client gets with the description of the server.
 const INSTRUCTIONS: &str = "forge records what is known, believed and tried in a debugging session, at every moment. Call \
     'brief' first, and after every compaction. Record as you go: 'record_hypothesis' for what you believe possible, \
     'record_finding' for what you found out, 'record_verification' for tests, 'record_gap' for open questions; name \
@@ -33,33 +34,33 @@ const INSTRUCTIONS: &str = "forge records what is known, believed and tried in a
 #[derive(Clone, Debug)]
 pub struct ForgeServer {
     setting: ServerSetup,
-    desk: WorkQueue,
+    queue: WorkQueue,
 }
 
 impl ForgeServer {
-    /// Creates a server with this setting, whose work is done at this desk.
-    pub fn new(setting: ServerSetup, desk: WorkQueue) -> Self {
-        Self { setting, desk }
+    /// Creates a server that runs its work in this queue.
+    pub fn new(setting: ServerSetup, queue: WorkQueue) -> Self {
+        Self { setting, queue }
     }
 
-    /// Queues work that needs the setting.
+    /// Appends work to the queue, and passes the setting of the server to it.
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&ServerSetup) -> Result<T, CommandError> + Send + 'static,
     ) -> PendingResult<T> {
         let setting = self.setting.clone();
-        self.desk.run(move || work(&setting))
+        self.queue.run(move || work(&setting))
     }
 }
 
 /// Waits for the result, unless the client cancels the request first.
 async fn unless_cancelled<T>(
-    asked: PendingResult<T>,
+    pending: PendingResult<T>,
     context: &RequestContext<RoleServer>,
 ) -> Result<T, CommandError> {
     tokio::select! {
         biased;
-        done = asked.wait() => done,
+        done = pending.wait() => done,
         () = context.ct.cancelled() => {
             Err(CommandError::new(CommandErrorKind::Unavailable, "the request was cancelled"))
         }
@@ -67,7 +68,7 @@ async fn unless_cancelled<T>(
 }
 
 /// Converts an error to a protocol error, for requests that are not tool calls.
-fn refused(error: &CommandError) -> ErrorData {
+fn protocol_error(error: &CommandError) -> ErrorData {
     let text = answer::error_lines(error);
     match error.kind() {
         CommandErrorKind::NotFound => ErrorData::resource_not_found(text, None),
@@ -138,16 +139,16 @@ impl ServerHandler for ForgeServer {
             state: request.request_state,
         };
         let arguments = request.arguments.unwrap_or_default();
-        // Queued here and not in the future: this is the order of the requests.
-        let asked = tool::find(&request.name)
+        // Queued before the future is first polled, so that requests run in the order of arrival.
+        let pending = tool::find(&request.name)
             .map(|entry| self.run(move |setting| Ok(entry.call(arguments, setting, client))));
         async move {
-            let Some(asked) = asked else {
+            let Some(pending) = pending else {
                 let name = answer::cut_text(&request.name);
                 let text = format!("there is no tool '{name}': 'tools/list' names them");
                 return Err(ErrorData::invalid_params(text, None));
             };
-            Ok(unless_cancelled(asked, &context)
+            Ok(unless_cancelled(pending, &context)
                 .await
                 .unwrap_or_else(|error| answer::error_result(&error).into()))
         }
@@ -181,9 +182,11 @@ impl ServerHandler for ForgeServer {
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<ReadResourceResponse, ErrorData>> + Send + '_ {
         let uri = request.uri.clone();
-        let asked = self.run(move |setting| resource::read(&uri, setting));
+        let pending = self.run(move |setting| resource::read(&uri, setting));
         async move {
-            let found = unless_cancelled(asked, &context).await.map_err(|error| refused(&error))?;
+            let found = unless_cancelled(pending, &context)
+                .await
+                .map_err(|error| protocol_error(&error))?;
             let contents = ResourceContents::text(found.to_string(), request.uri)
                 .with_mime_type("application/json");
             Ok(ReadResourceResult::new(vec![contents]).into())
@@ -207,15 +210,15 @@ impl ServerHandler for ForgeServer {
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<GetPromptResponse, ErrorData>> + Send + '_ {
         let arguments = request.arguments.unwrap_or_default();
-        let asked = self.run(move |setting| prompt::render(&request.name, &arguments, setting));
+        let pending = self.run(move |setting| prompt::render(&request.name, &arguments, setting));
         async move {
-            let made = unless_cancelled(asked, &context).await;
+            let made = unless_cancelled(pending, &context).await;
             // A prompt that does not exist is an invalid argument of this request.
             made.map(Into::into).map_err(|error| match error.kind() {
                 CommandErrorKind::NotFound => {
                     ErrorData::invalid_params(answer::error_lines(&error), None)
                 }
-                _ => refused(&error),
+                _ => protocol_error(&error),
             })
         }
     }
@@ -226,7 +229,7 @@ impl ServerHandler for ForgeServer {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        // A known method that arrives here has invalid parameters.
+        // rmcp passes a supported method to this function only if its parameters are invalid.
         if METHODS.contains(&method.as_str()) {
             let text = format!("the parameters of '{method}' are invalid");
             return Err(ErrorData::invalid_params(text, None));

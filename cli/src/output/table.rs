@@ -53,8 +53,8 @@ impl TextTable {
         self
     }
 
-    /// Adds a column that is shortened before others; by default it is the last one. Of several the
-    /// widest is shortened first.
+    /// Marks a column that is shortened before the others; the last column if none is marked. Of
+    /// several marked columns, the widest is shortened first.
     pub fn flexible(mut self, column: usize) -> Self {
         self.flexible.push(column);
         self
@@ -70,7 +70,7 @@ impl TextTable {
         std::iter::once(&self.titles).chain(&self.rows)
     }
 
-    /// Computes the width of each column.
+    /// Computes the width of each column; 0 for a column that is omitted.
     fn widths(&self, screen: Option<usize>) -> Vec<usize> {
         let mut widths = vec![0; self.titles.len()];
         for row in self.all_rows() {
@@ -119,7 +119,7 @@ impl TextTable {
     }
 }
 
-/// Draws a table; a line never ends with blanks. A column without width is omitted.
+/// Draws a table. No line ends with blanks. A column of width 0 is omitted.
 pub(super) fn draw(table: &TextTable, screen: Option<usize>, colored: bool, to: &mut String) {
     let widths = table.widths(screen);
     for row in table.all_rows() {

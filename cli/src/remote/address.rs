@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// The scheme of a folder.
 const FILE: &str = "file";
-/// The schemes that [`open_depot`] knows, for its error.
+/// The schemes that [`open_depot`] can open, for its error message.
 #[cfg(feature = "network")]
 const KNOWN: &str = "file:, s3:, gs: and az:";
-/// The schemes that [`open_depot`] knows, for its error.
+/// The schemes that [`open_depot`] can open, for its error message.
 #[cfg(not(feature = "network"))]
 const KNOWN: &str = "file: (it was built without the feature 'network')";
 
@@ -43,7 +43,8 @@ fn opened(url: &str) -> Result<Arc<dyn Depot>, CommandError> {
     }
 }
 
-/// Returns the URL of the depot that a person named: as it is, or that of a folder by its path.
+/// Returns the URL of a depot from a text on the command line: the text itself if it is a URL, or
+/// the `file:` URL of a folder's path.
 ///
 /// # Errors
 /// Invalid if it is neither a URL nor a path with a slash.
@@ -55,22 +56,22 @@ pub fn depot_url(text: &str, cwd: &Path) -> Result<String, CommandError> {
         return Err(no_address(text));
     }
     let path = cwd.join(text);
-    // Opening a folder that is not there is an error with its path.
+    // A missing folder is no error here: opening the depot reports it, with its path.
     let path = path.canonicalize().unwrap_or(path);
     Ok(format!("{FILE}://{}", encoded(&path)))
 }
 
-/// Whether a text names a depot and not a remote.
+/// Whether a text is the address of a depot, and not the name of a remote.
 pub fn is_address(text: &str) -> bool {
     text.contains('/') || scheme_of(text).is_some()
 }
 
-/// Returns a URL as it is shown: without credentials.
+/// Returns a URL for display, without credentials.
 pub fn shown_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let host = match scheme {
         FILE => rest.split('/').next().unwrap_or_default(),
-        // A secret can have a slash.
+        // A secret key can contain a slash, so the first slash does not end the credentials.
         _ => rest,
     };
     match host.rsplit_once('@').and_then(|(credentials, _)| rest.get(credentials.len()..)) {
@@ -79,7 +80,7 @@ pub fn shown_url(url: &str) -> String {
     }
 }
 
-/// Adds where credentials are looked for to the error of a storage that did not accept them.
+/// Adds a hint to the error of a storage that refused the credentials: where they are looked for.
 pub fn with_credentials_hint(url: &str, error: CommandError) -> CommandError {
     match (error.store_error(), credentials_hint(url)) {
         (Some(Error::Depot(DepotError::Refused { .. })), Some(hint))
@@ -91,7 +92,8 @@ pub fn with_credentials_hint(url: &str, error: CommandError) -> CommandError {
     }
 }
 
-/// Says where credentials for the storage at a URL are looked for; `None` if it needs none.
+/// Returns a hint that says where credentials for this URL are looked for; `None` if the scheme
+/// needs none.
 fn credentials_hint(url: &str) -> Option<String> {
     let places = match scheme_of(url)?.0 {
         "s3" => {

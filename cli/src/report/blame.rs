@@ -12,7 +12,7 @@ use serde::Serialize;
 pub struct BlameReport {
     pub session: String,
     pub entity: Key,
-    /// The moment; null if nothing has happened.
+    /// The time of the moment that is shown; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// Each field that is not null.
     pub fields: Vec<BlamedField>,
@@ -26,7 +26,7 @@ pub struct BlamedField {
     pub value: Value,
     /// Its value before that change; null if it had none.
     pub old: Value,
-    /// The change: the revision of a claim, the record of a fact.
+    /// The change: a revision for a claim, the newest version for a fact.
     #[serde(flatten)]
     pub by: FieldOrigin,
 }

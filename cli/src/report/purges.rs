@@ -1,4 +1,4 @@
-//! What pushes and pulls did because of purges.
+//! Reports what pushes and pulls did because of purges.
 
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{OutputSink, Screen, Tone};
@@ -11,19 +11,19 @@ use serde::Serialize;
 /// What was done because of purges.
 #[derive(Debug, Default, Serialize)]
 pub struct PurgesReport {
-    /// How many purges made here the remote has notices of now, and had not before.
+    /// The number of purges made here whose notices were written to the remote for the first time.
     pub notices: u64,
-    /// Where secrets were here that were purged elsewhere. They were replaced.
+    /// The places here in which secrets that were purged elsewhere were found and replaced.
     pub replaced: Vec<PurgeFinding>,
     /// Whether other processes still use old files with these secrets.
     pub unfinished: bool,
     /// What was purged elsewhere and cannot be purged here.
     pub unpurged: Vec<UnpurgedSecret>,
-    /// How many texts were found that were purged elsewhere and are no secrets. They stay.
+    /// The number of texts that were purged elsewhere but are no secrets. They were not replaced.
     pub ignored: u64,
-    /// The sessions that were rewritten, beside the ones that the command names.
+    /// The sessions that were rewritten in addition to the sessions of the command.
     pub rewritten: Vec<String>,
-    /// The sessions that are not rewritten, because they have something else that is not pushed.
+    /// The sessions that were not rewritten, because they have operations that are not pushed.
     pub unpushed: Vec<String>,
     /// The packs with purged or swept data that could not be removed from the remote.
     pub left: Vec<String>,
@@ -47,7 +47,7 @@ impl From<FinishedPurges> for PurgesReport {
 }
 
 impl PurgesReport {
-    /// Returns whether nothing was done.
+    /// Returns whether there is nothing to report.
     pub const fn is_empty(&self) -> bool {
         self.notices == 0
             && self.replaced.is_empty()
@@ -92,9 +92,10 @@ impl PurgesReport {
         }
     }
 
-    /// Returns what was done here because others purged it, and what it left, as sentences.
+    /// Returns, as sentences, what was done here because of purges elsewhere, and which texts were
+    /// not replaced.
     pub fn done_elsewhere(&self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if !self.replaced.is_empty() {
             let secrets = count_text(self.replaced.iter().map(|place| place.count).sum(), "secret");
             let mut sessions: Vec<String> =
@@ -105,22 +106,22 @@ impl PurgesReport {
                 [] => String::new(),
                 names => format!(" in {}", name_list(names)),
             };
-            told.push(format!(
+            sentences.push(format!(
                 "replaced {secrets}{sessions}, as a purge elsewhere did: this cannot be undone"
             ));
         }
         if self.ignored > 0 {
-            told.push(format!(
+            sentences.push(format!(
                 "left {}, though a purge elsewhere replaced it: it is part of forge's own words, and \
                  so no secret",
                 count_text(self.ignored, "text")
             ));
         }
-        told
+        sentences
     }
 
-    /// Returns what others purged and cannot be purged here, as sentences. Each push finds it
-    /// again.
+    /// Returns, as sentences, what was purged elsewhere and cannot be purged here. Each push finds
+    /// it again.
     pub fn not_done(&self) -> Vec<String> {
         let held = self.unpurged.iter().map(|one| {
             format!(

@@ -1,4 +1,4 @@
-//! The timeline: branches as lanes, newest first.
+//! The timeline: a row for each revision or checkpoint, newest first, and a lane for each branch.
 
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{BranchStatus, CheckpointTrigger, Timestamp};
@@ -67,7 +67,7 @@ pub enum TimelineEntryKind {
     Checkpoint,
 }
 
-/// The lane of each branch while rows are drawn from newest to oldest.
+/// The assignment of branches to lanes while rows are drawn from newest to oldest.
 struct LaneAssignment<'a> {
     timeline: &'a TimelineReport,
     /// The branch in each lane.
@@ -93,7 +93,7 @@ impl LaneAssignment<'_> {
         lane
     }
 
-    /// The branches in lanes that were forked from the revision of this row.
+    /// Returns the branches with a lane that were forked from the revision of this entry.
     fn branches_leaving(&self, entry: &TimelineEntry) -> Vec<usize> {
         let leaves = |branch: &&usize| {
             let lane = &self.timeline.branches[**branch];
@@ -102,8 +102,8 @@ impl LaneAssignment<'_> {
         self.used.iter().flatten().filter(leaves).copied().collect()
     }
 
-    /// Returns the lane of a branch that others were forked from here: if it has none yet, it takes
-    /// one of theirs.
+    /// Returns the lane of the branch of a row. A branch without a lane takes the lane of a branch
+    /// that was forked from this row, which is then removed from `leaving`.
     fn take_over_lane(&mut self, branch: usize, leaving: &mut Vec<usize>) -> usize {
         if branch != 0 && !self.used.contains(&Some(branch)) {
             let lane = self.used.iter().position(|used| used.is_some_and(|b| leaving.contains(&b)));
@@ -116,7 +116,7 @@ impl LaneAssignment<'_> {
         self.lane_of(branch)
     }
 
-    /// Returns the line that joins other lanes to this one, and frees them.
+    /// Returns the line that joins the lanes of these branches to this lane, and frees their lanes.
     fn join_lanes(&mut self, lane: usize, branches: &[usize]) -> String {
         let joins: Vec<usize> = (0..self.used.len())
             .filter(|place| self.used[*place].is_some_and(|branch| branches.contains(&branch)))
@@ -173,7 +173,8 @@ impl TimelineReport {
         self.branches.iter().position(|lane| lane.name == branch).unwrap_or(0)
     }
 
-    /// Returns the rows: the lanes before each, and the entry if the row has one.
+    /// Returns the rows: the drawn lanes of each, and its entry; `None` for a row that only joins
+    /// lanes.
     fn rows(&self) -> Vec<(String, Option<&TimelineEntry>)> {
         let mut rows = Vec::new();
         let mut lanes = LaneAssignment { timeline: self, used: Vec::new() };
@@ -186,7 +187,8 @@ impl TimelineReport {
             }
             let mark = if entry.sort == TimelineEntryKind::Checkpoint { '◆' } else { '●' };
             rows.push((lanes.row(Some(lane), mark), Some(entry)));
-            // A branch that begins before everything that is drawn has no line below.
+            // A branch has no line below its oldest entry if the revision that it was forked from
+            // is not drawn.
             let older = &self.entries[number + 1..];
             let has_more = older.iter().any(|older| older.branch == entry.branch);
             let base = self.branches.get(branch).and_then(|lane| lane.base_revision);
@@ -206,8 +208,8 @@ impl TimelineReport {
         rows
     }
 
-    /// The branches whose newest drawn row this is, or that were forked at it and have no revisions
-    /// of their own.
+    /// Returns the names of the branches whose newest entry this is, and of the branches without an
+    /// entry that were forked from it.
     fn heads(&self, entry: &TimelineEntry) -> String {
         let newest = |branch: &str| self.entries.iter().find(|entry| entry.branch == branch);
         let mut names = Vec::new();
@@ -269,7 +271,7 @@ impl Report for TimelineReport {
             let when = screen.clock(entry.time);
             let tags = entry.chosen_tags().join(",");
             let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
-            // The summary of a merge names the revision.
+            // The summary of a merge already names the merged revision.
             let merged = entry.merged.filter(|_| entry.summary.is_none());
             let merged = merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
             let tone =

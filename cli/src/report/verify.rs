@@ -1,4 +1,4 @@
-//! Reports of verify, rebuild and repair.
+//! Reports of `forge verify`, `forge rebuild` and `forge repair`.
 
 use super::store::UnfinishedStream;
 use crate::error::{EXIT_FORGED, EXIT_OK};
@@ -8,7 +8,7 @@ use forge_store::store::{self, RepairLosses, SealStatus, VerifyOutcome};
 use serde::Serialize;
 use std::path::Path;
 
-/// The result of a check.
+/// The result of `forge verify`.
 #[derive(Debug, Serialize)]
 pub struct StoreVerifyReport {
     pub path: String,
@@ -30,13 +30,13 @@ pub struct StoreVerifyReport {
     pub rows: u64,
     /// The number of spooled writes.
     pub waiting: u64,
-    /// The number of revisions whose loss an earlier repair recorded.
+    /// The number of revisions, deltas and spooled writes that an earlier repair listed as lost.
     pub lost_before: u64,
     /// The damage that was found.
     pub findings: Vec<store::VerifyFinding>,
     /// What a repair could not save.
     pub lost: Vec<String>,
-    /// Imports that have begun and not ended; absent if there are none.
+    /// The imports that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<UnfinishedStream>,
 }
@@ -151,7 +151,7 @@ impl Report for store::RebuildCounts {
 pub struct StoreRepairReport {
     /// The damaged store, which is unchanged.
     pub from: String,
-    /// The new one.
+    /// The new store.
     pub to: String,
     #[serde(flatten)]
     pub done: store::RepairReport,
@@ -187,7 +187,7 @@ impl Report for StoreRepairReport {
     }
 }
 
-/// What was acknowledged of an earlier repair's losses.
+/// The result of acknowledging the losses of an earlier repair.
 #[derive(Debug, Serialize)]
 pub struct LossAcknowledgement {
     /// How many losses the repair had listed.

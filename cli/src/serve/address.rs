@@ -1,10 +1,11 @@
-//! What the path of a page names.
+//! Parses the addresses of pages.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The characters that a part of a path may have as they are.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b':');
+/// The characters that are percent-encoded in a part of a path: all but letters, digits and `-_.:`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b':');
 
+/// What the path and the query of a request name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PageAddress {
     /// The list of sessions.
@@ -29,17 +30,17 @@ pub(super) enum PageAddress {
         session: String,
         words: String,
     },
-    /// The changes of a page as they come.
+    /// The stream of changes of a session's page, after a position of the journal.
     Events {
         session: String,
         after: u64,
     },
-    /// Another path, as a form's answer names it.
+    /// A redirect to this path, from the address that a form is sent to.
     Moved(String),
 }
 
 impl PageAddress {
-    /// Parses a path and a query; `None` if there is no such page.
+    /// Parses a path and a query; `None` if they name no page.
     pub(super) fn parse(path: &str, query: Option<&str>) -> Option<Self> {
         let mut parts = path.split('/').skip(1).map(decoded);
         let mut next = || parts.next();
@@ -82,9 +83,9 @@ impl PageAddress {
     }
 }
 
-/// Returns a text as a part of a path.
+/// Percent-encodes a text as one part of a path.
 pub(super) fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, KEPT).to_string()
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 fn decoded(part: &str) -> Option<String> {

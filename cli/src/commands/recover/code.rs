@@ -39,7 +39,7 @@ pub(super) fn step(
     code.edits = found.edits.len();
     let tried = repository(context).and_then(|place| {
         let wanted = code_to_restore(reading, found, &place, context)?;
-        place.restore(&wanted.0, ObjectDestination::Nothing).map(|made| (made, wanted.1))
+        place.restore(&wanted.0, ObjectDestination::Discarded).map(|made| (made, wanted.1))
     });
     match tried {
         Ok((made, left)) => {
@@ -76,7 +76,7 @@ pub(super) fn restore(
             .hinted("'forge recover' shows what would be made; '--yes' makes it"));
     }
     let RestoredCommit { commit, files, left } =
-        place.restore(&wanted, ObjectDestination::Objects)?;
+        place.restore(&wanted, ObjectDestination::Repository)?;
     let name = match &args.branch {
         Some(name) => name.clone(),
         None => format!("forge/recovered-{}", commit.get(..10).unwrap_or(&commit)),

@@ -1,4 +1,4 @@
-//! Templates and texts: filling, refusing and searching.
+//! `forge run render` and `forge run audit`.
 
 use super::query::RunItemArgs;
 use super::{find_run, named_run};

@@ -1,4 +1,4 @@
-//! The tool `restore`: restores claims after the changes were shown and confirmed.
+//! The tool `restore`: shows what a restore would change, and restores claims once confirmed.
 
 use super::super::answer::{AnswerPlace, ToolAnswer};
 use super::super::request::{McpClient, McpRequest};
@@ -75,7 +75,7 @@ pub(in crate::mcp) struct RestoreAnswer {
     warnings: Vec<String>,
 }
 
-/// The client's answer so far.
+/// Whether the user has agreed to the restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RestoreConsent {
     /// Yes, to exactly these changes.
@@ -160,8 +160,8 @@ fn answer(
     ToolAnswer::new(found).linked(uri, "timeline")
 }
 
-/// The token that shows that nothing has changed since the preview: session, current revision, and
-/// the restored one.
+/// Returns the token of a preview: a hash of the session, its current revision and the revision to
+/// restore. It is another one after a write of claims, which shows that the preview is out of date.
 fn token(session: &Session, point: &ResolvedMoment) -> Result<String, CommandError> {
     let mut hash = blake3::Hasher::new();
     hash.update(session.summary()?.info.id.to_string().as_bytes());
