@@ -1,4 +1,4 @@
-//! Long texts: the fact holds a reference, and the text itself stays in the source.
+//! Long texts: the fact holds a reference, and the text itself is only in the stored source.
 //!
 //! A pointer (RFC 6901) leads to a value in the JSON document at the reference's position. The text
 //! of that value is: for a string, the string itself; for a list of texts and content blocks, their
@@ -22,7 +22,7 @@ const PREVIEW_BYTES: usize = 200;
 /// The position of the JSON document that contains a text in its file: offset and length in bytes.
 pub(crate) type SourceSpan = (u64, u64);
 
-/// This text as the value of a fact: the text itself if it is short, otherwise a reference.
+/// Returns a text as the value of a fact: the text itself if it is short, otherwise a reference.
 pub(crate) fn value(text: &str, place: SourceSpan, pointer: impl FnOnce() -> String) -> Value {
     if text.len() <= INLINE_BYTES {
         return text.into();
@@ -37,7 +37,7 @@ pub(crate) fn value(text: &str, place: SourceSpan, pointer: impl FnOnce() -> Str
     .into_value()
 }
 
-/// This part of a text as the value of a fact, as [`value`] does it.
+/// Returns a part of a text as the value of a fact, as [`value`] does.
 pub(crate) fn part(
     text: &str,
     range: Range<usize>,
@@ -50,21 +50,22 @@ pub(crate) fn part(
     })
 }
 
-/// The longest prefix of at most this many bytes that splits neither a character nor the mark of a
-/// secret.
+/// Returns the longest prefix of at most this many bytes that splits neither a character nor the
+/// mark of a secret.
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     let place = text.floor_char_boundary(bytes);
     text.get(..mark_around(text, place).map_or(place, |mark| mark.start)).unwrap_or(text)
 }
 
-/// The longest suffix of at most this many bytes that splits neither a character nor the mark of a
-/// secret.
+/// Returns the longest suffix of at most this many bytes that splits neither a character nor the
+/// mark of a secret.
 pub(crate) fn ending(text: &str, bytes: usize) -> &str {
     let place = text.ceil_char_boundary(text.len().saturating_sub(bytes));
     text.get(mark_around(text, place).map_or(place, |mark| mark.end)..).unwrap_or(text)
 }
 
-/// The mark of a secret (`[redacted:KIND]`) that a cut at this place would split.
+/// Returns the range of the mark of a secret (`[redacted:KIND]`) that a cut at this place would
+/// split.
 fn mark_around(text: &str, place: usize) -> Option<Range<usize>> {
     const LONGEST: usize = 64;
     const BEGIN: &str = "[redacted:";
@@ -79,7 +80,8 @@ fn mark_around(text: &str, place: usize) -> Option<Range<usize>> {
     })
 }
 
-/// The first line that is not blank, cut to about 80 characters.
+/// Returns the first line that is not blank. A line of more than 80 characters is cut, and `…` is
+/// added.
 pub(crate) fn headline(text: &str) -> Option<String> {
     const CHARACTERS: usize = 80;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -164,15 +166,17 @@ pub(crate) fn readable_json(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether there is a control character: counted in chunks, which is quick for many bytes.
+/// Whether there is a control character, such as a line break. Each chunk is read to its end,
+/// without a branch for each byte: this is quick for many bytes.
 pub(crate) fn has_control_character(bytes: &[u8]) -> bool {
     bytes.chunks(256).any(|part| part.iter().fold(false, |found, byte| found | (*byte < b' ')))
 }
 
-/// This JSON with escapes in place of control characters inside strings; `None` if there are none.
+/// Returns this JSON with escapes in place of control characters inside strings; `None` if there
+/// are none.
 ///
-/// A client that prints its records without escaping writes them as they are, which JSON does not
-/// allow.
+/// A client that prints its records without escaping writes such characters as they are, which JSON
+/// does not allow.
 fn escape_control_characters(json: &str) -> Option<String> {
     if !has_control_character(json.as_bytes()) {
         return None;
@@ -182,7 +186,8 @@ fn escape_control_characters(json: &str) -> Option<String> {
     let mut copied = 0;
     for (at, byte) in json.bytes().enumerate() {
         if quoted && byte < b' ' {
-            // A backslash before it escapes nothing: it is a character of the text.
+            // A backslash before a control character escapes nothing: it is a character of the
+            // text.
             let before = if backslash { "\\" } else { "" };
             text.push_str(json.get(copied..at)?);
             text.push_str(before);
@@ -201,10 +206,11 @@ fn escape_control_characters(json: &str) -> Option<String> {
     escaped.then_some(text)
 }
 
-/// Returns this JSON with `\\ufffd` in place of every escaped lone surrogate.
+/// Returns this JSON with `\ufffd` in place of every escaped lone surrogate.
 ///
-/// JavaScript cuts texts between the two surrogates of a character and writes the one that remains;
-/// a Rust string cannot hold it. The length and the pointers into the document stay the same.
+/// JavaScript can cut a text between the two surrogates of a character, and then writes the one
+/// that remains. A Rust string cannot hold a lone surrogate. The length and the pointers into the
+/// document stay the same.
 pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
@@ -221,7 +227,7 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
                 }
                 6
             }
-            // Any other escape, also of a backslash.
+            // Any other escape, such as that of a backslash.
             (None, _) => 2,
         };
         rest = json.get(at + length..).unwrap_or_default();
@@ -234,7 +240,7 @@ enum SurrogateHalf {
     Low,
 }
 
-/// Which surrogate the escape at this position is, if it is one.
+/// Returns which surrogate the escape at this position is, if it is one.
 fn half(json: &str, at: usize) -> Option<SurrogateHalf> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     match u16::from_str_radix(digits, 16).ok()? {
@@ -272,12 +278,12 @@ pub(crate) fn content_text(content: Option<&RawValue>, pointer: &str) -> Option<
     (!text.is_empty()).then(|| (text, format!("{pointer}{below}")))
 }
 
-/// The text of a string or content block, and the pointer to it from there.
+/// Returns the text of a string or content block, and the pointer from it to the text.
 fn block_text(json: &str) -> Option<(Cow<'_, str>, &'static str)> {
     let (word, below) = match json.as_bytes().first()? {
         b'"' => (serde_json::from_str(json).ok()?, ""),
         b'{' => (serde_json::from_str::<TextBlock<'_>>(json).ok()?.text, "/text"),
-        // serde would read a list as the fields of a block in their order.
+        // serde would accept a list as a block, with the fields in their order.
         _ => return None,
     };
     let LenientText(text) = word;

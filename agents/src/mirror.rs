@@ -1,7 +1,7 @@
 //! Transcripts of Claude Code that a program hands over line by line, as the Claude Agent SDK does.
 //!
-//! They are stored as an import of the same file stores them: as a source of the session, with its
-//! facts and checkpoints. A source without bytes names the project of a session.
+//! They are stored as if the same file were imported: as a source of the session, with its facts
+//! and checkpoints. A source without bytes names the project of a session.
 
 mod key;
 mod known_transcript;
@@ -20,12 +20,12 @@ use known_transcript::KnownTranscript;
 /// How far a transcript is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirrorState {
-    /// The place at which the next lines are appended.
+    /// The position at which the next lines are appended, in bytes.
     pub end: u64,
-    /// Whether it has no lines: all were deleted.
+    /// Whether it has no lines, because all were deleted.
     pub is_empty: bool,
-    /// The summary that was handed over with the last lines; `None` if something else, as an
-    /// import, has appended lines since.
+    /// The summary that was handed over with the last lines; `None` if lines were appended since in
+    /// another way, such as by an import.
     pub summary: Option<String>,
 }
 
@@ -34,7 +34,8 @@ pub struct MirrorState {
 pub struct MirroredSession {
     /// The agent's own id of the session.
     pub session: String,
-    /// When it was last written, in milliseconds.
+    /// When lines were last handed over, in milliseconds since 1970. If lines were imported since:
+    /// the time of the session's last event.
     pub written_at: i64,
     /// As [`MirrorState::summary`].
     pub summary: Option<String>,
@@ -89,12 +90,13 @@ impl<'a> TranscriptMirror<'a> {
         }
     }
 
-    /// Appends whole lines, which [`Self::clean`] returned, to a transcript, and stores what they
-    /// say. `end` is the [`MirrorState::end`] that the caller has seen, or 0.
+    /// Appends whole lines, as [`Self::clean`] returns them, to a transcript, and stores their
+    /// facts and checkpoints. `end` is the [`MirrorState::end`] that the caller has seen, or 0.
     ///
     /// # Errors
     /// [`Error::Conflict`] if lines were appended since: nothing has changed. [`Error::Invalid`] if
-    /// the key is not valid. Fails if the store cannot be written.
+    /// the key is not valid or the lines do not end with a line break. Another error if the store
+    /// cannot be written.
     pub fn append(
         &self,
         act: &WriteContext,
@@ -111,8 +113,9 @@ impl<'a> TranscriptMirror<'a> {
         self.write(act, key, known, lines, (begin, summary))
     }
 
-    /// Deletes a transcript. For a session's own, the session is dropped with all its transcripts,
-    /// as [`Store::drop_session`] does; another one only hides what it has.
+    /// Deletes a transcript. If it is the session's own, the session is dropped, as by
+    /// [`Store::drop_session`]. Any other transcript becomes empty, and its facts stay. If the
+    /// session was joined to another one, all its transcripts become empty.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -123,7 +126,7 @@ impl<'a> TranscriptMirror<'a> {
         if key.subpath.is_none() && is_own {
             return self.0.drop_session(act, &session).map(drop);
         }
-        // What an agent's session recorded in another session stays there as facts.
+        // The facts of a session that was joined to another one stay there.
         let mut paths = vec![key.subpath.clone()];
         if key.subpath.is_none() {
             paths.extend(self.subpaths(key)?.into_iter().map(Some));
@@ -136,12 +139,12 @@ impl<'a> TranscriptMirror<'a> {
 
     fn hide(&self, act: &WriteContext, key: &MirrorKey) -> Result<()> {
         let Some(known) = self.known(key)?.filter(|known| !known.is_empty()) else { return Ok(()) };
-        // The empty line shows a concurrent append that something has changed.
+        // The empty line moves the end, so that a concurrent append is refused.
         let begin = known.bookmark.kept_bytes() + 1;
         self.write(act, key, Some(known), "\n", (begin, None))
     }
 
-    /// Returns the sessions of a project with a transcript of their own.
+    /// Returns the sessions of a project whose own transcript has lines.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -164,7 +167,7 @@ impl<'a> TranscriptMirror<'a> {
         Ok(listed)
     }
 
-    /// Returns the paths of the transcripts below a session that have lines.
+    /// Returns the paths below a session of the transcripts that have lines.
     ///
     /// # Errors
     /// If the key is not valid, or the store cannot be read.
@@ -182,7 +185,7 @@ impl<'a> TranscriptMirror<'a> {
         Ok(paths)
     }
 
-    /// Writes lines, and the note about the transcript with them.
+    /// Writes lines, with their facts and checkpoints and the note about the transcript.
     fn write(
         &self,
         act: &WriteContext,
@@ -197,7 +200,7 @@ impl<'a> TranscriptMirror<'a> {
             None => (self.found(key)?, SourceBookmark::default(), TranscriptState::default()),
         };
         let is_block_open = bookmark.bytes > bookmark.open_block();
-        // The last line of an imported file may have no end.
+        // The last line of an imported file may have no line break.
         let starts = if matches!(tail.last(), None | Some(b'\n')) { "" } else { "\n" };
         let text = format!("{starts}{lines}");
         let bytes = self.0.redact_source(text.as_bytes(), TextForm::Json, PartEnding::End);
@@ -243,7 +246,7 @@ impl<'a> TranscriptMirror<'a> {
         self.0.sync()
     }
 
-    /// Creates the session of a key.
+    /// Creates the session of a key, and returns it with the name of the transcript's source.
     ///
     /// # Errors
     /// [`Error::Conflict`] if another writer has created it since the caller looked for it.
@@ -257,7 +260,7 @@ impl<'a> TranscriptMirror<'a> {
         if taken && self.found(key)?.is_some() {
             return Err(appended_meanwhile(key));
         }
-        let id = if taken { key.told_apart() } else { key.session.clone() };
+        let id = if taken { key.id_with_project() } else { key.session.clone() };
         let id = self.0.without_secrets(&id);
         let session = session_of_agent(self.0, act, DIALECT, &id, draft)?;
         Ok((session, key.source(&id)))
@@ -267,12 +270,13 @@ impl<'a> TranscriptMirror<'a> {
     fn found(&self, key: &MirrorKey) -> Result<Option<(Session, String)>> {
         key.check()?;
         let own = format!("{PROJECT}{}", key.project);
-        for id in [key.session.clone(), key.told_apart()] {
+        for id in [key.session.clone(), key.id_with_project()] {
             let id = self.0.without_secrets(&id);
             let Some(session) = self.0.agent_session(&id)? else { continue };
             let sources = session.summary()?.sources;
             let mut projects = sources.iter().filter(|(source, _)| source.starts_with(PROJECT));
-            // A session that an import or a hook made is of no project yet.
+            // A session that an import or a hook made has no project yet, so any project may
+            // continue it.
             if sources.iter().any(|(source, _)| *source == own) || projects.next().is_none() {
                 return Ok(Some((session, key.source(&id))));
             }
@@ -282,7 +286,7 @@ impl<'a> TranscriptMirror<'a> {
 
     fn agent_id(&self, key: &MirrorKey, session: &Session) -> Result<String> {
         let own = session.summary()?.info.agent_session;
-        let apart = self.0.without_secrets(&key.told_apart());
+        let apart = self.0.without_secrets(&key.id_with_project());
         Ok(if own.as_ref() == Some(&apart) { apart } else { self.0.without_secrets(&key.session) })
     }
 

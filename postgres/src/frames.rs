@@ -1,4 +1,4 @@
-//! The frames of a log as rows of a table.
+//! The journal of a store in a database: its frames are rows of a table.
 
 use crate::connection::Connection;
 use crate::generation::{FoundGeneration, Generation};
@@ -13,12 +13,14 @@ use postgres::types::Type;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The name in messages of the lock for writers of the log.
+/// The name of the lock of the log's writer, for messages.
 const LOG_LOCK: &str = "lock of the log";
-/// How long a writer that holds the lock may send nothing before the database takes it away.
+/// How long a writer that holds the lock may send nothing before the database closes its connection
+/// and so releases the lock.
 const LOCKED_IDLE: &str = "10min";
 
-/// The log, and the frames that begin in a range, in one statement, so that both are of one moment.
+/// Reads the log, and the frames that begin in a range, in one statement, so that both are from the
+/// same moment.
 const READ: &str = "
 select s.version, l.start, l.stop, l.hash, f.position, f.stop, f.hash, f.begins_segment, f.bytes
 from forge.log l join forge.store s on s.id = l.store
@@ -29,12 +31,14 @@ left join lateral (
 ) f on true
 where l.store = $1";
 
-/// Settings of the transaction that holds the lock.
+/// Limits the wait for the lock, and the time that its holder may send nothing, in this
+/// transaction.
 const LOCK_SETTINGS: &str = "
 select set_config('lock_timeout', $1, true),
   set_config('idle_in_transaction_session_timeout', $2, true)";
 
-/// The newest generation of the index and its position, and the same as in [`READ`] from there on.
+/// Reads the newest generation of the index with its position, and the same as [`READ`] from that
+/// position on.
 const READ_AFTER_INDEX: &str = "
 select s.version, l.start, l.stop, l.hash, f.position, f.stop, f.hash, f.begins_segment, f.bytes,
   i.generation, i.position
@@ -46,9 +50,9 @@ left join lateral (
 ) f on true
 where l.store = $1";
 
-/// Compares the end of the log, moves it, and inserts frames. Without a match nothing is inserted.
-/// The settings hold for this transaction: waiting for a lock has a limit, and the commit waits
-/// until it is durable, also on the standbys that the database waits for.
+/// Makes a statement that inserts frames and moves the end of the log, if the end is the expected
+/// one; otherwise it changes nothing. The settings apply to its transaction: the wait for a lock
+/// has a limit, and the commit waits until it is durable, also on synchronous standbys.
 macro_rules! append_frames {
     ($frames:literal) => {
         concat!(
@@ -70,14 +74,14 @@ returning position"
     };
 }
 
-/// Appends one frame. Without arrays, the server plans it in three quarters of the time.
+/// Appends one frame. A statement without arrays is planned in three quarters of the time.
 const APPEND_ONE: &str = append_frames!("$7, $8, $9, $10, $11 from moved");
 
 /// Appends several frames.
 const APPEND: &str = append_frames!("f.* from moved, unnest($7, $8, $9, $10, $11) f");
 
-/// Removes the segments before the last one that begins at or before a position, durably: what was
-/// purged may be in them.
+/// Removes the segments before the last one that begins at or before a position. The removal is
+/// durable, because the segments may contain what was purged.
 const REMOVE: &str = concat!(
     "
 with settings as materialized (
@@ -153,12 +157,13 @@ impl PostgresFrames {
     }
 }
 
-/// Returns the first position at which no frame of a read begins any more: at least one is read.
+/// Returns the end of the range in which the frames to read begin. The range is never empty, so
+/// that the frame at `from` is read with any limit.
 fn read_end(from: LogPosition, limit: u64) -> i64 {
     number(from.saturating_add(limit.max(1)))
 }
 
-/// The parameters of an append as the database has them.
+/// The parameters of an append, in the types of the database.
 struct AppendValues<'a> {
     store: &'a [u8],
     timeout: String,
@@ -278,7 +283,7 @@ impl FrameTable for PostgresFrames {
         let (statement, parameters) = values.statement();
         match self.pool.write_durably("append to", statement, &parameters)? {
             Ok(rows) => Ok(!rows.is_empty()),
-            // Nothing was appended, so the caller reads the log and builds its record again.
+            // Nothing was appended: the caller reads the log and builds its record again.
             Err(failure) if failure.is_serialization() => Ok(false),
             Err(failure) => Err(self.append_failed(failure, since)),
         }
@@ -294,7 +299,8 @@ impl FrameTable for PostgresFrames {
         let since = Instant::now();
         let mut client = self.pool.take("lock")?;
         let mut lock = || -> Result<Vec<Row>, Failure> {
-            // Otherwise a role for which more is usual could not get a lock that it waited for.
+            // The default of a role may be stricter. Then a transaction that had to wait for the
+            // lock would fail.
             client.batch_execute("begin isolation level read committed")?;
             let limit = milliseconds(timeout);
             let settings = [(&limit as _, Type::TEXT), (&LOCKED_IDLE as _, Type::TEXT)];
@@ -307,7 +313,7 @@ impl FrameTable for PostgresFrames {
         };
         match lock() {
             Ok(rows) => {
-                // The connection is closed if it is not used, which rolls back.
+                // After an error the connection is closed, which rolls the transaction back.
                 let Some(row) = rows.first() else {
                     return Err(self.pool.error("lock", false, "it has no such store any more"));
                 };
@@ -330,7 +336,7 @@ impl FrameTable for PostgresFrames {
 
     fn remove_before(&self, before: LogPosition) -> Result<(), BackendError> {
         let parameters = [(&self.store() as _, Type::BYTEA), (&number(before) as _, Type::INT8)];
-        // What an unknown outcome leaves is removed the next time.
+        // If the outcome is not known, the next call removes what is left.
         self.pool
             .write_durably("remove records from", REMOVE, &parameters)?
             .map(drop)
@@ -365,7 +371,7 @@ impl LockedFrames for LockedLog<'_> {
         let mut client = self.client.take().expect("the transaction is open");
         let pool = &self.frames.pool;
         let (head, since) = (self.head, Instant::now());
-        // The lock is held, so nothing is waited for.
+        // The lock is held already, so the statement does not wait for it.
         let timeout = Duration::from_secs(1);
         let values = AppendValues::of(self.frames.store(), &head, frames, timeout);
         let mut append = || -> Result<bool, Failure> {
@@ -392,7 +398,7 @@ impl LockedFrames for LockedLog<'_> {
 
 impl Drop for LockedLog<'_> {
     fn drop(&mut self) {
-        // A connection that cannot roll back is closed, which does the same.
+        // A connection on which the rollback fails is closed, which rolls back too.
         if let Some(mut client) = self.client.take()
             && client.batch_execute("rollback").is_ok()
         {

@@ -1,11 +1,11 @@
-//! An index as versioned rows.
+//! The index of a store in a database, as versioned rows.
 //!
-//! A row says with which generation it appeared and with which it was replaced or deleted, so a
-//! snapshot is a number: no transaction is open while it is read. A writer works on the next
-//! generation, which no reader sees before it is published. It has a lease by the clock of the
-//! database, and an epoch that every statement of it compares and that what it writes changes: a
-//! writer that was stopped for longer than its lease changes nothing any more, and so does one
-//! whose rows are not on the standby that has taken over.
+//! A row says with which generation it appeared and with which it was replaced or deleted. So a
+//! snapshot is the number of a generation, and no transaction is open while it is read. The writer
+//! works on the next generation, which no reader sees before it is published. The writer has a
+//! lease by the clock of the database. It also has an epoch: each of its statements compares the
+//! epoch, and each write changes it. So a writer changes nothing any more if it was stopped and
+//! another one has begun, or if its last rows are not on the standby that has taken over.
 
 use crate::generation::{FoundGeneration, Generation};
 use crate::pool::{ConnectionPool, Failure, Parameter, READ_AGAIN_FOR};
@@ -21,21 +21,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The name in messages of the lock for index writers.
+/// The name of the lock of the index's writer, for messages.
 const INDEX_LOCK: &str = "lock of the index";
-/// How long a writer may send nothing before another one may take its place.
+/// How long a writer may send nothing before another process may become the writer.
 const LEASE: &str = "30 s";
-/// How long after its replacement a generation is kept.
+/// How long a generation is kept after it was replaced.
 const KEPT: &str = "15 min";
-/// How often a writer that must wait looks again.
+/// How long a process waits before it tries again to become the writer.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
-/// The most rows and bytes of one statement.
+/// A statement gets no further row after this many rows or bytes.
 const MAX_STATEMENT_ROWS: usize = 10_000;
 const MAX_STATEMENT_BYTES: usize = 16 << 20;
 
-/// Becomes the writer if there is none, or if the lease of the last one has ended. The number is
-/// random, so that two writers have different epochs also if a standby has taken over on which one
-/// of them never began.
+/// Becomes the writer if there is none, or if the lease of the last one has ended. The epoch grows
+/// by a random number. So two writers have different epochs, even if a standby has taken over that
+/// does not know of the first one.
 const BEGIN: &str = "
 update forge.index
 set epoch = epoch + 1 + floor(random() * 1000000000)::bigint,
@@ -59,8 +59,9 @@ with mine as (
 select 1 from mine";
 
 /// Writes rows of the next generation, `$4`. `$5` and `$6` are the keys of all rows, `$7` and `$8`
-/// the keys of deleted ones, `$9` to `$11` the others. What was there is closed unless it appeared
-/// before the generation `$12`, with which the view begins.
+/// the keys of the deleted rows, `$9` to `$11` the other rows. The earlier versions of all these
+/// rows end with `$4`, except versions from before the generation `$12`, with which the writer's
+/// view begins.
 const WRITE: &str = "
 with mine as (
   update forge.index
@@ -90,8 +91,8 @@ insert into forge.generation (store, number, epoch, published)
 select $1, $3, $2, clock_timestamp() from mine
 returning 1";
 
-/// Does the same for a writer that began empty, and removes everything else, durably: it may have
-/// been purged.
+/// Does the same for a writer that began empty, and removes all older rows and generations. The
+/// removal is durable, because they may contain what was purged.
 const REPLACE: &str = concat!(
     "
 with settings as materialized (
@@ -112,15 +113,14 @@ select $1, $3, $2, clock_timestamp() from mine
 returning 1"
 );
 
-/// Returns whether this writer has published a generation.
+/// Finds the generation of this writer if it was published.
 const IS_PUBLISHED: &str =
     "select 1 from forge.generation where store = $1 and number = $3 and epoch = $2";
 
 const RELEASE: &str =
     "update forge.index set leased_until = '-infinity' where store = $1 and epoch = $2";
 
-/// Removes the rows that only generations before the oldest kept one show, unless there is a
-/// writer.
+/// Removes the rows that no kept generation shows, unless there is a writer.
 const TIDY: &str = "
 with kept as (
   select max(number) as number from forge.generation
@@ -155,7 +155,7 @@ impl PostgresIndex {
         let shared = &self.shared;
         let parameters = [(&shared.store() as _, Type::BYTEA), (&LEASE as _, Type::TEXT)];
         let begun = shared.pool.write("write to", BEGIN, &parameters)?;
-        // A lease whose grant was not answered ends by itself.
+        // If the answer is lost, the lease ends by itself.
         let rows = begun.map_err(|failure| shared.pool.failed("write to", failure))?;
         let Some(row) = rows.first() else { return Ok(None) };
         let newest = Generation { number: row.get(1), position: position(row.get(2)) };
@@ -219,7 +219,7 @@ impl Index for PostgresIndex {
 struct PostgresIndexWriter {
     view: RowView,
     epoch: i64,
-    /// How long it is tried to find out whether the generation was published.
+    /// How long to try to find out whether the generation was published.
     timeout: Duration,
     is_published: bool,
 }
@@ -267,7 +267,7 @@ impl PostgresIndexWriter {
         }
     }
 
-    /// Writes rows with one statement. They have different keys.
+    /// Writes rows with one statement. A row without a value is deleted.
     fn write_rows(
         &mut self,
         rows: &BTreeMap<(i16, &[u8]), Option<&[u8]>>,
@@ -359,7 +359,7 @@ impl Drop for PostgresIndexWriter {
         if !self.is_published {
             let parameters =
                 [(&self.view.rows.store() as _, Type::BYTEA), (&self.epoch as _, Type::INT8)];
-            // Otherwise the lease ends by itself.
+            // If this fails, the lease ends by itself.
             let _ = self.pool().write("release", RELEASE, &parameters);
         }
     }

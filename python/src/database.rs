@@ -9,31 +9,31 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::{env, process};
 
-/// What to do about a path that is no database.
+/// The advice in an error about a path that is not the address of a database.
 pub(crate) const NAME_A_DATABASE: &str = "name a database as postgres://HOST/DATABASE";
 
-/// The connections to the database at an address, which the stores that were opened with them
-/// share. A forked process makes new ones, because it must not touch what its parent uses.
+/// Opens stores of the database at an address, all with the same connections. A forked process
+/// makes new connections, because it must not touch its parent's.
 ///
-/// The mutex is only locked while the interpreter is held, as that of a `StoreHandle`.
+/// Only a thread that holds the interpreter locks the mutex, as for a `StoreHandle`.
 pub(crate) struct DatabaseConnections {
     pub(crate) address: String,
     pub(crate) environment: Environment,
-    /// One of the stores that a process has opened.
+    /// A store that shares the connections, and the id of the process that opened it.
     opened: Mutex<(u32, Weak<PostgresDatabase>)>,
 }
 
 impl DatabaseConnections {
-    /// Takes the environment of this process. No connection is made yet.
+    /// Keeps the address and a copy of the environment variables. No connection is made yet.
     pub(crate) fn new(address: &str) -> Self {
         let (address, environment) = (address.to_owned(), environment());
         Self { address, environment, opened: Mutex::default() }
     }
 
-    /// Returns the database of the store with this name, which need not be there.
+    /// Returns the database with the store of this name, which need not exist.
     ///
     /// # Errors
-    /// If the address is wrong.
+    /// If the address cannot be used.
     pub(crate) fn named(&self, py: Python<'_>, name: &str) -> PyResult<Arc<dyn Database>> {
         let (owner, known) = self.opened().clone();
         if owner == process::id()
@@ -54,7 +54,7 @@ impl DatabaseConnections {
     }
 }
 
-/// Returns what connects to the databases that folders name.
+/// Returns the connector for databases that the folder of a store names.
 pub(crate) fn connector() -> Arc<dyn DatabaseConnector> {
     Arc::new(PostgresConnector::new(environment()))
 }
@@ -68,8 +68,8 @@ fn environment() -> Environment {
 /// Returns the address and the name of a store in a database; `None` for a folder.
 ///
 /// # Errors
-/// If a name is missing or too much, or the path is an address of another kind: its folder would
-/// have the password in its name.
+/// If an address has no name, or a folder has one; or if the path is an address of another kind.
+/// Such a path is not used as a folder, whose name would contain the password.
 pub(crate) fn place_in_database(
     py: Python<'_>,
     path: Option<&Path>,
@@ -94,7 +94,7 @@ pub(crate) fn place_in_database(
     }
 }
 
-/// Turns an error of opening what may not be there yet into an exception.
+/// Turns the error of opening a store into an exception, with advice if the store does not exist.
 pub(crate) fn open_exception(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::NotFound { .. } => {

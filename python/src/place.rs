@@ -1,4 +1,4 @@
-//! Where a store and its key are: the same places as for the command `forge`.
+//! Finds the folder of a store, and the keyring, in the same places as the command `forge`.
 
 use forge_store::plain_file;
 use std::env;
@@ -11,22 +11,23 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// Why a store was not found: what is wrong, and what to do next.
 pub(crate) enum PlaceError {
-    /// There is none.
+    /// There is no store.
     Missing(String, &'static str),
-    /// What is there cannot be used.
+    /// The folder that was found cannot be used.
     Refused(String, &'static str),
-    /// The system refused.
+    /// The system reported an error.
     Io(String, io::Error),
 }
 
 /// The folder of a store.
 pub(crate) struct StoreFolder {
     pub(crate) path: PathBuf,
-    /// Whether the caller or the environment named it, rather than a search found it.
+    /// Whether the caller or the environment named it. Otherwise a search found it.
     pub(crate) is_named: bool,
 }
 
-/// Returns the folder of the keys of stores, outside of all of them.
+/// Returns the keyring: the folder with the keys of stores. `None` if the environment names no
+/// place for it.
 pub(crate) fn keyring() -> Option<PathBuf> {
     absolute("FORGE_KEYRING").or_else(|| {
         let state =
@@ -35,9 +36,10 @@ pub(crate) fn keyring() -> Option<PathBuf> {
     })
 }
 
-/// Returns the folder of the store: the given one, or the one in it; else the one that
-/// `FORGE_STORE` names; else the nearest `.forge` in the working directory or above. If there is
-/// none, returns where to create it, if that is asked for.
+/// Returns the folder of the store: the given one, else the one that `FORGE_STORE` names, else the
+/// nearest `.forge` in the working directory or above. Instead of a folder that contains a
+/// `.forge`, that `.forge` is returned. If there is no store and `create` is set, returns where to
+/// create it.
 pub(crate) fn store_folder(
     given: Option<PathBuf>,
     create: bool,
@@ -83,8 +85,8 @@ fn absolute(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Refuses a link that leads out of its project: what is recorded here would go into the store of
-/// another one.
+/// Refuses a link that leads out of its project, because this project would be recorded in the
+/// store of another one.
 fn inward(store: PathBuf) -> Result<PathBuf, PlaceError> {
     if !fs::symlink_metadata(&store).is_ok_and(|about| about.is_symlink()) {
         return Ok(store);
@@ -102,9 +104,12 @@ fn inward(store: PathBuf) -> Result<PathBuf, PlaceError> {
     Err(PlaceError::Refused(what, "name the target itself as the path, if it is meant"))
 }
 
-/// Returns the main checkout, if this folder is the top of one of its linked worktrees: all share
-/// one store. There `.git` is a file that names a folder with a file `commondir`
-/// (gitrepository-layout).
+/// Returns the main checkout, if this folder is the top of a linked worktree: all worktrees of a
+/// repository share one store. In a linked worktree `.git` is a file, which names a folder with a
+/// file `commondir` (gitrepository-layout).
+///
+/// # Errors
+/// If the repository does not list this worktree.
 fn main_checkout(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
     let dot_git = folder.join(".git");
     let Some(own) = worktree_folder(&dot_git, folder) else { return Ok(None) };

@@ -29,7 +29,8 @@ pub(crate) struct Store {
 
 #[pymethods]
 impl Store {
-    /// Opens the store at a path, in a database, or the nearest one; if asked, creates it.
+    /// Opens the store at a path, in a database, or the nearest one. With `create` it is created if
+    /// it does not exist.
     #[staticmethod]
     fn open(
         py: Python<'_>,
@@ -115,13 +116,13 @@ impl Store {
         self.handle.close(py);
     }
 
-    /// Makes writes durable that did not wait for it.
+    /// Makes all writes durable, also those that did not wait for a sync.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.handle.store(py)?;
         detached(py, || store.sync())
     }
 
-    /// What is known about the store as a whole.
+    /// Returns whether the store is sealed and encrypted.
     fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
         let store = self.handle.store(py)?;
         Ok(plain_map! {
@@ -135,7 +136,7 @@ impl Store {
         })
     }
 
-    /// Returns the session with this name, or creates it; without a name the current one.
+    /// Returns the session with this name, or creates it. Without a name, returns the current one.
     #[pyo3(signature = (name=None, create=true))]
     fn session(&self, py: Python<'_>, name: Option<String>, create: bool) -> PyResult<Session> {
         let store = if create { self.handle.writable(py)? } else { self.handle.store(py)? };
@@ -156,7 +157,7 @@ impl Store {
         Ok(Session { handle: Arc::clone(&self.handle), id })
     }
 
-    /// The sessions of all kinds.
+    /// Returns the sessions of all kinds.
     fn sessions(&self, py: Python<'_>) -> PyResult<PlainValue> {
         let store = self.handle.store(py)?;
         detached(py, || {
@@ -182,7 +183,7 @@ impl Store {
         Ok(Session { handle: Arc::clone(&self.handle), id })
     }
 
-    /// Searches these sessions, or all.
+    /// Searches these sessions, or all sessions.
     #[pyo3(signature = (words, sessions=None, kinds=Vec::new(), since=None, until=None, limit=20, cursor=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn search(
@@ -231,7 +232,7 @@ impl Store {
         })
     }
 
-    /// Checks the store: quickly, or all of it.
+    /// Checks the store: quickly, or with `full` all its data.
     #[pyo3(signature = (full=false, progress=None))]
     fn verify(
         &self,
@@ -273,7 +274,7 @@ impl Store {
         })
     }
 
-    /// Copies the store to a folder, while others write to it.
+    /// Copies the store to a folder. Others may write to the store meanwhile.
     #[pyo3(signature = (to, progress=None))]
     fn backup(
         &self,
@@ -290,8 +291,8 @@ impl Store {
         })
     }
 
-    /// Writes these sessions, or all, as one file. Calls `progress` with the bytes written; an
-    /// exception from it ends the export.
+    /// Writes these sessions, or all sessions, as one file. Calls `progress` with the bytes
+    /// written; an exception from it ends the export.
     #[pyo3(signature = (to, sessions=None, progress=None))]
     fn export_bundle(
         &self,
@@ -325,7 +326,7 @@ impl Store {
         })
     }
 
-    /// Takes in the sessions of a bundle.
+    /// Imports the sessions of a bundle.
     #[pyo3(signature = (source, name=None, progress=None))]
     fn import_bundle(
         &self,
@@ -356,7 +357,7 @@ impl Store {
         })
     }
 
-    /// Frees what was pruned before a time; it cannot be undone any more.
+    /// Removes what was pruned before a time. These prunings cannot be undone any more.
     #[pyo3(signature = (until, progress=None))]
     fn sweep(
         &self,
@@ -378,7 +379,7 @@ impl Store {
     /// Opens a store that is in a database.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it does not exist or cannot be opened, or an argument is not valid.
     pub(crate) fn open_in_database(
         py: Python<'_>,
         place: StorePlace,
@@ -423,7 +424,7 @@ impl From<Error> for ExportError {
     }
 }
 
-/// Writes a bundle under another name first, so that a file with its own name is complete.
+/// Writes a bundle. The file has another name until it is complete.
 fn write_bundle(
     store: &forge_store::Store,
     ranges: &[BundleRange],
@@ -456,7 +457,7 @@ fn write_bundle(
         })
     };
     write().inspect_err(|_| {
-        // Best effort: what is left has a name that says so.
+        // If the removal fails, the name of the file says that it is a part.
         let _ = std::fs::remove_file(&part);
     })
 }
@@ -485,24 +486,25 @@ impl OpenArguments {
         Ok(options.read_only(self.read_only).encrypted(self.encrypted))
     }
 
-    /// Returns the keyring for a new store in a database: without one, it has no seals.
+    /// Returns the keyring for a new store in a database; `None` if the store is to have no seals.
     pub(crate) fn new_keyring(&self) -> Option<PathBuf> {
         place::keyring().filter(|_| self.sealed.unwrap_or(self.encrypted))
     }
 
-    /// Returns the keyring for a store that is in a database already. None is made for a store
-    /// without seals: many processes that use a database have no folder that stays.
+    /// Returns the keyring for an existing store in a database, if the folder of the keyring
+    /// exists. The folder is not created, because many processes that use a database have no
+    /// lasting folder.
     fn known_keyring(&self) -> Option<PathBuf> {
         place::keyring().filter(|folder| folder.is_dir())
     }
 }
 
-/// Refuses a database that is named by a folder which only a search found.
+/// Refuses to connect to the database that a folder names, if only a search found the folder.
 fn check_database_named(py: Python<'_>, folder: &StoreFolder) -> PyResult<()> {
     if folder.is_named {
         return Ok(());
     }
-    // What is wrong with the folder is reported when it is opened.
+    // An error of the folder is reported when the store is opened.
     let Ok(Some(place)) = forge_store::Store::database_of(&folder.path) else { return Ok(()) };
     let what = format!("the store that was found at '{}' is {place}", folder.path.display());
     let next = "if you made that folder, name it as the path: one that came with a project could \

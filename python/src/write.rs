@@ -16,9 +16,10 @@ use forge_store::{
 pub(crate) struct VerbWriter<'a> {
     session: &'a Session,
     context: &'a WriteContext,
-    /// Whether events make checkpoints.
+    /// Whether events make automatic checkpoints.
     automatic: bool,
-    /// Whether so much time has passed that any write makes one.
+    /// Whether the last checkpoint is more than five minutes old. Then a change of claims or a fact
+    /// makes a checkpoint.
     overdue: bool,
 }
 
@@ -49,7 +50,7 @@ impl<'a> VerbWriter<'a> {
             let status = if kind == Kind::Gap { "open" } else { "active" };
             fields.entry("status".to_owned()).or_insert_with(|| status.into());
         }
-        // Nothing rests on a new belief yet, so this cannot make a circle.
+        // No other belief rests on a new one, so these dependencies cannot close a cycle.
         let grounds = match kind {
             Kind::Belief => fields.remove("on").unwrap_or_default(),
             _ => Value::Null,
@@ -79,17 +80,18 @@ impl<'a> VerbWriter<'a> {
         let done = match id {
             Some(id) => self.rule(|claims| rule(claims, id))?,
             None => {
-                let guarded =
-                    |claims: &HeadClaims, id: &str| Ok(self.guarded(claims, rule(claims, id)?));
+                let changed = |claims: &HeadClaims, id: &str| {
+                    Ok(self.without_unchanged(claims, rule(claims, id)?))
+                };
                 let write = self.session.write(self.context);
-                write.rule_with_next_id(kind, kind.id_prefix(), guarded).commit()?
+                write.rule_with_next_id(kind, kind.id_prefix(), changed).commit()?
             }
         };
         let id = id.map(str::to_owned).or_else(|| done.new_id.clone());
         self.report(done, id)
     }
 
-    /// Changes fields of a claim; null removes one.
+    /// Changes fields of a claim. A field that is null is removed.
     pub(crate) fn update(&self, name: &str, changed: &FieldMap) -> Result<PlainValue, Error> {
         let key = find_claim(self.session, &self.session.head()?, name)?;
         let status = changed.get("status").and_then(Value::as_text);
@@ -127,7 +129,7 @@ impl<'a> VerbWriter<'a> {
         self.report(done, Some(key.id))
     }
 
-    /// Settles a hypothesis, with the consequences for other claims.
+    /// Confirms or rejects a hypothesis, with the consequences for other claims.
     pub(crate) fn settle(
         &self,
         id: &str,
@@ -168,7 +170,7 @@ impl<'a> VerbWriter<'a> {
         }
     }
 
-    /// Says that one belief rests on another.
+    /// Adds the dependency of one belief on another.
     pub(crate) fn depend(
         &self,
         from: &str,
@@ -187,7 +189,7 @@ impl<'a> VerbWriter<'a> {
         self.report(done, Some(Dependency::id(from, to)))
     }
 
-    /// Says that two beliefs cannot both be true.
+    /// Adds the contradiction of two beliefs, which become doubtful.
     pub(crate) fn contradict(
         &self,
         one: &str,
@@ -213,7 +215,7 @@ impl<'a> VerbWriter<'a> {
         let now = self.context.now;
         let mut write = self.session.write(self.context);
         for field in fields.values_mut() {
-            // A long text becomes an object of its own.
+            // A long text is replaced by a reference to an object of its own.
             if let Value::Text(text) = field {
                 *field = write.text(text);
             }
@@ -236,7 +238,7 @@ impl<'a> VerbWriter<'a> {
         self.report(write.commit()?, Some(id))
     }
 
-    /// Commits a prepared write.
+    /// Commits a write to which `prepare` adds the changes.
     pub(crate) fn commit(
         &self,
         prepare: impl FnOnce(SessionWrite<'a>) -> SessionWrite<'a>,
@@ -276,11 +278,12 @@ impl<'a> VerbWriter<'a> {
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
     ) -> Result<WriteReport, Error> {
         let write = self.session.write(self.context);
-        write.rule(|claims| Ok(self.guarded(claims, rule(claims)?))).commit()
+        write.rule(|claims| Ok(self.without_unchanged(claims, rule(claims)?))).commit()
     }
 
-    /// Drops from a rule's outcome the unchanged claims, and checkpoints that are switched off.
-    fn guarded(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
+    /// Removes unchanged claims from a rule's outcome, and sets the trigger of its checkpoint: none
+    /// if nothing changes or events make no checkpoints.
+    fn without_unchanged(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
         outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
         let is_change = !outcome.changes.is_empty() || !outcome.removed.is_empty();
         let event = if is_change { self.trigger(outcome.trigger) } else { None };

@@ -86,7 +86,7 @@ impl fmt::Display for DepotAddress {
     }
 }
 
-/// Makes the error of an address, or of a configuration, that cannot be used.
+/// Makes the error for an address or a configuration that cannot be used.
 pub(crate) fn invalid_address(address: impl fmt::Display, reason: impl fmt::Display) -> DepotError {
     DepotError::InvalidAddress { address: address.to_string(), reason: reason.to_string() }
 }

@@ -1,4 +1,4 @@
-//! Texts of the store, made fit for a page.
+//! Texts of the store as a page may show them.
 
 use forge_store::model::text::{NewlineMode, one_line, sanitise};
 use forge_store::redact::{Redactor, TextForm};
@@ -6,12 +6,12 @@ use maud::{Escaper, Markup, Render, html};
 use std::fmt::Write;
 
 /// A text of the store for a page: without secrets, and with hidden characters as escapes. Only a
-/// [`TextCleaner`] makes one. It is escaped where it is written.
+/// [`TextCleaner`] makes one that is not empty. Rendering it escapes what HTML does not allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageText(String);
 
 impl PageText {
-    /// Returns the text, which is not escaped.
+    /// Returns the text, not escaped for HTML.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -23,13 +23,15 @@ impl PageText {
         self.0.trim().is_empty()
     }
 
-    /// Returns the text on one line of at most this many characters.
+    /// Returns the text on one line. If it has more than this many characters, it is cut, and `…`
+    /// is added.
     #[must_use]
     pub fn short(&self, chars: usize) -> Self {
         Self(one_line(&self.0, chars))
     }
 
-    /// Returns the text up to this many characters, with its line breaks.
+    /// Returns the text with its line breaks. If it has more than this many characters, it is cut,
+    /// and `…` is added.
     #[must_use]
     pub fn beginning(&self, chars: usize) -> Self {
         match self.0.char_indices().nth(chars) {
@@ -38,11 +40,11 @@ impl PageText {
         }
     }
 
-    /// Returns the text as HTML, with what is between single back quotes as code.
+    /// Returns the text as HTML. What is between two back quotes becomes code.
     #[must_use]
     pub fn inline(&self) -> Markup {
         let parts: Vec<&str> = self.0.split('`').collect();
-        // Without its partner, a back quote is only a character.
+        // A back quote without a second one is an ordinary character.
         if parts.len() < 3 || parts.len().is_multiple_of(2) || self.0.contains("``") {
             return html! { (self) };
         }
@@ -56,12 +58,12 @@ impl PageText {
 
 impl Render for PageText {
     fn render_to(&self, buffer: &mut String) {
-        // An escaper writes to a string, which takes everything.
+        // To write to a string cannot fail.
         let _ = Escaper::new(buffer).write_str(&self.0);
     }
 }
 
-/// Makes texts fit for a page.
+/// Makes a [`PageText`] of a text of the store.
 #[derive(Debug)]
 pub struct TextCleaner<'r> {
     redactor: &'r Redactor,

@@ -1,4 +1,4 @@
-//! Numbers, states and links in the words and signs of a page.
+//! Formats numbers, statuses and links for a page.
 
 use forge_store::model::claim::HypothesisStatus;
 
@@ -6,19 +6,19 @@ pub(crate) fn line_link(anchor: usize) -> String {
     format!("#e{anchor}")
 }
 
-/// The most ideas that have a card of their own.
+/// The maximum number of ideas with a card.
 pub(crate) const MAX_IDEAS: usize = 300;
-/// The most files that are listed.
+/// The maximum number of listed files.
 pub(crate) const MAX_FILES: usize = 500;
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 pub(crate) const MAX_ROWS: usize = 500;
 
-/// Returns the link to an idea: to its card, if it has one.
+/// Returns the link to the card of an idea, or to the section of ideas if it has no card.
 pub(crate) fn idea_link(place: usize) -> String {
     if place < MAX_IDEAS { format!("#idea-{}", place + 1) } else { "#known".to_owned() }
 }
 
-/// Returns the link to a file: to its line, if it has one.
+/// Returns the link to the line of a file, or to the section of files if it is not listed.
 pub(crate) fn file_link(place: usize) -> String {
     if place < MAX_FILES { format!("#file-{}", place + 1) } else { "#files".to_owned() }
 }
@@ -34,7 +34,7 @@ pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static st
     }
 }
 
-/// Returns a status in words, and its class.
+/// Returns a status in words, and the CSS class of its colour.
 pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static str, &'static str) {
     match status {
         Some(HypothesisStatus::Confirmed) => ("confirmed", "good"),
@@ -46,7 +46,7 @@ pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static 
     }
 }
 
-/// Returns a count with its word: `2 commits`, `1 commit`.
+/// Returns a count with its noun: `2 commits`, `1 commit`.
 pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }

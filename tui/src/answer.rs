@@ -1,4 +1,4 @@
-//! Answers to the browser: plain data, prepared for display.
+//! The answers of the worker: plain data, prepared for display.
 
 use crate::effect::{MomentTarget, PageAnchor, PaneSlot};
 use crate::story_view::{StoryLine, StoryView};
@@ -49,12 +49,12 @@ pub struct TimelineRow {
     pub weight: u8,
     /// For a merge, the merged revision.
     pub merged: Option<u64>,
-    /// What the story says of it, for a line of the story.
+    /// The line of the story that the row shows; `None` outside of the story.
     pub story: Option<Box<StoryLine>>,
 }
 
 impl TimelineRow {
-    /// Creates a row that says nothing yet, at this position.
+    /// Creates a row without content at this position.
     #[must_use]
     pub const fn new(place: HistoryPosition, target: MomentTarget, branch: String) -> Self {
         Self {
@@ -120,11 +120,11 @@ pub struct SessionOverview {
     /// The time of the latest event.
     pub last: Option<Timestamp>,
     pub lines: Vec<BranchTimeline>,
-    /// The end of what is written in the store.
+    /// The position of the store, which grows with every write.
     pub position: u64,
 }
 
-/// A tab of the state: one or several kinds of entities.
+/// A tab of the pane Held: the brief, or entities of some kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is a kind")]
 pub enum StateTab {
@@ -183,20 +183,20 @@ impl StateTab {
         ),
     ];
 
-    /// Its title.
+    /// Returns its title.
     #[must_use]
     pub const fn word(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// The kinds that it shows.
+    /// Returns the kinds that it shows.
     #[must_use]
     pub const fn kinds(self) -> &'static [Kind] {
         Self::ALL[self as usize].2
     }
 }
 
-/// How an entity changed since the moment selected before.
+/// How an entity changed since the moment that was selected before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemNovelty {
     /// Unchanged.
@@ -217,9 +217,10 @@ pub struct StateItem {
     /// Its confidence, from 0 to 1, if it has one.
     pub confidence: Option<f64>,
     pub tone: crate::theme::TextTone,
-    /// Its depth in the tree: it rests on the entry above.
+    /// The depth of a belief in the tree of beliefs, at most 8: a belief is below one that it rests
+    /// on. 0 for other entities.
     pub depth: u16,
-    /// How it changed since the moment selected before.
+    /// How it changed since the moment that was selected before.
     pub novelty: ItemNovelty,
     /// When it was added, or when it happened.
     pub time: Timestamp,
@@ -237,11 +238,11 @@ pub struct StateView {
     pub items: Vec<StateItem>,
     /// The number of claims in each tab; facts are not counted.
     pub counts: Vec<(StateTab, usize)>,
-    /// What was removed since the moment selected before.
+    /// The claims of this tab that were removed since the moment that was selected before.
     pub gone: Vec<Key>,
-    /// How many claims changed since then, in each tab.
+    /// The number of claims in each tab that changed since then.
     pub moved: Vec<(StateTab, usize)>,
-    /// What changed between the mark and this moment, in a line; empty without a mark.
+    /// What changed between the mark and this moment, in one line; empty without a mark.
     pub since_mark: String,
 }
 
@@ -258,26 +259,26 @@ pub struct SheetLine {
 pub struct SheetSection {
     pub title: String,
     pub lines: Vec<SheetLine>,
-    /// Whether they are hidden.
+    /// Whether the lines are hidden.
     pub folded: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextSheet {
     pub title: String,
-    /// The command that shows the same.
+    /// The forge command that shows the same.
     pub command: String,
     /// The id that is copied to the clipboard.
     pub id: String,
     pub sections: Vec<SheetSection>,
 }
 
-/// A step of a hypothesis.
+/// A change of the confidence or status of a hypothesis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfidencePoint {
-    /// When it was taken.
+    /// The time of the change.
     pub at: Timestamp,
-    /// The revision that took it.
+    /// The revision that made the change.
     pub sequence: u64,
     /// The confidence from then on, from 0 to 1.
     pub value: f64,
@@ -293,18 +294,18 @@ pub struct ConfidenceSeries {
     pub title: String,
     /// Its status at the last moment.
     pub status: String,
-    /// Its steps, oldest first.
+    /// The changes of its confidence or status, oldest first.
     pub points: Vec<ConfidencePoint>,
 }
 
 impl ConfidenceSeries {
-    /// Returns its confidence and its status at a moment; `None` before it was stated.
+    /// Returns the confidence and the status at a time; `None` before the hypothesis was stated.
     #[must_use]
     pub fn at(&self, time: Timestamp) -> Option<&ConfidencePoint> {
         self.points.iter().rev().find(|point| point.at <= time)
     }
 
-    /// Returns the step that settled it, if it is settled.
+    /// Returns the change that settled the hypothesis, if it is settled.
     #[must_use]
     pub fn settled(&self) -> Option<&ConfidencePoint> {
         let is_open = |point: &ConfidencePoint| !is_settled(&point.status);
@@ -313,12 +314,12 @@ impl ConfidenceSeries {
     }
 }
 
-/// Whether a hypothesis with this status is no longer tested.
+/// Whether a hypothesis with this status is settled: neither active nor under test.
 fn is_settled(status: &str) -> bool {
     matches!(status, "confirmed" | "rejected" | "archived")
 }
 
-/// The number of events over the whole session.
+/// The number of events over time, for the whole session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActivityStrip {
     /// The first moment of the session.
@@ -336,7 +337,7 @@ pub struct SessionRow {
     pub id: String,
     /// A summary of its content.
     pub about: String,
-    /// What of it is not pushed to a remote; empty if nothing is known to be missing there.
+    /// What is not pushed to a remote; empty if nothing is known to be missing there.
     pub unpushed: String,
     /// Whether it is the session that is shown.
     pub current: bool,
@@ -377,29 +378,29 @@ pub enum WorkerAnswer {
         target: MomentTarget,
         brief: Box<SessionBrief>,
     },
-    /// What an undo or a redo would do; `None` if there is nothing to do.
+    /// What an undo or a redo would do.
     UndoPlan {
         redo: bool,
-        /// The operation.
+        /// The operation; `None` if there is nothing to undo or redo.
         sheet: Option<Box<TextSheet>>,
     },
     /// The data of the activity strip.
     Strip(Box<ActivityStrip>),
-    /// The result of a search for a moment; `None`: there is none in that direction.
+    /// The result of a search for a moment.
     Found {
-        /// The position that was found, and the moment that it stands for.
+        /// The position that was found, and the moment to select there; `None` if none was found.
         place: Option<(HistoryPosition, MomentTarget)>,
-        /// What was searched for.
+        /// A message: what was found, or that nothing was found.
         what: String,
     },
     /// The list of sessions.
     Sessions {
         /// The sessions, the latest first.
         rows: Vec<SessionRow>,
-        /// What is not pushed, for each remote with something.
+        /// For each remote to which something is not pushed: what that is.
         unpushed: Vec<String>,
     },
-    /// The end of what is written in the store.
+    /// The position of the store, which grows with every write.
     Watched(u64),
     /// A write is done.
     Done {
@@ -410,7 +411,7 @@ pub enum WorkerAnswer {
     },
 }
 
-/// Formats a field as one line of text.
+/// Formats a field as text. A text keeps its line breaks; a long one is shown as its beginning.
 #[must_use]
 pub fn text_of(value: &Value) -> String {
     match value {

@@ -1,4 +1,4 @@
-//! The terminal, which is restored in every case.
+//! The terminal of the browser. It is restored at the end, also after an error or a panic.
 
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
@@ -24,8 +24,9 @@ pub(crate) struct TerminalScreen {
     hook: PanicHook,
 }
 
-/// Keeps the title of the terminal, and gives it back (XTWINOPS). Other terminals ignore it.
+/// Makes the terminal save its title, if it knows XTWINOPS. Other terminals ignore this.
 const KEEP_TITLE: &str = "\x1b[22;0t";
+/// Makes the terminal show the saved title again.
 const RESTORE_TITLE: &str = "\x1b[23;0t";
 
 fn enter() -> io::Result<()> {
@@ -87,8 +88,8 @@ impl TerminalScreen {
 
     /// Redraws everything with the next frame.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        // Not `clear`, which asks the terminal for its cursor: the thread that reads keys would
-        // receive the answer.
+        // `Terminal::clear` would ask the terminal for the position of its cursor, and the thread
+        // that reads keys would receive the answer.
         let area =
             ratatui::layout::Rect::from((ratatui::layout::Position::ORIGIN, self.terminal.size()?));
         self.terminal.resize(area)
@@ -102,7 +103,7 @@ impl TerminalScreen {
         self.clear()
     }
 
-    /// Gives the terminal to another program.
+    /// Restores the terminal, so that another program can use it.
     pub(crate) fn lend(&self) {
         leave();
     }
@@ -117,8 +118,8 @@ impl TerminalScreen {
         execute!(io::stdout(), SetTitle(title))
     }
 
-    /// Shows a notification (OSC 9) and rings the bell. A terminal that has no notifications
-    /// ignores them.
+    /// Shows a notification (OSC 9) and rings the bell. A terminal without notifications only rings
+    /// the bell.
     pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
         execute!(io::stdout(), Print(notification(text)))
     }
@@ -141,13 +142,14 @@ impl Drop for TerminalScreen {
     }
 }
 
-/// Returns what makes a terminal show a notification. The text cannot end it early.
+/// Returns the bytes that make a terminal show a notification and ring the bell. The text cannot
+/// end the notification early.
 fn notification(text: &str) -> String {
     let text = sanitise(text, NewlineMode::Escape);
     format!("\x1b]9;{text}\x07\x07")
 }
 
-/// Base64 encoding (RFC 4648, section 4).
+/// Encodes bytes in base64 (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Colours and characters by meaning. Colour is never the only sign.
+//! Colours and characters by meaning. No meaning is shown by colour alone.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -37,7 +37,7 @@ pub enum TextTone {
 }
 
 impl TextTone {
-    /// Returns the tone of the hypothesis with this id, which it keeps everywhere.
+    /// Returns the tone of the hypothesis with this id. The same id has the same tone everywhere.
     #[must_use]
     pub fn of_idea(id: &str) -> Self {
         let digits = id.trim_start_matches(|letter: char| !letter.is_ascii_digit());
@@ -65,8 +65,8 @@ impl From<forge_store::story::StoryTone> for TextTone {
     }
 }
 
-/// The hues of hypotheses on a dark ground, on a light one, and of the terminal's own colours. None
-/// is red or green, which say what failed and passed.
+/// The hues of hypotheses: on a dark background, on a light one, and in the terminal's own colours.
+/// None is red or green, which mean failed and passed.
 const HUES: [(u8, u8, Color); 8] = [
     (75, 25, Color::Blue),
     (179, 130, Color::Yellow),
@@ -81,9 +81,9 @@ const HUES: [(u8, u8, Color); 8] = [
 /// The colours of a theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThemeName {
-    /// Many colours on black.
+    /// 256 colours, for a dark background.
     Dark,
-    /// Many colours on white.
+    /// 256 colours, for a light background.
     Light,
     /// The terminal's own sixteen colours.
     #[default]
@@ -142,7 +142,8 @@ impl Theme {
         }
     }
 
-    /// Returns a colour on a ground of its own, where there are colours for it.
+    /// Returns the style of a line of a patch: a colour, with a background in themes of 256
+    /// colours.
     const fn tinted(self, colour: Color, dark: u8, light: u8) -> Style {
         match self.name {
             ThemeName::Dark => Style::new().fg(colour).bg(Color::Indexed(dark)),
@@ -151,7 +152,8 @@ impl Theme {
         }
     }
 
-    /// Returns the style of the selected line: one even bar.
+    /// Returns the style of the selected line: a bar of one colour. Without 256 colours, the line
+    /// in a pane without focus is only bold.
     #[must_use]
     pub fn cursor(self, focused: bool) -> Style {
         let ground = match (self.name, focused) {
@@ -193,7 +195,7 @@ impl Theme {
         }
     }
 
-    /// Returns the style of letters that were looked for.
+    /// Returns the style of the letters that match a search.
     #[must_use]
     pub const fn matched(self) -> Style {
         Style::new().add_modifier(Modifier::UNDERLINED.union(Modifier::BOLD))

@@ -1,4 +1,4 @@
-//! Moments of a transcript that get a checkpoint: compactions, commits, and time intervals.
+//! Makes checkpoints for moments of a transcript: compactions, commits, and after five minutes.
 
 use super::line::parsed;
 use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
@@ -67,18 +67,20 @@ impl PieceBuilder<'_> {
         }
         compaction.body.insert("summary_message".to_owned(), spoken.uuid.into());
         let draft = compaction.draft();
-        // In the same piece the draft is replaced; an earlier piece has already returned it without
-        // the summary.
+        // If this piece has the draft without the summary, the draft is replaced. Otherwise an
+        // earlier piece has returned that draft, and this one completes its checkpoint by the same
+        // key.
         match self.checkpoints.iter_mut().find(|made| made.key == draft.key) {
             Some(made) => *made = draft,
             None => self.checkpoints.push(draft),
         }
     }
 
-    /// Adds the checkpoint of a commit, if the output of `git commit` says that there was one.
+    /// Adds the checkpoint of a commit, if the output of `git commit` reports one and no sub-agent
+    /// made it.
     pub(crate) fn commit(&mut self, context: &LineContext<'_>, id: &str, output: &str) {
-        // Commits of sub-agents are commands of the session, but not its milestones.
         let Some(commit) = GitCommitLine::last_in(output) else { return };
+        // A commit of a sub-agent is a command of the session, but gets no checkpoint.
         if context.agent.is_some() {
             return;
         }
@@ -106,7 +108,7 @@ impl PieceBuilder<'_> {
             return;
         }
         let seconds = passed / 1_000_000;
-        // The facts of this line are not counted yet.
+        // `recent` does not contain the facts of this line yet.
         let place = self.facts.last().map(|fact| fact.place);
         let mut recent = self.carry.recent.clone();
         let of_line = self.facts.iter().rev().take_while(|fact| Some(fact.place) == place);

@@ -1,5 +1,5 @@
-//! Commands that ran, for every agent: the facts of a command, and the commit that it may have
-//! made.
+//! Makes the facts of a command that ran, and the checkpoint of a commit that it made. Used for all
+//! agents.
 
 use super::line_context::{LineContext, PieceBuilder, fields};
 use crate::verification::{CheckCommandLine, RecordedCommandEnd};
@@ -16,20 +16,21 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) description: Value,
     pub(crate) exit_code: Option<i64>,
     pub(crate) outcome: &'static str,
-    /// Additional fields of its fact.
+    /// Additional fields of the command's fact.
     pub(crate) more: FieldMap,
     /// What it printed, as far as that is known.
     pub(crate) output: &'a str,
     /// The checks in it, if there are any.
     pub(crate) verification: Option<&'a CheckCommandLine>,
-    /// Whether its output may report a commit.
+    /// Whether its output is searched for a commit.
     pub(crate) commits: bool,
 }
 
 impl PieceBuilder<'_> {
     /// Adds the facts of a command and of each check in it, and the checkpoint of its commit.
     ///
-    /// The first check has the id of the call, the others have their number after it: `CALL/2`.
+    /// The first check of the command line has the id of the call. The others have their number
+    /// after that id: `CALL/2`.
     pub(crate) fn push_command_run(
         &mut self,
         context: &LineContext<'_>,
@@ -68,8 +69,8 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The fields for a part of a text that contains both streams of a command. For a command that was
-/// refused, the part is the reason.
+/// Returns the fields for `part` of a text that contains both output streams of a command. For a
+/// command that was refused, the part is the reason.
 pub(crate) fn merged(
     context: &LineContext<'_>,
     outcome: &str,

@@ -8,9 +8,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Folder names longer than this are cut, with a hash at the end.
+/// The longest name of a folder, in UTF-16 units. A longer one is cut, and a hash is added.
 const NAME_UNITS: usize = 200;
-/// How much of a transcript is searched for the directory it belongs to, in bytes.
+/// How many bytes of a transcript are searched for the directory that it belongs to.
 const SEARCHED_BYTES: u64 = 1 << 20;
 
 /// A transcript on disk.
@@ -22,22 +22,22 @@ pub struct TranscriptFile {
     pub bytes: u64,
     /// When it was last modified, if the file system says so.
     pub modified: Option<SystemTime>,
-    /// Whether it is a sub-agent's own (`agent-*.jsonl`) rather than a session's.
+    /// Whether it is the transcript of a sub-agent (`agent-*.jsonl`) rather than of a session.
     pub sub_agent: bool,
 }
 
-/// Returns the transcripts of the sessions that began in one of these directories or below, oldest
-/// first, with the files of sub-agents. `config` is Claude Code's own directory, usually
-/// `~/.claude`.
+/// Returns the transcripts of the sessions that began in one of these directories or below, and of
+/// their sub-agents. The one that was modified first comes first. `config` is Claude Code's own
+/// directory, usually `~/.claude`.
 ///
-/// They are in `projects/`, in a folder named after the absolute path of the session's directory,
-/// with `-` for everything but ASCII letters and digits. A longer name is cut to its first 200
-/// characters, followed by a hash. Several paths have the same folder name, so `belongs` decides by
-/// the directory that the transcript itself names. A transcript that names none is found by the
-/// name of its folder.
+/// The transcripts are in `projects/`, in a folder that is named after the absolute path of the
+/// session's directory, with `-` for everything but ASCII letters and digits. A name of more than
+/// 200 characters is cut to the first 200, followed by `-` and a hash. Different paths can have the
+/// same folder name, so `belongs` decides by the directory that the transcript itself names. A
+/// transcript that names none is returned if its folder has the name of one of the directories.
 ///
 /// # Errors
-/// A folder exists and cannot be read.
+/// If a folder exists and cannot be read.
 pub fn locate(
     config: &Path,
     directories: &[PathBuf],
@@ -76,7 +76,7 @@ pub(crate) fn folder_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     }
 }
 
-/// The transcript at this path. Follows links; anything but a regular file is none.
+/// Returns the transcript at this path; `None` unless the path, after links, is a regular file.
 pub(crate) fn transcript_at(path: PathBuf, sub_agent: bool) -> Option<TranscriptFile> {
     let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
     let (bytes, modified) = (about.len(), about.modified().ok());
@@ -88,8 +88,8 @@ pub(crate) fn oldest_first(mut found: Vec<TranscriptFile>) -> Vec<TranscriptFile
     found
 }
 
-/// Collects the transcripts in the folder of a project. Newer versions keep sub-agents and workflow
-/// runs with their sub-agents in a folder of the session.
+/// Collects the transcripts in the folder of a project. Newer versions of Claude Code keep the
+/// transcripts of sub-agents, also in workflow runs, in a folder of the session.
 fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
     let mut folders = vec![(folder.to_owned(), true)];
     while let Some((folder, top)) = folders.pop() {
@@ -111,7 +111,7 @@ fn collect(folder: &Path, found: &mut Vec<TranscriptFile>) -> io::Result<()> {
     Ok(())
 }
 
-/// The first directory that a transcript names.
+/// Returns the first directory that a transcript names.
 fn directory_of(path: &Path) -> Option<PathBuf> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -135,9 +135,9 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The name of the folder in which the agent keeps the transcripts of a directory.
+/// Returns the name of the folder in which Claude Code keeps the transcripts of a directory.
 fn folder_name(directory: &Path) -> String {
-    // The agent counts UTF-16 units.
+    // Claude Code counts UTF-16 units, as JavaScript does.
     let units: Vec<u16> = directory.to_string_lossy().encode_utf16().collect();
     let plain = |unit: &u16| {
         let character = char::from_u32((*unit).into());
@@ -150,7 +150,7 @@ fn folder_name(directory: &Path) -> String {
     }
 }
 
-/// Java's `String.hashCode` of a text.
+/// Returns the hash of a text by the algorithm of Java's `String.hashCode`.
 fn hash(units: &[u16]) -> i32 {
     units.iter().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add((*unit).into()))
 }
@@ -211,7 +211,7 @@ mod tests {
             ("s1/tool-results/x.jsonl", "{}".to_owned()),
             ("s2.jsonl", cwd("/home/me/my-app-v2/x")),
             ("notes.txt", "{}".to_owned()),
-            // A directory below; its folder has a name of its own.
+            // Sessions of a directory below have a folder of their own.
             ("../-home-me-my-app-v2---sub/s3.jsonl", cwd("/home/me/my_app.v2/ü/sub")),
             ("../-home-me-my-app-v2---sub/s4.jsonl", "{}".to_owned()),
             ("../-home-me/s5.jsonl", cwd("/home/me")),

@@ -24,7 +24,7 @@ impl HookAgent {
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
 
-    /// Its word on the command line and in the log.
+    /// Returns the agent's word on the command line and in the log.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -36,14 +36,14 @@ impl HookAgent {
         }
     }
 
-    /// Returns the agent with this word; `claude-code` is Claude Code too.
+    /// Returns the agent with this word. Claude Code also has the word `claude-code`.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         let word = if word == "claude-code" { "claude" } else { word };
         Self::ALL.into_iter().find(|agent| agent.word() == word)
     }
 
-    /// The dialect of its transcripts, if forge reads them.
+    /// Returns the dialect of the agent's transcripts, if forge reads them.
     #[must_use]
     pub const fn dialect(self) -> Option<TranscriptDialect> {
         match self {
@@ -54,7 +54,7 @@ impl HookAgent {
         }
     }
 
-    /// The agent's name in a session: the same word as for imported transcripts.
+    /// Returns the agent's name in a session, which is also that of its imported transcripts.
     #[must_use]
     pub const fn session_word(self) -> &'static str {
         match self {
@@ -82,7 +82,8 @@ pub enum SessionStartKind {
 /// A tool call with its outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolUse {
-    /// The tool, by Claude Code's name for it where there is one: `Bash`, `Edit`, `Write`.
+    /// The name of the tool: Claude Code's name (`Bash`, `Edit`, `Write`) if it has such a tool,
+    /// else the agent's own.
     pub tool: String,
     /// The id of the call, if the agent gives one.
     pub call: Option<String>,
@@ -92,15 +93,14 @@ pub struct ToolUse {
     pub response: Value,
     /// The error, if the call failed.
     pub error: Option<String>,
-    /// Whether it was interrupted.
+    /// Whether the call was interrupted.
     pub interrupted: bool,
-    /// How long it took, in milliseconds.
+    /// How long the call took, in milliseconds.
     pub duration_ms: Option<i64>,
     /// The reason for which the call was refused; empty if the agent gives none; `None` if it was
     /// not refused.
     pub refused: Option<String>,
-    /// How a command ended, for agents other than Claude Code, which reports it in `response` and
-    /// `error`.
+    /// How a command ended. `Unknown` for Claude Code, which says it in `response` and `error`.
     pub ended: HookCommandEnd,
 }
 
@@ -116,17 +116,17 @@ pub enum HookCommandEnd {
     Background,
 }
 
-/// What happened at an event.
+/// What happened, in the same words for all agents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HookEventKind {
-    /// A session begins or goes on.
+    /// A session begins or continues.
     SessionStart {
         /// How it began.
         start: SessionStartKind,
     },
     /// The agent gets a prompt.
     Prompt {
-        /// What a person asked for; `None` if the agent does not say, or says that no person asked.
+        /// What a person typed; `None` if the agent does not report it, or if no person typed it.
         text: Option<String>,
     },
     /// A tool was used, or was refused.
@@ -139,16 +139,16 @@ pub enum HookEventKind {
     SubAgentStop,
     /// A task of the agent's own list was added or completed.
     Task,
-    /// Context is about to be compacted.
+    /// The context is about to be compacted.
     PreCompact {
-        /// Whether it was automatic rather than requested.
+        /// Whether the agent began it by itself, rather than at a person's request.
         automatic: Option<bool>,
         /// How many tokens the context has, if the agent says.
         tokens: Option<i64>,
     },
-    /// Context was compacted.
+    /// The context was compacted.
     PostCompact {
-        /// Whether it was automatic rather than requested.
+        /// Whether the agent began it by itself, rather than at a person's request.
         automatic: Option<bool>,
         /// The agent's own summary of the conversation, if it gives one.
         summary: Option<String>,
@@ -181,9 +181,9 @@ pub struct HookEvent {
     pub cwd: Option<PathBuf>,
     /// The directories that are open in the agent's editor.
     pub roots: Vec<PathBuf>,
-    /// The sub-agent in which it happened, if any.
+    /// The sub-agent in which the event happened, if any.
     pub sub_agent: Option<String>,
-    /// The turn or generation it happened in, if the agent says.
+    /// The turn or generation in which the event happened, if the agent says.
     pub turn: Option<String>,
     /// What happened, with its data.
     pub happening: HookEventKind,

@@ -14,11 +14,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// The text of the rules.
 pub const RULES: &str = include_str!("rules.txt");
 
-/// The length in bytes of sentences that count: shorter ones say too little; longer ones would not
-/// fit in the fact itself.
+/// The lengths of sentences that are read, in bytes. A shorter sentence says too little; a longer
+/// one would not fit in the fact itself.
 const LENGTHS: std::ops::RangeInclusive<usize> = 20..=256;
 /// The maximum number of statements per message.
-const MAX_OF_ONE: usize = 8;
+const MAX_STATEMENTS: usize = 8;
 
 /// A sentence that states something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,60 +32,60 @@ pub struct InferredStatement {
 }
 
 struct InferenceRules {
-    /// Kind (`None`: the sentence is skipped) and name of each pattern.
-    said: Vec<(Option<Kind>, &'static str)>,
+    /// The kind that each rule states (`None`: the sentence is skipped), and the name of the rule.
+    labels: Vec<(Option<Kind>, &'static str)>,
     patterns: DFA,
-    /// The states of the automaton that were needed so far.
+    /// The states of the automaton that were computed so far.
     states: Mutex<Cache>,
 }
 
 impl InferenceRules {
     /// Returns the number of the first rule that matches a sentence.
     fn first_match(&self, sentence: &str) -> Option<usize> {
-        let mut matches = PatternSet::new(self.said.len());
+        let mut matches = PatternSet::new(self.labels.len());
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let input = Input::new(sentence);
         let found = self.patterns.try_which_overlapping_matches(&mut states, &input, &mut matches);
-        found.expect("it has no limit and reads every byte");
+        found.expect("the search has no limit and reads every byte");
         matches.iter().next().map(|rule| rule.as_usize())
     }
 }
 
 static ALL: LazyLock<InferenceRules> = LazyLock::new(|| {
-    let (mut said, mut patterns) = (Vec::new(), Vec::new());
+    let (mut labels, mut patterns) = (Vec::new(), Vec::new());
     for line in RULES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let (kind, rest) = line.split_once(char::is_whitespace).expect("a test reads every rule");
         let (name, pattern) =
             rest.trim_start().split_once(char::is_whitespace).expect("a test reads every rule");
-        said.push((kind.parse().ok(), name));
+        labels.push((kind.parse().ok(), name));
         patterns.push(pattern.trim_start());
     }
-    // A set of regular expressions would also be prepared for finding where a match begins, which
-    // took two thirds of the time of building it.
+    // A set of regular expressions also prepares to find where a match begins, which is not needed
+    // and is two thirds of the work of building it.
     let patterns = DFA::builder()
         .syntax(syntax::Config::new().unicode(false).utf8(false).case_insensitive(true))
         .configure(DFA::config().match_kind(MatchKind::All))
         .build_many(&patterns)
         .expect("a test compiles every rule");
     let states = Mutex::new(patterns.create_cache());
-    InferenceRules { said, patterns, states }
+    InferenceRules { labels, patterns, states }
 });
 
-/// Returns what one sentence states, by the first rule that matches. A fragment states nothing, and
-/// a question is no belief.
+/// Returns the kind of what a sentence states, and the name of the first rule that matches. `None`
+/// if it states nothing. A fragment states nothing, and a question is no belief.
 #[must_use]
 pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
     if is_fragment(sentence) {
         return None;
     }
     let rules = &*ALL;
-    let (kind, name) = rules.said.get(rules.first_match(sentence)?)?;
+    let (kind, name) = rules.labels.get(rules.first_match(sentence)?)?;
     let kind = kind.filter(|kind| *kind != Kind::Belief || !sentence.ends_with('?'))?;
     Some((kind, *name))
 }
 
-/// Whether this is no whole sentence: what introduces a list or a quotation, a row of a table, or a
-/// text that is cut.
+/// Whether this is no whole sentence: the introduction of a list or quotation, a row of a table, or
+/// a text that was cut.
 fn is_fragment(sentence: &str) -> bool {
     const CUT: [&str; 8] = [" the", " a", " an", " of", " to", " that", " and", " is"];
     sentence.ends_with([':', ',', '(', '|', '…'])
@@ -93,8 +93,8 @@ fn is_fragment(sentence: &str) -> bool {
         || CUT.iter().any(|end| sentence.ends_with(end))
 }
 
-/// Returns the statements in a message, each once. Code between fences, headings and tables are
-/// skipped.
+/// Returns the first statements in a message, at most 8, each once. Code between fences, headings
+/// and tables are skipped.
 #[must_use]
 pub fn read(text: &str) -> Vec<InferredStatement> {
     let mut found: Vec<InferredStatement> = Vec::new();
@@ -117,7 +117,7 @@ pub fn read(text: &str) -> Vec<InferredStatement> {
             if let Some((kind, rule)) = judge(&sentence) {
                 found.push(InferredStatement { kind, rule, sentence });
             }
-            if found.len() == MAX_OF_ONE {
+            if found.len() == MAX_STATEMENTS {
                 return found;
             }
         }
@@ -149,18 +149,18 @@ fn is_heading(line: &str) -> bool {
     line.starts_with(['#', '|']) || (is_bold && !line.trim_end_matches('*').ends_with(['.', '!']))
 }
 
-/// The sentences of a line, without the marks of lists and headings.
+/// Returns the sentences of a line, without the marks of lists and headings.
 fn sentences(line: &str) -> Vec<&str> {
     let mark = |c: char| c.is_whitespace() || c.is_ascii_digit() || "#>*-.|".contains(c);
     let mut rest = line.trim_start_matches(mark).trim_end();
     let mut sentences = Vec::new();
     let mut from = 0;
-    while let Some(place) = rest.get(from..).and_then(|behind| behind.find(['.', '!', '?', ':'])) {
+    while let Some(place) = rest.get(from..).and_then(|after| after.find(['.', '!', '?', ':'])) {
         let end = from + place + 1;
-        let behind = rest.get(end..).unwrap_or_default();
-        let next = behind.trim_start();
+        let after = rest.get(end..).unwrap_or_default();
+        let next = after.trim_start();
         let begins = next.starts_with(|c: char| c.is_ascii_uppercase() || "\"`*".contains(c));
-        if behind.len() > next.len() && begins {
+        if after.len() > next.len() && begins {
             sentences.push(rest.get(..end).unwrap_or_default());
             rest = next;
             from = 0;

@@ -16,7 +16,7 @@ fn every_rule_has_a_kind_a_name_of_its_own_and_a_pattern() {
         assert!(names.insert(words.next().unwrap()), "line {}", line + 1);
         assert!(words.next().is_some(), "line {}", line + 1);
     }
-    assert_eq!(ALL.said.len(), names.len());
+    assert_eq!(ALL.labels.len(), names.len());
 }
 
 #[test]

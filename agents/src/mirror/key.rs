@@ -6,9 +6,9 @@ use crate::text_hash;
 use forge_store::error::{Error, Result};
 use forge_store::model::claim;
 
-/// What precedes the project in the name of the source that marks its sessions.
+/// The beginning of the name of a source that marks a session of a project. The project follows.
 pub(super) const PROJECT: &str = "claude-project:";
-/// How much of the hash of a project tells two sessions with one id apart.
+/// How many characters of a project's hash distinguish sessions of two projects with the same id.
 const HASH_CHARACTERS: usize = 8;
 pub(super) const DIALECT: TranscriptDialect = TranscriptDialect::ClaudeCode;
 const AGENT: &str = agent_name(DIALECT);
@@ -20,7 +20,8 @@ pub struct MirrorKey {
     pub project: String,
     /// The agent's own id of the session.
     pub session: String,
-    /// The path of a transcript below the session, as `subagents/agent-1`; `None` for its own.
+    /// The path of a transcript below the session, such as `subagents/agent-1`; `None` for the
+    /// session's own transcript.
     pub subpath: Option<String>,
 }
 
@@ -38,16 +39,17 @@ impl MirrorKey {
         Ok(())
     }
 
-    /// The id for a session whose own id another project has used already.
-    pub(super) fn told_apart(&self) -> String {
+    /// Returns the id for a session if a session of another project has its own id already.
+    pub(super) fn id_with_project(&self) -> String {
         format!("{}{}", self.session, project_mark(&self.project))
     }
 
-    /// The name of its source in a session with this agent's id.
+    /// Returns the name of the transcript's source. `id` is the agent's id of the session in the
+    /// store.
     pub(super) fn source(&self, id: &str) -> String {
         let Some(path) = &self.subpath else { return format!("{AGENT}:{id}") };
         match path.strip_prefix("subagents/").filter(|name| is_agent_file(name)) {
-            // As an import of the sub-agent's file names it.
+            // An import of the sub-agent's file uses the same name.
             Some(name) => format!("{AGENT}:{name}.jsonl"),
             None => format!("{AGENT}:./{path}.jsonl"),
         }
@@ -63,7 +65,7 @@ fn project_mark(project: &str) -> String {
     format!("@{}", hash.get(..HASH_CHARACTERS).unwrap_or_default())
 }
 
-/// The path of the transcript that is stored as this source.
+/// Returns the path below the session of the transcript that is stored as this source.
 pub(super) fn subpath(source: &str) -> Option<String> {
     let name = source.strip_prefix(AGENT)?.strip_prefix(':')?.strip_suffix(".jsonl")?;
     match name.strip_prefix("./") {
@@ -72,7 +74,7 @@ pub(super) fn subpath(source: &str) -> Option<String> {
     }
 }
 
-/// The session whose own transcript is stored as this source.
+/// Returns the id of the session whose own transcript is stored as this source.
 pub(super) fn session_id(source: &str, project: &str) -> Option<String> {
     let id = source.strip_prefix(AGENT)?.strip_prefix(':')?;
     let own = id.strip_suffix(project_mark(project).as_str()).unwrap_or(id);

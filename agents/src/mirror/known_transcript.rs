@@ -1,19 +1,19 @@
-//! A transcript as it is stored in its session.
+//! Reads what a session has of a transcript.
 
 use crate::claude_code::TranscriptState;
 use forge_store::error::{Error, Result};
 use forge_store::store::{Session, SourceBookmark};
 use serde::{Deserialize, Serialize};
 
-/// What is noted about a transcript, in the bookmark of its source.
+/// The note about a transcript that was handed over, in the bookmark of its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct MirrorNote {
-    /// When the last line was handed over, in milliseconds.
+    /// When the last line was handed over, in milliseconds since 1970.
     pub(super) written_at: i64,
-    /// How many lines there were then.
+    /// How many lines the transcript had then.
     pub(super) lines: u64,
-    /// The stored bytes before this offset were deleted.
+    /// The offset of the first stored byte that is shown: the bytes before it were deleted.
     pub(super) begin: u64,
     pub(super) summary: Option<String>,
 }
@@ -44,7 +44,7 @@ impl KnownTranscript {
         self.begin() >= self.bookmark.kept_bytes()
     }
 
-    /// Whether its last lines were handed over.
+    /// Whether its last lines were handed over, rather than imported.
     pub(super) fn is_noted(&self) -> bool {
         self.state.mirror.as_ref().is_some_and(|note| note.lines == self.bookmark.lines)
     }
@@ -62,11 +62,11 @@ impl KnownTranscript {
         self.session.source_bytes(&self.source, kept - length, length)
     }
 
-    /// Returns as many bytes as the unfinished block at the bookmark has, and at least one: the
-    /// last ones that are stored.
+    /// Returns the last stored bytes: as many as the unfinished block at the bookmark has, and at
+    /// least one. If fewer are stored, spaces precede them.
     ///
-    /// If secrets were removed, the imported file has other bytes there. A later import of that
-    /// file then reads it from its beginning.
+    /// If secrets were removed, the block in the imported file has other bytes. A later import of
+    /// that file then reads it from its beginning.
     pub(super) fn open_block(&self) -> Result<Vec<u8>> {
         let (bytes, kept) = (self.bookmark.bytes, self.bookmark.kept_bytes());
         let wanted = (bytes - self.bookmark.open_block()).max(1);

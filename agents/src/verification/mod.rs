@@ -1,10 +1,11 @@
-//! Which commands are tests, builds or lints, and how they went.
+//! Finds the tests, builds and lints in a command line, and decides whether they passed.
 //!
-//! Each check of a command line is decided separately, by the first evidence that applies:
+//! Each check of a command line is decided separately, by the first rule that applies:
 //!
-//! 1. a call that never started checked nothing;
-//! 2. the exit code, if it is the check's own or only the check explains it ([`outcome_solver`]);
-//! 3. the counts of the tool's own summary ([`summary`]), if nothing is hidden that could
+//! 1. a call that was refused, or a line that no shell could parse, checked nothing;
+//! 2. the exit code decides, if it is the check's own or only the check can explain it
+//!    ([`outcome_solver`]);
+//! 3. the counts of the tool's own summary decide ([`summary`]), if no hidden output could
 //!    contradict them ([`visibility`]);
 //! 4. otherwise the status is unknown.
 //!
@@ -27,7 +28,8 @@ mod wrapper;
 use forge_store::model::{FieldMap, Value};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a check. If the name of a script has several, the last of these counts.
+/// The kind of a check. If the words of a script's name say several kinds, the last in this order
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CheckKind {
     Lint,
@@ -35,7 +37,7 @@ pub(crate) enum CheckKind {
     Test,
 }
 
-/// A command line that verifies something.
+/// A command line that has checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CheckCommandLine {
@@ -45,7 +47,7 @@ pub(crate) struct CheckCommandLine {
 /// How a command line ended, as recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordedCommandEnd<'a> {
-    /// The recorded word: `finished`, `background`, ...
+    /// A word of a command's field `outcome`: `finished`, `background`, ...
     pub(crate) outcome: &'a str,
     pub(crate) exit_code: Option<i64>,
     pub(crate) output: &'a str,
@@ -95,7 +97,8 @@ impl CheckCommandLine {
 }
 
 impl CheckOutcome {
-    /// Returns the fields of a fact about it; the command ran in `working_dir`.
+    /// Returns the fields of the verification. `working_dir` is the directory in which the command
+    /// line began.
     pub(crate) fn fields(&self, working_dir: Option<&str>) -> [(&'static str, Value); 7] {
         let check = match self.check {
             CheckKind::Lint => "lint",
@@ -121,7 +124,7 @@ impl CheckOutcome {
     }
 }
 
-/// A command line that was run to its end.
+/// A command line, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedLine<'a> {
     /// The command line.
@@ -136,8 +139,8 @@ pub struct FinishedLine<'a> {
     pub output: &'a str,
 }
 
-/// Returns the tests, builds and lints that a command line ran: for each the fields of a
-/// verification.
+/// Returns the tests, builds and lints of a command line that ran or may have run: for each the
+/// fields of a verification.
 #[must_use]
 pub fn checks_of(finished: &FinishedLine<'_>) -> Vec<FieldMap> {
     let Some(checks) = CheckCommandLine::from_line(finished.line) else { return Vec::new() };

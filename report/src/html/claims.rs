@@ -1,4 +1,5 @@
-//! The sections about what is and was held: ideas, beliefs, questions, compactions.
+//! The sections about claims: ideas (hypotheses), beliefs, questions (gaps), and what compactions
+//! lost.
 
 use super::{
     MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words, table,
@@ -14,7 +15,7 @@ use maud::{Markup, html};
 const SUMMARY_CHARS: usize = 6_000;
 
 impl Page<'_> {
-    /// Returns the chart of the confidence with the table of its changes.
+    /// Returns the chart of the confidence of all ideas, with the table of its changes.
     pub(super) fn confidence(&self, chart: &Markup) -> Markup {
         let mut rows: Vec<(usize, &Idea, &IdeaMove)> = Vec::new();
         for (number, idea) in self.model.ideas.iter().enumerate() {
@@ -54,7 +55,7 @@ impl Page<'_> {
     pub(super) fn known(&self) -> Option<Markup> {
         let model = self.model;
         if model.ideas.is_empty() && model.beliefs.is_empty() {
-            return self.known_without_claims();
+            return self.known_without_ideas();
         }
         let order = |idea: &Idea| match idea.status {
             Some(HypothesisStatus::Confirmed) => 0,
@@ -95,8 +96,8 @@ impl Page<'_> {
         })
     }
 
-    /// Returns what the record says if it has no claims.
-    fn known_without_claims(&self) -> Option<Markup> {
+    /// Returns the tasks and inferences, for a session without hypotheses and beliefs.
+    fn known_without_ideas(&self) -> Option<Markup> {
         let model = self.model;
         let done = model.tasks.iter().filter(|task| task.is_done).count();
         Some(html! {
@@ -217,7 +218,7 @@ impl Page<'_> {
         })
     }
 
-    /// Returns what the compactions lost.
+    /// Returns for each compaction what its summary does not mention.
     pub(super) fn compactions(&self) -> Option<Markup> {
         let compactions = &self.model.compactions;
         (!compactions.is_empty())
@@ -316,7 +317,7 @@ fn evidence(rows: &[EvidenceRow]) -> Markup {
     }
 }
 
-/// Returns a bar of a number from 0 to 1.
+/// Returns a bar whose length shows a number from 0 to 1.
 fn bar(number: f64, class: &str) -> Markup {
     html! {
         svg class="bar" width="52" height="8" aria-hidden="true" {

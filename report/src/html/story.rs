@@ -1,4 +1,4 @@
-//! The story, turn by turn.
+//! The section with the story, turn by turn.
 
 use super::{Page, counted, file_link, line_link};
 use crate::chart::hue;
@@ -10,7 +10,7 @@ use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::{StoryKind, StoryMark};
 use maud::{Markup, html};
 
-/// The filters of the story, with their words.
+/// The filters of the story, with their labels.
 const FILTERS: [(&str, &str); 6] = [
     ("prompts", "Prompts"),
     ("claims", "Claims"),
@@ -19,10 +19,10 @@ const FILTERS: [(&str, &str); 6] = [
     ("commits", "Commits"),
     ("agent", "Agent"),
 ];
-/// A pause longer than this is named, in microseconds.
+/// The longest pause without a separator, in microseconds.
 const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 
-/// Writes lines, and knows what the line before showed.
+/// What the line before showed: its day and time are not repeated.
 struct LineState {
     day: String,
     clock: String,
@@ -37,7 +37,7 @@ impl Page<'_> {
         }
         let mut state = LineState { day: String::new(), clock: String::new(), last: None };
         let first = self.first_line;
-        let is_told = |line: &LinePart| line.anchor >= first;
+        let is_shown = |line: &LinePart| line.anchor >= first;
         Some(html! {
             @if first > 0 { p class="soft" { (counted(first, "earlier line is", "earlier lines are")) " not on this page." } }
             fieldset class="filters" {
@@ -49,14 +49,14 @@ impl Page<'_> {
             }
             @for turn in model.turns.iter().filter(|turn| first == 0 || turn.last_anchor() >= Some(first)) {
                 div class="turn" {
-                    @if let Some(prompt) = turn.prompt.as_ref().filter(|line| is_told(line)) {
+                    @if let Some(prompt) = turn.prompt.as_ref().filter(|line| is_shown(line)) {
                         (self.separator(&mut state, prompt.at))
                         (self.prompt(&mut state, prompt))
                     }
                     ul class="lines" {
                         @for row in &turn.rows {
                             @match row {
-                                RowPart::Line(line) if is_told(line) => { (self.separated(&mut state, line)) }
+                                RowPart::Line(line) if is_shown(line) => { (self.separated(&mut state, line)) }
                                 RowPart::Line(_) => {}
                                 RowPart::Folded(folded) => { (self.folded(folded)) }
                             }
@@ -67,7 +67,7 @@ impl Page<'_> {
         })
     }
 
-    /// Returns a rule for a new day or after a long pause.
+    /// Returns a separator if a new day begins or a long pause has ended.
     fn separator(&self, state: &mut LineState, at: Timestamp) -> Markup {
         let text = self.separator_text(state, at);
         html! { @if let Some(text) = text { p class="day" { (text) } } }
@@ -125,8 +125,8 @@ impl Page<'_> {
                 span class={ "mark " (class) } aria-hidden="true" { (sign) }
                 div {
                     @if let Some(branch) = &line.on_branch { span class="onbranch" { "on " code { (branch) } } }
-                    @match self.behind(line) {
-                        Some(behind) => { details { summary { (self.words(line, class)) } (behind) } }
+                    @match self.folded_part(line) {
+                        Some(part) => { details { summary { (self.words(line, class)) } (part) } }
                         None => { (self.words(line, class)) }
                     }
                 }
@@ -134,7 +134,7 @@ impl Page<'_> {
         }
     }
 
-    /// Returns a link to the thing whole, if a server has a page for it.
+    /// Returns a link to the page about an entity, if the report is served.
     fn whole_link(&self, about: Option<&PageText>) -> Markup {
         let served = self.options.served.as_ref().zip(about);
         html! {
@@ -144,8 +144,8 @@ impl Page<'_> {
         }
     }
 
-    /// Returns what a line folds: a whole message, or the work of a sub-agent.
-    fn behind(&self, line: &LinePart) -> Option<Markup> {
+    /// Returns what a line folds, if anything: a whole message, or the work of a sub-agent.
+    fn folded_part(&self, line: &LinePart) -> Option<Markup> {
         if let Some(work) = line.agent_work.as_ref().filter(|_| self.detail.agent_work) {
             return Some(self.agent_work(work));
         }
@@ -286,7 +286,7 @@ const fn is_claim(kind: StoryKind) -> bool {
     )
 }
 
-/// Returns the filter that a line belongs to, as a class.
+/// Returns the CSS class for the filter that a line belongs to.
 const fn filter_of(kind: StoryKind) -> &'static str {
     match kind {
         StoryKind::Prompt | StoryKind::Answer => "of-prompts",
@@ -299,7 +299,7 @@ const fn filter_of(kind: StoryKind) -> &'static str {
     }
 }
 
-/// Returns the sign of a line and the class of its colour.
+/// Returns the sign of a line, and the CSS class of its colour.
 const fn sign(line: &LinePart) -> (&'static str, &'static str) {
     let of_mark = match line.mark {
         StoryMark::Good => Some(("✓", "good")),

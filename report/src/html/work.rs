@@ -1,4 +1,4 @@
-//! The checks and the edited files.
+//! The sections about the checks and the edited files.
 
 use super::{Page, counted, number};
 use crate::chart::{ChartFrame, check_chart, percent};
@@ -21,7 +21,8 @@ impl Page<'_> {
         let failures = |check: &CheckPart| check.runs.iter().filter(|run| run.is_failure()).count();
         let last = |check: &CheckPart| check.runs.last().map(|run| run.at).unwrap_or_default();
         let first = |check: &CheckPart| check.runs.first().map_or(Timestamp::MAX, |run| run.at);
-        // The chart has room for those that say most; then they are in the order of time.
+        // The chart shows failed checks before others, then those with the most runs. In the chart
+        // they are sorted by time.
         let weight = |check: &&CheckPart| {
             std::cmp::Reverse((failures(check) > 0, check.runs.len(), last(check)))
         };
@@ -65,7 +66,7 @@ impl Page<'_> {
         }
     }
 
-    /// Returns the edited files.
+    /// Returns the list of the edited files, with their patches.
     pub(super) fn files(&self) -> Option<Markup> {
         let files = &self.model.files;
         if files.is_empty() {

@@ -13,7 +13,7 @@ use forge_store::story::StoryKind;
 /// The fastest replay, in rows a second.
 const FASTEST: u8 = 4;
 
-/// Requests all that depends on the selected row.
+/// Requests everything that depends on the selected row.
 pub(super) fn changed(app: &mut App) -> Vec<AppEffect> {
     let mut effects = held(app);
     effects.extend(detail(app));
@@ -51,7 +51,7 @@ pub(super) fn detail(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(WorkerRequest::Preview(of))]
 }
 
-/// The difference between the mark, or the row before, and the selected moment.
+/// Returns the difference between the mark, or the next older moment, and the selected moment.
 fn difference(app: &App) -> Option<DetailOf> {
     let before = app.timeline.rows.iter().skip(app.timeline.cursor + 1);
     let own = app.row().map(|row| row.target);
@@ -60,7 +60,7 @@ fn difference(app: &App) -> Option<DetailOf> {
     Some(DetailOf::Difference { from, to: app.target() })
 }
 
-/// The entity that is selected in the pane of what was held.
+/// Returns the entity that is selected in the pane Held.
 pub(super) fn held_entity(app: &App) -> Option<Key> {
     if app.focus != PaneFocus::Held || app.state.tab == StateTab::Brief {
         return None;
@@ -102,7 +102,7 @@ pub(super) fn focus_by(app: &mut App, steps: usize) -> Vec<AppEffect> {
     focus(app, next.unwrap_or_default())
 }
 
-/// Gives the keys to a pane.
+/// Moves the focus to a pane.
 pub(super) fn focus(app: &mut App, pane: PaneFocus) -> Vec<AppEffect> {
     if app.strip_only && pane != PaneFocus::Story {
         app.say(
@@ -123,7 +123,7 @@ pub(super) fn focus(app: &mut App, pane: PaneFocus) -> Vec<AppEffect> {
 /// Marks the selected moment.
 pub(super) fn mark(app: &mut App) -> Vec<AppEffect> {
     let target = app.target();
-    // The head moves on; the mark stays.
+    // The head changes with each revision, and the mark must not.
     let target = match (target, app.state.view.as_ref().and_then(|view| view.revision)) {
         (MomentTarget::Head, Some(revision)) => MomentTarget::Sequence(revision),
         (target, _) => target,
@@ -134,7 +134,7 @@ pub(super) fn mark(app: &mut App) -> Vec<AppEffect> {
     if app.comparing { changed(app) } else { held(app) }
 }
 
-/// Shows the difference to the mark, live, or ends that.
+/// Begins or ends to show the difference between the mark and the selection.
 pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
     if app.comparing {
         app.comparing = false;
@@ -149,13 +149,13 @@ pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
     if layout.detail.height > 0 {
         return detail(app);
     }
-    // A window without room for the details opens a page.
+    // If the window has no room for the details, the difference opens as a page.
     app.comparing = false;
     push_sheet(app);
     vec![app.ask(WorkerRequest::Compare { from, to, preview: false })]
 }
 
-/// Unfolds the selection, opens it whole, or chooses it.
+/// Unfolds the selected line, opens the selection as a page, or chooses the selected session.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
     let request = match app.fronts.last() {
         Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
@@ -207,12 +207,12 @@ pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
     let held = held_entity(app).filter(|key| key.kind.is_claim());
     let in_charts =
         matches!(app.fronts.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time;
-    let drawn = || app.chart.selected().map(|series| Key::new(Kind::Hypothesis, &*series.id));
-    let told = || {
+    let of_chart = || app.chart.selected().map(|series| Key::new(Kind::Hypothesis, &*series.id));
+    let of_row = || {
         let story = app.row()?.story.as_ref()?;
         story.entities().find(|key| key.kind.is_claim()).cloned()
     };
-    let key = if in_charts { drawn() } else { held.or_else(told) };
+    let key = if in_charts { of_chart() } else { held.or_else(of_row) };
     let Some(key) = key else {
         let words = "no claim is selected: select a line that tells of one, or one in Held";
         app.say(TextTone::Warning, words);
@@ -223,7 +223,7 @@ pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(WorkerRequest::Why { target, key })]
 }
 
-/// Opens the evidence about the selected hypothesis, with what showed it.
+/// Opens the evidence about the selected hypothesis, with the commands that showed it.
 pub(super) fn evidence_sources(app: &mut App) -> Vec<AppEffect> {
     let Some(hypothesis) = idea(app) else {
         app.say(TextTone::Warning, "no hypothesis is selected: select its line, or one in Held");
@@ -234,7 +234,7 @@ pub(super) fn evidence_sources(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(WorkerRequest::EvidenceSources { target, hypothesis })]
 }
 
-/// Opens the selection whole, without unfolding anything.
+/// Opens the selection as a page, without unfolding a line.
 pub(super) fn peek(app: &mut App) -> Vec<AppEffect> {
     let request = match (held_entity(app), app.row()) {
         (Some(key), _) => WorkerRequest::Detail { target: app.target(), key },
@@ -245,7 +245,8 @@ pub(super) fn peek(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(request)]
 }
 
-/// Begins to replay the session from the selected row; from the beginning if it is the last.
+/// Begins to replay the session from the selected row. If the newest row is selected, the replay
+/// begins at the oldest one.
 pub(super) fn begin_replay(app: &mut App) -> Vec<AppEffect> {
     app.fronts.retain(|front| matches!(front, OverlayPane::Charts));
     app.fronts.clear();
@@ -265,11 +266,11 @@ pub(super) fn change_speed(app: &mut App, by: i8) {
     }
 }
 
-/// Goes one row on in a replay when it is time.
+/// Moves a replay to the next newer row when that is due.
 pub(super) fn step_replay(app: &mut App) -> Vec<AppEffect> {
     let now = app.now;
     let Some(replay) = &mut app.replay else { return Vec::new() };
-    // A tick that comes a little early counts.
+    // A tick that is at most 50 ms early counts.
     let wait = 1_000_000 / i64::from(replay.speed.max(1)) - 50_000;
     if now.micros_since(replay.stepped) < wait {
         return Vec::new();
@@ -284,7 +285,7 @@ pub(super) fn step_replay(app: &mut App) -> Vec<AppEffect> {
     navigation::move_to_row(app, next)
 }
 
-/// Whether a row of a raw level failed.
+/// Whether this sign marks a failed verification or command.
 pub(super) const fn is_failure(sign: RowSign) -> bool {
     matches!(sign, RowSign::Failed)
 }

@@ -17,11 +17,11 @@ use forge_store::shell::quoted;
 use forge_store::store::{ResolvedMoment, Session};
 use forge_store::story::{PatchLineKind, StoryKind, patch_lines};
 
-/// How many bytes of a long text are shown.
+/// The maximum number of bytes that are shown of a long text.
 const MAX_TEXT_BYTES: usize = 200_000;
-/// How many versions of a fact are shown.
+/// The maximum number of versions that are shown of a fact.
 const MAX_VERSIONS: usize = 200;
-/// How many entities of one line are shown.
+/// The maximum number of entities that are shown of one line.
 const MAX_ENTITIES: usize = 60;
 
 /// Returns the details of a line of the timeline.
@@ -33,7 +33,7 @@ pub(super) fn row(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Re
     let found = point(session, row.target)?;
     let mut sheets: Vec<TextSheet> = Vec::new();
     for key in story.entities().take(MAX_ENTITIES) {
-        // Evidence that moved a hypothesis is among that hypothesis's own.
+        // The details of a hypothesis include the evidence that moved its confidence.
         if key.kind == Kind::Evidence && story.kind == Some(StoryKind::Hypothesis) {
             continue;
         }
@@ -56,7 +56,7 @@ pub(super) fn row(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Re
     Ok(whole)
 }
 
-/// Returns what a folded line counts.
+/// Returns the rows that a folded line hides.
 fn folded(row: &TimelineRow, story: &StoryLine, zone: DisplayZone) -> TextSheet {
     let mut lines = vec![line(TextTone::Dim, 0, "<enter> unfolds it")];
     for hidden in story.hidden.iter().rev() {
@@ -103,7 +103,7 @@ pub(super) fn entity(
     Ok(TextSheet { title, command, id: key.id.clone(), sections })
 }
 
-/// The fields of a fact that are shown before all others, by its kind. The first is the text.
+/// Returns the fields of a fact that are shown before all others, by its kind.
 const fn text_fields(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Prompt | Kind::Message => &["text"],
@@ -158,13 +158,14 @@ fn fact(
     let mut more = Vec::new();
     if let Value::Map(fields) = value {
         for (name, field) in fields {
-            let is_told = name == "path" && short_path == path;
-            if first.contains(&name.as_str()) || is_told || *field == Value::Null {
+            let is_shown = name == "path" && short_path == path;
+            if first.contains(&name.as_str()) || is_shown || *field == Value::Null {
                 continue;
             }
             let text = whole(field, read)?;
             if text.contains('\n') {
-                // The file before the edit is long, and the patch says what counts.
+                // Other texts of an edit, such as the whole file before it, are folded: the patch
+                // says what changed.
                 let lines = text.lines().map(|row| line(TextTone::Plain, 2, row)).collect();
                 let title = name.replace('_', " ");
                 let folded = key.kind == Kind::Code;
@@ -195,7 +196,8 @@ fn without_file_names(patch: &str) -> &str {
     if before.starts_with("--- ") && after.starts_with("+++ ") { changes } else { patch }
 }
 
-/// Returns the end of a long path, from a whole component on. It is short enough to stay on a line.
+/// Returns the last components of a long path, as many as fit on a line. A path whose last
+/// component is too long is not cut.
 fn path_end(path: &str) -> String {
     const SHOWN_BYTES: usize = 44;
     let begins = path.match_indices('/').map(|(at, _)| at);
@@ -206,7 +208,7 @@ fn path_end(path: &str) -> String {
     }
 }
 
-/// How a command or a check ended, in a word.
+/// Returns how a command or check ended: a word, an exit code, or both.
 fn outcome(value: &Value) -> String {
     let code = value.field("exit_code").and_then(Value::as_i64);
     let word = ["status", "outcome"].into_iter().find_map(|name| value.field(name)).map(text_of);
@@ -236,7 +238,7 @@ const fn patch_tone(kind: PatchLineKind) -> TextTone {
     }
 }
 
-/// Writes a text of a fact.
+/// Adds the lines of a field of a fact.
 fn put_text(kind: Kind, name: &str, text: &str, lines: &mut Vec<SheetLine>) {
     if name == "patch" {
         lines.extend(patch_lines(text).map(|(kind, row)| line(patch_tone(kind), 0, row)));
@@ -254,12 +256,12 @@ fn put_text(kind: Kind, name: &str, text: &str, lines: &mut Vec<SheetLine>) {
     }
 }
 
-/// Returns a field as a text, long texts in full.
+/// Returns a field as a text. A long text is read and shown up to [`MAX_TEXT_BYTES`].
 fn whole(value: &Value, read: impl Fn(&TextRef) -> Result<String>) -> Result<String> {
     let Some(text) = TextRef::from_value(value) else { return Ok(text_of(value)) };
     let mut whole = match read(&text) {
         Ok(whole) => whole,
-        // What was pruned has its beginning left.
+        // Of a pruned text, only the beginning is left.
         Err(Error::Dropped { .. }) => return Ok(text_of(value)),
         Err(error) => return Err(error),
     };
@@ -272,7 +274,7 @@ fn whole(value: &Value, read: impl Fn(&TextRef) -> Result<String>) -> Result<Str
     Ok(whole)
 }
 
-/// Returns the details of a checkpoint, a revision, or a fact among all.
+/// Returns the details of a checkpoint, a revision, or a fact.
 fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<TextSheet> {
     let mut lines = vec![
         line(TextTone::Heading, 0, row.title.clone()),

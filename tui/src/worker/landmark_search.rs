@@ -1,4 +1,4 @@
-//! Finds the next landmark, and moments by a typed text.
+//! Finds the next landmark, and the moment that a typed text names.
 
 use super::row;
 use crate::answer::WorkerAnswer;
@@ -48,7 +48,7 @@ pub(super) fn next_landmark(
 fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
     match (&item.what, wanted) {
         (PageItemContent::Checkpoint(_), LandmarkKind::Checkpoint) => true,
-        // Tags that forge itself adds are not landmarks.
+        // Most automatic checkpoints have one of these tags.
         (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Tag) => {
             checkpoint.tags.iter().any(|tag| !matches!(tag.as_str(), "auto" | "time"))
         }
@@ -80,8 +80,8 @@ pub(super) fn jump(
     Ok(WorkerAnswer::Found { place, what: format!("at {text}") })
 }
 
-/// Returns the moment that stands for a point: the very checkpoint or revision that it names, if it
-/// names one.
+/// Returns the moment to select for a point: the checkpoint or revision that the point names, else
+/// the head or its time.
 fn exact(session: &Session, point: ResolvedMoment) -> Result<(ResolvedMoment, MomentTarget)> {
     if let Some(checkpoint) = point.named_checkpoint() {
         let target = MomentTarget::Sequence(checkpoint.sequence);
