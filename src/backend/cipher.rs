@@ -1,4 +1,5 @@
-//! Encryption of everything that an encrypted store writes to disk. See `docs/encryption.md`.
+//! Encrypts the content that an encrypted store writes to disk. `docs/encryption.md` lists what is
+//! hidden.
 //!
 //! AES-256-GCM-SIV (RFC 8452). The nonce is derived from the place of the data, so it is not stored
 //! and needs no random numbers. Writing to the same place twice, also in two copies of a store,
@@ -15,8 +16,8 @@ use std::sync::Arc;
 pub const CIPHER_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
 
-/// The place of encrypted data, used as associated data: a ciphertext decrypts only at its own
-/// place.
+/// The place of encrypted data. It is the associated data of the encryption, so a ciphertext can be
+/// decrypted only at its own place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EncryptionContext<'a> {
     /// The payload of the journal record at a position.
@@ -25,7 +26,7 @@ pub(crate) enum EncryptionContext<'a> {
     Row(TableId, &'a [u8]),
     /// A spooled write, by its name.
     Spooled(&'a str),
-    /// A block of the copy of a session's texts: the session id and the offset of the block.
+    /// A piece of the text copy for searching: its owner, and its place among the owner's pieces.
     TextCopy(&'a [u8], u64),
 }
 
@@ -60,13 +61,14 @@ impl ContentKey {
         Self(Aes256GcmSiv::new(&Key::<Aes256GcmSiv>::from(key)))
     }
 
-    /// Encrypts bytes.
+    /// Returns the encrypted bytes, which are [`CIPHER_BYTES`] longer.
     pub(crate) fn seal(&self, nonce: [u8; NONCE_BYTES], aad: &[u8], plain: &[u8]) -> Vec<u8> {
         let hidden = self.0.encrypt(&nonce.into(), Payload { msg: plain, aad });
-        hidden.expect("only what is longer than 64 GiB is refused")
+        hidden.expect("the cipher refuses only data of more than 64 GiB")
     }
 
-    /// Decrypts bytes. `None` if they were not encrypted with this key, nonce and associated data.
+    /// Returns the decrypted bytes; `None` if they were not encrypted with this key, nonce and
+    /// associated data.
     pub(crate) fn open(
         &self,
         nonce: [u8; NONCE_BYTES],
@@ -129,8 +131,8 @@ impl Cipher {
         })
     }
 
-    /// Returns a keyed hash that replaces a name or a content hash which must not be readable on
-    /// disk.
+    /// Returns a keyed hash of these parts in a row. It replaces a name or hash that must not be
+    /// readable on disk.
     pub(crate) fn name(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0.names);
         parts.iter().for_each(|part| {

@@ -35,20 +35,20 @@ impl SealKey {
         }
     }
 
-    /// Returns the seal of a record. Its hash covers its content, its position and the previous
-    /// record.
+    /// Returns the seal of a record with this hash, which covers the record's content, its position
+    /// and the previous record.
     #[must_use]
     pub(crate) fn record(&self, hash: &RecordHash) -> [u8; SEAL_BYTES] {
         short(&self.records, hash)
     }
 
-    /// Returns the seal of a generation of the index, over the list of its files.
+    /// Returns the seal of a generation of the index: a hash of the list of its files.
     #[must_use]
     pub(crate) fn generation(&self, said: &[u8]) -> blake3::Hash {
         blake3::keyed_hash(&self.generations, said)
     }
 
-    /// Returns the seal of a spooled write.
+    /// Returns the seal of a spooled write: a hash of its name and its content.
     #[must_use]
     pub(crate) fn spooled(&self, bytes: &[u8]) -> [u8; SEAL_BYTES] {
         short(&self.spool, bytes)
@@ -112,7 +112,8 @@ pub enum IntegrityBreach {
     Unsealed,
     /// Sealed data is missing.
     Missing,
-    /// The store ends before what its witness saw: it was truncated, or replaced by an older copy.
+    /// The store ends before the position that its witness saw: it was truncated, or replaced by an
+    /// older copy.
     RolledBack,
     /// The store is not the one that its witness saw.
     Replaced,

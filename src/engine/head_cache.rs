@@ -1,4 +1,5 @@
-//! Cache of branch heads, so that a change need not look up the entries that it replaces.
+//! A cache of the entries at branch heads, so that a write need not look up the entries that it
+//! replaces.
 
 use super::delta_parts::is_delta_lost;
 use super::encoded_change::{DigestedEntry, EncodedChange};
@@ -18,53 +19,60 @@ use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The head of a branch with more claims than this is looked up claim by claim.
+/// A head with more claims than this is not read completely, but claim by claim.
 const MAX_WHOLE_COUNT: u64 = 100_000;
-/// Size limit in bytes for all branches together, unless the one in use exceeds it alone.
+/// Size limit in bytes for all heads together. The head in use is kept even if it alone is larger.
 const MAX_BYTES: usize = 32 << 20;
-/// Size limit in bytes for the last fully read state.
+/// Size limit in bytes for the last completely read state.
 const MAX_WHOLE_BYTES: usize = 64 << 20;
-/// Memory per cached entry, in addition to the key and the entry.
+/// Memory in bytes per cached entry, in addition to the key and the entry.
 const ENTRY_BYTES: usize = 200;
-/// Memory per cached head, in addition to its entries.
+/// Memory in bytes per cached head, in addition to its entries.
 const HEAD_BYTES: usize = 512;
-/// With more pending changes than this, reading the state again is faster than updating it.
+/// If there are more pending changes than this, it is faster to read the state again than to update
+/// it.
 const MAX_PENDING: usize = 4096;
-/// After this many uses of a branch, reading its whole head is worthwhile.
+/// If a branch was used more often than this, its head is read completely.
 const WHOLE_AFTER_USES: u32 = 2;
 
+/// The cached entries of one branch.
 #[derive(Default)]
 struct CachedHead {
+    /// The revision to which the entries belong.
     head: Option<RevisionId>,
-    /// The cache contains the records before this position.
+    /// The changes of the records before this position are included.
     position: LogPosition,
+    /// The entries by key; `None` for a key that is not in the state.
     entries: ShardedMap<Option<DigestedEntry>>,
+    /// Size of the entries in bytes.
     bytes: usize,
     /// Whether `entries` is complete: a key that is not in it is not in the state.
     whole: bool,
-    /// Whether the full head exceeded the cache limit; then it is not loaded again.
+    /// Whether the complete head was larger than a head may be in the cache. Then it is not read
+    /// completely again.
     too_large: bool,
+    /// Number of uses.
     uses: u32,
-    /// Value of the use counter at the last use, for eviction.
+    /// Value of [`CachedHeads::clock`] at the last use, for eviction.
     used_at: u64,
 }
 
-/// The claims of a branch head as last read completely, with the changes that this process has made
-/// since.
+/// The last completely read state of a branch head, with the later changes by this process.
 struct CachedHeadState {
     of: (SessionNumber, BranchNumber),
     head: RevisionId,
     state: Arc<RevisionState>,
+    /// Changes that are not in `state` yet.
     pending: Vec<Arc<[EncodedChange]>>,
     /// Number of pending changes.
     changes: usize,
-    /// Size of the state in bytes, with all changes so far: an updated state still holds the old
-    /// buffers.
+    /// Size in bytes of the state and of all changes so far. An updated state still holds the
+    /// buffers of the old entries.
     bytes: usize,
 }
 
 impl CachedHeadState {
-    /// Adds pending changes. Returns whether the state is still worth keeping.
+    /// Adds pending changes. Returns whether the state is still within the limits.
     fn follow(&mut self, to: RevisionId, changes: &Arc<[EncodedChange]>) -> bool {
         let taken = |(key, _, new): &EncodedChange| {
             key.len() + ENTRY_BYTES + new.as_ref().map_or(0, |new| new.entry.len())
@@ -94,7 +102,7 @@ impl CachedHeadState {
     }
 }
 
-/// The cached heads of all branches.
+/// The cache: the heads of the branches used last, and one complete state.
 pub(crate) struct HeadCache {
     heads: Mutex<CachedHeads>,
     /// Size limit in bytes for one head.
@@ -106,23 +114,24 @@ struct CachedHeads {
     branches: HashMap<(SessionNumber, BranchNumber), CachedHead>,
     /// Size of all heads in bytes, with [`HEAD_BYTES`] for each.
     bytes: usize,
-    /// Counter of uses.
+    /// Number of uses of all heads.
     clock: u64,
+    /// The last completely read state.
     full_state: Option<CachedHeadState>,
     /// Number of purges so far.
     purges: u64,
 }
 
 impl CachedHeads {
-    /// Clears the cache after a purge: it changes the content of heads, but not their ids.
+    /// Clears the cache after a purge, which changes the content of heads but not their ids.
     fn forget_purged(&mut self, purges: u64) {
         if self.purges != purges {
             *self = Self { purges, ..Self::default() };
         }
     }
 
-    /// Runs a function on the cached head of a branch. If the total is too large, the least
-    /// recently used heads are evicted.
+    /// Runs a function on the cached head of a branch. If all heads are too large after that,
+    /// evicts the least recently used ones.
     fn with<T>(
         &mut self,
         of: (SessionNumber, BranchNumber),
@@ -145,8 +154,8 @@ impl CachedHeads {
 }
 
 impl CachedHeads {
-    /// Evicts the least recently used heads except one, until an eighth of the limit is free: then
-    /// not every further head sorts them.
+    /// Evicts the least recently used heads except `kept`, until an eighth of the limit is free.
+    /// This way not every new head causes an eviction, which sorts all heads.
     fn evict(&mut self, kept: (SessionNumber, BranchNumber)) {
         let others = self.branches.iter().filter(|(of, _)| **of != kept);
         let mut oldest: Vec<_> = others.map(|(of, known)| (known.used_at, *of)).collect();
@@ -185,8 +194,8 @@ impl HeadCache {
             .with(of, |known| known.entries_at(base, of, head, keys, self.head_bytes))
     }
 
-    /// Returns the claims at a branch's head. The state read last is cached and updated by this
-    /// process's writes, so that recording a second snapshot of a system need not read it again.
+    /// Returns the claims at a branch's head. The last state is cached and updated by the writes of
+    /// this process, so that a program that records one snapshot after another reads it only once.
     pub(crate) fn state(
         &self,
         base: PlanBase<'_>,
@@ -215,7 +224,7 @@ impl HeadCache {
         Ok(state)
     }
 
-    /// Updates the cache after this process has committed a revision on the branch.
+    /// Updates the cache after this process has committed the revision `to` on the branch.
     pub(crate) fn moved(
         &self,
         position: LogPosition,
@@ -305,7 +314,7 @@ impl CachedHead {
         }
         self.head = Some(to);
         self.position = position;
-        // Before the first revision the state is empty, so the cached entries are complete.
+        // Before the first revision the state is empty, so its changes are all entries.
         self.whole |= from.is_none();
         for (key, _, entry) in changes {
             self.remember(key, entry.clone());
@@ -316,7 +325,8 @@ impl CachedHead {
         }
     }
 
-    /// Applies the revisions of other writers, as far as they are in the journal's tail.
+    /// Applies the revisions of other writers that are in the journal's tail. Stops at a revision
+    /// whose changes are not in its record.
     fn follow(
         &mut self,
         base: PlanBase<'_>,
@@ -339,7 +349,8 @@ impl CachedHead {
             if *on != session || header.branch != branch || !follows {
                 continue;
             }
-            // What an imported revision changed may be lost to pruning: a later fold has it.
+            // The delta of an imported revision may be missing because pruning elsewhere folded it
+            // into a later revision.
             if is_delta_lost(&header, delta) {
                 return Ok(());
             }
@@ -358,7 +369,7 @@ impl CachedHead {
                     match change.new {
                         DeltaSide::Absent => self.remember(&change.key, None),
                         DeltaSide::Inline(entry) => self.remember(&change.key, Some(entry.into())),
-                        // Not worth reading until it is needed.
+                        // A large entry is read only when it is needed.
                         DeltaSide::Blob(_) => {
                             self.entries.remove(&change.key);
                             self.whole = false;

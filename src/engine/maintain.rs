@@ -1,5 +1,5 @@
 //! Applies the journal's tail to the index and publishes the next generation. A process does this
-//! after it has answered, so nothing waits for it.
+//! after it has answered, or in a maintenance thread, so no answer waits for it.
 
 use super::commit::Engine;
 use super::delta_parts::compressed;
@@ -21,12 +21,12 @@ use crate::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-/// Preallocated room of a new segment while a process maintains the journal: a tail of
-/// [`APPLY_BYTES`], and most of what is written during the apply. It is made in the background;
-/// when it is used up, the appending writer makes more.
+/// Preallocated room of a new segment in bytes, if a maintenance thread makes it: enough for a tail
+/// of [`APPLY_BYTES`], and for most of what is written during the apply. When the room is used up,
+/// the appending writer makes more.
 const ROOM_BYTES: u64 = 3_000_000;
-/// Preallocated room in the current segment until the next one begins. Less, because it delays
-/// writers.
+/// Preallocated room in the current segment in bytes, until the next segment begins. It is smaller,
+/// because making it delays writers.
 const FIRST_ROOM_BYTES: u64 = APPLY_BYTES;
 /// Number of rows that are collected before they are written.
 pub(super) const BATCH_ROWS: usize = 20_000;
@@ -34,14 +34,14 @@ pub(super) const BATCH_ROWS: usize = 20_000;
 const READ_BYTES: u64 = 4 << 20;
 
 impl Engine {
-    /// Applies the tail if it is long enough and no other process is applying it. Returns whether
-    /// it did.
+    /// Applies the tail if its cost for readers is at least `bytes` and no other process is
+    /// applying it. Returns whether it was applied.
     pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
         self.begin_apply_if_long(bytes)?.map_or(Ok(false), StartedApply::finish)
     }
 
-    /// Begins to apply the tail like [`Engine::apply_if_long`]: what is written from now on is not
-    /// part of it.
+    /// Begins the apply of [`Engine::apply_if_long`]. Records that are written later are not part
+    /// of it.
     pub(crate) fn begin_apply_if_long(&self, bytes: u64) -> Result<Option<StartedApply<'_>>> {
         // After a timeout on the append lock, do not wait for it again for maintenance.
         let kept_out = self.lock_timed_out.load(Ordering::Relaxed);
@@ -58,8 +58,8 @@ impl Engine {
         }
     }
 
-    /// Returns an error unless it says that another process has applied the tail meanwhile, because
-    /// the lease of this one had ended.
+    /// Returns the error, except [`backend::Error::Gone`]: then the lease of this process has
+    /// ended, and another process has applied the tail.
     fn applied_by_another(&self, error: Error) -> Result<()> {
         match error {
             Error::Backend(backend::Error::Gone { .. }) => {
@@ -70,15 +70,15 @@ impl Engine {
         }
     }
 
-    /// Begins a new segment after the tail, unless another process is applying it. Makes keyframes
-    /// of states of at most `max_state_bytes`.
+    /// Begins a new segment after the tail. Returns `None` if there is nothing to apply, or another
+    /// process is applying the tail. `max_state_bytes` is for [`KeyframeBuilder`].
     fn begin_apply(&self, max_state_bytes: u64) -> Result<Option<StartedApply<'_>>> {
         self.check_writable()?;
         self.drain()?;
         let Some(applier) = self.follower.index.try_writer()? else { return Ok(None) };
         let from = applier.view().position();
         let (_, end) = self.follower.written_refs()?;
-        // The first record of the segment after a generation contains only the head.
+        // A segment begins with a record that contains only the head of the store.
         let only_head = self.follower.records_since(from).is_some_and(|records| {
             records
                 .iter()
@@ -138,8 +138,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Preallocates journal room for what is written until the next apply is done, if this process
-    /// writes much. Writing is slower without it.
+    /// Preallocates room in the journal until the next segment begins, if this process writes much.
+    /// Without room, writing is slower.
     pub(crate) fn make_room(&self) {
         if self.writes_much()
             && let Err(error) = self.follower.log.make_room(self.follower.end(), FIRST_ROOM_BYTES)
@@ -148,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// Releases the preallocated room that was not used.
+    /// Removes the preallocated room that was not used.
     pub(crate) fn give_back_room(&self) {
         if self.writes_much()
             && let Err(error) = self.follower.log.give_back_room(self.follower.end())
@@ -157,7 +157,8 @@ impl Engine {
         }
     }
 
-    /// Begins a new segment with the current head.
+    /// Begins a new segment with the present head of the store. Returns the position of the
+    /// segment.
     fn rotate(&self) -> Result<Option<LogPosition>> {
         let from = self.follower.end();
         let mut failure = None;
@@ -179,7 +180,7 @@ impl Engine {
     }
 }
 
-/// An apply whose tail has ended: a new segment has begun after it.
+/// An apply of the records between two positions. A new segment begins at the second position.
 #[must_use = "nothing is applied before it is finished"]
 pub(crate) struct StartedApply<'a> {
     engine: &'a Engine,
@@ -190,7 +191,8 @@ pub(crate) struct StartedApply<'a> {
 }
 
 impl StartedApply<'_> {
-    /// Applies the tail and publishes the next generation. Returns whether it did.
+    /// Applies the tail and publishes the next generation. Returns `false` if another process has
+    /// done this.
     pub(crate) fn finish(self) -> Result<bool> {
         let engine = self.engine;
         match self.publish() {
@@ -234,11 +236,11 @@ impl StartedApply<'_> {
         put_changed_sessions(applier.view(), &mut rows, &work.refs)?;
         applier.write(rows.into_batch())?;
         applier.publish(position)?;
-        // Before anything else: a writer that finds the new generation first would spend its own
-        // time on rebasing.
+        // This comes first: a writer that notices the new generation itself has to rebase, which
+        // takes time.
         engine.follower.note_published(position);
         engine.follower.log.remove_before(position)?;
-        // Until now this process read the previous generation.
+        // Until now this process held the previous generation.
         engine.follower.tidy();
         Ok(())
     }
@@ -259,11 +261,13 @@ pub(crate) fn head_record(head: StoreHead) -> Record {
 pub(super) struct KeyframeBuilder {
     pub(super) refs: StoreRefs,
     pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), KeyframeDistance>,
-    /// Size limit in bytes for keyframes.
+    /// Size in bytes of the largest state for which a keyframe is made.
     pub(super) max_state_bytes: u64,
-    /// Chunks of removed keyframes. They are deleted unless another keyframe shares them.
+    /// Chunks of removed keyframes. [`KeyframeBuilder::drop_chunks`] deletes them, unless another
+    /// keyframe shares them.
     pub(super) chunks: BTreeSet<u64>,
-    /// What the keyframes were made from: each shares most chunks with the one before it.
+    /// Objects from which keyframes were made. A keyframe shares most chunks with the one before
+    /// it.
     pub(super) opened: ObjectCache,
 }
 
@@ -324,7 +328,7 @@ impl KeyframeBuilder {
         Ok(())
     }
 
-    /// Deletes the chunks that no keyframe uses any more.
+    /// Deletes the chunks of removed keyframes that no other keyframe uses.
     fn drop_chunks(
         &mut self,
         base: &dyn Snapshot,
@@ -357,14 +361,14 @@ impl KeyframeBuilder {
     ) -> Result<()> {
         let view = OverlaySnapshot { base, rows, position };
         let row = match lineage::revision(&view, session, at) {
-            // A revision that the same record folds into a later one needs none.
+            // The same record folds this revision into a later one, so it needs no keyframe.
             Err(Error::Folded { .. }) => return Ok(()),
             row => row?,
         };
         let place = (session, at.branch);
         if row.state_bytes > self.max_state_bytes {
-            // The distance is not needed, and computing it would read all rows since the last
-            // keyframe.
+            // The distance is not needed. To compute it, all rows since the last keyframe would be
+            // read.
             self.distances.remove(&place);
             return Ok(());
         }

@@ -308,7 +308,7 @@ pub(crate) struct PendingPruning {
 
 /// Whether a pruning is listed for the next sweep.
 pub(crate) fn is_pending(view: &dyn Snapshot, operation: &Operation) -> Result<bool> {
-    Ok(view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
+    Ok(view.get(key::PRUNINGS, &fold::pruning_key(operation))?.is_some())
 }
 
 /// Returns the sessions that a pruning dropped or whose texts it dropped, as far as they still are.

@@ -1,5 +1,5 @@
-//! The sessions of a store. Those used last and those changed since the newest generation of the
-//! index are in memory; the others are read from the generation when they are needed.
+//! The sessions of a store. The sessions used last, and those that changed after the newest
+//! generation of the index, are in memory. The others are read from the generation when needed.
 
 use super::session_rows::{self, LookupKey, SessionLookup, missing_session, place_of};
 use crate::backend::Snapshot;
@@ -16,15 +16,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Where sessions that are not in memory are read from.
+/// The source of sessions that are not in memory.
 pub(crate) trait SessionSource: Send + Sync {
-    /// Returns the generation. It is opened when it is first needed.
+    /// Returns the generation, which may be opened by the first call.
     ///
     /// # Errors
-    /// [`Gone`](crate::backend::Error::Gone) if a newer one has replaced it.
+    /// [`Gone`](crate::backend::Error::Gone) if a newer generation has replaced it.
     fn generation(&self) -> Result<&dyn Snapshot>;
 }
 
+/// A generation that is already open.
 pub(crate) struct OpenGeneration(pub(crate) Arc<dyn Snapshot>);
 
 impl SessionSource for OpenGeneration {
@@ -33,11 +34,11 @@ impl SessionSource for OpenGeneration {
     }
 }
 
-/// Bytes of encoded sessions with which a segment begins, at most.
+/// Maximum size in bytes of the encoded sessions with which a segment begins.
 const RECENT_BYTES: usize = 32 << 10;
-/// Sessions per block of the cache, and per read of all.
+/// Number of sessions per block of the cache, and per read of [`AllSessions`].
 const BLOCK_SESSIONS: usize = 256;
-/// Sessions that are kept in memory when a new generation is used, at most.
+/// Maximum number of sessions that are kept in memory when a new generation is used.
 const KEPT_SESSIONS: usize = 4096;
 
 /// The sessions of a store by number.
@@ -47,23 +48,23 @@ pub(crate) struct SessionTable {
     count: SessionNumber,
     /// The number of sessions of each kind that were not removed.
     visible: [u64; SessionKind::ALL.len()],
-    /// The digest of all sessions as the generation has them.
+    /// The digest of all sessions in the generation.
     stored: StateDigest,
     /// The sessions in memory.
     known: HashMap<SessionNumber, KnownSession>,
-    /// The sessions that the generation has; the others are in memory.
+    /// The sessions in the generation; `None` if all sessions are in memory.
     base: Option<Arc<BaseSessions>>,
-    /// Number of uses so far.
+    /// Number of changes so far.
     clock: u64,
     index: KnownIndex,
 }
 
-/// Finds the sessions in memory. It is made after some lookups: for a few it takes longer than to
-/// look at each session.
+/// An index of the sessions in memory. It is made after several lookups: for a few, it takes less
+/// time to look at each session.
 #[derive(Default)]
 struct KnownIndex {
     lookups: AtomicUsize,
-    /// By the hash of what a session is found by: all that are found by it, and others.
+    /// For the hash of each key: all sessions that have the key, and perhaps others.
     made: OnceLock<HashMap<u64, Vec<SessionNumber>>>,
 }
 
@@ -74,7 +75,7 @@ impl Clone for KnownIndex {
 }
 
 impl KnownIndex {
-    /// Adds a session that may have changed, if the index was made.
+    /// Adds the keys of a new or changed session, if the index was made.
     fn add(&mut self, number: SessionNumber, session: &SessionRefs) {
         if let Some(made) = self.made.get_mut() {
             add_to(made, number, session);
@@ -95,15 +96,20 @@ fn add_to(
     });
 }
 
+/// A session in memory. At least one of `encoded` and `session` is set.
 #[derive(Clone)]
 struct KnownSession {
-    /// Its encoding, if it was not decoded yet.
+    /// The encoded session from the head of the store; empty if it was not there.
     encoded: RecordBytes,
+    /// The decoded session; decoded when it is first needed.
     session: OnceLock<Arc<SessionRefs>>,
-    /// Its hash in the digest of the generation; `None` if it began later.
+    /// The hash of the session in the digest of the generation. `None` if the session began later,
+    /// or has not changed.
     stored: Option<[u8; 32]>,
+    /// Whether the session changed after the generation.
     changed: bool,
-    /// The table's clock when it was last changed.
+    /// The table's clock when the session was last changed, for the order of the sessions used
+    /// last.
     used: u64,
 }
 
@@ -114,7 +120,8 @@ impl KnownSession {
         })
     }
 
-    /// Whether it is looked for. Most are not, which their bytes show sooner.
+    /// Whether the session has the key of the lookup. Most sessions do not have it, and their
+    /// encoded bytes show this without decoding.
     fn matches(&self, lookup: &SessionLookup<'_>) -> bool {
         if self.session.get().is_none()
             && lookup.bytes().is_some_and(|bytes| memmem::find(&self.encoded.0, bytes).is_none())
@@ -130,7 +137,7 @@ impl KnownSession {
     }
 }
 
-/// The sessions of a generation, with those that were read so far.
+/// The sessions of a generation, with a cache of those that were read.
 struct BaseSessions {
     source: Arc<dyn SessionSource>,
     count: SessionNumber,
@@ -138,8 +145,8 @@ struct BaseSessions {
     last_lookup: Mutex<Option<LastLookup>>,
 }
 
-/// A lookup in a generation, and what it found. A session that is looked up and begun is looked up
-/// twice.
+/// The last lookup in a generation and its result. A program that looks for a session before it
+/// begins one causes the same lookup twice.
 struct LastLookup {
     key: LookupKey,
     found: Vec<SessionNumber>,
@@ -158,7 +165,7 @@ impl BaseSessions {
         block.get(number as usize % BLOCK_SESSIONS)
     }
 
-    /// Returns the sessions that may match.
+    /// Returns the sessions that may match: all that match, and perhaps others.
     fn candidates(&self, lookup: &SessionLookup<'_>) -> Result<Vec<SessionNumber>> {
         let key = lookup.key();
         let last = || self.last_lookup.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +188,7 @@ impl BaseSessions {
 }
 
 impl SessionTable {
-    /// Returns the sessions with which a segment begins.
+    /// Creates the table from the head of the store with which a segment begins.
     pub(crate) fn begin(head: &StoreHead) -> Self {
         let mut table = Self {
             count: head.sessions as SessionNumber,
@@ -203,17 +210,18 @@ impl SessionTable {
         table
     }
 
-    /// Sets where the sessions come from that are not in memory.
+    /// Sets the source of the sessions that are not in memory.
     pub(crate) fn set_source(&mut self, source: Arc<dyn SessionSource>) {
         let (blocks, last_lookup) = (OnceLock::new(), Mutex::default());
         self.base = Some(Arc::new(BaseSessions { source, count: self.count, blocks, last_lookup }));
     }
 
-    /// Takes over sessions in memory from the table of an older generation, except `changed` ones.
+    /// Takes over sessions in memory from the table of an older generation, except `changed` ones:
+    /// at most [`KEPT_SESSIONS`].
     pub(crate) fn keep_from(&mut self, older: &Self, changed: impl Fn(SessionNumber) -> bool) {
         for (number, known) in older.known.iter().take(KEPT_SESSIONS) {
             if *number < self.count && !changed(*number) && !self.known.contains_key(number) {
-                // The head has those that were used later.
+                // The sessions from the head were used later than these.
                 let known = KnownSession { stored: None, changed: false, used: 0, ..known.clone() };
                 self.index.add(*number, known.get());
                 self.known.insert(*number, known);
@@ -290,7 +298,7 @@ impl SessionTable {
         }
     }
 
-    /// Takes sessions into memory, read from `base` if they are not there yet.
+    /// Reads sessions from `base` into memory, if they are not there yet.
     pub(crate) fn load(
         &mut self,
         base: &dyn Snapshot,
@@ -306,7 +314,8 @@ impl SessionTable {
         Ok(())
     }
 
-    /// Changes a session. `None`: there is no session with this number.
+    /// Changes a session. Returns the result of `change`; `None` if there is no session with this
+    /// number.
     pub(crate) fn change<T>(
         &mut self,
         number: SessionNumber,
@@ -337,9 +346,9 @@ impl SessionTable {
         let before = (session.gone.is_none(), session.info.kind);
         let done = change(session);
         let after = (session.gone.is_none(), session.info.kind);
-        // Usually a session is found by what it was found by before.
-        let is_found_anew = before != after || sources + session.bookmarks.len() > 0;
-        if is_loaded || is_found_anew {
+        // Most changes leave the keys of the session as they are.
+        let may_have_new_keys = before != after || sources + session.bookmarks.len() > 0;
+        if is_loaded || may_have_new_keys {
             self.index.add(number, session);
         }
         self.count_visible(before, false);
@@ -347,13 +356,15 @@ impl SessionTable {
         Ok(Some(done))
     }
 
+    /// Adds 1 to the number of visible sessions of a kind, or subtracts 1. Does nothing for a
+    /// session that is not visible.
     fn count_visible(&mut self, (visible, kind): (bool, SessionKind), more: bool) {
         if let Some(count) = self.visible.get_mut(place_of(kind)).filter(|_| visible) {
             *count = if more { *count + 1 } else { count.saturating_sub(1) };
         }
     }
 
-    /// Adds a session; its number is the count of sessions before it.
+    /// Adds a session. Its number is the number of sessions before.
     pub(crate) fn push(&mut self, session: SessionRefs) {
         self.clock += 1;
         self.count_visible((session.gone.is_none(), session.info.kind), true);
@@ -368,7 +379,7 @@ impl SessionTable {
         self.between(0, self.count)
     }
 
-    /// Iterates over the sessions from a number up to another.
+    /// Iterates over the sessions with `first <= number < end`.
     pub(crate) const fn between(
         &self,
         first: SessionNumber,
@@ -378,13 +389,13 @@ impl SessionTable {
         AllSessions { table: self, next: first, end, block: VecDeque::new() }
     }
 
-    /// Returns the sessions that changed since the generation.
+    /// Returns the sessions that changed after the generation.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
         let changed = self.known.iter().filter(|(_, known)| known.changed);
         changed.map(|(number, known)| (*number, &**known.get()))
     }
 
-    /// Returns the sessions that are looked for, by number.
+    /// Returns the sessions that match a lookup, by number.
     pub(crate) fn find(
         &self,
         lookup: SessionLookup<'_>,
@@ -406,7 +417,7 @@ impl SessionTable {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns the sessions in memory that may match: all that do, and perhaps others.
+    /// Returns the sessions in memory that may match: all that match, and perhaps others.
     fn known_candidates(&self, lookup: &SessionLookup<'_>) -> Vec<(SessionNumber, &KnownSession)> {
         const LOOKUPS_WITHOUT: usize = 16;
         let all = || self.known.iter().map(|(number, known)| (*number, known));
@@ -425,8 +436,8 @@ impl SessionTable {
         numbers.filter_map(|number| Some((*number, self.known.get(number)?))).collect()
     }
 
-    /// Returns the newest sessions of a kind that were not removed, by the time of their last
-    /// event: at most `limit`.
+    /// Returns the sessions of a kind that were not removed and have the latest events: at most
+    /// `limit`, the latest first.
     pub(crate) fn latest(
         &self,
         kind: SessionKind,
@@ -440,7 +451,7 @@ impl SessionTable {
         found.sort_unstable_by_key(|(at, number, _)| std::cmp::Reverse((*at, *number)));
         found.truncate(limit);
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
-            // If there are enough in memory, of the others only later ones are needed: mostly none.
+            // If there are enough sessions in memory, only later ones are read: mostly none.
             let last = found.last().filter(|_| found.len() == limit);
             let after = last.map(|(at, number, _)| (*at, *number));
             let (mut before, mut more) = (None, limit);
@@ -471,7 +482,7 @@ pub(crate) struct AllSessions<'a> {
     table: &'a SessionTable,
     next: SessionNumber,
     end: SessionNumber,
-    /// Sessions of the generation that were read ahead.
+    /// Sessions of the generation that were read but not returned yet.
     block: VecDeque<(SessionNumber, SessionRefs)>,
 }
 
@@ -533,7 +544,7 @@ mod tests {
     use crate::format::{BookmarkRef, SessionRemoval};
     use crate::model::{SessionId, SessionMetadata};
 
-    /// A generation that counts what is read of it.
+    /// A generation that counts its reads.
     struct CountedGeneration(RowOverlay, Mutex<u64>);
 
     impl CountedGeneration {
@@ -593,7 +604,7 @@ mod tests {
         StoreHead { recent: table.recent(), ..table.totals() }
     }
 
-    /// Returns a table of a segment after a generation with `count` sessions.
+    /// Returns the table of a segment that follows a generation with `count` sessions.
     fn table(count: u32) -> (SessionTable, Arc<CountedGeneration>) {
         let all: SessionTable = (0..count).map(session).collect();
         let mut rows = RowOverlay::default();
@@ -663,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_says_the_same_whoever_wrote_it() {
+    fn a_head_does_not_depend_on_which_sessions_are_in_memory() {
         let (mut small, _) = table(10);
         let (mut large, _) = table(2000);
         assert!(small.is_complete() && small.recent().len() == 10);
@@ -699,8 +710,8 @@ mod tests {
         assert_eq!(reads(1000), reads(8000));
     }
 
-    /// Regression: the rows of all sessions in memory were stepped over, and as many others read as
-    /// were asked for.
+    /// Regression test: the scan passed the rows of all sessions in memory, and then read `limit`
+    /// other sessions.
     #[test]
     fn if_the_latest_sessions_are_in_memory_one_scan_shows_that_no_other_is_later() {
         let (table, generation) = table(3000);
@@ -719,7 +730,7 @@ mod tests {
             let time = Some(Timestamp::from_micros(micros));
             table.change(number, |session| session.last_event = time).unwrap();
         };
-        // Some of those in memory are now older than most others, and some are later.
+        // Some sessions in memory are now older than most other sessions, and some are later.
         (2700..2990).for_each(|number| at(number, i64::from(number) - 2000));
         for (number, time) in [(3, 2995), (4, 9000), (2999, 2650), (2998, 0)] {
             at(number, time);

@@ -1,4 +1,4 @@
-//! A state in memory: every entry is verified and addressable, and decoded only on demand.
+//! States in memory, as stored: a claim is found by its key, and decoded only on demand.
 
 use super::parallel;
 use super::stored_claim::StoredClaim;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A shared buffer that entries point into.
 pub(crate) type SharedBuffer = Arc<Vec<u8>>;
 
-/// A range of bytes in a buffer, by buffer number.
+/// A range of bytes in a numbered buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferRange {
     buffer: u32,
@@ -32,7 +32,7 @@ impl BufferRange {
         buffers
             .get(self.buffer as usize)
             .and_then(|buffer| buffer.get(start..start + self.length as usize))
-            .expect("places point into their buffers")
+            .expect("each range is in its buffer")
     }
 
     /// Returns the range with the buffer number increased by `by`.
@@ -41,7 +41,7 @@ impl BufferRange {
     }
 }
 
-/// The positions of one entry's key and value.
+/// The ranges of the key and the entry of one claim.
 #[derive(Clone, Copy, Debug)]
 struct EntrySlot {
     key: BufferRange,
@@ -55,7 +55,7 @@ impl EntrySlot {
     }
 }
 
-/// Below this number of claims one thread compares faster than two.
+/// Fewer claims than this are compared faster by one thread than by two.
 const PARALLEL_CLAIMS: usize = 4096;
 
 /// The claims of one revision, sorted by kind and id.
@@ -89,7 +89,7 @@ impl RevisionState {
         slot.key.bytes_in(&self.buffers)
     }
 
-    /// Returns how much memory it takes, in bytes.
+    /// Returns the size of the state in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let buffers = self.buffers.iter().map(|buffer| buffer.len());
         buffers.sum::<usize>() + size_of_val(self.slots.as_slice())
@@ -123,8 +123,8 @@ impl RevisionState {
         self.buffers.push(Arc::new(bytes));
     }
 
-    /// Splits the claims of this state and of another one into at most `count` shares. Equal keys
-    /// are in the same share.
+    /// Splits the claims of two states by key into at most `count` shares. Equal keys are in the
+    /// same share.
     fn shares<'a>(
         &'a self,
         other: &'a Self,
@@ -177,7 +177,7 @@ impl RevisionState {
         first(kind.code())..first(kind.code().saturating_add(1))
     }
 
-    /// Returns the index of the first claim in a range whose key is not before a limit.
+    /// Returns the index of the first claim in a range for whose key `is_before` is false.
     pub(crate) fn first_of(
         &self,
         places: &Range<usize>,
@@ -196,8 +196,8 @@ impl RevisionState {
         slots.iter().map(|slot| (self.key(slot), slot.entry.bytes_in(&self.buffers)))
     }
 
-    /// Returns the claims of one kind whose id has this prefix, sorted by id, as stored: nothing is
-    /// copied or decoded. The cost depends on what is read of them, not on the size of the state.
+    /// Returns the claims of one kind whose ids have this prefix, sorted by id, as stored: nothing
+    /// is copied or decoded. They are found by binary search in the state.
     pub fn claims_with_prefix(
         &self,
         kind: Kind,
@@ -215,7 +215,7 @@ impl RevisionState {
         self.encoded_at(self.kind_range(kind))
     }
 
-    /// Returns the stored bytes of one claim.
+    /// Returns the entry of the claim with this encoded key, as stored.
     #[must_use]
     pub fn encoded_entry(&self, key: &[u8]) -> Option<&[u8]> {
         let place = self.slots.binary_search_by(|slot| self.key(slot).cmp(key)).ok()?;
@@ -223,7 +223,7 @@ impl RevisionState {
         Some(slot.entry.bytes_in(&self.buffers))
     }
 
-    /// Returns one claim, decoded.
+    /// Returns the entry of one claim, decoded.
     ///
     /// # Errors
     /// If the stored entry cannot be decoded.
@@ -239,7 +239,7 @@ fn decode(key: &[u8], entry: &[u8]) -> Result<(Key, ClaimEntry)> {
     Ok((key, entry))
 }
 
-/// Builds a state from entries in key order.
+/// Builds a state from claims in key order.
 #[derive(Default)]
 pub(crate) struct StateBuilder(RevisionState);
 
@@ -257,7 +257,7 @@ impl StateBuilder {
         (self.0.buffers.len() - 1) as u32
     }
 
-    /// Adds an entry after all others.
+    /// Adds a claim after all others.
     pub(crate) fn push(&mut self, key: BufferRange, entry: BufferRange) {
         self.0.slots.push(EntrySlot { key, entry });
     }
@@ -289,7 +289,7 @@ struct DifferingEntry {
     new: Option<BufferRange>,
 }
 
-/// Whether two entries differ, or only one of them exists.
+/// Whether two entries have different content, or only one of them exists.
 fn differ(buffers: &[SharedBuffer], old: Option<BufferRange>, new: Option<BufferRange>) -> bool {
     match (old, new) {
         (Some(old), Some(new)) => !has_same_content(old.bytes_in(buffers), new.bytes_in(buffers)),
@@ -305,7 +305,8 @@ struct CombinedBuffers<'a> {
 }
 
 impl CombinedBuffers<'_> {
-    /// Returns the claims that differ between slots of the first and of the second state.
+    /// Compares slots of the first state with slots of the second state. Returns the claims that
+    /// differ.
     fn rows(&self, old: &[EntrySlot], new: &[EntrySlot]) -> Vec<DifferingEntry> {
         let mut rows = Vec::new();
         let (mut left, mut right) =
@@ -331,7 +332,8 @@ impl CombinedBuffers<'_> {
     }
 }
 
-/// A claim that differs, as stored: its encoded key, its entry before and after.
+/// A claim that differs, as stored: its encoded key, and its entry in the first and in the second
+/// state.
 pub type DifferenceBytes<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
 
 impl StateDifferences {
@@ -353,7 +355,7 @@ impl StateDifferences {
         Self { buffers, rows: Vec::with_capacity(most) }
     }
 
-    /// Adds bytes that are in no buffer yet.
+    /// Adds bytes as a new buffer, and returns their range.
     pub(crate) fn keep(&mut self, bytes: Vec<u8>) -> BufferRange {
         let length = bytes.len() as u32;
         self.buffers.push(Arc::new(bytes));
@@ -392,8 +394,8 @@ impl StateDifferences {
         self.rows.is_empty()
     }
 
-    /// Returns the keys of the claims that differ, sorted, each with what happened to it: added,
-    /// removed or updated.
+    /// Returns the keys of the claims that differ, sorted, and whether each was added, removed or
+    /// updated.
     pub fn keys(&self) -> impl Iterator<Item = Result<(Key, ChangeKind)>> + '_ {
         self.iter().map(|(key, old, new)| {
             let key = decode_key(key).map_err(Error::corrupt("a delta"))?;

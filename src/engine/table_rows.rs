@@ -1,4 +1,5 @@
-//! Reads tables page by page, so that a table of any size needs little memory.
+//! Reads the rows of a table: all at once, or page by page, which needs little memory however large
+//! the table is.
 
 use crate::backend::{ScanDirection, Snapshot, TableId, TableRow};
 use crate::error::Result;
@@ -10,7 +11,7 @@ const PAGE_ROWS: usize = 1000;
 /// Number of rows per page of objects, which may be large.
 const PAGE_OBJECTS: usize = 64;
 
-/// The rows of a table, or of a range of its keys, in key order.
+/// Iterates over the rows of a table, or of a range of its keys, in key order. Reads page by page.
 pub(crate) struct TableRows<'a> {
     view: &'a dyn Snapshot,
     table: TableId,
@@ -65,7 +66,7 @@ impl Iterator for TableRows<'_> {
     }
 }
 
-/// Reads all rows of a table whose keys begin with this prefix, in key order.
+/// Returns all rows of a table whose keys begin with this prefix, in key order.
 pub(crate) fn rows(
     view: &dyn Snapshot,
     table: TableId,
@@ -74,7 +75,7 @@ pub(crate) fn rows(
     rows_between(view, table, &prefix.clone().build(), &prefix.end())
 }
 
-/// Reads all rows with `from <= key < to`, in key order; to the end of the table if `to` is empty.
+/// Returns all rows with `from <= key < to`, in key order. An empty `to` is the end of the table.
 pub(crate) fn rows_between(
     view: &dyn Snapshot,
     table: TableId,

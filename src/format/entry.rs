@@ -1,4 +1,4 @@
-//! Keys and entries of a state.
+//! The encoding and the hashes of the keys and entries of a state.
 
 use super::codec::{ByteReader, DecodeError, MAX_DEPTH, pack, pack_into, put_signed, unpack};
 use super::packed_value::is_packed;
@@ -6,10 +6,11 @@ use crate::model::{ClaimEntry, Key, Kind, SessionId, Timestamp, Value};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// An encoded entry; shared, because many states contain it.
+/// An encoded entry. It is shared, because many states contain it.
 pub type EntryBytes = Arc<[u8]>;
 
-/// Public keys of the two hashes, which separate them from all other hashes in forge.
+/// Public keys of the two hashes below. They make these hashes differ from all other hashes in
+/// forge.
 const ENTRY_CONTEXT: &[u8; 32] = b"forge entry of a state, digest 1";
 const ENTITY_CONTEXT: &[u8; 32] = b"forge entity key for tables, v 1";
 
@@ -47,17 +48,16 @@ pub fn encode_value(added_at: Timestamp, value: &Value) -> EntryBytes {
     bytes.into()
 }
 
-/// The start of an entry from which a secret was purged: a zero in an overlong encoding, which no
-/// time uses. The entry's term in the digest of its state follows (32 bytes), then the entry
-/// without the secret.
+/// The first bytes of a purged entry: a zero in an overlong encoding, which no time uses. Then come
+/// the digest term of the entry before the purge (32 bytes), and the entry without the secret.
 const PURGED: [u8; 2] = [0x80, 0];
 
-/// Returns the digest term stored in a purged entry: its term before the purge.
+/// Returns the digest term that is stored in a purged entry; `None` for any other entry.
 fn kept_term(entry: &[u8]) -> Option<[u8; 32]> {
     entry.strip_prefix(&PURGED).and_then(|rest| rest.first_chunk::<32>()).copied()
 }
 
-/// Returns the entry itself, without the prefix of a purged one.
+/// Returns the entry without the first bytes and the digest term of a purged entry.
 fn plain(entry: &[u8]) -> &[u8] {
     match kept_term(entry) {
         Some(_) => entry.get(PURGED.len() + 32..).unwrap_or_default(),
@@ -65,10 +65,12 @@ fn plain(entry: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns an entry whose value was changed by `rewrite`, which must keep the length. The digest
-/// term of the entry is kept, so no digest changes. The fields are sorted again, because their
-/// names may have changed: equal values have equal bytes. `None` if `rewrite` changes nothing.
-/// `key` is the key of the entry before the purge.
+/// Returns the purged form of an entry; `None` if `rewrite` changes nothing. `key` is the key of
+/// the entry before the purge.
+///
+/// `rewrite` receives the value and must keep its length. The fields are sorted again, because
+/// their names may have changed, and equal values must have equal bytes. The purged entry keeps the
+/// digest term of the entry, so no digest changes.
 #[must_use]
 pub fn purge_entry(
     key: &[u8],
@@ -76,20 +78,21 @@ pub fn purge_entry(
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
 ) -> Option<EntryBytes> {
     let value = rewrite(value_bytes(entry))?;
-    // An undecodable value is kept: readers reject it.
+    // A value that cannot be decoded is not sorted: readers reject it.
     let ordered = unpack::<Value>("value", &value).map(|value| pack(&value));
-    Some(stand_in(key, entry, Some(ordered.as_ref().unwrap_or(&value))))
+    Some(purged_form(key, entry, Some(ordered.as_ref().unwrap_or(&value))))
 }
 
-/// Returns the same entry for another key, with the digest term that it has under this one.
+/// Returns the purged form of an entry whose key changes. `key` is the old key: the entry keeps the
+/// digest term that it has with that key.
 #[must_use]
 pub fn rekey_entry(key: &[u8], entry: &[u8]) -> EntryBytes {
-    stand_in(key, entry, None)
+    purged_form(key, entry, None)
 }
 
-/// Returns an entry in the form of a purged one: it keeps the digest term that `entry` has under
-/// `key`. Its value is `value`, by default that of `entry`.
-fn stand_in(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
+/// Returns the purged form of an entry: with the digest term that the entry has with this key, and
+/// with another value, if one is given.
+fn purged_form(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
     let term = entry_hash(key, entry);
     let plain = plain(entry);
     let old = value_bytes(entry);
@@ -97,14 +100,15 @@ fn stand_in(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
     [&PURGED, term.as_slice(), time, value.unwrap_or(old)].concat().into()
 }
 
-/// Returns the bytes of an entry after its time: equal values have equal bytes.
+/// Returns the encoded value of an entry: the bytes after its time. Equal values have equal bytes.
 pub(super) fn value_bytes(entry: &[u8]) -> &[u8] {
     let entry = plain(entry);
     let time = entry.iter().take_while(|byte| **byte >= 0x80).count() + 1;
     entry.get(time..).unwrap_or_default()
 }
 
-/// Returns the fields of an entry's value that `T` names. Texts and bytes can be borrowed from it.
+/// Decodes only those fields of an entry's value that `T` names. `T` can borrow texts and bytes
+/// from the entry.
 ///
 /// # Errors
 /// [`DecodeError`] if a field is missing or of another type, or the value is damaged.
@@ -114,21 +118,21 @@ pub fn entry_fields<'a, T: Deserialize<'a>>(entry: &'a [u8]) -> Result<T, Decode
     T::deserialize(&mut reader).map_err(|error| DecodeError::new("value", error.to_string()))
 }
 
-/// Returns whether an entry has exactly these fields, at any time. Compares without encoding, up to
-/// the first difference.
+/// Returns whether an entry has exactly this value, at any time. Compares without encoding `value`,
+/// up to the first difference.
 #[must_use]
 pub fn has_value(entry: &[u8], value: &Value) -> bool {
     is_packed(value_bytes(entry), value)
 }
 
-/// Returns whether two entries have the same time and value. The digest terms of purged entries may
-/// differ all the same.
+/// Returns whether two entries have the same time and value. Their digest terms may differ, if one
+/// of them was purged.
 #[must_use]
 pub fn has_same_content(entry: &[u8], other: &[u8]) -> bool {
     plain(entry) == plain(other)
 }
 
-/// Decodes the time of an entry, without its value.
+/// Decodes only the time of an entry.
 ///
 /// # Errors
 /// [`DecodeError`] if it does not begin with a time.
@@ -144,8 +148,8 @@ pub fn decode_entry(bytes: &[u8]) -> Result<ClaimEntry, DecodeError> {
     Ok(ClaimEntry { added_at, value: unpack("value", value)? })
 }
 
-/// Returns the term that an entry adds to the digest of its state; for a purged entry, the term
-/// before the purge.
+/// Returns the digest term of an entry, which is added to the digest of its state. For a purged
+/// entry it is the term before the purge.
 #[must_use]
 pub fn entry_hash(key: &[u8], entry: &[u8]) -> [u8; 32] {
     if let Some(term) = kept_term(entry) {
@@ -158,8 +162,8 @@ pub fn entry_hash(key: &[u8], entry: &[u8]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Returns eight bytes that identify an entity in table keys, which contain no text. They may
-/// collide, so a reader must check the key in the data that the row points to.
+/// Returns a hash of an entity's key, for keys of rows, which contain no text. The hashes of two
+/// entities may be equal, so a reader must check the key in the data to which the row points.
 #[must_use]
 pub fn entity_hash(session: &SessionId, key: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new_keyed(ENTITY_CONTEXT);
@@ -258,15 +262,15 @@ mod tests {
         }
         assert_eq!(once.len(), twice.len());
         assert!(purge_entry(&key, &entry, |_| None).is_none());
-        // No time is encoded like this: each one begins with another byte, or is longer.
+        // The encoding of a time never begins like a purged entry.
         for time in [0, -1, 1, 63, 64, -64, -65, i64::MAX, i64::MIN] {
             let entry = encode_value(Timestamp::from_micros(time), &Value::Null);
             assert_eq!(kept_term(&entry), None);
         }
     }
 
-    /// Regression test: purging a secret in a field's name changes the order of the fields. The
-    /// bytes kept their old order, so a purged claim differed from one with the same value.
+    /// Regression test: the fields were not sorted again after a purge changed the name of one. So
+    /// a purged claim differed from a claim with the same value.
     #[test]
     fn a_purged_entry_has_its_fields_in_order() {
         let key = encode_key(&Key::new(Kind::Note, "N1"));

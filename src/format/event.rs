@@ -1,7 +1,5 @@
-//! The stream of events: one JSON object per line, for `forge import events` and `forge export
-//! events`.
-//!
-//! Specified in `docs/events.md`.
+//! The event stream: one JSON object per line, for `forge import events` and `forge export events`.
+//! `docs/events.md` specifies it.
 
 use super::codec::{is_false, is_zero};
 use crate::model::{BranchStatus, CheckpointTrigger, Kind, SessionKind, Timestamp, Value};
@@ -10,41 +8,41 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// One line of a stream.
+/// One line of an event stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventLine {
     /// The time of the event.
     pub at: Timestamp,
-    /// The session, if the line names one.
+    /// The name of the session, if the line has one.
     pub session: Option<String>,
-    /// The branch, if the line names one.
+    /// The name of the branch, if the line has one.
     pub branch: Option<String>,
     /// The event.
     pub event: StreamEvent,
 }
 
-/// The content of a line.
+/// The event of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvent {
-    /// A claim gets these fields, or a fact happened.
+    /// A claim has these fields from now on, or a fact happened.
     Put(PutEvent),
     /// A claim is removed.
     Remove(RemoveEvent),
     /// A checkpoint names a moment.
     Checkpoint(CheckpointEvent),
-    /// A branch is created, or its metadata change.
+    /// A branch is created, or its status or metadata change.
     Branch(BranchEvent),
-    /// Another branch is checked out.
+    /// Another branch becomes the current one.
     Switch(BranchReference),
-    /// A branch was merged into another one.
+    /// A branch gets the status `merged`. The changes of the merge are in lines of their own.
     Merge(BranchReference),
     /// The branch has the claims of an earlier revision again.
     Restore(RevisionSelector),
     /// The tags of a checkpoint change.
     Tag(TagEvent),
-    /// The session of the lines after this one.
+    /// The session of the following lines that name no session.
     Session(SessionEvent),
-    /// The revision ends here: later lines with the same time belong to another one.
+    /// The revision ends here: later lines with the same time belong to another revision.
     Revision,
 }
 
@@ -58,7 +56,7 @@ pub struct PutEvent {
     pub id: String,
     /// The fields of the entity.
     pub value: Value,
-    /// A claim's own time, if it differs from the time of the revision that adds it.
+    /// The claim's own time, if it differs from the time of the revision that adds the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
 }
@@ -82,16 +80,16 @@ pub struct CheckpointEvent {
     /// The tags of the checkpoint.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Why it was made.
+    /// Why the checkpoint was made.
     #[serde(default = "manual", skip_serializing_if = "is_manual")]
     pub trigger: CheckpointTrigger,
     /// Further data, in any form.
     #[serde(default, skip_serializing_if = "is_null")]
     pub body: Value,
-    /// The key of the event that it is the checkpoint of.
+    /// The key of the event to which the checkpoint belongs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Its revision, if that is not the last one of the branch.
+    /// The revision of the checkpoint; by default the last one of the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<RevisionSelector>,
 }
@@ -109,16 +107,17 @@ fn is_null(value: &Value) -> bool {
     *value == Value::Null
 }
 
-/// A branch. The fields that are present replace its metadata, the others keep their values.
+/// A branch that is created or changed. The fields that are present get new values; the others
+/// stay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "an object with a name")]
 pub struct BranchEvent {
     /// The name of the branch.
     pub name: String,
-    /// The branch that it was forked from; `main` if absent.
+    /// The branch from which it was forked; by default `main`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The revision that it was forked from, if that is not the last one of `from`.
+    /// The revision from which it was forked; by default the last one of `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<RevisionSelector>,
     /// The status of the branch.
@@ -139,7 +138,7 @@ pub struct BranchEvent {
     /// Further fields.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub extra: Option<Value>,
-    /// Whether its creation is undone (`true`), or that undo was undone (`false`).
+    /// Whether the creation of the branch was undone (`true`), or that undo was undone (`false`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_back: Option<bool>,
 }
@@ -149,7 +148,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Op
     T::deserialize(from).map(Some)
 }
 
-/// A branch by its name.
+/// The name of a branch, as an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with a branch")]
 pub struct BranchReference {
@@ -164,10 +163,10 @@ pub struct RevisionSelector {
     /// The last revision of the branch at or before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// The branch; by default that of the line.
+    /// The name of the branch; by default the branch of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The number of revisions to go back from there.
+    /// The number of revisions to go back from the revision that `at` selects.
     #[serde(skip_serializing_if = "is_zero")]
     pub back: u64,
     /// The revision of the newest checkpoint with this tag.
@@ -182,7 +181,7 @@ pub struct RevisionSelector {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with a checkpoint")]
 pub struct TagEvent {
-    /// The message or a tag of a checkpoint; the newest match is meant.
+    /// The message or a tag of the checkpoint. It selects the newest checkpoint that matches.
     pub checkpoint: String,
     /// Tags to add.
     #[serde(default)]
@@ -192,7 +191,7 @@ pub struct TagEvent {
     pub remove: Vec<String>,
 }
 
-/// A session.
+/// A session of an event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "an object with a name")]
 pub struct SessionEvent {
@@ -201,13 +200,13 @@ pub struct SessionEvent {
     /// The kind of the session.
     #[serde(skip_serializing_if = "is_debug")]
     pub kind: SessionKind,
-    /// The agent that works in it.
+    /// The agent that works in the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The agent's own id for the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
-    /// The start time, if it differs from the line's `at`.
+    /// The start time of the session; by default the line's `at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
 }
@@ -217,8 +216,8 @@ fn is_debug(kind: &SessionKind) -> bool {
     *kind == SessionKind::Debug
 }
 
-/// The fields of a line. `session` and `branch` are a name on every kind of line, or an object as
-/// the event itself.
+/// The fields of a line. `session` and `branch` may be names on any line. As objects they are the
+/// event of the line.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = ""))]
 struct EventLineFields {
@@ -275,26 +274,26 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameOrEvent<T> {
     }
 }
 
-/// A line that is not an event.
+/// The error for a line that is not an event.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
-    /// It is not JSON, or matches no kind of line.
+    /// The line is not JSON, or its fields are wrong.
     #[error("{}", not_an_event(.0))]
     Json(#[from] serde_json::Error),
-    /// It contains no event, or several.
+    /// The line contains no event, or several.
     #[error(
         "a line says one thing: put, remove, checkpoint, branch, switch, merge, restore, tag, session or revision"
     )]
     NotOne,
-    /// A revision without exactly one of its three selectors.
+    /// A revision is not selected by exactly one of `at`, `tag` and `nothing`.
     #[error("a revision is named by one of 'at', 'tag' and 'nothing'")]
     NoTarget,
-    /// A session or branch without a name.
+    /// The name of a session or branch is missing or empty.
     #[error("'name' is missing")]
     NoName,
 }
 
-/// Describes an error of a line without the number that the parser gives to each line: it is 1.
+/// Describes an error without the parser's line number, which is always 1.
 fn not_an_event(error: &serde_json::Error) -> String {
     if error.is_syntax() {
         return format!("it is not JSON (column {})", error.column());
@@ -304,7 +303,7 @@ fn not_an_event(error: &serde_json::Error) -> String {
 }
 
 impl EventError {
-    /// Returns whether the line is incomplete: more bytes might make it valid.
+    /// Whether the line ends too early: more bytes might make it valid.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         matches!(self, Self::Json(error) if error.is_eof())
@@ -354,7 +353,7 @@ impl EventLine {
         }
     }
 
-    /// Encodes the line, with its line break.
+    /// Encodes the line, with a line break at the end.
     #[must_use]
     pub fn to_line(&self) -> Vec<u8> {
         let mut fields = EventLineFields {
@@ -410,7 +409,7 @@ mod tests {
         }
     }
 
-    /// An error named the Rust type that was expected.
+    /// Regression test: an error named the Rust type that was expected.
     #[test]
     fn an_error_says_what_is_expected_in_the_words_of_the_page() {
         for (event, expected) in [

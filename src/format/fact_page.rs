@@ -1,4 +1,4 @@
-//! Pages of facts: facts recorded together and compressed together.
+//! Pages of facts: facts that were recorded together and are compressed together.
 
 use super::codec::{DecodeError, pack, unpack};
 use crate::model::{Fact, FactOrigin, Kind, ObjectId, TextRef, Timestamp, Value};
@@ -6,12 +6,12 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Facts recorded together; a fact's ordinal is its index in the list.
+/// Facts that were recorded together. The ordinal of a fact is its index in the list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactPage {
     version: u8,
-    /// The source file that the texts of these facts refer to, if any.
+    /// The name of the source to which the long texts of these facts refer, if any.
     pub source: Option<String>,
     /// The facts.
     pub facts: Vec<Fact>,
@@ -40,15 +40,15 @@ impl FactPage {
     }
 }
 
-/// A page of facts as the index needs it: without the values of the facts, which take most of the
-/// time of decoding a page.
+/// The part of a page of facts that the index needs. It has no values: they take most of the time
+/// of decoding a page.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct FactPageOutline {
     version: u8,
     pub(crate) facts: Vec<FactOutline>,
 }
 
-/// A fact as the index needs it.
+/// The part of a fact that the index needs.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct FactOutline {
     pub(crate) kind: Kind,
@@ -91,7 +91,7 @@ fn check_version(version: u8) -> Result<(), DecodeError> {
     }
 }
 
-/// The texts in a value that are objects of their own: what [`TextRef::objects_in`] returns.
+/// The ids of the long texts in a value that are objects: the result of [`TextRef::objects_in`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectTexts(pub(crate) Vec<ObjectId>);
 
@@ -156,7 +156,7 @@ impl<'de> Visitor<'de> for ObjectTextsVisitor {
             }
             let value: Value = fields.next_value()?;
             if let Some(text) = TextRef::from_fields(&value) {
-                // What else a reference contains is not part of it.
+                // Other fields beside a reference are ignored.
                 while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(ObjectTexts(text.object().into_iter().collect()));
             }
@@ -182,7 +182,7 @@ mod tests {
         .into_value()
     }
 
-    /// Values with references to texts, and with fields of their name that are none.
+    /// Values with references to texts, and with fields of the same name that are no references.
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),

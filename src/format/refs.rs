@@ -13,7 +13,8 @@ mod session_codec;
 
 use session_codec::{check_session, decode, encode};
 
-/// The head of a branch: its newest revision, or that of its base before it has one of its own.
+/// The head of a branch: its newest revision or, if it has none yet, the revision that it was
+/// forked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchHead {
@@ -21,12 +22,13 @@ pub struct BranchHead {
     pub sequence: u64,
     /// The id of the revision.
     pub id: RevisionId,
-    /// Its effective time: its raw time or its parent's effective time, whichever is later.
+    /// The effective time of the revision: its raw time or its parent's effective time, whichever
+    /// is later.
     pub effective: Timestamp,
-    /// The digest of its state.
+    /// The digest of the revision's state.
     #[serde(serialize_with = "write_digest", deserialize_with = "read_digest")]
     pub digest: StateDigest,
-    /// The number of claims in its state.
+    /// The number of claims in that state.
     pub count: u64,
 }
 
@@ -38,19 +40,19 @@ fn read_digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StateDigest
     Ok(StateDigest::from_bytes(RevisionId::deserialize(deserializer)?.as_bytes()))
 }
 
-/// The status and metadata of a branch from a time on.
+/// A change of the status and metadata of a branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchChange {
     /// The time of the change.
     pub time: Timestamp,
-    /// The status from then on.
+    /// The status after the change.
     pub status: BranchStatus,
-    /// The metadata from then on.
+    /// The metadata after the change.
     pub metadata: BranchMetadata,
 }
 
-/// A branch.
+/// The present state of a branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchRefs {
@@ -59,15 +61,15 @@ pub struct BranchRefs {
     /// The branch and sequence number it was forked from (0: before the first revision); `None` for
     /// `main`.
     pub base: Option<(BranchNumber, u64)>,
-    /// The newest revision.
+    /// The head; `None` before the first revision.
     pub head: Option<BranchHead>,
     /// The changes of status and metadata, earliest first; the first is the creation.
     pub changes: Vec<BranchChange>,
-    /// Whether its creation was undone.
+    /// Whether the creation of the branch was undone.
     pub hidden: bool,
 }
 
-/// How far a source has been imported, without the details.
+/// How far a source was imported. The index stores the whole bookmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BookmarkRef {
@@ -77,7 +79,7 @@ pub struct BookmarkRef {
     pub bytes: u64,
 }
 
-/// A session.
+/// The present state of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRefs {
@@ -87,7 +89,7 @@ pub struct SessionRefs {
     pub next_sequence: u64,
     /// The branches by number.
     pub branches: Vec<BranchRefs>,
-    /// The branch checked out.
+    /// The number of the current branch.
     pub current_branch: BranchNumber,
     /// The time of its earliest revision, checkpoint or fact.
     pub first_event: Option<Timestamp>,
@@ -109,18 +111,18 @@ pub struct SessionRefs {
     pub schedule: Option<i64>,
     /// The growing blobs whose beginning was dropped.
     pub dropped: Vec<DroppedText>,
-    /// How it was removed, if it was.
+    /// Why the session is hidden; `None` if it is visible.
     pub gone: Option<SessionRemoval>,
 }
 
-/// How a session was removed.
+/// Why a session is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionRemoval {
-    /// By this pruning operation, which can be undone.
+    /// This operation pruned or dropped the session. It can be undone.
     Pruned(OperationId),
-    /// Permanently: only its number and its id are left.
+    /// The session was permanently removed: only its number and its id are left.
     Swept,
-    /// It is not complete yet: it will replace the session with the same id.
+    /// The session is not complete yet. When it is, it replaces the session with the same id.
     Incomplete,
 }
 
@@ -128,27 +130,28 @@ pub enum SessionRemoval {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedText {
-    /// The blob.
+    /// The name of the blob.
     pub blob: String,
     /// The number of dropped bytes.
     pub bytes: u64,
-    /// The pruning operation, while it can be undone.
+    /// The operation that dropped the bytes, as long as it can be undone.
     pub pruning: Option<OperationId>,
 }
 
-/// What a segment of the journal begins with: how many sessions there are, and those used last. The
-/// others are in the index, whose generation ends where the segment begins.
+/// The head of the store, with which a segment of the journal begins: how many sessions there are,
+/// and the sessions used last. The other sessions are in the index, in the generation that ends
+/// where the segment begins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreHead {
     /// The number of sessions, including removed ones.
     pub sessions: u64,
     /// The number of sessions of each kind that were not removed, in the order of
-    /// [`SessionKind::ALL`]. A kind that an earlier forge did not know counts 0.
+    /// [`SessionKind::ALL`]; 0 for a kind that the writer, an earlier forge, did not know.
     #[serde(deserialize_with = "visible_counts")]
     pub visible: [u64; SessionKind::ALL.len()],
-    /// The sum of the hashes of all sessions: it shows whether the index has all of them as they
-    /// are.
+    /// The sum of the hashes of all sessions. It shows whether the index has all of them,
+    /// unchanged.
     pub digest: RecordBytes,
     /// The sessions used last, the latest at the end.
     pub recent: Vec<RecentSession>,
@@ -171,7 +174,8 @@ pub struct RecentSession {
     pub session: RecordBytes,
 }
 
-/// Reads the number of sessions of each kind. There are fewer if a kind was added since.
+/// Reads the number of sessions of each kind. The counts of kinds that were added later are
+/// missing, and become 0.
 fn visible_counts<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<[u64; SessionKind::ALL.len()], D::Error> {
@@ -183,13 +187,15 @@ fn visible_counts<'de, D: Deserializer<'de>>(
 }
 
 impl StoreHead {
-    /// Returns the digest of all sessions. An empty one, as in a new store, is that of no session.
+    /// Returns the digest of all sessions. If its field is empty, as in a new store, it is the
+    /// digest of no sessions.
     #[must_use]
     pub fn digest(&self) -> StateDigest {
         self.digest.0.as_slice().try_into().map_or(StateDigest::EMPTY, StateDigest::from_bytes)
     }
 
-    /// Checks that the sessions that it names exist and can be decoded.
+    /// Checks the counts and the length of the digest, and that the named sessions exist and can be
+    /// decoded.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let known = |number: SessionNumber| u64::from(number) < self.sessions;
         if [self.pinned, self.last_used].into_iter().flatten().any(|number| !known(number)) {
@@ -215,7 +221,7 @@ impl StoreHead {
 
 const SESSION_CONTEXT: &[u8; 32] = b"forge session of a store, vers 1";
 
-/// Returns the hash with which a session counts in the digest of all sessions.
+/// Returns the hash of a session, as it is added to the digest of all sessions.
 #[must_use]
 pub fn session_hash(number: SessionNumber, encoded: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_keyed(SESSION_CONTEXT);

@@ -18,18 +18,18 @@ use std::time::Duration;
 const LOCK: &str = ".lock";
 /// The folder of files that are being written.
 const UNFINISHED: &str = ".unfinished";
-/// Age at which an unfinished file is removed, in microseconds: its writer was killed.
+/// Age in microseconds after which an unfinished file is removed: its writer was killed.
 const ABANDONED_MICROS: i64 = 24 * 3_600 * 1_000_000;
 /// How long a write waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The largest object whose contents are read by a list to know its tag.
+/// Size in bytes of the largest object that a list reads to compute its tag.
 const TAGGED_BYTES: u64 = 64 << 10;
 
 /// A [`Depot`] in a folder. An object is a file of the same name.
 ///
-/// A tag is the hash of the contents, because times of files repeat within a clock tick. Contents
-/// that come back therefore have their old tag; see [`Depot::swap`]. The clock is the one that sets
-/// the times of files, on a network file system that of the server.
+/// A tag is the hash of the contents, because two writes within a clock tick give a file the same
+/// time. Contents that are written again therefore have their old tag; see [`Depot::swap`]. The
+/// depot's clock is the clock that sets the times of files: on a network file system, the server's.
 #[derive(Clone, Debug)]
 pub struct FolderDepot {
     root: PathBuf,
@@ -58,7 +58,7 @@ impl FolderDepot {
         })
     }
 
-    /// Returns a function that converts an error of the system about an object.
+    /// Returns a function that converts an I/O error of an action on an object.
     fn failed(&self, verb: &str, name: &str) -> impl Fn(io::Error) -> DepotError {
         let path = self.root.join(name);
         move |error| {
@@ -75,8 +75,9 @@ impl FolderDepot {
         }
     }
 
-    /// Converts an error about an object that may be something else than a file.
-    fn odd(&self, name: &str, error: io::Error) -> DepotError {
+    /// Converts an I/O error about an object. An object that is too large or not a file, such as a
+    /// link, is damaged.
+    fn object_error(&self, name: &str, error: io::Error) -> DepotError {
         let is_link = is_link(&error);
         if is_link || plain_file::is_no_file(&error) {
             let what = if is_link { "it is a link".to_owned() } else { error.to_string() };
@@ -86,12 +87,13 @@ impl FolderDepot {
         self.failed("use", name)(error)
     }
 
-    /// Opens the folder of an object. `None` if there is none and `create` is false.
+    /// Opens the folder of an object; `None` if the folder does not exist and `create` is false.
     fn folder_of(&self, name: &str, create: bool) -> Result<Option<GuardedFolder>, DepotError> {
         let mut folder = self.root()?;
         let (parents, _) = split_last(name);
         for part in parents.split_terminator('/') {
-            let inside = folder.inside(part, create).map_err(|error| self.odd(name, error))?;
+            let inside =
+                folder.inside(part, create).map_err(|error| self.object_error(name, error))?;
             match inside {
                 Some(inside) => folder = inside,
                 None => return Ok(None),
@@ -100,7 +102,7 @@ impl FolderDepot {
         Ok(Some(folder))
     }
 
-    /// Reads an object. `None` if there is none.
+    /// Reads an object; `None` if it does not exist.
     fn read(
         &self,
         folder: &GuardedFolder,
@@ -112,10 +114,10 @@ impl FolderDepot {
             let tag = tag_of(&bytes);
             Ok(Some((bytes, tag)))
         };
-        read().map_err(|error| self.odd(name, error))
+        read().map_err(|error| self.object_error(name, error))
     }
 
-    /// Writes an object if its tag is `expected`; `None` expects no object.
+    /// Writes an object if its tag is `expected`, or if it does not exist and `expected` is `None`.
     fn write(
         &self,
         name: &str,
@@ -168,8 +170,8 @@ impl FolderDepot {
         lock.map_err(self.failed("lock", LOCK))?.map_err(|_| DepotError::Busy { after: None })
     }
 
-    /// Adds the objects of a folder, and below it, that are listed. `path` is the name of the
-    /// folder with a `/` at its end.
+    /// Adds the objects in a folder and below whose names are after `after`, until the list is
+    /// full. `path` is the name of the folder with a `/` at its end, or empty.
     fn walk(
         &self,
         folder: &GuardedFolder,
@@ -203,7 +205,7 @@ impl FolderDepot {
         Ok(())
     }
 
-    /// Removes files that killed writers left. Errors are ignored: the next list tries again.
+    /// Removes files that killed writers left. Ignores errors: the next list tries again.
     fn sweep(&self, root: &GuardedFolder) {
         let Ok(Some(folder)) = root.inside(UNFINISHED, false) else { return };
         let names = folder.names().unwrap_or_default();
@@ -289,18 +291,18 @@ fn tag_of(bytes: &[u8]) -> DepotTag {
     DepotTag::new(blake3::hash(bytes).to_hex().as_str())
 }
 
-/// Returns when a file was last written.
+/// Returns the time at which a file was last written.
 fn changed(about: &std::fs::Metadata) -> Timestamp {
     let micros = about.mtime().saturating_mul(1_000_000);
     Timestamp::from_micros(micros.saturating_add(about.mtime_nsec() / 1_000))
 }
 
-/// Returns whether something was not opened because it is a link.
+/// Whether a file was not opened because it is a link.
 fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
-/// Opens what a list has found. `None` if it is a link or was removed in the meantime.
+/// Opens a file or folder; `None` if it is a link or no longer exists.
 fn read_unless_link(folder: &GuardedFolder, name: &str) -> io::Result<Option<File>> {
     match folder.read(name) {
         Err(error) if is_link(&error) => Ok(None),
@@ -308,7 +310,7 @@ fn read_unless_link(folder: &GuardedFolder, name: &str) -> io::Result<Option<Fil
     }
 }
 
-/// Returns the entry of an object in a list. `None` if it is no file.
+/// Returns the entry of an object in a list; `None` if it is not a file.
 fn entry(name: String, file: File) -> io::Result<Option<DepotEntry>> {
     let about = file.metadata()?;
     if !about.is_file() {

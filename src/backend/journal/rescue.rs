@@ -1,4 +1,4 @@
-//! Salvaging the readable records of a damaged journal.
+//! Reads the readable records of a damaged journal, to salvage them.
 
 use super::is_own;
 use super::layout::{self, SyncMark};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Offset of the position in a frame header.
 const POSITION_AT: usize = 16;
 
-/// A piece of a salvaged journal, in order.
+/// A piece of a salvaged journal: a record, or a range that is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalPiece {
     /// A whole record, and whether a single wrong bit in it was corrected.
@@ -27,12 +27,14 @@ pub enum JournalPiece {
     },
 }
 
-/// Corrects bytes so that the given check accepts them; returns whether it could.
+/// A function that corrects bytes so that the given check accepts them, and returns whether it
+/// could.
 pub type BitRepair<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 
-/// Reads everything readable of the journal in a folder and returns it with the end of the journal.
-/// A torn tail that was never known to be durable is not reported as lost; a record without a valid
-/// seal is. Writes nothing.
+/// Reads the readable records of the journal in a folder. Returns its pieces in order, and its end.
+///
+/// A record without a valid seal counts as unreadable. A torn tail is reported as lost only as far
+/// as it is known to have been durable. Writes nothing.
 pub fn rescue(
     folder: &Path,
     seals: &SealMode,
@@ -40,12 +42,12 @@ pub fn rescue(
     mend: BitRepair<'_>,
 ) -> Result<(Vec<JournalPiece>, LogPosition), Error> {
     let mark = match SyncMarkFile::open(folder, false).and_then(|file| file.read()) {
-        // Something else in the place of the file or its folder has no mark.
+        // There is no mark if its file, or the folder of the file, is something else.
         Err(Error::Io { source, .. }) if plain_file::is_no_file(&source) => None,
         mark => mark?,
     };
     let synced = mark.map_or(0, |mark| mark.position);
-    let segments = found(folder, mark, seals);
+    let segments = segments_in(folder, mark, seals);
     let mut pieces = Vec::new();
     let mut end = segments.first().map_or(0, |(start, _)| *start);
     let mut durable = synced;
@@ -55,8 +57,8 @@ pub fn rescue(
         }
         end = end.max(*start);
         let next = segments.get(place + 1).map(|(next, _)| *next);
-        // A segment is linked only once its first record is durable, and so is everything before
-        // its start.
+        // A segment is linked only when its first record, and everything before its start, is
+        // durable.
         durable = durable.max(next.unwrap_or(0));
         let mut at = usize::try_from(end - start).unwrap_or(usize::MAX);
         while at < bytes.len() && next.is_none_or(|next| start + (at as u64) < next) {
@@ -78,7 +80,7 @@ pub fn rescue(
                 }
                 Some(_) => break,
                 None => {
-                    let Some(found) = following(bytes, at + 1, *start, seals) else { break };
+                    let Some(found) = next_whole_frame(bytes, at + 1, *start, seals) else { break };
                     let to = start + found as u64;
                     pieces.push(JournalPiece::Lost { from: position, to });
                     (at, end) = (found, to);
@@ -93,11 +95,16 @@ pub fn rescue(
     Ok((pieces, end))
 }
 
-/// Returns the segments in a folder with their bytes, by start. Records contain their position, so
-/// a renamed file is recognised too. It is used if no other file holds the same records, if it
-/// follows the segment before it, and if it contains the record of the sync mark, provided it
-/// reaches that far.
-fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPosition, Vec<u8>)> {
+/// Returns the segments in a folder with their bytes, sorted by start.
+///
+/// A renamed file is also recognised, because records contain their position. A renamed file is
+/// used if no other file holds the same records, if it follows the segment before it, and if it has
+/// no other record in place of the record of the sync mark.
+fn segments_in(
+    folder: &Path,
+    mark: Option<SyncMark>,
+    seals: &SealMode,
+) -> Vec<(LogPosition, Vec<u8>)> {
     let (mut segments, mut strays, mut unread) = (BTreeMap::new(), Vec::new(), Vec::new());
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -109,7 +116,7 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
         }
         // An unreadable file is treated as empty.
         let bytes = plain_file::read_written(&entry.path()).unwrap_or_default();
-        let fits = |start: &LogPosition| following(&bytes, 0, *start, seals).is_some();
+        let fits = |start: &LogPosition| next_whole_frame(&bytes, 0, *start, seals).is_some();
         if let Some(start) = named.filter(fits) {
             segments.insert(start, bytes);
         } else if let Some(start) = own_start(&bytes, seals) {
@@ -118,7 +125,8 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
             unread.push((start, bytes));
         }
     }
-    // Whether the file contains the record of the sync mark; `None` if it ends before that.
+    // Whether the file contains the record of the sync mark; `None` if there is no mark, or
+    // the file begins after that record or ends before it.
     let is_own = |(start, bytes): &(LogPosition, Vec<u8>)| {
         let mark = mark.filter(|mark| *start < mark.position)?;
         let mut own = beginning(bytes, *start, seals).map(|(_, frame)| frame);
@@ -158,7 +166,7 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
     segments.into_iter().collect()
 }
 
-/// Derives the start of a segment from the position in its first whole record.
+/// Computes the start of a segment from the position in its first whole frame.
 fn own_start(bytes: &[u8], seals: &SealMode) -> Option<LogPosition> {
     let magics = bytes.windows(FRAME_MAGIC.len()).enumerate();
     magics.filter(|(_, four)| *four == FRAME_MAGIC).find_map(|(at, _)| {
@@ -169,7 +177,8 @@ fn own_start(bytes: &[u8], seals: &SealMode) -> Option<LogPosition> {
     })
 }
 
-/// Iterates over the whole records at the beginning of a segment.
+/// Iterates over the records at the beginning of a segment, up to the first frame that is damaged
+/// or no record.
 fn beginning(
     bytes: &[u8],
     start: LogPosition,
@@ -183,12 +192,12 @@ fn beginning(
     })
 }
 
-/// Returns up to `most` whole records from the start of the journal, as stored (encrypted or not).
-/// Damaged parts are skipped.
+/// Returns the first whole records of the journal, at most `most`, as stored (encrypted or not).
+/// Skips damaged parts.
 #[must_use]
 pub fn first_records(folder: &Path, most: usize) -> Vec<LogFrame> {
     let mut found = Vec::new();
-    for (start, bytes) in self::found(folder, None, &SealMode::Unknown) {
+    for (start, bytes) in segments_in(folder, None, &SealMode::Unknown) {
         let mut at = Some(0);
         while let Some(place) = at {
             if found.len() == most {
@@ -201,7 +210,7 @@ pub fn first_records(folder: &Path, most: usize) -> Vec<LogFrame> {
                         .ok()
                         .and_then(|long| place.checked_add(long))
                 }
-                None => following(&bytes, place + 1, start, &SealMode::Unknown),
+                None => next_whole_frame(&bytes, place + 1, start, &SealMode::Unknown),
             };
             at = at.filter(|at| *at < bytes.len());
         }
@@ -209,14 +218,14 @@ pub fn first_records(folder: &Path, most: usize) -> Vec<LogFrame> {
     found
 }
 
-/// Returns the record with its payload decrypted.
+/// Decrypts the payload of a record, if there is a cipher.
 fn shown(frame: LogFrame, cipher: Option<&Cipher>) -> Result<LogFrame, Error> {
     let Some(cipher) = cipher else { return Ok(frame) };
     let payload = cipher.open(EncryptionContext::Record(frame.position), &frame.payload)?;
     Ok(LogFrame { payload, ..frame })
 }
 
-/// Returns the frame at this offset if it is whole.
+/// Returns the frame at this offset if it is whole and its seal is valid.
 fn frame(
     bytes: &[u8],
     at: usize,
@@ -232,8 +241,13 @@ fn frame(
     Some((header, LogFrame { position, end, hash, payload }))
 }
 
-/// Returns the offset of the next whole frame.
-fn following(bytes: &[u8], from: usize, start: LogPosition, seals: &SealMode) -> Option<usize> {
+/// Returns the offset of the first whole frame at or after `from`.
+fn next_whole_frame(
+    bytes: &[u8],
+    from: usize,
+    start: LogPosition,
+    seals: &SealMode,
+) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = bytes.get(at..)?;
@@ -245,8 +259,8 @@ fn following(bytes: &[u8], from: usize, start: LogPosition, seals: &SealMode) ->
     }
 }
 
-/// Returns the frame at this offset after correcting one wrong bit. The end of the frame is tried
-/// at the next whole frame, at its declared length, and at the end of the file.
+/// Returns the frame at this offset after correcting one wrong bit. The frame is assumed to end, in
+/// turn, at the next whole frame, at its declared length, and at the end of the file.
 fn mended(
     bytes: &[u8],
     (at, position, start): (usize, LogPosition, LogPosition),
@@ -255,7 +269,7 @@ fn mended(
 ) -> Option<(FrameHeader, LogFrame)> {
     let said = bytes.get(at + 4..at + 8)?.first_chunk().map(|four| u32::from_le_bytes(*four));
     let said = said.and_then(|length| at.checked_add(HEADER_BYTES + length as usize));
-    let ends = [following(bytes, at + 1, start, seals), said, Some(bytes.len())];
+    let ends = [next_whole_frame(bytes, at + 1, start, seals), said, Some(bytes.len())];
     for end in ends.into_iter().flatten() {
         let Some(mut copy) = bytes.get(at..end).map(<[u8]>::to_vec) else { continue };
         let is_whole = |bytes: &[u8]| {

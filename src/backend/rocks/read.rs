@@ -1,4 +1,4 @@
-//! Reading an open database.
+//! Reads the index in an open RocksDB database.
 
 use super::layout::{self, ClusterPrefix, ClusteredTables, TableKeyRange};
 use super::options::{self, OBJECTS, ROWS};
@@ -10,10 +10,10 @@ use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBRawIterator, Re
 use std::ops::Range;
 use std::path::Path;
 
-/// The first stored key, and the end (exclusive), if any.
+/// Bounds of stored keys: the first key, and the end (exclusive), if any.
 type StoredKeyBounds<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// An open database and its position.
+/// An open database: a generation, or a working copy of one.
 pub(super) struct RocksDatabase {
     db: DB,
     position: LogPosition,
@@ -35,8 +35,8 @@ impl RocksDatabase {
         Self::checked(db, Some(position), ClusteredTables::default())
     }
 
-    /// Opens a working copy of the generation at `position`, or creates an empty one with these
-    /// clustered tables if there is none.
+    /// Opens a working copy of the generation at `position`. If `position` is `None`, creates an
+    /// empty database with these clustered tables.
     pub(super) fn open_work(
         path: &Path,
         position: Option<LogPosition>,
@@ -51,8 +51,8 @@ impl RocksDatabase {
         Self::checked(db, position, clustered)
     }
 
-    /// Checks that the position of the rows is the one in the folder's name. The clustered tables
-    /// are those stored in the rows, if any.
+    /// Checks that the position row has the position `expected`, which is in the folder's name.
+    /// Takes the clustered tables from the position row, if there is one.
     fn checked(
         db: DB,
         expected: Option<LogPosition>,
@@ -73,7 +73,7 @@ impl RocksDatabase {
         Ok(database)
     }
 
-    /// Returns the position and the clustered tables; no tables if the row does not contain them.
+    /// Reads the position row: the position, and the clustered tables, if the row contains them.
     fn position_row(&self) -> Result<Option<(LogPosition, ClusteredTables)>, Error> {
         let row = self.db.get_pinned_cf(self.family(ROWS)?, POSITION_KEY);
         let Some(row) = row.map_err(index_error("read"))? else { return Ok(None) };
@@ -121,9 +121,9 @@ pub(super) const fn family_of(table: TableId) -> &'static str {
     if table.0 == backend::OBJECTS.0 { OBJECTS } else { ROWS }
 }
 
-/// Returns the read options of a table. Objects bypass the cache: their readers keep what they
-/// open, and rarely read another object of the same block. Memory freed at once is reused for the
-/// next block, while the cache would touch new pages.
+/// Returns the read options of a table. Blocks of objects are not cached: a reader keeps the
+/// objects that it opens, and rarely reads another object of the same block. The memory of an
+/// uncached block is reused for the next block, while the cache would touch new pages.
 fn reading(table: TableId) -> ReadOptions {
     let mut reading = ReadOptions::default();
     reading.fill_cache(table != backend::OBJECTS);
@@ -240,9 +240,9 @@ impl RocksDatabase {
         while rows.len() < limit
             && let Some(cluster) = scan.cluster()?
         {
-            let (begin, behind) = layout::around(cluster);
+            let (begin, after) = layout::around(cluster);
             match direction {
-                ScanDirection::Ascending => first = behind,
+                ScanDirection::Ascending => first = after,
                 ScanDirection::Descending => end = begin,
             }
             let (from, to) = range.stored_in(cluster);
@@ -261,7 +261,7 @@ impl RocksDatabase {
         Ok(rows)
     }
 
-    /// Calls `row` for each stored row within the bounds until it returns `false`.
+    /// Calls `row` for each stored row within the bounds, until `row` returns `false`.
     fn each(
         &self,
         table: TableId,
@@ -295,14 +295,15 @@ impl RocksDatabase {
     }
 }
 
-/// A scan of stored rows.
+/// A scan of stored rows in one direction.
 struct StoredRowScan<'a> {
     iterator: DBRawIterator<'a>,
     direction: ScanDirection,
 }
 
 impl StoredRowScan<'_> {
-    /// Moves to the first row with `first <= key < end` in the direction, or to one outside.
+    /// Moves to the row with `first <= key < end` that is the first in the direction of the scan.
+    /// If there is none, moves to a row outside or to the end of the scan.
     fn seek(&mut self, (first, end): (&[u8], &[u8])) {
         match self.direction {
             ScanDirection::Ascending => self.iterator.seek(first),
@@ -315,9 +316,9 @@ impl StoredRowScan<'_> {
         }
     }
 
-    /// Does the same as [`StoredRowScan::seek`], from a row before these bounds. The bounds are
-    /// often a few rows away, as most clusters are small, and stepping there takes less time than a
-    /// search.
+    /// Does the same as [`StoredRowScan::seek`], from a row that comes before these bounds in the
+    /// direction of the scan. Most clusters are small, so the bounds are often a few rows away, and
+    /// stepping over these rows takes less time than a search.
     fn move_to(&mut self, (first, end): (&[u8], &[u8])) -> Result<(), Error> {
         const STEPS: usize = 16;
         let direction = self.direction;
@@ -344,7 +345,8 @@ impl StoredRowScan<'_> {
         Ok(found)
     }
 
-    /// Calls `row` for each row from the current one on until it returns `false`.
+    /// Calls `row` for each row from the current one on. If `row` returns `false`, that row stays
+    /// the current one.
     fn each(&mut self, mut row: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Error> {
         while let Some((key, value)) = self.iterator.item() {
             if !row(key, value) {
@@ -355,8 +357,8 @@ impl StoredRowScan<'_> {
                 ScanDirection::Descending => self.iterator.prev(),
             }
         }
-        // A damaged file only ends the iterator: without this check the result would be shorter,
-        // not an error.
+        // A damaged file only ends the iterator. Without this check, rows would be missing and
+        // there would be no error.
         self.iterator.status().map_err(index_error("scan"))
     }
 }

@@ -1,4 +1,4 @@
-//! The effect of folding on the tables: revisions are hidden inside a later one, restored, or
+//! Applies folds to the tables: revisions are hidden in a later revision, shown again, or
 //! permanently deleted.
 
 use super::super::lineage::{self, RevisionRange, RevisionRef};
@@ -17,18 +17,18 @@ use crate::model::{
 };
 use std::collections::BTreeSet;
 
-/// Begins the key of what was folded into a revision. The first folded revision of each fold
-/// follows.
+/// Begins a key with the revision `at`. In the key of a fold into `at`, the number of the first
+/// folded revision follows.
 fn place(number: SessionNumber, at: RevisionRef) -> KeyBuilder {
     of(number).branch(at.branch).number(at.sequence)
 }
 
-/// Returns the key of the entry for a pruning that was not swept yet.
-pub(crate) fn pruning(operation: &Operation) -> Vec<u8> {
+/// Returns the key of the row for a pruning that was not swept yet.
+pub(crate) fn pruning_key(operation: &Operation) -> Vec<u8> {
     KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build()
 }
 
-/// Returns the folds into a revision, the latest first: it has the smallest first revision.
+/// Returns the folds into a revision, the latest first. A later fold begins at an earlier revision.
 pub(crate) fn rows(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -37,7 +37,7 @@ pub(crate) fn rows(
     some_rows(view, number, at, usize::MAX)
 }
 
-/// Returns the latest fold into a revision; `None`: nothing was folded into it.
+/// Returns the latest fold into a revision; `None` if nothing was folded into it.
 pub(crate) fn row(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -59,8 +59,8 @@ fn some_rows(
         .collect()
 }
 
-/// Returns the revisions of a fold into `at`, and `at` itself, as they were before the fold;
-/// earliest first.
+/// Returns the revisions that were folded into `at`, and `at` itself, as they were before the fold,
+/// the earliest first.
 pub(crate) fn folded(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -78,7 +78,7 @@ pub(crate) fn folded(
         .collect()
 }
 
-/// Returns the row of `at` as it was before a fold; `None`: it was swept.
+/// Returns the row of `at` as it was before a fold; `None` if the fold was swept.
 pub(crate) fn before(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -94,8 +94,8 @@ pub(crate) fn before(
 
 impl RecordIndexer<'_> {
     pub(super) fn pruned(&mut self, session: SessionNumber) -> Result<()> {
-        let place = pruning(&self.placed.record.operation);
-        // The session that an incomplete one replaces keeps the row until then.
+        let place = pruning_key(&self.placed.record.operation);
+        // Until an incomplete session replaces the other one, the row belongs to the other one.
         if self.incomplete == Some(session) && self.view().get(key::PRUNINGS, &place)?.is_some() {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Unfolded { branch, first: fold.first, last })
     }
 
-    /// Deletes what a pruning hid, except the headers.
+    /// Permanently deletes what a pruning hid. The headers of revisions stay.
     pub(super) fn sweep(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let mut pruning_row = find_operation_of(&self.view(), number, operation)?
             .ok_or_else(|| Error::missing(format!("the operation {operation}")))?;
@@ -210,7 +210,7 @@ impl RecordIndexer<'_> {
         pruning_row.effects.push(OperationEffect::Swept { checkpoints, revisions });
         pruning_row.continued.push((self.placed.position, OperationRow::ALL_EFFECTS));
         self.put_continuation(number, *operation);
-        self.rows.delete(key::PRUNINGS, pruning(&pruning_row.operation));
+        self.rows.delete(key::PRUNINGS, pruning_key(&pruning_row.operation));
         self.put_operation(pruning_row);
         if hid {
             self.forget_copies(number, operation)?;
@@ -228,8 +228,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Clears the copies of permanently deleted checkpoints in other operations, such as a redo of
-    /// the pruning or earlier changes. Only ids and numbers stay.
+    /// Clears the copies of permanently deleted checkpoints in other operations, such as an earlier
+    /// change of the checkpoint: their messages, tags, further data and event keys.
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let rows = table_rows::rows(&self.view(), key::OPERATIONS, of(number))?;
         let rows = rows
@@ -262,13 +262,15 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
+    /// Permanently deletes the revisions of a fold by this operation, except their headers. Returns
+    /// how many were folded.
     fn sweep_fold(
         &mut self,
         number: SessionNumber,
         at: RevisionRef,
         operation: &OperationId,
     ) -> Result<u64> {
-        // The fold may have been undone, or belong to another operation by now.
+        // The fold may have been undone, and another operation may have folded the same revisions.
         let mut folds = rows(&self.view(), number, at)?.into_iter();
         let Some(fold) = folds.find(|fold| fold.operation == *operation && !fold.swept) else {
             return Ok(0);
@@ -278,7 +280,7 @@ impl RecordIndexer<'_> {
             self.forget_objects(&row.parts)?;
             let aside = own.clone().number(sequence).build();
             if sequence == at.sequence {
-                // Its header is in its own row.
+                // The row of this revision in the table of revisions has the header.
                 self.rows.delete(key::FOLDED, aside);
             } else {
                 (row.body, row.parts, row.bytes) = (Vec::new(), Vec::new(), 0);
@@ -309,7 +311,7 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Deletes objects that nothing else refers to.
+    /// Deletes these objects. The caller must know that nothing refers to them any more.
     pub(super) fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
         for number in numbers {
             object::object_row_keys(&self.view(), *number)?
@@ -321,7 +323,8 @@ impl RecordIndexer<'_> {
     }
 }
 
-/// Returns the branch and number of a revision that was folded into another one, and its row.
+/// Returns the row of the revision `sequence` of a branch as it was before it was folded into the
+/// revision `into`.
 pub(crate) fn find(
     view: &dyn Snapshot,
     number: SessionNumber,

@@ -343,10 +343,10 @@ fn rewrite(
         }
     }
     rewriter.bookmarks()?;
-    rewriter.operations_read()?;
+    rewriter.register_operation_texts()?;
     rewriter.segments()?;
     rewriter.objects()?;
-    rewriter.packed(sources)?;
+    rewriter.purge_packed_rows(sources)?;
     rewriter.revisions()?;
     rewriter.copy_textless_rows()?;
     let mut places: Vec<PurgePlace> = Vec::new();

@@ -1,4 +1,4 @@
-//! Purges rows.
+//! Purges the rows of checkpoints, operations, bookmarks and revisions.
 
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
@@ -22,7 +22,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Returns the new key of a row whose key contains a session and a text hash.
+    /// Returns the new key of a row. The old key begins with a session and a text hash.
     fn rekey_row(&self, place: &[u8]) -> Vec<u8> {
         let mut place = place.to_vec();
         if let Some(text) = place.get_mut(4..12)
@@ -33,7 +33,7 @@ impl PurgeRewriter<'_> {
         place
     }
 
-    /// Registers the clean names of blobs, which are in bookmarks.
+    /// Registers the names of blobs, which are in bookmarks, and these names without secrets.
     pub(super) fn bookmarks(&mut self) -> Result<()> {
         let mut names = Vec::new();
         for_each_row(self.view, key::BOOKMARKS, |_, row| {
@@ -48,8 +48,8 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Registers the hash of every text in operations, for keys.
-    pub(super) fn operations_read(&mut self) -> Result<()> {
+    /// Registers the old and new hashes of changed texts in operations, for keys.
+    pub(super) fn register_operation_texts(&mut self) -> Result<()> {
         let mut rows = Vec::new();
         for_each_row(self.view, key::OPERATIONS, |_, row| {
             rows.push(row.to_vec());
@@ -62,7 +62,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Returns a MessagePack row without secrets if it changed, and the number of secrets.
+    /// Purges a MessagePack row. Returns the new row, if it changed, and the number of secrets.
     fn rewritten(&mut self, row: &[u8]) -> Result<(Option<Vec<u8>>, u64)> {
         let mut count = 0;
         let mut failed = None;
@@ -93,7 +93,7 @@ impl PurgeRewriter<'_> {
     }
 
     /// Purges checkpoints, operations and bookmarks.
-    pub(super) fn packed(&mut self, sources: SourceNaming) -> Result<()> {
+    pub(super) fn purge_packed_rows(&mut self, sources: SourceNaming) -> Result<()> {
         let mut named = HashSet::new();
         for one in self.refs.sessions.all() {
             let (number, session) = one?;
@@ -120,7 +120,7 @@ impl PurgeRewriter<'_> {
             self.put(key::OPERATIONS, place, new)?;
         }
         for (place, row) in self.all(key::BOOKMARKS)? {
-            // A leftover under a name that now belongs to another source.
+            // No source has this key: an earlier pass may have added the row under a new name.
             if !named.contains(&place) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Makes new heads for branches whose heads cannot be computed.
+//! Adds new heads to branches whose states cannot be computed, and corrects the counts of sessions.
 
 use super::{SalvagedStore, repair_operation};
 use crate::engine::index::{self, PositionedRecord};
@@ -19,8 +19,9 @@ use crate::model::{Operation, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 impl SalvagedStore {
-    /// Gives each branch whose head cannot be computed a new head with the known claims.
-    pub(super) fn heads(&mut self, now: Timestamp) -> Result<()> {
+    /// Adds a new head with the known claims to each branch whose state cannot be computed or has
+    /// another digest than its head.
+    pub(super) fn replace_lost_heads(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
         for one in refs.sessions.all() {
             let (number, session) = one?;
@@ -33,7 +34,7 @@ impl SalvagedStore {
                     continue;
                 }
                 let claims = self.known_claims(&refs, number, at)?;
-                // A reset has no changes of its own, so the claims come in the next revision.
+                // A reset has no changes, so the next revision adds the claims.
                 let cleared = self.add_revision(now, |refs, operation| {
                     let place = CommitTarget { session: number, branch, time: now, operation };
                     sealed_revision::plan_cleared(refs, place, *operation.id.as_bytes())
@@ -56,7 +57,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Adds a revision as the repair's own operation. Returns its sequence number.
+    /// Adds a revision with an operation of its own. Returns its sequence number.
     fn add_revision(
         &mut self,
         now: Timestamp,
@@ -75,7 +76,7 @@ impl SalvagedStore {
         Ok(sequence)
     }
 
-    /// Returns the claims of a revision as far as they can be read from the remaining deltas.
+    /// Returns the claims of a revision that can be read from the deltas that are left.
     pub(super) fn known_claims(
         &self,
         refs: &StoreRefs,
@@ -88,8 +89,8 @@ impl SalvagedStore {
         stretches.reverse();
         for stretch in stretches {
             let place = of(number).branch(stretch.branch);
-            // A range begins after a reset, which has no changes; earlier repairs made some that
-            // do.
+            // The range begins after a reset. The reset is read too, because resets by
+            // earlier repairs have changes.
             let from = place.clone().number(stretch.after).build();
             let to = place.number(stretch.to.saturating_add(1)).build();
             for (_, row) in table_rows::rows_between(&view, key::REVISIONS, &from, &to)? {
@@ -112,7 +113,8 @@ impl SalvagedStore {
         Ok(claims.into_iter().collect())
     }
 
-    /// Returns the number of facts of each session, according to its operations.
+    /// Returns the number of facts of each session, without lost pages, according to its
+    /// operations.
     pub(super) fn known_facts(&self) -> Result<HashMap<SessionNumber, u64>> {
         let mut facts: HashMap<SessionNumber, u64> = HashMap::new();
         for_each_row(&self.view(), key::OPERATIONS, |_, row| {
@@ -129,7 +131,8 @@ impl SalvagedStore {
         Ok(facts)
     }
 
-    /// Corrects the counts in the refs, and counts the intact revisions.
+    /// Corrects the numbers of facts and checkpoints in the refs and the totals of the index, and
+    /// counts the intact revisions.
     pub(super) fn counts(&mut self) -> Result<()> {
         let facts = self.known_facts()?;
         let mut checkpoints: HashMap<SessionNumber, u64> = HashMap::new();

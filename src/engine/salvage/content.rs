@@ -1,4 +1,4 @@
-//! Checks the objects that rows refer to: deltas, fact pages, parts of growing blobs.
+//! Checks the objects to which rows refer: deltas, fact pages, parts of growing blobs.
 
 use super::SalvagedStore;
 use crate::engine::delta_parts;
@@ -17,8 +17,8 @@ use crate::model::ObjectId;
 use std::collections::HashMap;
 
 impl SalvagedStore {
-    /// Marks as lost the parts of growing blobs that cannot be opened, and those that depend on
-    /// them.
+    /// Marks the missing and unreadable parts of growing blobs as lost, and the parts that cannot
+    /// be read without them.
     pub(super) fn segments(&mut self) -> Result<()> {
         let (mut changed, mut lost) = (RowOverlay::default(), Vec::new());
         let (mut blob, mut before) = (Vec::new(), Some(Vec::new()));
@@ -81,13 +81,14 @@ impl SalvagedStore {
     }
 
     /// Finds the delta parts of revisions and the fact pages of operations, by number or by id.
-    pub(super) fn deltas(&mut self) -> Result<()> {
+    /// Marks those that are missing as lost.
+    pub(super) fn find_deltas_and_pages(&mut self) -> Result<()> {
         let mut names: HashMap<ObjectId, u64> = HashMap::new();
         let mut numbers: HashMap<u64, ObjectId> = HashMap::new();
         for_each_row(&self.view(), key::OBJECTS, |place, sealed| {
             if let Ok(id) = sealed_id(sealed) {
                 let number = key::last_number(place).unwrap_or(0);
-                // A delta that replaced another one in a purge keeps the id of the old one.
+                // A delta that a purge has rewritten is named by its id before the purge.
                 let stands_for =
                     open(ObjectKind::Delta, sealed).map(|content| Delta::name(&content));
                 let id = stands_for.unwrap_or(id);
@@ -152,7 +153,7 @@ impl SalvagedStore {
     }
 }
 
-/// Returns the key of a part of a blob.
+/// Returns the key of the part of a blob that begins at this offset.
 fn at(blob: &[u8], offset: u64) -> Vec<u8> {
     [blob, &offset.to_be_bytes()].concat()
 }

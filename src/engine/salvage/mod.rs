@@ -1,5 +1,5 @@
-//! Salvages a damaged store: keeps every intact row and record, lists what is lost, and makes
-//! branches usable again. Nothing is invented: data that is not known to be correct is left out and
+//! Salvages a damaged store: keeps the intact rows and records, lists what is lost, and makes
+//! branches usable again. Nothing is guessed: data that is not known to be correct is left out and
 //! reported.
 
 mod branch_heads;
@@ -27,20 +27,21 @@ use crate::model::{Operation, OperationAuthor, OperationId, SessionNumber, Times
 pub(crate) struct SalvagedStore {
     pub(crate) rows: RowOverlay,
     pub(crate) refs: StoreRefs,
-    /// The end of the journal.
+    /// The end of the journal, plus 1 for each record that salvaging added.
     pub(crate) end: LogPosition,
     /// What is lost, one line each.
     pub(crate) lost: Vec<String>,
     /// Number of rows and records in which a single wrong bit was corrected.
     pub(crate) mended: u64,
-    /// Number of revisions that are intact with their changes.
+    /// Number of revisions whose changes are intact.
     pub(crate) revisions: u64,
 }
 
 /// Salvages an index and the journal after it.
 ///
 /// # Errors
-/// [`Error::Corrupt`] if not even the sessions and branches are known.
+/// [`Error::Corrupt`] if not even the number of sessions is known: all copies of the store's head
+/// are damaged.
 pub(crate) fn salvage(
     index: RescuedIndex,
     pieces: Vec<JournalPiece>,
@@ -67,7 +68,7 @@ pub(crate) fn salvage(
         saved.lost.append(&mut lost);
     }
     saved.tail(pieces, position, now)?;
-    saved.heads(now)?;
+    saved.replace_lost_heads(now)?;
     saved.counts()?;
     saved.lost.sort();
     saved.lost.dedup();

@@ -50,7 +50,7 @@ impl SalvagedStore {
         }
         self.checkpoints()?;
         self.report_missing_rows(totals)?;
-        self.deltas()?;
+        self.find_deltas_and_pages()?;
         self.segments()?;
         self.report_missing_objects(named)
     }
