@@ -89,35 +89,35 @@ pub enum ColorMode {
     Never,
 }
 
-/// The output form that the arguments ask for, known even if they cannot be parsed.
+/// The output flags among the arguments, known even if the arguments cannot be parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawOutputFlags {
     /// Whether `--json` is among them.
     pub json: bool,
-    /// The last `--color`, if its value is known.
+    /// The last valid value of `--color`.
     pub color: Option<ColorMode>,
 }
 
 impl RawOutputFlags {
-    /// Reads the form from arguments that may otherwise be invalid; stops at `--`.
+    /// Reads the flags from arguments that may otherwise be invalid; stops at `--`.
     pub fn from_raw_args(args: &[std::ffi::OsString]) -> Self {
-        let mut form = Self::default();
+        let mut flags = Self::default();
         let mut words = args.iter().skip(1).map(|arg| arg.to_string_lossy());
         while let Some(word) = words.next() {
             let color = match word.as_ref() {
                 "--" => break,
                 "--json" => {
-                    form.json = true;
+                    flags.json = true;
                     continue;
                 }
                 "--color" => words.next().map(std::borrow::Cow::into_owned),
                 other => other.strip_prefix("--color=").map(str::to_owned),
             };
             if let Some(color) = color {
-                form.color = clap::ValueEnum::from_str(&color, false).ok().or(form.color);
+                flags.color = clap::ValueEnum::from_str(&color, false).ok().or(flags.color);
             }
         }
-        form
+        flags
     }
 }
 
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn output_flags_are_read_from_arguments_that_do_not_parse() {
         let args = ["forge", "nonsense", "--color", "never", "--json", "--", "--color=always"];
-        let form = RawOutputFlags::from_raw_args(&args.map(Into::into));
-        assert_eq!(form, RawOutputFlags { json: true, color: Some(ColorMode::Never) });
+        let flags = RawOutputFlags::from_raw_args(&args.map(Into::into));
+        assert_eq!(flags, RawOutputFlags { json: true, color: Some(ColorMode::Never) });
         let args = ["forge", "command", "record", "--", "x", "--json"];
         assert_eq!(RawOutputFlags::from_raw_args(&args.map(Into::into)), RawOutputFlags::default());
     }

@@ -8,14 +8,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where the answer for a store is kept, and the state of the store that it is about.
+/// Where the answer for a store is kept, and the state of the store that the answer is about.
 pub struct PromptCache {
     file: PathBuf,
     state: String,
 }
 
 impl PromptCache {
-    /// Looks at the files of the store; `None` if that is not possible.
+    /// Looks at the files of the store; `None` if they cannot be read, or if there is no directory
+    /// for the answer.
     pub fn of(store: &Path, context: &Context) -> Option<Self> {
         let session = context.session().unwrap_or_default();
         let name = blake3::hash(format!("{}\n{session}", store.display()).as_bytes());
@@ -36,19 +37,19 @@ impl PromptCache {
         if store.is_encrypted() {
             return;
         }
-        // Without a place for it the next prompt asks the store again.
+        // If the answer cannot be kept, the next prompt reads the store again.
         let _ = self.file.parent().map(private_files::create_directories);
         let _ =
             private_files::replace_file(&self.file, format!("{}\n{line}", self.state).as_bytes());
     }
 }
 
-/// Returns what changes with every write: the names, sizes and times of the files that writers
-/// append to or add.
+/// Returns a hash that changes with every write: of the names, sizes and times of the files that
+/// writers append to or add, and of forge's version. `None` if there are no such files.
 fn state_of(store: &Path) -> Option<String> {
     let mut files = Vec::new();
     for folder in ["journal", "spool"] {
-        // There is a spool only while a write waits in it.
+        // The first spooled write creates the spool. A store in a database has no journal here.
         let Ok(entries) = fs::read_dir(store.join(folder)) else { continue };
         for entry in entries {
             let entry = entry.ok()?;

@@ -14,7 +14,7 @@ pub const CUT_BYTES: usize = 4096;
 /// How much of a text is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextLength {
-    /// The beginning, as the fact contains it: nothing else is read.
+    /// The beginning that the fact itself contains, so that nothing else is read.
     Preview,
     /// Up to [`CUT_BYTES`]; of a longer text the beginning, with its length and hash.
     Cut,
@@ -38,7 +38,7 @@ pub fn name_title(name: &str) -> String {
 pub struct TextReader<'a> {
     session: &'a Session,
     length: TextLength,
-    /// The document that was read last: it often contains several texts.
+    /// The document that was read last, with its source and place: it often contains several texts.
     last: Option<(String, (u64, u64), Vec<u8>)>,
 }
 
@@ -70,7 +70,8 @@ impl<'a> TextReader<'a> {
         })
     }
 
-    /// Returns the source of the first reference in this value, if nothing else names it.
+    /// Finds the source that contains the text of the first reference in this value, for a value
+    /// that does not name its source. `None` if there is no reference, or if no source contains it.
     pub fn source_of(&self, value: &Value) -> Result<Option<String>, CommandError> {
         let Some(text) = first_reference(value) else { return Ok(None) };
         Ok(self.session.source_of(&text, &forge_agents::resolve)?)
@@ -115,8 +116,8 @@ impl<'a> TextReader<'a> {
     }
 }
 
-/// Returns the value with every reference replaced by the beginning of its text, which needs no
-/// read.
+/// Returns the value with long texts cut, and with every reference replaced by the beginning of its
+/// text. Nothing is read.
 pub fn with_previews(value: &Value) -> Value {
     if let Some(text) = TextRef::from_value(value) {
         return cut_text_json(&text.preview, text.bytes, text.hash);
@@ -141,7 +142,8 @@ fn first_reference(value: &Value) -> Option<TextRef> {
     }
 }
 
-/// The text, or an object in place of one that is too long.
+/// Returns the text; if it is longer than [`CUT_BYTES`], an object with its beginning, length and
+/// hash.
 fn cut_text(text: String) -> Value {
     if text.len() <= CUT_BYTES {
         return Value::Text(text);
@@ -183,7 +185,7 @@ pub fn shorten(text: &str, characters: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// Formats a count in words: `1 session`, `2 sessions`.
+/// Returns a count with its noun in the singular or plural: `1 session`, `2 sessions`.
 pub fn count_text(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -208,7 +210,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a text for a line of a list: line ends are blanks, also the escaped ones of a command.
+/// Returns a text in one line, for a list. A line break becomes one space, together with the white
+/// space around it and the backslashes before it.
 #[must_use]
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
     if !text.contains('\n') {
@@ -218,7 +221,8 @@ pub fn in_one_line(text: &str) -> Cow<'_, str> {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ").into()
 }
 
-/// Returns the common folder of several files, with its slash; empty if there is none worth naming.
+/// Returns the deepest folder that contains all these files, with a slash at its end. Empty for one
+/// file, and if only the root contains them all.
 #[must_use]
 pub fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
     let [first, rest @ ..] = paths else { return "" };
@@ -229,7 +233,6 @@ pub fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
             end = shorter.rfind('/').map_or(0, |place| place + 1);
         }
     }
-    // The root alone says nothing.
     if end > 1 { first.get(..end).unwrap_or_default() } else { "" }
 }
 
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_read_again_from_the_line_it_stands_in() {
+    fn a_text_is_read_from_its_line_in_the_source() {
         use forge_store::model::{Fact, FactOrigin, Kind, OperationId, Timestamp};
         use forge_store::store::{NewSession, SourceChunk, Store, WriteContext};
         let store = Store::in_memory().unwrap();
@@ -344,7 +347,11 @@ mod tests {
         let new = Value::List(vec![refer(&"v".repeat(1000), "/a").into_value()]);
         let found = reader.source_of(&new).unwrap();
         assert_eq!(found.as_deref(), Some("source#2"));
-        assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"), "and the old ones");
+        assert_eq!(
+            reader.source_of(&body).unwrap().as_deref(),
+            Some("source"),
+            "old texts are still found"
+        );
         let read =
             TextReader::new(&session, TextLength::Whole).resolve(found.as_deref(), new).unwrap();
         assert_eq!(read, Value::List(vec!["v".repeat(1000).as_str().into()]));

@@ -1,4 +1,4 @@
-//! The context of a command in the store: its store, its session, a moment.
+//! Opens the store of a command, and finds its session and the moments and claims that it names.
 
 use crate::args::value::MomentArg;
 use crate::config::key;
@@ -24,9 +24,9 @@ use std::sync::Arc;
 /// How a command uses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreAccess {
-    /// Read at one moment: works even if nothing can be written.
+    /// Read from one snapshot. Works even if nothing can be written.
     Read,
-    /// Read, with what others write in the meantime.
+    /// Read, including what other processes write in the meantime.
     Follow,
     Write,
 }
@@ -56,7 +56,7 @@ pub fn open_store(context: &Context, access: StoreAccess) -> Result<Store, Comma
     Ok(store)
 }
 
-/// Warns about unverified data, and sets the exit code accordingly.
+/// Warns about data that cannot be verified, and notes it for the exit code.
 fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError> {
     let missing = match store.seal_status() {
         SealStatus::Unsealed => return Ok(()),
@@ -131,21 +131,21 @@ pub fn redact(context: &Context, text: &str) -> String {
     )
 }
 
-/// Updates the index after the result was printed, if much was written since the last time. No
-/// caller waits for this, and nothing is lost if it fails.
+/// Updates the index if much was written since its last update. Call it after the result was
+/// printed. A failure loses nothing.
 pub fn catch_up_index(store: &Store) {
     update_index(store, APPLY_BYTES);
 }
 
-/// Updates the index after an import, however little is left: what was imported is read next.
-/// Nothing is lost if it fails.
+/// Updates the index after an import, even if little was written: the imported data is read next.
+/// A failure loses nothing.
 pub fn index_import(store: &Store) {
     update_index(store, 1);
 }
 
-/// Updates the index if what was written since the last time costs at least this much to read.
-fn update_index(store: &Store, bytes: u64) {
-    let applied = store.maintain(bytes).and_then(|applied| {
+/// Updates the index if reading the journal's tail costs more than reading `tail_cost` bytes.
+fn update_index(store: &Store, tail_cost: u64) {
+    let applied = store.maintain(tail_cost).and_then(|applied| {
         if applied {
             store.keep_reserve()?;
         }
@@ -158,8 +158,8 @@ fn update_index(store: &Store, bytes: u64) {
     }
 }
 
-/// Returns the session of a command: the one that was given, or else that of the agent whose
-/// process this one runs in, or else the current one. If it is an agent's, this is reported.
+/// Returns the session of a command: the one that was given, or else the session of the agent that
+/// runs this process, or else the current one. In the second case, a note names the agent.
 ///
 /// # Errors
 ///
@@ -171,8 +171,7 @@ pub fn choose_session(
 ) -> Result<Session, CommandError> {
     if let Some(name) = context.session() {
         return match named_session(store, name) {
-            // An agent that has recorded nothing yet names its session too, with the variables of
-            // its shell.
+            // The variables of an agent's shell name its session before it has recorded anything.
             Err(error) if need == SessionNeed::OrNew && is_of_agent(context, store, name) => {
                 first_agent_session(context, store, name, None).map_err(|_| error)
             }
@@ -228,7 +227,8 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
         })
 }
 
-/// Whether this is the agent's own id of its session.
+/// Whether this name is an agent's own id of its session. Either that agent runs this process, or
+/// FORGE_SESSION has the name and a hook has recorded the agent.
 fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
     let around = store.notes().as_deref().and_then(agent_process::ancestor_agent);
     around.is_some_and(|process| process.session == name)
@@ -269,7 +269,7 @@ fn first_session(context: &Context, store: &Store) -> Result<Session, CommandErr
     }
 }
 
-/// Creates a session, with the schedule in the settings.
+/// Creates a session, with the checkpoint schedule of the settings.
 pub fn begin_session(
     context: &Context,
     store: &Store,
@@ -292,8 +292,8 @@ fn create_session(
     Ok(session)
 }
 
-/// The name of the directory that contains the store, or of the current one if the store is
-/// elsewhere.
+/// Returns the name of the directory that contains `.forge`, or of the current directory if the
+/// store is not a folder of this name.
 fn project_name(context: &Context, store: &Store) -> String {
     let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_DIRECTORY));
     let project = beside.and_then(|path| path.parent()).unwrap_or(&context.cwd);
@@ -301,12 +301,12 @@ fn project_name(context: &Context, store: &Store) -> String {
     name.filter(|name| claim::check_id(name).is_ok()).unwrap_or_else(|| UNNAMED.to_owned())
 }
 
-/// Returns the context of a write: the person or agent at the command line, now.
+/// Returns the context of a write that a person or agent asked for now.
 pub fn write_context(context: &Context, verb: &str) -> WriteContext {
     WriteContext::asked(verb, context.now)
 }
 
-/// Resolves a moment; without one, the head.
+/// Resolves a moment; `None` means the head.
 pub fn point_or_head(
     context: &Context,
     session: &Session,
@@ -318,8 +318,8 @@ pub fn point_or_head(
     }
 }
 
-/// Parses a moment in the context of this session: a number that is not an id there is a time. A
-/// note about ambiguous local times is printed to stderr.
+/// Parses a moment in this session: a number that is no tag, branch or id prefix here can be a
+/// time. A note about an ambiguous local time is printed to stderr.
 pub fn moment(
     context: &Context,
     session: &Session,
@@ -334,7 +334,7 @@ pub fn moment(
     Ok(moment)
 }
 
-/// Resolves a moment to a point. A note about ambiguous local times is printed to stderr.
+/// Resolves a moment to a point. A note about an ambiguous local time is printed to stderr.
 pub fn point(
     context: &Context,
     session: &Session,
@@ -385,7 +385,7 @@ pub fn resolve(
             if !nearest.is_empty() {
                 hints.push(nearest_hint(&nearest));
             }
-            // An unknown word may have been meant as one.
+            // The unknown word may have been meant as a time.
             if what == "tag, branch or id"
                 && let Err(no_time) = parse_time(name, context.now, &context.zone)
             {

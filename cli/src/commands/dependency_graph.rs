@@ -20,9 +20,9 @@ pub fn why(
     state: &StateAt,
     known: &KnownEntity,
 ) -> Result<WhyReport, CommandError> {
-    let links = DependencyGraph::read(state)?;
+    let graph = DependencyGraph::read(state)?;
     let me = (known.kind(), known.id().to_owned());
-    let mut evidence = links.evidence(&me);
+    let mut evidence = graph.evidence(&me);
     evidence.sort_by(|a, b| {
         let strength = |link: &RelatedEntity| link.strength.unwrap_or_default().abs();
         strength(b).total_cmp(&strength(a)).then_with(|| a.id.cmp(&b.id))
@@ -46,19 +46,19 @@ pub fn why(
         doubt: in_doubt.then(|| doubt.unwrap_or("it is not said why").to_owned()),
         supporting,
         contradicting,
-        rests_on: links.walk(&me, WalkDirection::Down),
-        supports: links.walk(&me, WalkDirection::Up),
-        contradicts: links.contradictions(&me),
+        rests_on: graph.walk(&me, WalkDirection::Down),
+        supports: graph.walk(&me, WalkDirection::Up),
+        contradicts: graph.contradictions(&me),
         history,
     })
 }
 
 type GraphNode = (Kind, String);
 
-/// An arrow from one entity to another that it rests on.
+/// The relation of an entity to another entity that it rests on.
 struct DependencyEdge {
-    rests: GraphNode,
-    ground: GraphNode,
+    dependent: GraphNode,
+    basis: GraphNode,
     relation: &'static str,
     strength: Option<f64>,
 }
@@ -73,25 +73,25 @@ enum WalkDirection {
 struct DependencyGraph {
     known: Vec<KnownEntity>,
     edges: Vec<DependencyEdge>,
-    /// Beliefs that cannot both be true.
+    /// Pairs of beliefs that cannot both be true, each with the strength of the contradiction.
     contradictions: Vec<(String, String, Option<f64>)>,
 }
 
 impl DependencyGraph {
     fn read(state: &StateAt) -> Result<Self, CommandError> {
-        let mut links = Self { known: Vec::new(), edges: Vec::new(), contradictions: Vec::new() };
+        let mut graph = Self { known: Vec::new(), edges: Vec::new(), contradictions: Vec::new() };
         for kind in Kind::claims() {
-            links.known.extend(entities_of_kind(state, kind)?);
+            graph.known.extend(entities_of_kind(state, kind)?);
         }
-        let found: Vec<(Key, Value)> = links
+        let found: Vec<(Key, Value)> = graph
             .known
             .iter()
             .map(|known| (Key::new(known.kind(), known.id()), known.value().clone()))
             .collect();
         for (key, value) in &found {
-            links.add_edges(key, value);
+            graph.add_edges(key, value);
         }
-        Ok(links)
+        Ok(graph)
     }
 
     fn add_edges(&mut self, key: &Key, value: &Value) {
@@ -130,9 +130,9 @@ impl DependencyGraph {
                 let Ok(dependency) = Dependency::from_value(value) else { return };
                 let strength = dependency.strength.map(|strength| strength.value());
                 let of = dependency.dependency_type.unwrap_or(DependencyType::Requires);
-                if let Some((rests, ground)) = dependency.rests_on() {
+                if let Some((dependent, basis)) = dependency.rests_on() {
                     let belief = |id: &str| (Kind::Belief, id.to_owned());
-                    self.add(belief(rests), belief(ground), of.word(), strength);
+                    self.add(belief(dependent), belief(basis), of.word(), strength);
                 } else if let (Some(from), Some(to)) = (dependency.from, dependency.to) {
                     self.contradictions.push((from, to, strength));
                 }
@@ -151,12 +151,12 @@ impl DependencyGraph {
 
     fn add(
         &mut self,
-        rests: GraphNode,
-        ground: GraphNode,
+        dependent: GraphNode,
+        basis: GraphNode,
         relation: &'static str,
         strength: Option<f64>,
     ) {
-        self.edges.push(DependencyEdge { rests, ground, relation, strength });
+        self.edges.push(DependencyEdge { dependent, basis, relation, strength });
     }
 
     fn find(&self, node: &GraphNode) -> Option<&KnownEntity> {
@@ -185,23 +185,23 @@ impl DependencyGraph {
         }
     }
 
-    /// The evidence about an entity: its own, and for a belief also the evidence that it names,
-    /// with the strength that this has for its hypothesis.
+    /// Returns the evidence that an entity rests on directly. Evidence that a belief names has the
+    /// strength that it has for its own hypothesis.
     fn evidence(&self, me: &GraphNode) -> Vec<RelatedEntity> {
-        let own = self.edges.iter().filter(|edge| edge.rests == *me);
-        let own = own.filter(|edge| edge.ground.0 == Kind::Evidence);
+        let own = self.edges.iter().filter(|edge| edge.dependent == *me);
+        let own = own.filter(|edge| edge.basis.0 == Kind::Evidence);
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
-        for edge in own.filter(|edge| seen.insert(edge.ground.clone())) {
-            let stated = self.find(&edge.ground).and_then(|known| known.value().field("strength"));
+        for edge in own.filter(|edge| seen.insert(edge.basis.clone())) {
+            let stated = self.find(&edge.basis).and_then(|known| known.value().field("strength"));
             let strength = edge.strength.or_else(|| stated.and_then(Value::as_f64));
-            found.push(self.link(&edge.ground, edge.relation, strength, 1));
+            found.push(self.link(&edge.basis, edge.relation, strength, 1));
         }
         found
     }
 
-    /// What an entity rests on, or what rests on it, nearest first. On the way down, evidence is
-    /// reported separately.
+    /// Returns what an entity rests on, or what rests on it, nearest first. The evidence that the
+    /// entity rests on directly is left out: see [`Self::evidence`].
     fn walk(&self, me: &GraphNode, way: WalkDirection) -> Vec<RelatedEntity> {
         let mut seen = BTreeSet::from([me.clone()]);
         let mut waiting = VecDeque::from([(me.clone(), 0)]);
@@ -209,8 +209,8 @@ impl DependencyGraph {
         while let Some((here, distance)) = waiting.pop_front() {
             for edge in &self.edges {
                 let (near, far) = match way {
-                    WalkDirection::Down => (&edge.rests, &edge.ground),
-                    WalkDirection::Up => (&edge.ground, &edge.rests),
+                    WalkDirection::Down => (&edge.dependent, &edge.basis),
+                    WalkDirection::Up => (&edge.basis, &edge.dependent),
                 };
                 let is_own_evidence =
                     way == WalkDirection::Down && distance == 0 && far.0 == Kind::Evidence;

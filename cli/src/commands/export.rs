@@ -59,7 +59,7 @@ impl Verb for TranscriptExportArgs {
         let session = session(&self.of, context)?;
         let summary = session.summary()?;
         let name = &summary.info.name;
-        // A sub-agent's own file is a source next to its session's.
+        // A session also has the files of its sub-agents as sources: prefer its own transcript.
         let own = summary.info.agent_session.as_deref();
         let is_own = |source: &str| {
             own.is_some_and(|own| source.split_once(':').is_some_and(|(_, id)| id == own))

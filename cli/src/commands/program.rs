@@ -130,7 +130,7 @@ impl Verb for ProgramCheckpointArgs {
                 None => CheckpointReference::from_name(checkpoint.as_str()),
                 Some(session) => {
                     let point = workspace::point(context, &session, checkpoint)?;
-                    // The head is the last number, of a checkpoint or of a revision.
+                    // Here, `HEAD` is the last sequence number, of a checkpoint or of a revision.
                     match context.moment(checkpoint)?.base {
                         MomentBase::Head if point.named_checkpoint().is_none() => {
                             let last = session.summary()?.last_sequence;
@@ -186,7 +186,7 @@ impl Verb for ProgramMessageArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let (name, id) = (self.program.as_str(), self.id.as_str());
-        // Others refer to a message by its id, so a secret in it cannot be redacted.
+        // Other entities refer to a message by its id, so a secret in the id cannot be redacted.
         workspace::refuse_secret(context, "id of the message", id)?;
         let program = match (&self.from, &self.to) {
             (Some(from), Some(to)) => {

@@ -1,4 +1,4 @@
-//! `forge show`: whatever has a name.
+//! `forge show`: shows anything that has a name.
 
 use super::checkpoint_query::state_report;
 use super::entity::show_entity;
@@ -34,7 +34,7 @@ impl Verb for ShowArgs {
     type Report = EitherReport<EntityShowReport, StateReport>;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        // A number is no id.
+        // `#` begins the number of a revision or checkpoint.
         if self.what.starts_with('#') {
             let moment = self.moment(reading, context)?;
             let shown = state_report(reading, &moment, self.full, context)?;

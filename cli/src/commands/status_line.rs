@@ -11,7 +11,7 @@ use forge_store::story::{Story, short_number};
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
-/// The maximum number of bytes that Claude Code gives.
+/// The maximum number of bytes that are read of Claude Code's document.
 const MAX_INPUT_BYTES: u64 = 1 << 20;
 
 /// Print a session in one line for Claude Code's status line.
@@ -69,7 +69,7 @@ impl Verb for PromptSegmentArgs {
             let Some(session) = named(context, &store)? else { return Ok(String::new()) };
             let state = session.state(&session.head()?)?;
             let hypotheses = state.hypothesis_lines()?;
-            // The uncommitted files would need all facts; the prompt must not wait for them.
+            // Uncommitted files are found by reading all facts. The prompt must not wait for that.
             let gist = SessionGist {
                 hypothesis: best_hypothesis(&hypotheses.active, &hypotheses.confirmed),
                 gaps: state.open_gaps()?.len(),
@@ -97,7 +97,7 @@ impl GivenStatus {
         let mut text = String::new();
         let stdin = io::stdin();
         if !stdin.is_terminal() {
-            // Without the document, the line is about the current session here.
+            // Without Claude Code's document, the line is about the current session here.
             let _ = stdin.lock().take(MAX_INPUT_BYTES).read_to_string(&mut text);
         }
         Self::parse(&text)
@@ -124,8 +124,8 @@ struct SessionGist {
     uncommitted: usize,
 }
 
-/// Returns the most confident hypothesis that is open, or else the last confirmed one, with its
-/// confidence.
+/// Returns the id of the open hypothesis with the highest confidence, and the confidence. If no
+/// hypothesis is open, returns the id of the confirmed one that was added last.
 fn best_hypothesis(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<String> {
     Some(match (active.first(), confirmed.last()) {
         (Some(BriefLine { id, confidence: Some(share), .. }), _) => {
@@ -152,7 +152,7 @@ impl SessionGist {
     }
 }
 
-/// Returns the line, or nothing after an error: it would be shown again and again.
+/// Returns the line. Returns nothing after an error, which would be shown again and again.
 fn line_or_nothing(line: impl FnOnce() -> Result<String, CommandError>) -> RawReport {
     let line = line().unwrap_or_else(|error| {
         tracing::info!(error = error.message(), "the line is empty");

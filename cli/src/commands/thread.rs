@@ -52,10 +52,10 @@ impl ThreadWriterArgs {
 crate::verb::commands!(ThreadCommand: Append, Show, Check, Pending, Rerun, Sanitize);
 
 /// The pause between two checks whether a writer has finished.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const CHECK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs a function as soon as the writer that holds the thread releases it, waiting at most as long
-/// as for a lock.
+/// Runs a function. While another writer holds the thread, repeats that for at most the lock
+/// timeout.
 fn retry_while_held<T>(
     context: &Context,
     verb: &str,
@@ -66,7 +66,7 @@ fn retry_while_held<T>(
     loop {
         match work(&act) {
             Err(Error::Held { .. }) if since.elapsed() < context.lock_timeout() => {
-                std::thread::park_timeout(LOOK_AGAIN);
+                std::thread::park_timeout(CHECK_PAUSE);
                 act.now = context.now.plus_micros(value::to_micros(since.elapsed()));
             }
             done => return Ok(done?),
@@ -90,7 +90,7 @@ fn refused_messages(what: &str, refused: SanitizeError) -> CommandError {
     error.hinted(format!("known are {KNOWN_FORMS}"))
 }
 
-/// The name of a command's input for messages.
+/// Returns the name of a command's input, for error messages.
 fn input_name(file: &Path) -> String {
     if file == Path::new("-") { "the input".to_owned() } else { format!("'{}'", file.display()) }
 }
@@ -117,7 +117,7 @@ pub struct ThreadSourceArgs {
 }
 
 impl ThreadSourceArgs {
-    /// The name for messages.
+    /// Returns the name of the source, for error messages.
     fn title(&self) -> String {
         match (&self.thread, &self.file) {
             (Some(name), _) => format!("the thread '{name}'"),

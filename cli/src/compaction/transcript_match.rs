@@ -6,16 +6,17 @@ use crate::error::CommandError;
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{NewCheckpoint, Session};
 
-/// The prefix of the key of a boundary's checkpoint in the transcript; the boundary's id follows.
+/// The prefix of the event key of a checkpoint that a boundary in the transcript makes. The id of
+/// the boundary follows.
 const KEY: &str = "compaction:";
-/// A message within this time after an announced compaction was started before it.
-const SAME_BREATH_MICROS: i64 = 2_000_000;
+/// A message within this time after an announcement was begun before the announcement.
+const MAX_MESSAGE_DELAY_MICROS: i64 = 2_000_000;
 /// The maximum delay of a hook's report after the time of the compaction's boundary.
-const LATE_MICROS: i64 = 60_000_000;
+const MAX_REPORT_DELAY_MICROS: i64 = 60_000_000;
 
-/// Returns the checkpoints for a part of a transcript. Compactions that hooks reported before
-/// replace the transcript's own: a boundary completes the announcement that it follows. An
-/// announcement is marked if the conversation continued without a compaction.
+/// Returns the checkpoints for a part of a transcript. The checkpoint of a boundary gets the event
+/// key of the compaction that hooks reported before, and so completes that checkpoint. Another
+/// checkpoint marks each announcement after which the conversation continued without a compaction.
 pub fn match_hook_compactions(
     session: &Session,
     facts: &[Fact],
@@ -47,8 +48,9 @@ pub fn match_hook_compactions(
             known.iter().find(|one| {
                 let open =
                     matches!(one.phase(), CompactionPhase::Announced | CompactionPhase::Done);
-                let since = one.checkpoint.time.plus_micros(SAME_BREATH_MICROS);
-                let late = if one.phase() == CompactionPhase::Done { LATE_MICROS } else { 0 };
+                let since = one.checkpoint.time.plus_micros(MAX_MESSAGE_DELAY_MICROS);
+                let late =
+                    if one.phase() == CompactionPhase::Done { MAX_REPORT_DELAY_MICROS } else { 0 };
                 open && !adopted.contains(&one.checkpoint.key)
                     && one.checkpoint.time <= at.plus_micros(late)
                     && !went_on(since, *at)
@@ -63,7 +65,7 @@ pub fn match_hook_compactions(
         }
     }
     for one in &known {
-        let since = one.checkpoint.time.plus_micros(SAME_BREATH_MICROS);
+        let since = one.checkpoint.time.plus_micros(MAX_MESSAGE_DELAY_MICROS);
         if one.phase() == CompactionPhase::Announced
             && !adopted.contains(&one.checkpoint.key)
             && went_on(since, Timestamp::MAX)
@@ -82,8 +84,8 @@ pub fn is_compaction(key: &str) -> bool {
     key.starts_with(KEY)
 }
 
-/// Whether a fact is a message that continues a conversation: not a note of the program, and not a
-/// summary.
+/// Whether a fact is a message that continues a conversation: not one that the agent's program
+/// added, and not a summary.
 #[must_use]
 pub fn is_conversation(fact: &Fact) -> bool {
     let field = |name| fact.value.field(name);

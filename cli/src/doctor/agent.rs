@@ -11,8 +11,8 @@ use forge_agents::hook::{self, HookEventKind};
 use forge_store::model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The maximum time between the call of a compaction's hook and its boundary: the model summarises
-/// in between.
+/// The maximum time between the hook call before a compaction and the compaction's boundary: the
+/// model writes the summary in between.
 const COMPACTION_MICROS: i64 = 15 * 60 * 1_000_000;
 /// A hook that takes longer than this makes the agent wait noticeably.
 const SLOW_MICROS: u64 = 1_000_000;
@@ -62,8 +62,8 @@ fn health(
         lines.iter().filter_map(|line| line.session.as_deref()).collect();
     let before: Vec<&&HookLogEntry> =
         lines.iter().filter(|line| is_before_compaction(agent, &line.event)).collect();
-    // What happened before the log began is not known. Gemini CLI announces no compactions: they
-    // are in its recordings.
+    // Before the log began, a call may be missing from it. Gemini CLI announces no compactions:
+    // only its transcripts contain them.
     let first = lines.first().map(|line| line.time);
     let missed = compactions.iter().filter(|compaction| {
         agent != CodingAgent::Gemini
@@ -284,7 +284,6 @@ mod tests {
         assert!(findings.iter().any(|it| it.what.starts_with("1 compactions were not announced")));
     }
 
-    /// Each call for another session than the one before counted as a compaction.
     #[test]
     fn compactions_of_two_sessions_at_the_same_time_are_counted_once_each() {
         let log = [("s1", 100), ("s2", 101), ("s1", 102), ("s2", 103), ("s1", 104)];
@@ -327,7 +326,7 @@ mod tests {
         assert_eq!((calls.p50_micros, calls.p99_micros), (Some(100_000), Some(198_000)));
         assert_eq!(calls.slowest_micros, Some(200_000));
         assert!(findings[0].what.starts_with("1 of 200 calls failed, the last one 'Stop'"));
-        // The failed call may be in the log that was put aside.
+        // The failed call may be in the rotated log.
         assert!(findings[0].remedy.contains("hooks.1.jsonl"));
         assert_eq!(percentile(&[], 50), None);
         assert_eq!(percentile(&[3], 99), Some(3));

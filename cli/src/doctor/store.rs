@@ -16,8 +16,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How often a lock is tried that should soon be free, and the pause in between.
+/// The maximum number of tries to get a lock that should soon be free.
 const TRIES: u32 = 25;
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
 /// A journal tail longer than this slows down every reading command.
 const LONG_TAIL_BYTES: u64 = 16 << 20;
@@ -89,10 +90,11 @@ pub fn examine(
         Err(error) => findings.push(unusable_store(&error)),
     }
     // For an encrypted store without its key, the error already says so.
-    let told = health.encrypted == Some(true) && !health.opens;
+    let is_reported = health.encrypted == Some(true) && !health.opens;
     // A store in a database cannot be sealed later.
-    let is_open = |seals: &SealStatus| !(told || is_in_database && *seals == SealStatus::Unsealed);
-    findings.extend(health.seals.filter(is_open).and_then(seal_finding));
+    let is_unavoidable = |seals: SealStatus| is_in_database && seals == SealStatus::Unsealed;
+    let seals = health.seals.filter(|seals| !is_reported && !is_unavoidable(*seals));
+    findings.extend(seals.and_then(seal_finding));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
         findings.push(DoctorFinding::advice(
             "store",
@@ -103,7 +105,7 @@ pub fn examine(
     (health, compactions, findings)
 }
 
-/// The finding about missing keys or witnesses, which seals are checked with.
+/// Returns the finding about seals that are missing or cannot be checked.
 fn seal_finding(seals: SealStatus) -> Option<DoctorFinding> {
     let finding = |what: &str, remedy| Some(DoctorFinding::problem("store", what, remedy));
     match seals {
@@ -145,7 +147,8 @@ fn unusable_store(error: &CommandError) -> DoctorFinding {
     DoctorFinding::problem("store", what, remedy)
 }
 
-/// Reads what can be read in a healthy store: checks each session's head state against its digest.
+/// Opens the store, describes it in `health`, and checks each session's head state against its
+/// digest. Returns the compactions, and the risks of the store's database.
 fn read(
     path: &Path,
     options: &Options,
@@ -160,7 +163,7 @@ fn read(
     health.opens = true;
     if let Some(database) = store.database() {
         let version = database.version().map_err(Error::from)?;
-        // The rest says how it was built.
+        // The other words say how the database was built.
         let version: Vec<_> = version.split_whitespace().take(2).collect();
         health.database = Some(format!("{} ({})", database.place(), version.join(" ")));
     }
@@ -217,7 +220,7 @@ fn count(folder: &Path) -> u64 {
     fs::read_dir(folder).map_or(0, |entries| entries.flatten().count() as u64)
 }
 
-/// The generations of an index with their sizes, oldest first.
+/// Returns the generations of an index, oldest first: number, and size in bytes.
 fn generations(index: &Path) -> Vec<(u64, u64)> {
     let Ok(entries) = fs::read_dir(index) else { return Vec::new() };
     let mut found: Vec<(u64, u64)> = entries
@@ -243,8 +246,8 @@ fn is_writable(path: &Path, is_in_database: bool) -> bool {
     places.iter().all(|place| access(*place, Access::WRITE_OK).is_ok())
 }
 
-/// Returns the holder of a lock that is held longer than by a writer: `None` for no holder, or the
-/// process id if the system knows it.
+/// Returns the id of the process that holds a lock for longer than a write takes. `None` if there
+/// is no such process, `Some(None)` if the system does not say which process it is.
 fn holder(lock: &Path) -> Option<Option<u32>> {
     let file = plain_file::open(lock).ok()?;
     for _ in 0..TRIES {

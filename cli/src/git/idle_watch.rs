@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 /// The maximum time between two looks at the processes.
 const MAX_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A watch over the process group of a child. On systems without `/proc`, it always works.
+/// A watch over the process group of a child. Without `/proc`, every group counts as working.
 pub(super) struct IdleWatch {
     group: u32,
     patience: Duration,
     /// The processor time of the group, in ticks.
     ticks: Option<u64>,
-    /// When it was last seen working.
+    /// When the group was last seen working.
     worked: Instant,
 }
 
 impl IdleWatch {
-    /// Begins to watch; this is how long the group may do nothing.
+    /// Begins to watch. The group is idle once it has done nothing for `patience`.
     #[must_use]
     pub(super) fn new(child: &Child, patience: Duration) -> Self {
         Self { group: child.id(), patience, ticks: None, worked: Instant::now() }
@@ -35,7 +35,7 @@ impl IdleWatch {
         MAX_INTERVAL.min(self.patience / 4)
     }
 
-    /// Looks at the processes; whether all of them have only waited for too long.
+    /// Looks at the processes. Returns whether all of them have only waited for the whole patience.
     pub(super) fn is_idle(&mut self) -> bool {
         let (ticks, is_busy) = activity(self.group);
         if is_busy || ticks != self.ticks {
@@ -62,11 +62,11 @@ fn activity(group: u32) -> (Option<u64>, bool) {
         }
         count += 1;
         is_busy |= matches!(fields.first(), Some(&("R" | "D")));
-        // Own time and that of ended children, in the system and outside.
+        // The time of the process and of its ended children, in user mode and in the kernel.
         let times = fields.get(11..15).unwrap_or_default();
         ticks += times.iter().filter_map(|one| one.parse::<u64>().ok()).sum::<u64>();
     }
-    // Without any process in sight, `/proc` hides them.
+    // If no process of the group is visible, `/proc` hides them: the group counts as busy.
     (Some(ticks), is_busy || count == 0)
 }
 

@@ -1,13 +1,14 @@
-//! Decides which paths a recovered file may have: inside the checkout on every system, and none of
-//! git's own.
+//! Decides which paths a recovered file may have: paths that stay inside the checkout on every
+//! system and are not git's own.
 
 use crate::output::sanitise::has_hidden;
 
-/// The maximum length of a path, and of a name in it, in bytes.
+/// The maximum length of a path, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
+/// The maximum length of a name in a path, in bytes.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Returns why a path is not written to; `None` if it may be.
+/// Returns why a path must not be written to; `None` if it may be.
 #[must_use]
 pub fn refusal(path: &str) -> Option<&'static str> {
     if path.is_empty() {
@@ -43,6 +44,7 @@ fn name_refusal(name: &str) -> Option<&'static str> {
         _ => {}
     }
     let lower = name.to_ascii_lowercase();
+    // On Windows, `git~1` is the short name of `.git`.
     let short = lower.strip_prefix("git~");
     if lower == ".git" || short.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())) {
         return Some("it is git's own");
@@ -58,7 +60,7 @@ fn name_refusal(name: &str) -> Option<&'static str> {
     is_device.then_some("it names a device elsewhere")
 }
 
-/// Whether a link at `path` leads out of the checkout, or into git's own files.
+/// Whether a link at `path` may lead out of the checkout or into git's own files, on any system.
 #[must_use]
 pub fn link_escapes(path: &str, target: &str) -> bool {
     if target.is_empty() || target.starts_with(['/', '~']) || has_hidden(target) {

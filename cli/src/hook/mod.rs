@@ -280,7 +280,8 @@ impl HookCall<'_> {
             return;
         }
         let session = event.session.as_deref();
-        let purges = session.and_then(|session| remote_exchange::take_told(&desk.store, session));
+        let purges = session
+            .and_then(|session| remote_exchange::take_pending_sentences(&desk.store, session));
         let text: String = purges.into_iter().chain(greeting).collect();
         if !text.is_empty() {
             done.answer = answer(event, Some(&text));

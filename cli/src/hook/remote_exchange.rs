@@ -7,11 +7,11 @@
 //! waits. The exchange goes on after the hook, and the agent, have ended.
 
 mod exchange_process;
+mod pending_sentences;
 mod stamp;
-mod told;
 
 pub use exchange_process::run;
-pub use told::take as take_told;
+pub use pending_sentences::take as take_pending_sentences;
 
 use super::append_to_log;
 use super::log::{self, HookLogEntry, HookOutcome};

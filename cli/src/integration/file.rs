@@ -25,7 +25,7 @@ pub struct AgentFile {
 ///
 /// # Errors
 ///
-/// If it is not a regular file of the user, is not text, or leads out of `within`.
+/// If it is not a regular file with one name, is too large, is not UTF-8, or leads out of `within`.
 pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     let shown = file.display();
     let (path, about) = match fs::canonicalize(file) {
@@ -65,7 +65,8 @@ pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     Ok(AgentFile { path, text: Some(text) })
 }
 
-/// A file that does not exist yet: its nearest existing directory must be inside `within`.
+/// Returns the real path of a file that does not exist yet. Its nearest existing directory must be
+/// inside `within` or contain it.
 fn missing(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
     let mut above = file.parent();
@@ -143,7 +144,7 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Removes the empty ones among these directories, innermost first.
+/// Removes these directories, innermost first, up to the first that is not empty.
 pub fn remove_empty(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
         // A directory that is not empty is in use.

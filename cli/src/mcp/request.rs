@@ -18,7 +18,7 @@ pub struct McpClient {
     pub capabilities: Option<ClientCapabilities>,
     /// Its answers to an earlier question.
     pub responses: Option<InputResponses>,
-    /// The state that came with that question.
+    /// The state that forge sent with that question and the client sent back.
     pub state: Option<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct McpClient {
 pub(super) struct McpRequest {
     /// The context of its verbs, which print nothing.
     pub(super) context: Context,
-    /// Why this session was chosen.
+    /// Why the session of the context was chosen.
     pub(super) chosen_by: ChosenBy,
     pub(super) warnings: Vec<String>,
     /// Known only in a call of a tool.
@@ -34,7 +34,7 @@ pub(super) struct McpRequest {
 }
 
 impl McpRequest {
-    /// Starts a request with this session, or the one that is chosen for it.
+    /// Starts a request in this session; without one, in the session that is chosen for it.
     pub(super) fn begin(
         setting: &ServerSetup,
         session: Option<&str>,
@@ -58,7 +58,7 @@ impl McpRequest {
         SessionReader::begin(&self.context)
     }
 
-    /// Collects the warnings of reads.
+    /// Returns the warnings of verbs and reads since the last call.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         self.warnings.extend(self.context.out.take_warnings());
         std::mem::take(&mut self.warnings)

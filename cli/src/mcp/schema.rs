@@ -1,4 +1,4 @@
-//! Words of the model as types with a schema, and the generation of schemas.
+//! Types with a schema for the words of the store's model, and the generation of schemas.
 
 use forge_store::model::Kind;
 use forge_store::model::claim::VocabularyWord;
@@ -74,8 +74,8 @@ pub(super) fn output<T: JsonSchema>() -> JsonObject {
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
-    // Clients need neither the names of our types, nor the widths of our numbers, nor our line
-    // breaks.
+    // Clients do not need the names and docs of types, the formats of numbers, and the line breaks
+    // of docs.
     schema.remove("title");
     schema.remove("description");
     schema.values_mut().for_each(simplify);

@@ -13,7 +13,7 @@ pub struct BranchListReport {
     pub session: String,
     /// The branches, oldest first.
     pub branches: Vec<BranchLine>,
-    /// How many were omitted because they are not in use.
+    /// How many branches were omitted because they are not in use.
     pub left_out: usize,
 }
 
@@ -139,7 +139,7 @@ impl BranchReport {
     }
 }
 
-/// Adds the names of the existing branches to an error about a missing one.
+/// Adds the names of up to 8 existing branches to an error about a missing one.
 pub fn with_branch_names(error: Error, session: &Session) -> CommandError {
     let is_unknown = matches!(error, Error::NotFound { what: "branch", .. });
     let names = || -> Result<Vec<String>, Error> {
@@ -193,7 +193,7 @@ impl Report for BranchReport {
     }
 }
 
-/// Another branch was checked out.
+/// The result of switching to a branch.
 #[derive(Debug, Serialize)]
 pub struct BranchSwitchReport {
     /// The branch that is current now.

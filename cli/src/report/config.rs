@@ -19,7 +19,7 @@ pub struct SettingReport {
     pub key: &'static str,
     /// Its value, as in a settings file; null if it is not set and has no default.
     pub value: Option<String>,
-    /// The layer of the value.
+    /// The layer that the value comes from.
     pub from: ConfigLayer,
 }
 
@@ -53,17 +53,17 @@ pub struct ConfigSetReport {
     pub value: String,
     /// The layer in which it was changed.
     pub to: ConfigLayer,
-    /// The layer with priority that has another value, if there is one.
+    /// The layer with a higher priority whose other value is used, if there is one.
     pub overridden: Option<ConfigLayer>,
 }
 
 impl Report for ConfigSetReport {
     fn human(&self, screen: &mut Screen) {
-        let file = match self.to {
+        let scope = match self.to {
             ConfigLayer::User => "for you",
             _ => "for this project",
         };
-        screen.plain(&format!("Set {} to {} {file}", self.key, self.value));
+        screen.plain(&format!("Set {} to {} {scope}", self.key, self.value));
         if let Some(layer) = self.overridden {
             let wins = match layer {
                 ConfigLayer::Flag => "a flag",
@@ -75,14 +75,14 @@ impl Report for ConfigSetReport {
     }
 }
 
-/// A change of what is allowed to a project.
+/// The result of allowing a project its ignored settings, or of revoking what was allowed.
 #[derive(Debug, Serialize)]
 pub struct ConfigTrustReport {
     /// The folder of its store.
     pub store: String,
-    /// Its target, if it is a link out of the project.
+    /// The target of the link that leads out of the project to the store, if there is one.
     pub link: Option<String>,
-    /// The settings that were ignored before.
+    /// The settings that were ignored before and are allowed now.
     pub settings: Vec<IgnoredSetting>,
     /// Whether everything that was allowed was revoked.
     pub forgotten: bool,

@@ -60,7 +60,7 @@ pub struct ProgressItemReport {
     pub status: &'static str,
     /// The class of a failure, if it is known.
     pub class: Option<&'static str>,
-    /// Whether this was new.
+    /// Whether the report of this status changed the saved progress.
     pub changed: bool,
     /// The sequence number of the revision; null if nothing changed.
     pub sequence: Option<u64>,

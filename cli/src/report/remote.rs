@@ -21,18 +21,18 @@ pub struct UnpushedLine {
     pub remote: String,
     /// How many operations are not there, of sessions that were pushed or pulled before.
     pub operations: u64,
-    /// How many of these sessions have some.
+    /// How many sessions have such operations.
     pub sessions: u64,
     /// When the first of these operations was made.
     pub since: Option<Timestamp>,
     /// How many purges made here the remote does not know.
     pub purges: u64,
-    /// How many sessions it still has with what was purged here.
+    /// How many sessions on the remote still have what was purged here.
     pub purged_sessions: u64,
 }
 
 impl UnpushedLine {
-    /// Returns whether there is nothing to tell.
+    /// Returns whether the remote lacks nothing, as far as the store knows.
     pub const fn is_empty(&self) -> bool {
         self.operations == 0 && self.purges == 0 && self.purged_sessions == 0
     }
@@ -63,7 +63,7 @@ impl UnpushedLine {
             .then(|| format!("{operations} of {sessions} not pushed to {remote}{since}"))
     }
 
-    /// Writes what is not pushed; nothing if all of it is.
+    /// Prints what is not pushed, and which purges have not reached the remote.
     pub fn print(&self, screen: &mut Screen) {
         let since = self.since.map(|since| screen.ago(since));
         if let Some(text) = self.describe(since.as_deref()) {
@@ -75,7 +75,7 @@ impl UnpushedLine {
     }
 }
 
-/// The last exchange of an agent's session with the remote that a hook began, which failed.
+/// The last exchange that a hook began for an agent's session, if it failed.
 #[derive(Debug, Serialize)]
 pub struct FailedExchange {
     /// The agent's own id of the session.
@@ -99,7 +99,7 @@ impl FailedExchange {
         format!("'forge sync {}' tries it again", quoted(&self.session))
     }
 
-    /// Writes both.
+    /// Prints what failed, and what a person can do about it.
     pub fn print(&self, screen: &mut Screen) {
         let ago = screen.ago(self.time);
         screen.warning(&format!("{ago}, {}", self.describe()));
@@ -202,14 +202,14 @@ impl Report for RemoteShowReport {
     }
 }
 
-/// A remote that was made or joined.
+/// A remote that was created or added, or whose key was replaced.
 #[derive(Debug, Serialize)]
 pub struct RemoteKeptReport {
     pub name: String,
     pub url: String,
     /// The permanent id of the remote.
     pub id: String,
-    /// `created` or `joined`.
+    /// `created`, `joined` or `rekeyed`.
     pub done: &'static str,
 }
 
@@ -258,7 +258,7 @@ impl Report for RemoteRemoveReport {
     }
 }
 
-/// A remote that does what forge needs.
+/// A remote or a URL that was checked and does what forge needs.
 #[derive(Debug, Serialize)]
 pub struct RemoteCheckReport {
     pub url: String,
@@ -308,13 +308,13 @@ pub struct RemoteKeyRotateReport {
     pub remote: String,
     /// Its permanent id.
     pub id: String,
-    /// Whether a rotation was finished that had begun before.
+    /// Whether this finished a rotation that had begun earlier.
     pub continued: bool,
     /// How many sessions were encrypted with the new key.
     pub sessions: u64,
-    /// How many notices of purges were.
+    /// How many purge notices were encrypted with the new key.
     pub notices: u64,
-    /// The handles of the sessions that opened with neither key and are as they were.
+    /// The handles of the sessions that opened with neither key. They were not changed.
     pub unopened: Vec<String>,
 }
 
@@ -368,13 +368,13 @@ impl RemoteGrantReport {
 }
 
 impl Report for RemoteGrantReport {
-    /// Only the grant, so that a shell can assign it.
+    /// Prints only the grant, so that a shell can assign it.
     fn human(&self, screen: &mut Screen) {
         screen.plain(&self.grant);
     }
 }
 
-/// What a tidying removed.
+/// The result of removing the packs that no session needs.
 #[derive(Debug, Serialize)]
 pub struct RemoteTidyReport {
     /// The name of the remote.
@@ -475,7 +475,7 @@ impl Report for RemoteSessionListReport {
     }
 }
 
-/// A store that was made with sessions of a remote.
+/// A new store, with sessions of a remote.
 #[derive(Debug, Serialize)]
 pub struct CloneReport {
     /// The directory of the store.

@@ -13,7 +13,8 @@ const CHANGES_SHOWN: usize = 10;
 /// The result of a restore, or its preview.
 #[derive(Debug, Serialize)]
 pub struct CheckpointRestoreReport {
-    /// The id of the restored checkpoint, or else of the revision; null for before the first one.
+    /// The id of the restored checkpoint, or else of the revision; null for the moment before the
+    /// first revision.
     pub restored_to: Option<String>,
     /// The restored moment.
     pub timestamp: Option<Timestamp>,
@@ -23,13 +24,13 @@ pub struct CheckpointRestoreReport {
     pub recovery_complete: bool,
     pub dry_run: bool,
     pub session: String,
-    /// The branch that got the new revision.
+    /// The current branch, which gets the new revision.
     pub branch: String,
     /// The new revision; null if there is none, because all claims were equal already.
     pub revision: Option<RevisionSummary>,
-    /// The number of claims after it.
+    /// The number of claims at the restored moment.
     pub claims_restored: u64,
-    /// The number of facts since that moment, which are kept.
+    /// The number of facts after the restored moment. They are kept.
     pub facts_since: u64,
     pub changes: Vec<TypedChange>,
     /// A summary in one sentence.

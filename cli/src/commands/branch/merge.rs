@@ -114,9 +114,9 @@ fn report(
     Ok(BranchMergeReport::new(summary.info.name, found, args, is_left))
 }
 
-/// Parses how conflicts are settled. The existing conflicts show where an id ends, because an id
-/// may contain any characters. A resolution can cause another conflict, so the conflicts are
-/// computed again until all texts are parsed.
+/// Parses the texts that settle conflicts into the request. The existing conflicts show where an id
+/// ends, because an id may contain any characters. A resolution can cause another conflict, so the
+/// conflicts are computed again until all texts are parsed.
 fn read_resolutions(
     session: &Session,
     merging: &mut MergeRequest,
@@ -178,13 +178,14 @@ fn value_of<'a>(text: &'a str, conflict: &ClaimConflict) -> Option<&'a str> {
     text.strip_prefix(&conflict_name(conflict))?.strip_prefix('=')
 }
 
-/// Parses the value of a field: a text if the field is a text on any side, otherwise JSON.
+/// Parses the value of a field as JSON. If that fails, the value is the text itself; also if the
+/// field is a text on any side, and the JSON is neither a text nor null.
 fn field_value(text: &str, conflict: &ClaimConflict) -> Value {
     let json = serde_json::from_str::<Value>(text).ok();
     let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
     let is_text = sides.into_iter().flatten().any(|value| value.as_text().is_some());
     match json {
-        // In quotes it may be any text, even `ours`.
+        // In quotes, the value can be any text, even `ours`.
         Some(value) if !is_text || value.as_text().is_some() || value == Value::Null => value,
         _ => text.into(),
     }

@@ -17,11 +17,12 @@ use forge_store::store::RecoverySummary;
 use forge_store::story::{PatchLineKind, patch_lines};
 use std::path::{Path, PathBuf};
 
-/// Returns the recorded state of the code, and the result of restoring it here.
+/// Returns the recorded state of the code, and what restoring it here would result in. The git
+/// objects that are written to find that out are discarded.
 ///
 /// # Errors
 ///
-/// As every read. That it cannot be restored here is part of the result.
+/// The errors of a read. If the code cannot be restored here, the result says why.
 pub(super) fn step(
     reading: &SessionReader,
     found: &RecoverySummary,
@@ -54,7 +55,8 @@ pub(super) fn step(
 ///
 /// # Errors
 ///
-/// Not found if no state of the code was recorded, or its commit is not here; the errors of git.
+/// Not found if no state of the code was recorded, or its commit is not here; invalid if it was not
+/// confirmed; the errors of git.
 pub(super) fn restore(
     args: &RecoverArgs,
     reading: &SessionReader,
@@ -142,7 +144,8 @@ fn join_unrestored(
     one
 }
 
-/// Returns the last captured state with the edits since, and what was never stored of it.
+/// Returns the last captured state with the edits after it, and the files that cannot be restored:
+/// too large to be kept, or not in this checkout.
 fn code_to_restore(
     reading: &SessionReader,
     found: &RecoverySummary,
@@ -188,7 +191,7 @@ fn code_to_restore(
     Ok((wanted, left))
 }
 
-/// Where the checkout may have been when the edits were recorded.
+/// Returns the folders that may have been the top of the checkout when the edits were recorded.
 fn checkout_tops(place: &RestoreRepository, context: &Context) -> Vec<PathBuf> {
     let mut tops = vec![place.top().to_owned()];
     if let Ok(store) = context.store_directory()

@@ -1,7 +1,7 @@
 //! The process of an exchange: `forge hook remote pull` and `forge hook remote sync`.
 
 use super::stamp::ExchangeStamp;
-use super::{LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text, told};
+use super::{LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text, pending_sentences};
 use crate::commands::sync::sync_session;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -14,10 +14,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an exchange may take. What it has not done by then, the next one does.
+/// The maximum duration of an exchange. The next exchange does what is left.
 const MAX_TIME: Duration = Duration::from_secs(30 * 60);
-/// How many sessions on the remote are looked at for one that is not here yet, beginning with the
-/// one that was pushed last: each is a request.
+/// The maximum number of sessions on the remote that are read to find one that is not here yet, the
+/// one pushed last first. Each costs a request.
 const MAX_REFS: usize = 32;
 
 /// Pulls or syncs the session of an agent that the environment names, and writes the outcome to the
@@ -29,7 +29,7 @@ pub fn run(verb: &str, context: &Context) {
     let store = context.store_directory().and_then(|path| {
         Ok(Store::open(&path, workspace::store_options(context, StoreAccess::Write))?)
     });
-    // A hook opened this store just before: if that fails now, the next hook reports it.
+    // A hook has just opened this store. If it cannot be opened any more, the next hook reports it.
     let Ok(store) = store else { return };
     let mut line = HookLogEntry::new(context.now, WORD, verb);
     line.session = context.session().map(str::to_owned);
@@ -39,7 +39,7 @@ pub fn run(verb: &str, context: &Context) {
     match done {
         Ok(Some(true)) => line.outcome = HookOutcome::Saved,
         Ok(Some(false)) => {}
-        // Another process does it.
+        // Another process makes this exchange.
         Ok(None) => return,
         Err(error) => line.set_error(&error_text(&error)),
     }
@@ -48,7 +48,7 @@ pub fn run(verb: &str, context: &Context) {
     drop(finished);
 }
 
-/// Ends this process, and writes so to the log, if the returned value still exists after
+/// Ends this process, with a line in the log, if the returned value still exists after
 /// [`MAX_TIME`].
 fn end_if_late(context: &Context, store: &Store, mut line: HookLogEntry) -> mpsc::Sender<()> {
     let (finished, is_finished) = mpsc::channel();
@@ -67,9 +67,9 @@ fn end_if_late(context: &Context, store: &Store, mut line: HookLogEntry) -> mpsc
     finished
 }
 
-/// Exchanges the session. Returns whether anything was pulled or pushed; `None` if another process
-/// is exchanging it, unless this one waits for it. A sync that was asked for meanwhile follows, and
-/// then `verb` says so.
+/// Exchanges the session, and syncs it again while syncs were requested meanwhile. Returns whether
+/// anything was pulled or pushed; `None` if another process is exchanging it and this one does not
+/// wait. `verb` becomes the verb of the last exchange.
 fn exchange(
     verb: &mut String,
     waits: bool,
@@ -122,7 +122,7 @@ fn exchange_once(
         _ => return Err(CommandError::invalid(format!("'{verb}' is neither {PULL} nor {SYNC}"))),
     };
     let (purges, done) = match (verb, done) {
-        // The agent waits for a pull.
+        // The agent waits for a pull, so it leaves the purges that are not done yet.
         (PULL, done) => (transfer.purges_so_far(), done),
         (_, done) => {
             let (is_changed, failure) = match done {
@@ -133,15 +133,15 @@ fn exchange_once(
             (purges, failure.map_or(Ok(is_changed), Err))
         }
     };
-    let kept = told::keep(store, session, &purges.done_elsewhere())
-        .and_then(|()| told::keep_once(store, session, &purges.not_done()));
+    let kept = pending_sentences::keep(store, session, &purges.done_elsewhere())
+        .and_then(|()| pending_sentences::keep_once(store, session, &purges.not_done()));
     // The error of the exchange itself comes first.
     let is_changed = done?;
     kept?;
     Ok(is_changed || !purges.is_empty())
 }
 
-/// Finds the session of an agent among those that were pushed last.
+/// Finds the session of an agent among the sessions that were pushed last.
 fn latest_of(
     transfer: &Transfer<'_>,
     session: &str,
@@ -153,7 +153,7 @@ fn latest_of(
     found.map(|there| transfer.located(there)).transpose()
 }
 
-/// Pulls a session. One that was never pushed is no error.
+/// Pulls a session. It is no error if the session was never pushed.
 fn pull(transfer: &Transfer<'_>, session: &SharedSession) -> Result<bool, CommandError> {
     match transfer.pull(session) {
         Ok(done) => Ok(done.operations > 0),

@@ -33,7 +33,7 @@ use std::sync::{Arc, LazyLock};
 pub(super) enum ToolEffect {
     /// It only reads.
     Reads,
-    /// It adds: what was there before stays readable at its moment.
+    /// It adds. Every earlier state stays readable at its moment.
     Adds,
     /// It replaces the current state.
     Replaces,
@@ -180,7 +180,7 @@ pub(super) fn parse_argument<T: std::str::FromStr<Err = String>>(
     text.parse().map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
 }
 
-/// Parses an optional argument in the same way.
+/// Parses an optional argument like [`parse_argument`].
 pub(super) fn parse_optional<T: std::str::FromStr<Err = String>>(
     argument: &str,
     text: Option<&String>,

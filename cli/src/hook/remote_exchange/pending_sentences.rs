@@ -1,5 +1,5 @@
-//! What was purged here because others purged it, until a hook has said it to the agent: a file of
-//! the session, beside its stamp.
+//! Sentences about purges that a hook still has to report to an agent: in a file of its session,
+//! next to the stamp.
 
 use super::stamp::ExchangeStamp;
 use crate::error::CommandError;
@@ -9,14 +9,14 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Adds sentences to what the next hook of a session says.
+/// Adds sentences that the next hook of a session reports.
 pub(super) fn keep(store: &Store, session: &str, sentences: &[String]) -> Result<(), CommandError> {
     let lines = lines_of(sentences);
     path_of(store, session).map_or(Ok(()), |path| append(&path, &lines.concat()))
 }
 
-/// Adds sentences to what the next hook of a session says, without those that were added before in
-/// this way. They are kept in a file of their own.
+/// Adds sentences that the next hook of a session reports, without the sentences that this function
+/// added before: another file keeps them.
 pub(super) fn keep_once(
     store: &Store,
     session: &str,
@@ -47,10 +47,10 @@ fn append(path: &Path, lines: &str) -> Result<(), CommandError> {
         .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
 }
 
-/// Takes what the next hook of a session says. It is said once.
+/// Removes the sentences for an agent, and returns them as a text, so that they are reported once.
 pub fn take(store: &Store, session: &str) -> Option<String> {
     let path = path_of(store, session)?;
-    // Of two hooks at the same time, one finds it.
+    // If two hooks run at the same time, only one of them can rename the file.
     let taken = path.with_extension(format!("purged-{}", std::process::id()));
     fs::rename(&path, &taken).ok()?;
     let text = fs::read_to_string(&taken).ok();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_as_it_is_is_said_once() {
+    fn a_repeated_sentence_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log/x.purged");
         let (one, other) = ("forge: s holds one.\n".to_owned(), "forge: t holds one.\n".to_owned());
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), one);
         fs::remove_file(&path).unwrap();
         append_once(&path, std::slice::from_ref(&one)).unwrap();
-        assert!(!path.exists(), "it was said");
+        assert!(!path.exists(), "it was reported before");
         append_once(&path, &[one, other.clone()]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
     }
