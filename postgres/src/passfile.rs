@@ -1,29 +1,29 @@
-//! The file of passwords of PostgreSQL, `~/.pgpass`.
+//! Reads PostgreSQL's file of passwords, by default `~/.pgpass`.
 
 use forge_store::plain_file;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a file of passwords.
+/// The maximum size of a file of passwords, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The bits of a file's mode by which others than its owner may use it.
 const FOR_OTHERS: u32 = 0o077;
 
-/// What a file of passwords is for this process. It is never shown.
+/// A file of passwords, as far as it can be used. Its contents are never shown.
 pub(crate) enum PasswordFile {
-    /// There is no file that can be read.
+    /// There is no file, or it cannot be read or is too large.
     Missing,
-    /// The file is ignored, since others than its owner may read it.
+    /// The file is ignored, because its mode allows others than its owner to use it.
     Ignored(PathBuf),
     /// The contents of the file.
     Read(Vec<u8>),
 }
 
-/// What a password is for.
+/// The connection that a password is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PasswordUse<'a> {
-    /// The names of the host.
+    /// The names of the host; a line may have any of them.
     pub(crate) hosts: &'a [&'a str],
     pub(crate) port: u16,
     pub(crate) database: &'a str,
@@ -31,7 +31,7 @@ pub(crate) struct PasswordUse<'a> {
 }
 
 impl PasswordFile {
-    /// Reads a file of passwords. One that cannot be read, or is larger than a megabyte, has none.
+    /// Reads a file of passwords.
     pub(crate) fn open(path: &Path) -> Self {
         let Ok(file) = plain_file::open(path) else { return Self::Missing };
         let Ok(about) = file.metadata() else { return Self::Missing };
@@ -69,7 +69,7 @@ fn password_in(line: &[u8], needed: PasswordUse<'_>) -> Option<Vec<u8>> {
         && is_one_of(&next()?, &[&port])
         && is_one_of(&next()?, &[needed.database])
         && is_one_of(&next()?, &[needed.user]);
-    // What follows another colon is no part of the password.
+    // The password ends at the next colon.
     let password = is_for_use.then(|| LinePart::read(rest).0.text);
     password.filter(|password| !password.is_empty())
 }
@@ -82,8 +82,8 @@ struct LinePart {
 }
 
 impl LinePart {
-    /// Reads up to a colon, or to the end. A backslash makes the byte after it an ordinary one.
-    /// Returns what follows the colon too, if there is one.
+    /// Reads up to a colon, or to the end. A byte after a backslash is part of the text, also a
+    /// colon. If there is a colon, what follows it is returned too.
     fn read(line: &[u8]) -> (Self, Option<&[u8]>) {
         let mut text = Vec::new();
         let mut at = 0;

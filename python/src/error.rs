@@ -90,7 +90,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     base.setattr("__module__", "forge_store")
 }
 
-/// Turns an error of the library into an exception whose message says what to do next.
+/// Makes an exception from an error of the library. The message has the causes and what to do next.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let hint = hint(error);
     let mut message = error.to_string();

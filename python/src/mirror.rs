@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-/// Project, session, and the path of a transcript below it.
+/// The project, the session, and the path of a transcript below the session.
 type KeyArgument = (String, String, Option<String>);
 
-/// The session, when it was last written in milliseconds, and its summary.
+/// The session, when it was last written (in milliseconds since 1970), and its summary.
 type ListedResult = (String, i64, Option<String>);
 
 /// The transcripts in a store that are handed over line by line.
@@ -55,12 +55,13 @@ impl Mirror {
         Self(Arc::clone(&store.handle))
     }
 
-    /// The lines as they are stored.
+    /// Returns the lines as they are stored: without their secrets, if the store redacts.
     fn clean(&self, py: Python<'_>, lines: Vec<String>) -> PyResult<Vec<String>> {
         self.read(py, |mirror| Ok(lines.iter().map(|line| mirror.clean(line)).collect()))
     }
 
-    /// The place of the next line, whether there is none yet, and the summary.
+    /// Returns the position of the next line in bytes, whether all lines were deleted, and the
+    /// summary; `None` if the transcript was never stored.
     fn state(
         &self,
         py: Python<'_>,
@@ -72,7 +73,7 @@ impl Mirror {
         })
     }
 
-    /// The last bytes of a transcript.
+    /// Returns at most `length` of the last bytes of a transcript.
     fn tail<'py>(
         &self,
         py: Python<'py>,
@@ -83,7 +84,7 @@ impl Mirror {
         Ok(PyBytes::new(py, &tail))
     }
 
-    /// All lines of a transcript.
+    /// Returns all lines of a transcript; `None` if it has none.
     fn lines<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The chips of the filter: conditions that one key or click switches on and off.
+//! The chips of the filter: conditions that a key or a click switches on and off.
 
 use crate::query::split_words;
 
@@ -7,7 +7,7 @@ use crate::query::split_words;
 pub struct FilterChip {
     /// Its name.
     pub word: &'static str,
-    /// The parts of a filter that it stands for.
+    /// The parts that a filter with this condition contains.
     parts: &'static [&'static str],
 }
 
@@ -50,7 +50,7 @@ impl FilterChip {
     }
 }
 
-/// Puts the value of a part into quotes again.
+/// Puts the value of a part into quotes again, because [`split_words`] removes them.
 fn requoted(word: &str) -> String {
     match word.split_once(':') {
         Some((field, value)) if !field.contains(char::is_whitespace) => {

@@ -1,4 +1,4 @@
-//! The loop: events in, effects out, a drawn frame after each batch.
+//! The main loop: it handles events, executes effects, and draws a frame after each batch.
 
 use crate::action::BrowserAction;
 use crate::answer::WorkerReply;
@@ -37,11 +37,11 @@ pub struct BrowserOptions {
     pub keys: BTreeMap<String, String>,
     /// The events that make a checkpoint.
     pub triggers: Vec<AutoTrigger>,
-    /// The remotes of the store, to tell what is not pushed to them.
+    /// The remotes of the store; the list of sessions says what is not pushed to them.
     pub remotes: Vec<KnownRemote>,
     /// The program that runs the browser.
     pub host: Arc<dyn BrowserHost>,
-    /// What is announced with the bell and a notification when it arrives.
+    /// The events that are announced with the bell and a notification when they arrive.
     pub notified: Vec<NotifyEvent>,
     /// Whether to show only the title, the last lines of the story and the axis of time.
     pub strip_only: bool,
@@ -96,7 +96,8 @@ enum LoopEvent {
 /// Runs the browser on this terminal until the user quits. `None` opens the current session.
 ///
 /// # Errors
-/// If the terminal cannot be used, or the key bindings are invalid.
+/// If the terminal cannot be used, the key bindings are invalid, or the thread that reads the store
+/// has ended.
 pub fn run(
     store: Store,
     session: Option<String>,
@@ -115,7 +116,8 @@ pub fn run(
             }
         }
     });
-    // What grows with the session has a thread of its own, so that a key is answered meanwhile.
+    // Requests whose work grows with the session have a thread of their own, so that other requests
+    // are answered meanwhile.
     let (slow_requests, slow_wanted) = mpsc::channel::<(u64, WorkerRequest)>();
     let requests = WorkerQueues { fast: requests, slow: slow_requests };
     let sender = events.clone();
@@ -150,7 +152,7 @@ pub fn run(
     let outcome = browser_loop.run(effects);
     let BrowserLoop { screen, requests, .. } = browser_loop;
     drop(screen);
-    // Without senders the worker ends, after it has finished a write.
+    // Without senders the worker ends, after it has finished its requests, such as a write.
     drop(requests);
     let _ = working.join();
     signals_end.close();
@@ -230,7 +232,7 @@ impl BrowserLoop<'_> {
                     LoopEvent::Said(said) => {
                         effects.extend(update(&mut self.app, BrowserAction::Said(said)));
                     }
-                    // The editor is waited for where it is started.
+                    // `edit` waits for this event itself.
                     LoopEvent::Edited(_) => {}
                     LoopEvent::Input(input) => {
                         if let Some(action) = action(input) {
@@ -285,8 +287,8 @@ impl BrowserLoop<'_> {
         let edited = loop {
             match self.happened.recv().map_err(|_| BrowserError::Worker)? {
                 LoopEvent::Edited(edited) => break BrowserAction::Edited(edited),
-                // The terminal sends these to the editor, too: it decides what an interrupt does,
-                // and both are stopped and continued together.
+                // The terminal sends these signals to the editor too. The editor decides what an
+                // interrupt does; both processes are stopped and continued together.
                 LoopEvent::Signal(SIGINT) => {}
                 LoopEvent::Signal(SIGTSTP) => {
                     signal_hook::low_level::emulate_default_handler(SIGTSTP)?;

@@ -1,14 +1,14 @@
-//! Finds typed words in lines: as they are, or with letters left out.
+//! Finds typed words in lines. A typed word may lack some letters of the text.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The words that are looked for, in lower case.
+/// The words that are searched for, in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FuzzyPattern {
     words: Vec<Vec<String>>,
 }
 
-/// A match: how good it is, and which letters it is made of.
+/// A match: how good it is, and at which letters of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuzzyMatch {
     /// The higher, the better.
@@ -27,14 +27,14 @@ impl FuzzyPattern {
         Self { words: text.split_whitespace().map(letters).collect() }
     }
 
-    /// Whether nothing is looked for.
+    /// Whether there are no words to search for.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Whether the words may be in these texts: a quick look at their letters, which excludes most
-    /// texts without one of the words.
+    /// Whether the words may be in these texts. This is faster than [`Self::find`], and excludes
+    /// most texts that lack one of the words.
     #[must_use]
     pub fn may_find(&self, texts: &[&str]) -> bool {
         self.words.iter().all(|word| {
@@ -92,7 +92,7 @@ fn find_word(word: &[String], text: &[String]) -> Option<FuzzyMatch> {
         let score = 1000 + 500 * begins + 10 * length;
         return Some(FuzzyMatch { score, places: (place..place + length).collect() });
     }
-    // With letters left out, but few enough that not everything matches.
+    // The word may lack letters of the text, but few, so that not everything matches.
     let longest = if length < 3 { return None } else { length + length / 2 + 1 };
     let mut best: Option<FuzzyMatch> = None;
     for start in (0..text.len()).filter(|start| text.get(*start) == word.first()) {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_look_excludes_nothing_that_is_found() {
+    fn the_fast_check_excludes_nothing_that_is_found() {
         let texts = ["the worker's clock", "a redelivery", "in 日本語", "İstanbul", ""];
         for pattern in ["CLOCK worker", "rdlvry", "日本", "the", "st", "x", "tul"] {
             let pattern = FuzzyPattern::new(pattern);

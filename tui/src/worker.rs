@@ -1,4 +1,4 @@
-//! The worker owns the store and answers requests, in a thread of its own or, in tests, directly.
+//! A worker answers requests from a store, in a thread of its own or, in tests, directly.
 
 mod change;
 mod confidence;
@@ -31,12 +31,12 @@ use std::io::Write as _;
 use std::sync::mpsc::{Receiver, Sender};
 use unpushed::UnpushedText;
 
-/// How many items of a filtered history are scanned before the next request is answered.
+/// A request for rows ends after this many scanned items of the history, even with too few rows.
 const MAX_SCANNED_ITEMS: usize = 2000;
 /// Maximum number of sessions in the list of sessions.
 const MAX_SESSIONS: usize = 1000;
 
-/// Owns the store and answers requests.
+/// Answers requests about the open session of a store.
 pub struct StoreWorker {
     store: Store,
     session: Option<Session>,
@@ -58,14 +58,14 @@ impl StoreWorker {
         Self { triggers: Some(triggers), ..self }
     }
 
-    /// Tells what is not pushed to these remotes.
+    /// Sets the remotes for which the list of sessions says what is not pushed.
     #[must_use]
     pub fn with_remotes(self, remotes: Vec<KnownRemote>) -> Self {
         Self { remotes, ..self }
     }
 
-    /// Answers requests until all senders are dropped. Of several requests for one pane, only the
-    /// latest is answered.
+    /// Answers requests until all senders are dropped. Of several waiting requests for one slot,
+    /// only the latest is answered; in the slot `Session`, all are.
     pub fn serve<E>(
         mut self,
         requests: &Receiver<(u64, WorkerRequest)>,
@@ -107,7 +107,8 @@ impl StoreWorker {
                 let session = self.session()?;
                 let (since, to) =
                     (since.map(|since| point(session, since)), point(session, target)?);
-                // The moment selected before may no longer exist; then nothing is marked.
+                // The moment selected before may no longer exist; then no item is marked as
+                // changed.
                 let since = since.and_then(Result::ok);
                 let mut view = state::view(session, target, &to, since.as_ref(), tab)?;
                 if let Some(mark) = mark.and_then(|mark| point(session, mark).ok()) {
@@ -269,7 +270,7 @@ impl StoreWorker {
 
     fn sessions(&self) -> Result<WorkerAnswer> {
         let shown = self.session.as_ref().map(Session::summary).transpose()?;
-        // The list does not depend on it.
+        // If this fails, the list is shown without it.
         let work = UnpushedText::load(&self.store, &self.remotes, self.zone);
         let mut work = work.unwrap_or_default();
         let mut rows: Vec<SessionRow> = Vec::new();
@@ -292,7 +293,8 @@ impl StoreWorker {
     }
 }
 
-/// Queues a request, in place of an earlier one for the same pane. Writes are never dropped.
+/// Queues a request in the order of the slots, and drops an earlier request for the same slot.
+/// Requests of the slot `Session`, such as writes, are never dropped.
 fn queue_request(waiting: &mut VecDeque<(u64, WorkerRequest)>, request: (u64, WorkerRequest)) {
     let slot = request.1.slot();
     if slot != PaneSlot::Session {
@@ -315,11 +317,11 @@ fn rows(
         checkpoints: true,
         facts: level >= TimelineLevel::Everything,
     };
-    let (mut found, mut next, mut looked) = (Vec::new(), from, 0);
+    let (mut found, mut next, mut scanned) = (Vec::new(), from, 0);
     loop {
         let wanted = if filter.is_empty() { limit } else { limit.max(250) };
         let page = session.history_page(kinds, filter.branch.as_deref(), next, way, wanted)?;
-        looked += wanted;
+        scanned += wanted;
         for item in &page.items {
             if row::matches_filter(item, filter) && !row::has_no_text(item) {
                 found.push(row::row(item));
@@ -337,13 +339,13 @@ fn rows(
         if past {
             next = None;
         }
-        if found.len() >= limit || next.is_none() || looked >= MAX_SCANNED_ITEMS {
+        if found.len() >= limit || next.is_none() || scanned >= MAX_SCANNED_ITEMS {
             return Ok((found, next));
         }
     }
 }
 
-/// The position directly after this one, so that the rows before it include this one.
+/// Returns the position directly after `place`: the rows before it include the row at `place`.
 fn just_after(place: HistoryPosition) -> HistoryPosition {
     use forge_store::store::HistoryRank;
     let rank = match place.rank {
@@ -414,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_requests_for_one_pane_the_latest_waits_and_writes_all_do() {
+    fn the_latest_request_of_a_slot_replaces_the_earlier_ones_but_no_write_is_dropped() {
         let mut waiting = VecDeque::new();
         queue_request(&mut waiting, (1, WorkerRequest::Watch));
         queue_request(&mut waiting, (2, WorkerRequest::Strip(80)));

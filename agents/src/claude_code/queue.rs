@@ -1,13 +1,13 @@
 //! Prompts that a person typed while the agent worked. They wait in the client's queue.
 //!
-//! `queue-operation` lines say what happens to the queue. `enqueue` adds a text. `remove` removes
-//! one, because it goes to the model in the middle of a turn or because it was discarded. `dequeue`
-//! removes one for a turn of its own: its `user` line follows. `popAll` and `popOne` move texts to
-//! the person's input again. Newer clients write an attachment for a text that they pass to the
-//! model; older ones write nothing.
+//! `queue-operation` lines say what happens to the queue. `enqueue` adds a text. `remove` removes a
+//! text that goes to the model in the middle of a turn, or that was discarded. `dequeue` removes a
+//! text that begins a turn of its own: the `user` line of the text follows. `popAll` and `popOne`
+//! move texts back to the person's input. When a client passes a text to the model, a newer client
+//! writes an attachment with the text, and an older client writes nothing.
 //!
-//! A prompt becomes a fact once: when its own line comes, when it is removed and has no line, or
-//! when the model was called again while the prompt still waited.
+//! A prompt becomes a fact only once: when its own line is read, when it is removed and has no
+//! line, or when the model answers a request that should have contained the waiting prompt.
 
 use super::line_context::{LineContext, PieceBuilder};
 use super::prompt_queue::{PromptQueue, QueueEntry, QueueEntryState};
@@ -20,7 +20,7 @@ const DELIVERED: [&str; 3] =
     ["absorbed_mid_turn", "delivered_to_agent", "delivered_as_tool_result"];
 
 impl PieceBuilder<'_> {
-    /// Carries out an operation on the queue other than `enqueue`.
+    /// Applies an operation other than `enqueue` to the queue.
     pub(super) fn queue_operation(
         &mut self,
         context: &LineContext<'_>,
@@ -33,7 +33,7 @@ impl PieceBuilder<'_> {
             "remove" => {
                 let index = if text.is_some() { queue.index_of(text) } else { queue.first() };
                 let Some(entry) = index.and_then(|index| queue.0.get_mut(index)) else { return };
-                let (before, mine) = (entry.state, entry.prompt.is_some());
+                let (before, is_typed) = (entry.state, entry.prompt.is_some());
                 let delivered = reason.is_none_or(|reason| DELIVERED.contains(&reason));
                 entry.state = match before {
                     // A client that gives a reason for a removal writes a line for the text.
@@ -41,7 +41,7 @@ impl PieceBuilder<'_> {
                     _ => QueueEntryState::Leaving,
                 };
                 let entry = entry.clone();
-                if !delivered || before == QueueEntryState::Delivered || !mine {
+                if !delivered || before == QueueEntryState::Delivered || !is_typed {
                     queue.0.retain(|other| *other != entry);
                 } else if entry.state == QueueEntryState::Leaving
                     && before == QueueEntryState::Waiting
@@ -74,7 +74,9 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Called when the agent speaks: makes facts of the prompts that were due at its last request.
+    /// Records the prompts that the model has received, when a message of the model is read: those
+    /// that were passed to it, and those that were due at its last request. Entries that left the
+    /// queue are removed.
     pub(super) fn queue_passed(&mut self, context: &LineContext<'_>) {
         let queue = queue(self.carry);
         if queue.0.is_empty() {

@@ -1,5 +1,5 @@
-//! The text that the model receives as the result of a call: how a command ended, and whether it
-//! started at all.
+//! Parses the text that the model receives as the result of a call: how a command ended, and
+//! whether it started at all.
 
 use crate::claude_code::command::REFUSED;
 use crate::lenient::{LenientBool, LenientInteger, LenientText, object, parse_object};
@@ -15,9 +15,9 @@ pub(super) struct CodexRunStatus {
     pub(super) exit_code: Option<i64>,
     pub(super) outcome: &'static str,
     pub(super) duration_ms: Option<i64>,
-    /// The range of the text that is output; for a refusal, the reason.
+    /// The range of the output in the text; for a refusal, the range of the reason.
     pub(super) part: Range<usize>,
-    /// Whether nothing ran.
+    /// Whether the command or tool did not start.
     pub(super) not_started: bool,
     /// The id of the process that still runs.
     pub(super) process: Option<String>,
@@ -59,21 +59,21 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
             parse_object(json)
         {
             let (text, success) = (text.into_owned(), success.0);
-            let mut told = parse_run_status(&text);
-            told.success = success;
-            if told.exit_code.is_none() && matches!(told.outcome, "unknown" | "finished") {
-                told.outcome = match success {
+            let mut status = parse_run_status(&text);
+            status.success = success;
+            if status.exit_code.is_none() && matches!(status.outcome, "unknown" | "finished") {
+                status.outcome = match success {
                     Some(true) => "finished",
                     Some(false) => "failed",
-                    None => told.outcome,
+                    None => status.outcome,
                 };
             }
             let pointer = "/output/content".to_owned();
-            return Some(CodexCallResult { text, pointer, status: told });
+            return Some(CodexCallResult { text, pointer, status });
         }
         let (text, pointer) = long_text::content_text(raw, "/output")?;
-        let told = parse_run_status(&text);
-        return Some(CodexCallResult { text, pointer, status: told });
+        let status = parse_run_status(&text);
+        return Some(CodexCallResult { text, pointer, status });
     };
     // The first versions of the shell tool answered in JSON.
     if let Some(StructuredOutput { output: LenientText(Some(output)), metadata, .. }) =
@@ -82,19 +82,19 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
         let output = output.into_owned();
         let metadata: OutputMetadata<'_> = object(metadata);
         let seconds = metadata.duration_seconds.and_then(|raw| raw.get().parse().ok());
-        let mut told = CodexRunStatus {
+        let mut status = CodexRunStatus {
             exit_code: metadata.exit_code.0,
             outcome: outcome(metadata.exit_code.0),
             duration_ms: seconds.map(milliseconds),
             part: 0..output.len(),
             ..CodexRunStatus::default()
         };
-        told.stop_at_timeout(&output);
+        status.stop_at_timeout(&output);
         let pointer = "/output#json/output".to_owned();
-        return Some(CodexCallResult { text: output, pointer, status: told });
+        return Some(CodexCallResult { text: output, pointer, status });
     }
-    let told = parse_run_status(&text);
-    Some(CodexCallResult { text, pointer: "/output".to_owned(), status: told })
+    let status = parse_run_status(&text);
+    Some(CodexCallResult { text, pointer: "/output".to_owned(), status })
 }
 
 /// The outcome of a run that ended with this exit code.
@@ -130,7 +130,7 @@ fn parse_run_status(text: &str) -> CodexRunStatus {
     if !HEADS.iter().any(|head| begin.starts_with(head)) && !begin.starts_with("Output:") {
         return without_head(text);
     }
-    let mut told = CodexRunStatus {
+    let mut status = CodexRunStatus {
         part: text.len()..text.len(),
         outcome: "unknown",
         ..CodexRunStatus::default()
@@ -140,33 +140,33 @@ fn parse_run_status(text: &str) -> CodexRunStatus {
         at += line.len();
         let line = line.trim_end();
         if matches!(line, "Output:" | "Final output:") {
-            told.part = at..text.len();
+            status.part = at..text.len();
             break;
         }
         if line == "aborted by user" {
-            told.outcome = "interrupted";
+            status.outcome = "interrupted";
         }
         let after = |name: &str| line.strip_prefix(name).map(str::trim);
         if let Some(code) = after("Exit code:").or_else(|| after("Process exited with code")) {
-            told.exit_code = code.parse().ok();
+            status.exit_code = code.parse().ok();
         } else if let Some(time) = after("Wall time:") {
             let seconds = time.split(' ').next().and_then(|it| it.parse::<f64>().ok());
-            told.duration_ms = seconds.map(milliseconds);
+            status.duration_ms = seconds.map(milliseconds);
         } else if let Some(process) = after("Process running with session ID") {
-            told.process = Some(process.to_owned());
+            status.process = Some(process.to_owned());
         }
     }
-    if told.exit_code.is_some() {
-        told.process = None;
-        told.outcome = outcome(told.exit_code);
-        told.stop_at_timeout(text.get(told.part.clone()).unwrap_or_default());
-    } else if told.process.is_some() {
-        told.outcome = "background";
+    if status.exit_code.is_some() {
+        status.process = None;
+        status.outcome = outcome(status.exit_code);
+        status.stop_at_timeout(text.get(status.part.clone()).unwrap_or_default());
+    } else if status.process.is_some() {
+        status.outcome = "background";
     }
-    told
+    status
 }
 
-/// Skips the command line, which may span several lines, that older versions put first.
+/// Skips the command line with which results of older versions begin. It may span several lines.
 fn after_command(text: &str) -> &str {
     if !text.starts_with("Command: ") {
         return text;
@@ -175,7 +175,8 @@ fn after_command(text: &str) -> &str {
     next.and_then(|at| text.get(at + 1..)).unwrap_or(text)
 }
 
-/// The exit code of a patch in a command line: its result is in the output of the command.
+/// Returns the exit code of a patch that a command line applies. The output of the command contains
+/// the result of the patch.
 pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
     match parse_object::<StructuredOutput<'_>>(output) {
         Some(structured) => object::<OutputMetadata<'_>>(structured.metadata).exit_code.0,
@@ -183,7 +184,7 @@ pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
     }
 }
 
-/// The output of commands, extracted from what a script printed of their results.
+/// Extracts the output of commands from the results that a script printed. Other lines are kept.
 pub(super) fn printed(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let output = parse_object::<StructuredOutput<'_>>(line).and_then(|it| it.output.0);
@@ -219,7 +220,7 @@ fn without_head(text: &str) -> CodexRunStatus {
     if starts(&["command timed out", "execution error: Sandbox(Timeout"]) {
         return CodexRunStatus { outcome: "timed_out", ..whole };
     }
-    // The sandbox stopped it while it ran: the exit code is in the error.
+    // If the sandbox stopped the command while it ran, the error has the exit code.
     if let Some((_, after)) = begin.split_once("SandboxDenied {") {
         let code = after.split_once("exit_code: ").and_then(|(_, code)| {
             let end = code.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(code.len());
@@ -351,11 +352,11 @@ mod tests {
                 "Exit code: 3\n",
             ),
         ] {
-            let told = parse_run_status(text);
-            let read = (told.exit_code, told.outcome, told.duration_ms);
+            let status = parse_run_status(text);
+            let read = (status.exit_code, status.outcome, status.duration_ms);
             assert_eq!(read, (exit_code, outcome, duration_ms), "{text}");
-            assert_eq!(&text[told.part], rest);
-            assert!(!told.not_started, "{text}");
+            assert_eq!(&text[status.part], rest);
+            assert!(!status.not_started, "{text}");
         }
     }
 
@@ -379,10 +380,10 @@ mod tests {
                 "exec_command failed for `a`: SandboxDenied { message: \"no\" }",
             ),
         ] {
-            let told = parse_run_status(text);
-            assert_eq!((told.outcome, told.exit_code), ("refused", None), "{text}");
-            assert!(told.not_started);
-            assert_eq!(&text[told.part], reason);
+            let status = parse_run_status(text);
+            assert_eq!((status.outcome, status.exit_code), ("refused", None), "{text}");
+            assert!(status.not_started);
+            assert_eq!(&text[status.part], reason);
         }
     }
 
@@ -394,11 +395,17 @@ mod tests {
             "execution error: Io(Os { code: 2, kind: NotFound, message: \"No such file\" })",
             "failed to parse function arguments: x",
         ] {
-            let told = parse_run_status(text);
-            assert_eq!((told.outcome, told.exit_code, told.not_started), ("failed", None, true));
+            let status = parse_run_status(text);
+            assert_eq!(
+                (status.outcome, status.exit_code, status.not_started),
+                ("failed", None, true)
+            );
         }
         let text = r#"exec_command failed for `x`: SandboxDenied { message: "no", output: ExecToolCallOutput { exit_code: 101, stdout"#;
-        let told = parse_run_status(text);
-        assert_eq!((told.outcome, told.exit_code, told.not_started), ("failed", Some(101), false));
+        let status = parse_run_status(text);
+        assert_eq!(
+            (status.outcome, status.exit_code, status.not_started),
+            ("failed", Some(101), false)
+        );
     }
 }

@@ -11,8 +11,9 @@ const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
 
-/// Returns the files of a patch. Its paths are relative to `directory`; `pointer` leads to `text`,
-/// which may hold more than the patch. Without a pointer, long parts are cut.
+/// Returns the files of the patch in `text`, which may contain more than the patch. The paths of
+/// the patch are relative to `directory`. `pointer` leads to `text`; if it is empty, long parts
+/// are cut.
 pub(super) fn files(
     context: &LineContext<'_>,
     text: &str,
@@ -62,8 +63,8 @@ pub(super) fn files(
     files.collect()
 }
 
-/// The path, relative to the session's directory, of a file that a command in another directory
-/// names.
+/// Returns the path of a file, relative to the session's directory if possible. `path` is relative
+/// to `directory`, or absolute. The result begins with `?/` if the directory is not known.
 fn place(cwd: Option<&str>, directory: &PatchDirectory, path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let directory = match directory {
@@ -91,11 +92,11 @@ pub(super) fn is_relative(path: &str) -> bool {
 /// The directory in which a patch is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PatchDirectory {
-    /// The session's own.
+    /// The directory of the session.
     Session,
-    /// This one; a relative path counts from the session's.
+    /// This directory; a relative path is relative to the directory of the session.
     Path(String),
-    /// The command line changes it in a way that only a shell could follow.
+    /// The directory is not known: only a shell could follow how the command line changes it.
     Unknown,
 }
 
@@ -104,9 +105,9 @@ impl PatchDirectory {
         directory.map_or(Self::Session, |directory| Self::Path(directory.to_owned()))
     }
 
-    /// The directory after `cd` to this path.
+    /// Returns the directory after `cd` to this path.
     fn entered(&self, to: &str) -> Self {
-        // A shell would expand these.
+        // A shell would replace such a path.
         if to.is_empty() || to == "-" || to.starts_with('~') || to.contains(['$', '`', '*', '?']) {
             return Self::Unknown;
         }
@@ -119,10 +120,10 @@ impl PatchDirectory {
     }
 }
 
-/// The directories that a command line goes through.
+/// The directory of a command line, and those that `pushd` has saved.
 struct DirectoryStack {
     here: PatchDirectory,
-    left: Vec<PatchDirectory>,
+    pushed: Vec<PatchDirectory>,
 }
 
 impl DirectoryStack {
@@ -135,10 +136,10 @@ impl DirectoryStack {
         let next = match (verb, to.as_slice()) {
             ("cd", [to]) => self.here.entered(to),
             ("pushd", [to]) if !to.starts_with(['+', '-']) => {
-                self.left.push(self.here.clone());
+                self.pushed.push(self.here.clone());
                 self.here.entered(to)
             }
-            ("popd", []) => self.left.pop().unwrap_or(PatchDirectory::Unknown),
+            ("popd", []) => self.pushed.pop().unwrap_or(PatchDirectory::Unknown),
             ("cd" | "chdir" | "pushd" | "popd", _) => PatchDirectory::Unknown,
             _ => return false,
         };
@@ -152,7 +153,7 @@ impl DirectoryStack {
 pub(super) struct ApplyPatchCommand {
     /// Where the patch is applied.
     pub(super) directory: PatchDirectory,
-    /// Whether the line does nothing else.
+    /// Whether the line does nothing else, apart from changing the directory.
     pub(super) alone: bool,
 }
 
@@ -163,7 +164,7 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
     let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
     let changes = |word: &String| matches!(word.as_str(), "cd" | "chdir" | "pushd" | "popd");
     let start = PatchDirectory::from_call(directory);
-    let mut stack = DirectoryStack { here: start, left: Vec::new() };
+    let mut stack = DirectoryStack { here: start, pushed: Vec::new() };
     let mut found = None;
     let mut alone = true;
     for command in &commands {
@@ -171,10 +172,11 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
             found.get_or_insert(stack.here.clone());
             continue;
         }
-        // In a pipe, only a subshell changes its directory.
+        // A command in a pipeline changes only the directory of a subshell.
         let piped = command.joint == CommandSeparator::Pipe;
         if !piped && stack.follow(&command.words) {
-            // What ends with a subshell, or is in a condition, may not count for the patch.
+            // In parentheses or braces, the change may be in a subshell that ends before the patch,
+            // or may depend on a condition.
             if before.contains(['(', '{']) {
                 stack.here = PatchDirectory::Unknown;
             }

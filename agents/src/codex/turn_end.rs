@@ -9,7 +9,7 @@ use forge_store::model::Value;
 /// Records every open call of a turn that ended: `interrupted` if the turn was aborted, `unknown`
 /// if another turn begins.
 ///
-/// A result that comes later makes another version, so the calls stay open.
+/// The calls stay open, because a later result makes another version of their facts.
 pub(super) fn record_open_calls(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -39,7 +39,7 @@ pub(super) fn record_open_calls(
         tool::open_at_turn_end(work, context, &id, outcome);
         keep_open(work, id);
     }
-    // A script may not have reached its later commands.
+    // A script may have ended before its later commands, so their outcome is not known.
     let scripts = std::mem::take(&mut work.carry.other.codex.scripts);
     for commands in scripts.into_values() {
         for command in &commands {

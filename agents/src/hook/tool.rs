@@ -1,5 +1,5 @@
-//! Facts of a tool call that a hook reports. They equal the transcript's facts, and serve until
-//! that is read.
+//! Makes the facts of a tool call that a hook reports. They have the ids of the transcript's facts,
+//! which replace them when the transcript is read.
 
 use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
@@ -8,11 +8,11 @@ use forge_store::model::{Fact, FactOrigin, Kind, TextRef, Timestamp, Value};
 use serde_json::json;
 use std::time::Duration;
 
-/// The maximum size of a text in a hook's fact, in bytes: the transcript brings the full text.
+/// The maximum size of a text in a hook's fact, in bytes. The transcript has the full text.
 const TEXT_BYTES: usize = 4000;
 
-/// Returns the facts of a tool call: a command, edit and check, or the use of another tool. `now`
-/// is when the hook was called.
+/// Returns the facts of a tool call: a command or edit, with its check if there is one, or the use
+/// of another tool. `now` is when the hook was called.
 #[must_use]
 pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     let HookEventKind::ToolUsed(used) = &event.happening else { return Vec::new() };
@@ -42,7 +42,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
         facts.extend(other_tool(used, &call, now));
     }
     for fact in &mut facts {
-        settle(fact, used, dialect);
+        set_outcome(fact, used, dialect);
         fact.origin = FactOrigin::Hook;
         fact.place = 0;
         fact.value = with_texts(std::mem::take(&mut fact.value), lines.as_bytes());
@@ -64,8 +64,8 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// Sets an unknown outcome for a command whose agent gives no exit code.
-fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
+/// Sets the outcome of a command whose agent reports no exit code.
+fn set_outcome(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {
         let outcome = match &used.error {
@@ -77,7 +77,7 @@ fn settle(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     }
 }
 
-/// The fact of a use of another tool than a command; of an edit only if it was refused.
+/// Returns the fact of a tool call that is neither a command nor an edit, or of a refused call.
 fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     let known = ["Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"];
     if used.refused.is_none() && known.contains(&used.tool.as_str()) {
@@ -105,16 +105,16 @@ fn refuse(fact: &mut Fact, reason: &str) {
     }
 }
 
-/// An id for a call without one, made of its content and time.
+/// Returns an id for a call that has none, from the content and time of the call.
 fn made_up(event: &HookEvent, used: &ToolUse, now: Timestamp) -> String {
     let what = format!("{}\0{}\0{}", used.tool, used.input, now.as_micros());
     let hash = blake3::hash(what.as_bytes()).to_hex();
     format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default())
 }
 
-/// Writes the call and its result as lines of a transcript, so that one set of rules interprets
-/// both. In Claude Code's form a command without an error has exit code 0; Codex's form states the
-/// exit code, or none.
+/// Writes the call and its result as lines of a transcript, so that the rules for transcripts apply
+/// to hooks too. In Claude Code's form, a command without an error has exit code 0. Codex's form
+/// has the exit code, if it is known.
 fn lines(
     event: &HookEvent,
     used: &ToolUse,
@@ -208,7 +208,7 @@ fn codex_lines(
     format!("{begun}\n{asked}\n{answered}\n")
 }
 
-/// Replaces references into `document` by the texts themselves.
+/// Replaces references into `document` by their texts, which are shortened.
 fn with_texts(value: Value, document: &[u8]) -> Value {
     if let Some(reference) = TextRef::from_value(&value) {
         let whole = reference.place.and_then(|(offset, length)| {

@@ -170,7 +170,7 @@ impl CheckJudge<'_> {
             OK => Ok(Some("passed")),
             NOT_RUN => Ok(None),
             FAILED => {
-                let own = self.ended.exit_code.filter(|_| left.author == Some(check));
+                let own = self.ended.exit_code.filter(|_| left.failed_check == Some(check));
                 let printed = left.codes.get(check).copied().flatten().filter(|code| *code != 0);
                 let code = printed.or(own);
                 let status = code.map_or("failed", |code| {

@@ -1,8 +1,8 @@
 //! Finds which outcomes of the checks in a command line agree with what is known about the run.
 //!
-//! For each part of the line, and for each way in which it can end, the possible outcomes of every
-//! check are combined from its parts. Evidence (the exit code, a printed code, a summary)
-//! excludes ways. A check with one remaining outcome is decided.
+//! For each part of the line, and for each way in which the part can end, the solver combines the
+//! possible outcomes of the checks in it from the outcomes in smaller parts. Evidence (the exit
+//! code, a printed code, a summary) excludes ways. A check with one remaining outcome is decided.
 
 use super::check_plan::{
     CheckPlan, CommandListItem, ExitCodeTree, MAX_CHECKS, PipeCode, PrintedExitCode,
@@ -30,7 +30,7 @@ enum ExitCodeSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PossibleEnd {
     outcomes: u64,
-    author: ExitCodeSource,
+    code_source: ExitCodeSource,
 }
 
 /// The ways in which a part can end. An `exit` ends the whole line.
@@ -55,10 +55,11 @@ pub(super) struct SolverEvidence<'a> {
     pub(super) lines: &'a [&'a str],
     /// The same lines, trimmed.
     pub(super) texts: &'a HashSet<&'a str>,
-    /// Whether the output is complete, so that a text that is not in it was not printed.
+    /// Whether the output is complete: a text that it does not contain was not printed.
     pub(super) whole: bool,
-    /// Whether no lines were left out of the output, and none at its end.
+    /// Whether the recorded output has all lines.
     pub(super) all_recorded: bool,
+    /// Whether the recorded output has the last lines.
     pub(super) end_recorded: bool,
     /// Whether the output says that a folder could not be entered.
     pub(super) not_entered: bool,
@@ -68,9 +69,9 @@ pub(super) struct SolverEvidence<'a> {
 #[derive(Debug)]
 pub(super) struct RemainingOutcomes {
     outcomes: u64,
-    /// The check whose exit code is the code of the line.
-    pub(super) author: Option<usize>,
-    /// The exit codes of checks that are in the output.
+    /// The check whose exit code is the code of the line, if that is not 0.
+    pub(super) failed_check: Option<usize>,
+    /// The exit code of each check, if the output contains it.
     pub(super) codes: [Option<i64>; MAX_CHECKS],
 }
 
@@ -104,15 +105,15 @@ pub(super) fn solve(
         Some(_) => nonzero,
         None => either(zero, nonzero),
     }?;
-    let author = match way.author {
+    let failed_check = match way.code_source {
         ExitCodeSource::Check(check) if exit_code.is_some_and(|code| code != 0) => Some(check),
         _ => None,
     };
-    Some(RemainingOutcomes { outcomes: way.outcomes, author, codes: solver.codes })
+    Some(RemainingOutcomes { outcomes: way.outcomes, failed_check, codes: solver.codes })
 }
 
-/// Returns the commands of an `&&` chain at the end of a line that cannot have ended the line with
-/// this exit code.
+/// Returns the commands in an `&&` chain at the end of the line that never end with the exit code
+/// of the line: if they ran, they ended with 0.
 fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> {
     let last = match plan {
         ExitCodeTree::List(items) => items.last(),
@@ -133,12 +134,16 @@ fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> 
     chain.iter().map(|(_, plan)| plan).filter(others).collect()
 }
 
-/// Returns the way of a part that can end in each of these ways.
+/// Combines two ways in which a part can end: it ended in one or the other.
 fn either(a: Option<PossibleEnd>, b: Option<PossibleEnd>) -> Option<PossibleEnd> {
     match (a, b) {
         (Some(a), Some(b)) => Some(PossibleEnd {
             outcomes: a.outcomes | b.outcomes,
-            author: if a.author == b.author { a.author } else { ExitCodeSource::Other },
+            code_source: if a.code_source == b.code_source {
+                a.code_source
+            } else {
+                ExitCodeSource::Other
+            },
         }),
         (a, b) => a.or(b),
     }
@@ -149,18 +154,18 @@ fn together(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.try_fold(0, |all, outcomes| Some(all | outcomes?))
 }
 
-/// Combines two parts that run in sequence: the code is that of the second.
+/// Combines two parts that run in sequence: the exit code is that of the second.
 fn in_sequence(first: PossibleEnd, second: Option<PossibleEnd>) -> Option<PossibleEnd> {
     second.map(|way| PossibleEnd { outcomes: first.outcomes | way.outcomes, ..way })
 }
 
-/// Adds outcomes to a way, which keeps its code.
+/// Adds outcomes to a way and keeps the source of its exit code.
 fn with_outcomes(way: Option<PossibleEnd>, outcomes: Option<u64>) -> Option<PossibleEnd> {
     way.zip(outcomes).map(|(way, more)| PossibleEnd { outcomes: way.outcomes | more, ..way })
 }
 
 /// The end of a part without checks.
-const NOTHING: PossibleEnd = PossibleEnd { outcomes: 0, author: ExitCodeSource::Other };
+const NOTHING: PossibleEnd = PossibleEnd { outcomes: 0, code_source: ExitCodeSource::Other };
 
 impl PossibleEnds {
     /// A part without checks that ends with 0.
@@ -176,7 +181,8 @@ impl PossibleEnds {
         self.exit_nonzero = either(self.exit_nonzero, in_sequence(first, second.exit_nonzero));
     }
 
-    /// The exits before a part, which then does not run.
+    /// The ways in which an `exit` before a part ended the line. The part did not run: `skipped`
+    /// has the outcomes of its checks.
     fn exits(before: &Self, skipped: Option<u64>) -> Self {
         Self {
             exit_zero: with_outcomes(before.exit_zero, skipped),
@@ -207,8 +213,8 @@ struct OutcomeSolver<'k> {
     /// The commands that are known to have ended with 0 if they ran.
     succeeded: Vec<&'k ExitCodeTree>,
     known: &'k SolverEvidence<'k>,
-    /// Whether a part is solved for a round of a loop before the last one: what is known of the
-    /// checks holds for their last run.
+    /// Whether a part is solved for a round of a loop before the last one. What is known about a
+    /// check is about its last run, so it does not apply to such a round.
     is_earlier_round: bool,
     codes: [Option<i64>; MAX_CHECKS],
 }
@@ -253,7 +259,7 @@ impl OutcomeSolver<'_> {
             ExitCodeTree::Not(inner) => {
                 let ways = self.part(inner);
                 let not = |way: Option<PossibleEnd>| {
-                    way.map(|way| PossibleEnd { author: ExitCodeSource::Other, ..way })
+                    way.map(|way| PossibleEnd { code_source: ExitCodeSource::Other, ..way })
                 };
                 PossibleEnds { zero: not(ways.nonzero), nonzero: not(ways.zero), ..ways }
             }
@@ -276,7 +282,7 @@ impl OutcomeSolver<'_> {
         let way = |outcomes: u64| {
             (outcomes != 0).then_some(PossibleEnd {
                 outcomes: outcomes << (check * BITS),
-                author: ExitCodeSource::Check(check),
+                code_source: ExitCodeSource::Check(check),
             })
         };
         let good = if decides { OK } else { OK | FAILED };
@@ -318,8 +324,8 @@ impl OutcomeSolver<'_> {
                 ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
             } else if item.ends_list {
                 ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
-                // Which failures of a chain end the list is not computed. A group has already
-                // ended it where one of its own commands does.
+                // Whether a failure of these parts ends the list is not computed. A failing command
+                // inside a group has already ended the list there.
                 if !matches!(
                     item.plan,
                     ExitCodeTree::Chain(_)
@@ -338,7 +344,7 @@ impl OutcomeSolver<'_> {
                 let outcomes = either(ways.zero, ways.nonzero).map(|way| way.outcomes);
                 after.zero = with_outcomes(before.zero, outcomes);
                 after.nonzero = with_outcomes(before.nonzero, outcomes);
-                // `exit $s` agrees with the kept code, which is not computed.
+                // An `exit $s` ends with the kept code, which is not computed.
                 if !exits_with_unknown(&item.plan) {
                     let exits = PossibleEnds { zero: None, nonzero: None, ..ways };
                     after.add(either(before.zero, before.nonzero), &exits);
@@ -351,7 +357,8 @@ impl OutcomeSolver<'_> {
         before
     }
 
-    /// The ways of one command of a list, with its exit code if the output contains it.
+    /// The ways of one command of a list. If the output contains its exit code, only those with
+    /// that code.
     fn item(&mut self, item: &CommandListItem) -> PossibleEnds {
         let code = item.printed.and_then(|printed| self.printed(printed));
         let (Some(code), Some(printed)) = (code, item.printed) else {
@@ -372,7 +379,7 @@ impl OutcomeSolver<'_> {
     /// Limits the ways of a part to those with this code and without an `exit`.
     fn with_code(&mut self, ways: PossibleEnds, code: i64) -> PossibleEnds {
         let way = if code == 0 { ways.zero } else { ways.nonzero };
-        if let Some(PossibleEnd { author: ExitCodeSource::Check(check), .. }) = way
+        if let Some(PossibleEnd { code_source: ExitCodeSource::Check(check), .. }) = way
             && let Some(known) = self.codes.get_mut(check)
         {
             *known = Some(code);
@@ -383,8 +390,9 @@ impl OutcomeSolver<'_> {
         }
     }
 
-    /// The exit code that an `echo` printed. The lines of its form belong to the echoes of that
-    /// form in their order; if there are more or fewer of them, it is not known which is which.
+    /// The exit code that an `echo` printed. If it is the last command, it printed the last line
+    /// of the output. Otherwise the lines of its form are matched, in order, with the echoes of
+    /// that form; if their numbers differ, the code is not known.
     fn printed(&self, printed: PrintedExitCode) -> Option<i64> {
         let echoes = &self.line.echoes;
         let form = echoes.get(printed.echo)?;
@@ -497,7 +505,7 @@ impl OutcomeSolver<'_> {
         let rounds = either(ways.all(), skipped);
         let before = condition.map(|condition| self.part(condition));
         let Some(before) = before else {
-            // The code of the last round; a check that failed in it failed.
+            // The exit code is that of the last round.
             return PossibleEnds { zero: rounds, ..ways };
         };
         let mut after = PossibleEnds::default();
@@ -510,7 +518,7 @@ impl OutcomeSolver<'_> {
         after
     }
 
-    /// Returns the outcomes of a round that another one follows: no `exit` ended it.
+    /// Returns the outcomes of a round that was not the last: no `exit` ended it.
     fn earlier_round(&mut self, body: &ExitCodeTree) -> u64 {
         if self.is_earlier_round {
             return 0;
@@ -523,7 +531,7 @@ impl OutcomeSolver<'_> {
     }
 
     /// Adds the outcomes that the checks of a loop may have had before its last round. A check that
-    /// failed in the last round failed.
+    /// failed in the last round counts as failed, whatever happened before.
     fn with_earlier_rounds(&self, last: Option<PossibleEnd>, earlier: u64) -> Option<PossibleEnd> {
         let last = last?;
         let mut outcomes = last.outcomes;
@@ -537,7 +545,7 @@ impl OutcomeSolver<'_> {
     }
 }
 
-/// Returns whether a part has an `exit` with a code that is not known, such as the kept one.
+/// Returns whether a part has an `exit` with a code that is not known, such as `exit $s`.
 fn exits_with_unknown(plan: &ExitCodeTree) -> bool {
     match plan {
         ExitCodeTree::Exit(None) | ExitCodeTree::ExitAsBefore => true,

@@ -13,7 +13,8 @@ use super::target;
 use super::visibility::OutputFilter;
 use forge_store::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
 
-const MAX_SHELLS: u32 = 4;
+/// The maximum number of shells inside each other, such as `sh -c` in `$(...)`.
+const MAX_SHELL_DEPTH: u32 = 4;
 /// The maximum number of programs after a check that are examined in a pipeline.
 const MAX_FILTERS: usize = 8;
 
@@ -38,14 +39,15 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
 struct ShellContext {
     directory: Option<String>,
     filters: Vec<OutputFilter>,
-    /// Whether the output is not part of the line's output, so that a printed text may be missing.
+    /// Whether the output goes to another program, so that a printed text may be missing from the
+    /// output of the line.
     piped: bool,
     pipefail: bool,
     errexit: bool,
-    /// Whether a failure does not end a list even with `set -e`, because its code is tested.
+    /// Whether a failure does not end a list even with `set -e`, because the exit code is tested.
     is_tested: bool,
     repeats: bool,
-    /// Whether it may not run, or at another time.
+    /// Whether the command may not run at all, or runs in the background.
     uncertain: bool,
     /// Whether the output goes to a file.
     redirected: bool,
@@ -55,7 +57,7 @@ struct ShellContext {
 }
 
 impl ShellContext {
-    /// Whether a printed line reaches the output unchanged if it reaches it at all.
+    /// Whether a printed line can reach the output, and is unchanged if it does.
     fn prints(&self) -> bool {
         let keeps = |filter: &OutputFilter| {
             let program = filter.words.first().map_or("", String::as_str);
@@ -70,7 +72,7 @@ struct CheckPlanBuilder {
     checks: Vec<PlacedCheck>,
     echoes: Vec<EchoedLine>,
     events: Vec<OutputEvent>,
-    shells: u32,
+    shell_depth: u32,
 }
 
 impl CheckPlanBuilder {
@@ -96,7 +98,9 @@ impl CheckPlanBuilder {
                 ExitCodeTree::Chain(plans)
             }
             ShellNode::Pipe(parts) => self.pipe(parts, context),
-            ShellNode::Not(inner) => ExitCodeTree::Not(Box::new(self.apart(inner, context))),
+            ShellNode::Not(inner) => {
+                ExitCodeTree::Not(Box::new(self.without_errexit(inner, context)))
+            }
             ShellNode::Subshell(inner) => {
                 ExitCodeTree::Subshell(Box::new(self.node(inner, &mut context.clone())))
             }
@@ -135,27 +139,26 @@ impl CheckPlanBuilder {
     }
 
     /// Parses a part whose failure does not end the list that contains it.
-    fn apart(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
+    fn without_errexit(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
         let errexit = std::mem::take(&mut context.errexit);
         let plan = self.node(node, context);
         context.errexit = errexit;
         plan
     }
 
-    /// Parses a condition.
     fn condition(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
         let is_tested = std::mem::replace(&mut context.is_tested, true);
-        let plan = self.apart(node, context);
+        let plan = self.without_errexit(node, context);
         context.is_tested = is_tested;
         plan
     }
 
     fn list(&mut self, items: &[(ShellNode, bool)], context: &mut ShellContext) -> ExitCodeTree {
         let mut done: Vec<CommandListItem> = Vec::new();
-        // Whether each item contains checks.
+        // Whether each item contains checks and runs in the foreground.
         let mut checked: Vec<bool> = Vec::new();
-        // The variable that holds the exit code of an item, the number of that item, and whether it
-        // is the code of the first program of a pipeline.
+        // The variable that holds the exit code of an item, the number of that item, and whether
+        // the code is that of the first program of a pipeline.
         let mut holder: Option<(String, usize, bool)> = None;
         for (number, (node, background)) in items.iter().enumerate() {
             let first = self.checks.len();
@@ -223,7 +226,8 @@ impl CheckPlanBuilder {
         ExitCodeTree::List(done)
     }
 
-    /// For checks whose output goes to a file: finds the later programs that show the file.
+    /// Finds the later programs that show the file to which the output of a check goes. `first` is
+    /// the first check to look at.
     fn shown_from(&mut self, first: usize, later: &[(ShellNode, bool)]) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks {
@@ -298,7 +302,7 @@ impl CheckPlanBuilder {
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
                 let printed = text.trim();
-                // Lines of the output are compared one by one.
+                // The output is compared line by line, so a text with a line break is not found.
                 let is_line = plain && visible && !printed.is_empty() && !printed.contains('\n');
                 if is_line && !context.repeats {
                     self.events.push(OutputEvent::Marker(printed.to_owned()));
@@ -316,7 +320,7 @@ impl CheckPlanBuilder {
             ClassifiedCommand::Check(call) if self.checks.len() < MAX_CHECKS => {
                 self.check(*call, command, context)
             }
-            ClassifiedCommand::Line(line, around) if self.shells < MAX_SHELLS => {
+            ClassifiedCommand::Line(line, around) if self.shell_depth < MAX_SHELL_DEPTH => {
                 let mut inside = context.clone();
                 let variables = command.assignments.iter().map(|word| word.text.as_str());
                 inside.around.add_variables(variables);
@@ -363,15 +367,15 @@ impl CheckPlanBuilder {
         ExitCodeTree::Check(self.checks.len() - 1)
     }
 
-    /// Parses an assignment of the output of a line: `out=$(cargo test)`. The variable is to it
-    /// what a file is to a redirection.
+    /// Parses an assignment of the output of a line: `out=$(cargo test)`. The variable is treated
+    /// like a file to which the output is redirected.
     fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
         let inner = command.assignments.last().and_then(|word| {
             let (name, value) = word.text.split_once('=')?;
             let line = value.strip_prefix("$(")?.strip_suffix(')')?;
             Some((format!("${name}"), line.to_owned()))
         });
-        let Some((file, line)) = inner.filter(|_| self.shells < MAX_SHELLS) else {
+        let Some((file, line)) = inner.filter(|_| self.shell_depth < MAX_SHELL_DEPTH) else {
             return ExitCodeTree::Zero;
         };
         let command = ShellCommand { redirected: true, file, ..ShellCommand::default() };
@@ -393,9 +397,9 @@ impl CheckPlanBuilder {
         let mut inside =
             ShellContext { errexit: false, is_tested: false, pipefail: false, ..context.clone() };
         inside.redirected |= command.redirected;
-        self.shells += 1;
+        self.shell_depth += 1;
         let plan = self.node(&node, &mut inside);
-        self.shells -= 1;
+        self.shell_depth -= 1;
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         if checks.is_empty() {
             return ExitCodeTree::Any;

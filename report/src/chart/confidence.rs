@@ -9,13 +9,13 @@ use forge_store::story::short_number;
 use maud::{Markup, html};
 
 const HEIGHT: u32 = 300;
-/// The space between the times and the highest confidence.
+/// The space between the times and the highest confidence, in pixels.
 const HEADROOM: f64 = 10.0;
-/// The space below the lowest confidence.
+/// The space below the lowest confidence, in pixels.
 const FOOTROOM: f64 = 12.0;
-/// The height of a label at the end of a line.
+/// The height of a label at the end of a line, in pixels.
 const LABEL: f64 = 17.0;
-/// The largest number of lines.
+/// The maximum number of lines.
 const MAX_LINES: usize = 12;
 
 fn height_of(confidence: f64) -> f64 {
@@ -29,10 +29,10 @@ struct IdeaLine<'m> {
     number: usize,
     /// The changes of the confidence, without repetitions.
     points: Vec<(&'m IdeaMove, f64)>,
-    /// How far the line is moved down, so that lines of the same confidence are apart.
+    /// How many pixels the line is moved down, so that lines of the same confidence are apart.
     shift: f64,
-    /// When it was settled, if it is not pursued any more.
-    dead: Option<Timestamp>,
+    /// When its status was last settled, if it is rejected, archived or not on the page's branch.
+    given_up_at: Option<Timestamp>,
 }
 
 impl<'m> IdeaLine<'m> {
@@ -105,17 +105,17 @@ fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
                 points.push((step, confidence));
             }
         }
-        let is_dead = matches!(
+        let is_given_up = matches!(
             idea.status,
             None | Some(HypothesisStatus::Rejected | HypothesisStatus::Archived)
         );
-        let dead = idea.settlements().last().filter(|_| is_dead).map(|(at, _)| at);
+        let given_up_at = idea.settlements().last().filter(|_| is_given_up).map(|(at, _)| at);
         if !points.is_empty() {
-            lines.push(IdeaLine { idea, number, points, shift: 0.0, dead });
+            lines.push(IdeaLine { idea, number, points, shift: 0.0, given_up_at });
         }
     }
     if lines.len() > MAX_LINES {
-        // The confirmed ones first, then those that changed most often.
+        // Keeps confirmed hypotheses first, then the ones whose confidence changed most often.
         let weight = |line: &IdeaLine<'_>| {
             let confirmed = line.idea.status == Some(HypothesisStatus::Confirmed);
             (confirmed, line.points.len())
@@ -141,7 +141,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
         html! { line class=(class) x1=(frame.place(from)) x2=(frame.place(to)) y1=(at) y2=(at) {} }
     };
     html! {
-        g class={ (hue(line.number)) @if line.dead.is_some() { " dead" } } {
+        g class={ (hue(line.number)) @if line.given_up_at.is_some() { " dead" } } {
             @for ((step, confidence), next) in line.points.iter().zip(nexts) {
                 @let level = y(*confidence);
                 @match next {
@@ -151,9 +151,9 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                         line class="path" x1=(place) x2=(place) y1=(level) y2=(y(*to)) {}
                     }
                     None => {
-                        @let stop = line.dead.map_or(end, |dead| dead.max(step.at));
+                        @let stop = line.given_up_at.map_or(end, |at| at.max(step.at));
                         (horizontal("path", step.at, stop, &level))
-                        @if line.dead.is_some() { (horizontal("gone", stop, end, &level)) }
+                        @if line.given_up_at.is_some() { (horizontal("gone", stop, end, &level)) }
                     }
                 }
             }
@@ -193,7 +193,7 @@ fn move_words(idea: &Idea, step: &IdeaMove, confidence: f64) -> String {
     words
 }
 
-/// Returns the lines with the heights of their labels, which do not overlap.
+/// Returns the lines with the vertical places of their labels, which do not overlap.
 fn ends<'l, 'm>(frame: &ChartFrame<'m>, lines: &'l [IdeaLine<'m>]) -> Vec<(&'l IdeaLine<'m>, f64)> {
     let end = |line: &IdeaLine<'m>| height_of(line.held_confidence(frame)) + line.shift + 4.0;
     let held = lines.iter().filter(|line| line.held(frame).is_some());

@@ -81,7 +81,7 @@ impl<'m> ChartFrame<'m> {
                 }
             }
             @for tick in ticks::ticks(self.ruler, self.zone()) {
-                text class=(if tick.always { "tick" } else { "tick wideonly" }) x=(percent(tick.place)) y="11" { (tick.label) }
+                text class=(if tick.fits_narrow { "tick" } else { "tick wideonly" }) x=(percent(tick.place)) y="11" { (tick.label) }
             }
         }
     }

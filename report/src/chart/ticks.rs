@@ -1,13 +1,13 @@
-//! The times along a ruler.
+//! Chooses the times that label a ruler.
 
 use crate::page_clock::PageZone;
 use forge_store::story::TimeRuler;
 
-/// Distances between two times, in seconds.
+/// The possible distances between two round times, in seconds.
 const STEPS: [i64; 10] = [60, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
-/// The least distance between two steps, as a part of the width.
+/// The minimum distance between two labels without a day, as a fraction of the width.
 const STEP_ROOM: f64 = 0.07;
-/// The last place at which a time still fits.
+/// The last place at which a label fits, as a fraction of the width.
 const LAST_PLACE: f64 = 0.955;
 
 /// A time along a ruler.
@@ -15,7 +15,7 @@ pub(super) struct RulerTick {
     pub(super) place: f64,
     pub(super) label: String,
     /// Whether a narrow screen has room for it.
-    pub(super) always: bool,
+    pub(super) fits_narrow: bool,
 }
 
 /// Returns the times that fit along a ruler.
@@ -27,16 +27,17 @@ pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
             continue;
         }
         free = place + if has_day { 0.14 } else { STEP_ROOM };
-        let always = place >= narrow_free && place < 0.86;
-        if always {
+        let fits_narrow = place >= narrow_free && place < 0.86;
+        if fits_narrow {
             narrow_free = place + if has_day { 0.4 } else { 0.2 };
         }
-        ticks.push(RulerTick { place, label, always });
+        ticks.push(RulerTick { place, label, fits_narrow });
     }
     ticks
 }
 
-/// Returns the begin of each stretch with its day, and round times inside.
+/// Returns the place and label of the beginning of each stretch and of round times inside, and
+/// whether the label has the day.
 fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
     let mut found = Vec::new();
     let mut day = String::new();

@@ -253,7 +253,7 @@ impl Page<'_> {
         add("open", "Open questions", "", self.questions());
         add("lost", "What compaction lost", "", self.compactions());
         if has_story {
-            let (all, told) = model.told;
+            let (all, told) = model.item_counts;
             let lead = format!("{told} of {all} events are told; the rest is folded.");
             add("story", "The story", &lead, self.story());
         }

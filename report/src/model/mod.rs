@@ -1,4 +1,4 @@
-//! What a page says, as plain data.
+//! The content of a report page, as plain data.
 
 mod fact_texts;
 mod files;
@@ -16,7 +16,7 @@ use forge_store::model::Timestamp;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use forge_store::story::{StoryKind, StoryMark, TimeRuler};
 
-/// What a page says about a session.
+/// The content of a page about a session.
 #[derive(Clone, Debug)]
 pub struct ReportModel {
     /// The name of the session.
@@ -35,24 +35,25 @@ pub struct ReportModel {
     pub zone: PageZone,
     /// The first and the last moment.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// The moment of the page, if it is not the end.
+    /// The moment that the page is about, if it is not the end of the session.
     pub as_of: Option<Timestamp>,
     /// Whether outputs, patches and summaries are left out.
     pub shared: bool,
-    /// The places of moments on all charts.
+    /// Finds the horizontal place of a time, for all charts.
     pub ruler: Option<TimeRuler>,
-    /// When anything happened.
+    /// The times of all facts and items of the story, except inferences.
     pub activity: Vec<Timestamp>,
     /// What came out.
     pub outcome: Outcome,
-    /// Pieces of evidence, on all branches.
+    /// The number of pieces of evidence about the hypotheses, on all branches.
     pub evidence_count: usize,
     /// The hypotheses, in the order in which they were stated.
     pub ideas: Vec<Idea>,
-    /// What is held to be true.
+    /// What is held to be true, the most confident first.
     pub beliefs: Vec<BeliefRow>,
-    /// The questions.
+    /// The gaps, open ones first, then by criticality.
     pub gaps: Vec<GapRow>,
+    /// The abandoned branches.
     pub given_up: Vec<GivenUpBranch>,
     /// The agent's own tasks.
     pub tasks: Vec<TaskRow>,
@@ -62,8 +63,8 @@ pub struct ReportModel {
     pub compactions: Vec<CompactionPart>,
     /// The story.
     pub turns: Vec<TurnPart>,
-    /// How many items the story has, and how many are shown.
-    pub told: (usize, usize),
+    /// The number of items of the story, and the number of them that are shown.
+    pub item_counts: (usize, usize),
     /// The checks with their runs.
     pub checks: Vec<CheckPart>,
     /// The edited files, the most changed first.
@@ -74,9 +75,9 @@ pub struct ReportModel {
     pub moments: Vec<KnownMoment>,
     /// How many such moments are not listed.
     pub moments_left_out: usize,
-    /// The prompts that moments name.
+    /// The texts of the prompts that [`KnownMoment::asked`] refers to.
     pub asked_texts: Vec<PageText>,
-    /// The questions that moments name, with their ids.
+    /// The ids and texts of the questions that [`KnownMoment::gaps`] refers to.
     pub question_texts: Vec<(PageText, PageText)>,
 }
 
@@ -89,7 +90,8 @@ impl ReportModel {
         self.checks.iter().flat_map(|check| &check.runs)
     }
 
-    /// Returns the lines added and removed in all files; `None` if an edit does not say.
+    /// Returns the numbers of lines added and removed in all files; `None` if they are not known
+    /// for an edit.
     pub fn changed_lines(&self) -> Option<(u64, u64)> {
         self.files.iter().try_fold((0, 0), |(added, removed), file| {
             file.lines().map(|(more, less)| (added + more, removed + less))
@@ -117,7 +119,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the last known result of any check is a failure.
+    /// Whether the latest failure is not older than the last check that passed.
     #[must_use]
     pub fn ends_failing(&self) -> bool {
         let last = self.failing.iter().map(|check| check.at).max();
@@ -130,7 +132,7 @@ pub struct FailingCheck {
     pub name: PageText,
     /// When it failed last.
     pub at: Timestamp,
-    /// The tests that failed and the first line of the error, if the output says so.
+    /// The tests that failed and the first line of the error, if the output has them.
     pub error: Option<PageText>,
 }
 
@@ -141,7 +143,7 @@ pub struct CommitRow {
     pub subject: PageText,
     /// The hash.
     pub sha: Option<PageText>,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: Option<usize>,
 }
 
@@ -151,14 +153,14 @@ pub struct Idea {
     pub id: PageText,
     /// What it says.
     pub text: PageText,
-    /// The status at the moment of the page; `None` if only another branch has it.
+    /// The status at the moment of the page; `None` if only another branch has the hypothesis.
     pub status: Option<HypothesisStatus>,
-    /// The confidence at the moment of the page.
+    /// The confidence at the moment of the page, or the last one if only another branch has it.
     pub confidence: Option<f64>,
     /// Why it has its status.
     pub reason: Option<PageText>,
     pub stated_at: Timestamp,
-    /// When it got its status, if it was ever changed.
+    /// When it got its status, if the status was changed after the hypothesis was stated.
     pub settled_at: Option<Timestamp>,
     /// Its changes, oldest first.
     pub steps: Vec<IdeaMove>,
@@ -167,7 +169,7 @@ pub struct Idea {
 }
 
 impl Idea {
-    /// Returns when it was confirmed, rejected or archived, without repetitions.
+    /// Returns when it was confirmed, rejected or archived, without repeated statuses.
     pub fn settlements(&self) -> impl Iterator<Item = (Timestamp, HypothesisStatus)> {
         let mut last = None;
         self.steps.iter().filter_map(move |step| {
@@ -189,13 +191,13 @@ pub struct IdeaMove {
     pub before: Option<f64>,
     /// The confidence afterwards.
     pub confidence: Option<f64>,
-    /// The status that it got.
+    /// The status that it got, if that changed.
     pub status: Option<HypothesisStatus>,
-    /// Why.
+    /// The reason for the change.
     pub reason: Option<PageText>,
     /// The evidence that came with it.
     pub evidence: Vec<EvidenceRow>,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: Option<usize>,
 }
 
@@ -207,7 +209,7 @@ pub struct EvidenceRow {
     pub strength: Option<f64>,
     /// What it says.
     pub text: PageText,
-    /// Where it is from.
+    /// Where it comes from.
     pub source: Option<PageText>,
 }
 
@@ -218,7 +220,7 @@ pub struct BeliefRow {
     /// What is believed.
     pub text: PageText,
     pub rests_on: Vec<PageText>,
-    /// Why it is in doubt, if it is.
+    /// Why it is in doubt, if it is in doubt.
     pub doubt: Option<PageText>,
 }
 
@@ -228,7 +230,7 @@ pub struct GapRow {
     pub id: PageText,
     /// The question.
     pub text: PageText,
-    /// How much depends on it.
+    /// The word of its criticality.
     pub criticality: &'static str,
     pub is_open: bool,
     /// The word of its status.
@@ -260,7 +262,7 @@ pub struct TaskRow {
     pub is_done: bool,
 }
 
-/// A compaction of the agent's context, as the program that calls this crate knows it.
+/// A compaction of the agent's context, as the caller of this crate describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactionNote {
     pub at: Timestamp,
@@ -270,7 +272,7 @@ pub struct CompactionNote {
     pub trigger: Option<String>,
     /// How many tokens the context had.
     pub tokens: Option<i64>,
-    /// How many things were known.
+    /// How many things were known that the summary could mention.
     pub known: usize,
     /// What the summary left out; `None` if that cannot be known.
     pub lost: Option<Vec<LostThing>>,
@@ -283,7 +285,7 @@ pub struct CompactionNote {
 pub struct LostThing {
     /// The sort of thing: `hypothesis`, `file`.
     pub kind: &'static str,
-    /// The id, if it means something to a person; of a file the path.
+    /// The id, if it means something to a person. A file has its path here.
     pub id: Option<String>,
     /// What it says.
     pub text: String,
@@ -294,7 +296,7 @@ pub struct LostThing {
 pub struct LostPart {
     /// The sort of thing.
     pub kind: &'static str,
-    /// The id, if it means something to a person; of a file the path.
+    /// The id, if it means something to a person. A file has its path here.
     pub id: Option<PageText>,
     /// What it says.
     pub text: PageText,
@@ -309,11 +311,11 @@ pub struct CompactionPart {
     pub tokens: Option<i64>,
     /// How many things were known.
     pub known: usize,
-    /// What the summary left out.
+    /// What the summary left out; `None` if that cannot be known.
     pub lost: Option<Vec<LostPart>>,
     /// The agent's summary.
     pub summary: Option<PageText>,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: Option<usize>,
 }
 
@@ -349,10 +351,10 @@ pub enum RowPart {
 
 #[derive(Clone, Debug)]
 pub struct LinePart {
-    /// The number of the line, by which other parts of the page name it.
+    /// The number of the line, with which other parts of the page refer to the line.
     pub anchor: usize,
     pub at: Timestamp,
-    /// What it is about, as a command and a server name it: `command:C1`.
+    /// The entity that it is about, in the form that commands and the server use: `command:C1`.
     pub about: Option<PageText>,
     /// What sort of thing happened.
     pub kind: StoryKind,
@@ -364,7 +366,7 @@ pub struct LinePart {
     pub detail: Option<PageText>,
     /// The hypothesis that it is about, by its place among the ideas.
     pub idea: Option<usize>,
-    /// The branch, if it is another one than that of the line before.
+    /// The branch, if the line before is on another one.
     pub on_branch: Option<PageText>,
     /// The edited files, by their place among the files.
     pub files: Vec<usize>,
@@ -385,7 +387,7 @@ impl LinePart {
 #[derive(Clone, Debug)]
 pub struct AgentWorkPart {
     pub steps: Vec<FoldedLine>,
-    /// What it came back with.
+    /// What it reported.
     pub result: Option<PageText>,
 }
 
@@ -397,7 +399,7 @@ pub struct FoldedPart {
     pub lines: Vec<FoldedLine>,
 }
 
-/// A folded line. Near-equal lines are one.
+/// A folded line. Nearly equal lines are combined into one.
 #[derive(Clone, Debug)]
 pub struct FoldedLine {
     /// When it happened first.
@@ -406,7 +408,7 @@ pub struct FoldedLine {
     pub mark: StoryMark,
     /// What happened.
     pub text: PageText,
-    /// What it is about, as a command and a server name it.
+    /// The entity that it is about, in the form that commands and the server use.
     pub about: Option<PageText>,
     /// The beginning of what a command printed.
     pub output: Option<PageText>,
@@ -427,9 +429,9 @@ pub struct CheckRunPart {
     pub at: Timestamp,
     /// How it ended.
     pub status: VerificationStatus,
-    /// What there is to say about it.
+    /// A remark about it.
     pub description: Option<PageText>,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: Option<usize>,
 }
 
@@ -458,7 +460,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// Returns the lines added and removed; `None` if an edit does not say.
+    /// Returns the numbers of lines added and removed; `None` if they are not known for an edit.
     #[must_use]
     pub fn lines(&self) -> Option<(u64, u64)> {
         self.edits.iter().try_fold((0, 0), |(added, removed), edit| {
@@ -470,10 +472,10 @@ impl FilePart {
 #[derive(Clone, Debug)]
 pub struct EditPart {
     pub at: Timestamp,
-    /// The lines added and removed, if known.
+    /// The numbers of lines added and removed, if known.
     pub lines: Option<(u64, u64)>,
     pub patch: Option<PageText>,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: Option<usize>,
 }
 
@@ -484,9 +486,9 @@ pub struct AgentSpan {
     pub from: Timestamp,
     /// When it ended.
     pub to: Timestamp,
-    /// What it was sent for.
+    /// Its task, or else its type or id.
     pub name: PageText,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: Option<usize>,
 }
 
@@ -496,15 +498,17 @@ pub struct KnownMoment {
     pub at: Timestamp,
     /// What happened.
     pub label: PageText,
-    /// The line of the story.
+    /// The number of its line in the story.
     pub anchor: usize,
-    /// The hypotheses that changed: the place, the confidence, and the status, `None` if gone.
+    /// The hypotheses that changed: the place among the ideas, the confidence, and the status,
+    /// which is `None` if the hypothesis is gone.
     pub ideas: Vec<(usize, Option<f64>, Option<HypothesisStatus>)>,
-    /// The questions that changed, by their place among the gaps, and whether each is open.
+    /// The questions that changed, by their place in [`ReportModel::question_texts`], and whether
+    /// each is open.
     pub gaps: Vec<(usize, bool)>,
     /// The checks that fail, if that changed.
     pub failing: Option<Vec<PageText>>,
-    /// The last prompt, by its place among the asked texts.
+    /// The last prompt, by its place in [`ReportModel::asked_texts`].
     pub asked: Option<usize>,
     /// How many files were edited so far.
     pub files: usize,

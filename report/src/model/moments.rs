@@ -1,4 +1,5 @@
-//! What was known at each moment: without hindsight, and on the branch checked out then.
+//! What was known at each moment: only what was recorded until then, on the branch checked out
+//! then.
 
 use super::fact_texts::FactTexts;
 use super::lines::is_told;
@@ -10,11 +11,11 @@ use forge_store::model::{EntryChange, Kind, Timestamp, Value};
 use forge_store::story::{StoryItem, StoryKind, StoryMark};
 use std::collections::{BTreeMap, HashMap};
 
-/// The most moments on a page.
+/// The maximum number of moments on a page.
 const MAX_MOMENTS: usize = 400;
-/// The longest label of a moment, in characters.
+/// The maximum length of the label of a moment, in characters.
 const LABEL_CHARS: usize = 110;
-/// The longest prompt beside a moment, in characters.
+/// The maximum length of the prompt beside a moment, in characters.
 const ASKED_CHARS: usize = 220;
 
 /// The moments of a page.
@@ -76,7 +77,8 @@ pub(super) fn moments(
     Ok(KnownMoments { left_out: all - moments.len(), moments, asked, questions })
 }
 
-/// Joins what happened at the same time.
+/// Groups the items of the story by their time. A group begins with an item that changes what is
+/// known.
 fn groups<'a>(texts: &FactTexts<'a>, asked: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
     let mut groups: Vec<TimeGroup<'a>> = Vec::new();
     let mut last_asked = None;
@@ -118,13 +120,13 @@ fn thin_out(groups: &mut Vec<TimeGroup<'_>>) {
         let (count, mut place) = (groups.len(), 0);
         groups.retain(|_| {
             place += 1;
-            // Of every `count` moments, `MAX_MOMENTS` are kept at even distances; the last always.
+            // Keeps `MAX_MOMENTS` of the `count` moments, evenly distributed, and always the last.
             place * MAX_MOMENTS / count > (place - 1) * MAX_MOMENTS / count
         });
     }
 }
 
-/// Returns an item in few words.
+/// Returns a short text that names an item.
 fn label(item: &StoryItem) -> String {
     match (item.kind, &item.detail) {
         (StoryKind::Prompt, _) => format!("you: {}", item.text),

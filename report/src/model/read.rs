@@ -113,7 +113,7 @@ impl ReportModel {
             tasks: summary::tasks(&texts, &facts),
             inferences: summary::inferences(&texts, &facts),
             compactions: summary::compactions(&texts, source.compactions, &anchors, limits.shared),
-            told: (story.findings.items, story.findings.loud),
+            item_counts: (story.findings.items, story.findings.loud),
             checks: files::checks(&texts, &anchors.facts),
             agents: files::agents(&texts, &facts, &anchors.facts),
             moments: known.moments,

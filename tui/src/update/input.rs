@@ -62,7 +62,7 @@ pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
     apply_filter(app)
 }
 
-/// A search or a filter works while it is typed.
+/// Applies a search or a filter while it is typed.
 pub(super) fn apply_filter(app: &mut App) -> Vec<AppEffect> {
     choose::typed(app);
     let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last() else {
@@ -173,7 +173,7 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
         purpose => match write::of_text(purpose, text) {
             Ok(change) => send(app, change),
             Err(problem) => {
-                // The text is not lost: it can be corrected.
+                // Shows the text again, so that it can be corrected.
                 editor::restore(app);
                 app.say(TextTone::Warning, problem);
                 Vec::new()

@@ -6,7 +6,7 @@ use crate::effect::WriteRequest;
 use crate::panes::InputPurpose;
 use crate::theme::TextTone;
 
-/// Asks for a text about the selected hypothesis.
+/// Opens the input of a text about the selected hypothesis.
 pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPurpose) {
     match selection::idea(app) {
         Some(id) => input::ask(app, purpose(id), ""),
@@ -15,7 +15,7 @@ pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPur
     }
 }
 
-/// Returns the write for a text about a hypothesis; `Err` says what is missing.
+/// Returns the write for a typed text. `Err` says what is wrong with the text.
 pub(super) fn of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest, String> {
     match purpose {
         InputPurpose::Note => Ok(WriteRequest::Note(text.to_owned())),

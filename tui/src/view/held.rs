@@ -1,4 +1,4 @@
-//! Draws what was held at the selected moment.
+//! Draws the pane "Held": the claims, facts or brief at the selected moment.
 
 use super::ago;
 use super::canvas::{below, put, put_lines};
@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-/// The columns of the names of a brief's lists.
+/// The width of the labels of a brief, in columns.
 const LABEL_COLUMNS: usize = 14;
 
 fn titles(app: &App) -> FrameTitles {
@@ -142,7 +142,7 @@ fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The confidence as a bar and a number.
+/// Returns the confidence as a bar and a number.
 fn bar(confidence: f64, theme: Theme) -> String {
     const CELLS: usize = 5;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 5")]

@@ -1,4 +1,5 @@
-//! What happened, on the axis of time: a row for what you said, for checks, for edits; times below.
+//! Draws the events on the axis of time: a row each for prompts, checks and edits, and the times
+//! below.
 
 use super::canvas::{below, put};
 use super::time::{GUTTER, column, selected_time, short_distance};
@@ -10,9 +11,9 @@ use forge_store::story::TimeRuler;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// The rows: you, checks, edits, times, and where the selection is.
+/// The number of rows: prompts, checks, edits, times, and the selected time.
 pub(super) const ROWS: u16 = 5;
-/// The columns between two times.
+/// The number of columns between two times.
 const TICK: u16 = 16;
 
 pub(super) fn draw(
@@ -45,7 +46,7 @@ pub(super) fn draw(
         (AxisEventKind::Compaction, 4, "C", TextTone::Accent),
     ];
     for (kind, row, sign, tone) in kinds {
-        // Of many events in one column one is drawn.
+        // Events of one kind in one column have one sign.
         let mut columns = vec![false; usize::from(strip.width)];
         let until = app.shown_until().unwrap_or(Timestamp::MAX);
         let shown = story.events.iter().filter(|event| event.kind == kind && event.at <= until);

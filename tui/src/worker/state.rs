@@ -111,7 +111,7 @@ fn claims(
     Ok(())
 }
 
-/// Adds the beliefs as a tree: a belief is below the one that it rests on.
+/// Adds the beliefs as a tree: a belief is shown below a belief that it rests on.
 fn beliefs(
     state: &StateAt,
     all: &[(String, ClaimEntry)],
@@ -132,7 +132,7 @@ fn beliefs(
     let entries: BTreeMap<&str, &ClaimEntry> =
         all.iter().map(|(id, entry)| (id.as_str(), entry)).collect();
     let mut seen = BTreeSet::new();
-    // Beliefs that rest on nothing come first, then those that only cycles lead to.
+    // Beliefs that rest on nothing come first, then all others, such as beliefs in a cycle.
     let roots = all.iter().filter(|(id, _)| !rests.contains(id)).chain(all);
     for (id, _) in roots {
         let mut waiting = vec![(id.as_str(), 0)];
@@ -241,7 +241,6 @@ mod tests {
     use super::*;
     use forge_store::model::{FactOrigin, Timestamp};
 
-    /// It had the strength +0.00.
     #[test]
     fn evidence_without_a_strength_shows_none() {
         let at = Timestamp::from_micros(0);
@@ -254,7 +253,6 @@ mod tests {
         assert_eq!(status(strong), "+0.50 H1");
     }
 
-    /// Its status was 'timed_out', in the colour of a command without an outcome.
     #[test]
     fn a_command_that_took_too_long_is_bad() {
         let at = Timestamp::from_micros(0);

@@ -18,7 +18,7 @@ use forge_store::story::{
 };
 use std::collections::BTreeMap;
 
-/// Reads the story of a session: of its last `revisions` revisions and checkpoints.
+/// Reads the story of the last `revisions` revisions and checkpoints of a session.
 pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
     let state = session.state(&session.head()?)?;
     let mut story = Story::read_recent(&state, revisions)?;
@@ -62,7 +62,7 @@ fn longest_pause(times: &[Timestamp]) -> i64 {
     pauses.max().unwrap_or(0)
 }
 
-/// How many places an axis tells apart at most.
+/// The number of places on an axis. Events of one kind at one place are combined.
 const PLACES: f64 = 4096.0;
 
 fn events(story: &Story, stretches: &[TimeStretch]) -> Vec<AxisEvent> {
@@ -134,7 +134,7 @@ fn item_row(item: &StoryItem, on_branch: Option<&str>, current: &str) -> Timelin
         _ => sign_tone.into(),
     };
     let tone = match item.kind {
-        // The text of an idea has the colour of its direction in the sign only.
+        // Only the sign has the colour that says how a claim or check changed; its text is plain.
         StoryKind::Hypothesis | StoryKind::Gap | StoryKind::Check if item.loud => TextTone::Plain,
         _ => item.text_tone().into(),
     };
@@ -167,7 +167,7 @@ fn folded_row(
     hidden: Vec<TimelineRow>,
     current: &str,
 ) -> TimelineRow {
-    // The state after all of it.
+    // The row leads to the moment after all hidden items.
     let last = hidden.first();
     let target = last.map_or(MomentTarget::Time(at), |row| row.target);
     let rank = last.map_or(HistoryRank::Sequence(u64::MAX), |row| row.place.rank);
@@ -188,7 +188,7 @@ fn folded_row(
     }
 }
 
-/// Returns the line that stands for what is older than the story.
+/// Returns the line for what is older than the story.
 fn older_row(cut: StoryCut, current: &str) -> TimelineRow {
     let before = cut.sequence.saturating_sub(1);
     let words = format!("revisions up to #{before} are not read");

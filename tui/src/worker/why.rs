@@ -1,5 +1,5 @@
-//! Why a claim is held: what it rests on and what rests on it, step by step; and the evidence about
-//! a hypothesis with the commands that showed it.
+//! Builds two sheets: what a claim rests on and what rests on it, over several steps; and the
+//! evidence about a hypothesis with the commands and checks that it comes from.
 
 use super::detail;
 use super::idea::{self, EvidenceFor};
@@ -17,9 +17,9 @@ use forge_store::store::{ResolvedMoment, Session, StateAt};
 use forge_store::story::short_number;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many steps away a claim is shown.
+/// The maximum number of steps between the claim and another claim that is shown.
 const MAX_STEPS: u16 = 8;
-/// How many lines of a command's output are shown.
+/// The maximum number of lines shown of the command or check that evidence comes from.
 const OUTPUT_LINES: usize = 12;
 
 /// Which way the relations are followed.
@@ -27,7 +27,7 @@ const OUTPUT_LINES: usize = 12;
 enum WalkDirection {
     /// To what a claim rests on.
     Down,
-    /// To what rests on it.
+    /// To what rests on the claim.
     Up,
 }
 
@@ -68,7 +68,8 @@ impl ClaimGraph {
         }
     }
 
-    /// Writes what is one step away, and below each what is further away. A claim is shown once.
+    /// Adds a line for each claim that is one step away, and below it lines for the claims that are
+    /// further away. Each claim is added once.
     fn walk(
         &self,
         from: &Key,
@@ -80,10 +81,10 @@ impl ClaimGraph {
         if depth > MAX_STEPS {
             return;
         }
-        for (rests, ground) in &self.edges {
+        for (upper, lower) in &self.edges {
             let (near, far) = match way {
-                WalkDirection::Down => (rests, ground),
-                WalkDirection::Up => (ground, rests),
+                WalkDirection::Down => (upper, lower),
+                WalkDirection::Up => (lower, upper),
             };
             if near != from || !self.claims.contains_key(far) || !seen.insert(far.clone()) {
                 continue;
@@ -148,7 +149,7 @@ pub(super) fn why(
     Ok(TextSheet { title: format!("why {}", key.id), command, id: key.id.clone(), sections })
 }
 
-/// Returns the evidence about a hypothesis with what showed it.
+/// Returns the evidence about a hypothesis, each piece with the command or check it comes from.
 pub(super) fn sources(
     session: &Session,
     point: &ResolvedMoment,
