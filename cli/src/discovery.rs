@@ -191,7 +191,7 @@ fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
     let (dot_git, common) = (dot_git.display(), common.display());
     let text = format!("'{dot_git}' leads to '{common}', which has no worktree here");
     Err(CommandError::invalid(text)
-        .hinted("'git worktree repair' mends a worktree that was moved; else remove the file"))
+        .hinted("if the worktree was moved, run 'git worktree repair'; otherwise remove the file"))
 }
 
 /// Whether the repository with this directory lists the worktree with this `.git` file: then the

@@ -114,7 +114,7 @@ impl PostgresFrames {
     /// Decodes the rows of [`READ`].
     fn rows(&self, rows: &[Row]) -> Result<FrameRows, BackendError> {
         let Some(first) = rows.first() else {
-            return Err(self.pool.error("read", false, "it has no such store any more"));
+            return Err(self.pool.error("read", false, "it no longer contains the store"));
         };
         let version: i32 = first.get(0);
         if version != schema::VERSION {
@@ -145,7 +145,8 @@ impl PostgresFrames {
     }
 
     fn hash(&self, bytes: &[u8]) -> Result<RecordHash, BackendError> {
-        bytes.try_into().map_err(|_| self.pool.error("read", false, "a hash in it is not one"))
+        let source = "a hash in it has the wrong length";
+        bytes.try_into().map_err(|_| self.pool.error("read", false, source))
     }
 
     fn append_failed(&self, failure: Failure, since: Instant) -> BackendError {
@@ -315,7 +316,7 @@ impl FrameTable for PostgresFrames {
             Ok(rows) => {
                 // After an error the connection is closed, which rolls the transaction back.
                 let Some(row) = rows.first() else {
-                    return Err(self.pool.error("lock", false, "it has no such store any more"));
+                    return Err(self.pool.error("lock", false, "it no longer contains the store"));
                 };
                 let head = LogHead {
                     start: position(row.get(0)),

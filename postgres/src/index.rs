@@ -260,7 +260,7 @@ impl PostgresIndexWriter {
         };
         match sent? {
             Ok(rows) if rows.is_empty() => {
-                let source = "another process has become the writer of the index meanwhile";
+                let source = "meanwhile another process became the writer of the index";
                 Err(self.pool().error(action, false, source))
             }
             sent => Ok(sent.map(drop)),

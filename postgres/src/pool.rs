@@ -149,7 +149,7 @@ impl ConnectionPool {
             Some(file) => {
                 let source = format!(
                     "{error} (the file of passwords {} was ignored, because others may read it: \
-                    'chmod 600' ends that)",
+                    prevent this with 'chmod 600')",
                     file.display()
                 );
                 self.error(action, false, source)

@@ -123,7 +123,7 @@ impl RowView {
         let source = match oldest {
             Some(oldest) if oldest <= self.generation => return Ok(()),
             Some(_) => "what was being read was replaced more than 15 minutes ago: read it again",
-            None => "it has no such store any more",
+            None => "it no longer contains the store",
         };
         Err(self.rows.pool.error("read", false, source))
     }

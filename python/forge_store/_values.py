@@ -61,7 +61,7 @@ class Hypothesis(Claim):
 
     @property
     def parent(self) -> str | None:
-        """The id of the hypothesis that it is a part of."""
+        """The id of the hypothesis that it is a special case of."""
         return _text(self.fields, "parent")
 
     @property

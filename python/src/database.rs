@@ -98,7 +98,7 @@ pub(crate) fn place_in_database(
 pub(crate) fn open_exception(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::NotFound { .. } => {
-            let next = "name another, or make it with create=True";
+            let next = "name another store, or create this one with create=True";
             of_kind(py, ErrorKind::NotFound, &error.to_string(), next)
         }
         other => exception(py, other),

@@ -32,7 +32,7 @@ const CLASSES: [(ErrorKind, &str, &str, SecondBase); 10] = [
     (
         ErrorKind::Unavailable,
         "Unavailable",
-        "The system refused, for example for want of space or permission: mend that and retry.",
+        "The system refused, for example for want of space or permission: correct this and retry.",
         SecondBase::None,
     ),
     (ErrorKind::Corrupt, "Corrupt", "Stored data is damaged: verify and repair.", SecondBase::None),
@@ -166,7 +166,7 @@ fn hint(error: &Error) -> String {
             ErrorKind::Invalid => "correct the request",
             ErrorKind::Conflict => "read it again and retry",
             ErrorKind::Locked => "retry later",
-            ErrorKind::Unavailable => "mend that and retry",
+            ErrorKind::Unavailable => "correct this and retry",
             ErrorKind::Corrupt => {
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
                 folder"

@@ -101,7 +101,7 @@ fn inward(store: PathBuf) -> Result<PathBuf, PlaceError> {
         store.display(),
         target.display()
     );
-    Err(PlaceError::Refused(what, "name the target itself as the path, if it is meant"))
+    Err(PlaceError::Refused(what, "if you want this store, name the target itself as the path"))
 }
 
 /// Returns the main checkout, if this folder is the top of a linked worktree: all worktrees of a
@@ -125,7 +125,8 @@ fn main_checkout(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
     if !is_listed {
         let (dot_git, common) = (dot_git.display(), common.display());
         let what = format!("'{dot_git}' leads to '{common}', which has no worktree here");
-        let next = "'git worktree repair' mends a worktree that was moved; else remove the file";
+        let next =
+            "if the worktree was moved, run 'git worktree repair'; otherwise remove the file";
         return Err(PlaceError::Refused(what, next));
     }
     Ok(common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned))

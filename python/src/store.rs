@@ -173,7 +173,7 @@ impl Store {
             let known = SessionKind::ALL.into_iter().find(|one| one.name() == kind);
             let kind = known.ok_or_else(|| {
                 let kinds = SessionKind::ALL.map(SessionKind::name).join(", ");
-                Error::invalid(format!("'{kind}' is no kind of session: use {kinds}"))
+                Error::invalid(format!("'{kind}' is not a kind of session: use one of {kinds}"))
             })?;
             let dropped = store.dropped_session(kind, name)?;
             let dropped = dropped.ok_or_else(|| Error::not_found("dropped session", name))?;
@@ -320,7 +320,7 @@ impl Store {
                     py,
                     ErrorKind::Unavailable,
                     &format!("{what} '{}': {error}", to.display()),
-                    "mend that and retry; no file was left",
+                    "correct this and retry; no bundle was written",
                 ),
             }
         })
@@ -514,7 +514,8 @@ fn check_database_named(py: Python<'_>, folder: &StoreFolder) -> PyResult<()> {
 
 fn options(py: Python<'_>, redact: bool, allow: &[String], lock_timeout: f64) -> PyResult<Options> {
     let timeout = Duration::try_from_secs_f64(lock_timeout).map_err(|_| {
-        invalid(py, &format!("lock_timeout={lock_timeout} is no time"), "give seconds, at least 0")
+        let what = format!("lock_timeout={lock_timeout} is not a valid time");
+        invalid(py, &what, "give seconds, at least 0")
     })?;
     let redactor = redact.then(|| Arc::new(Redactor::new().allow(allow)));
     Ok(Options::default().lock_timeout(timeout).redaction(redactor))
@@ -526,7 +527,7 @@ fn place_exception(py: Python<'_>, error: PlaceError) -> PyErr {
         PlaceError::Refused(what, next) => of_kind(py, ErrorKind::Invalid, &what, next),
         PlaceError::Io(what, error) => {
             let what = format!("{what}: {error}");
-            of_kind(py, ErrorKind::Unavailable, &what, "mend that and retry")
+            of_kind(py, ErrorKind::Unavailable, &what, "correct this and retry")
         }
     }
 }

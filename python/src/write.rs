@@ -112,7 +112,7 @@ impl<'a> VerbWriter<'a> {
             && let Some(way) = self.session.parent_circle(&key.id, parent)?
         {
             return Err(Error::invalid(format!(
-                "a circle of parents: {}; name another parent",
+                "a cycle of parents: {}; name another parent",
                 way.join(" -> ")
             )));
         }
@@ -180,7 +180,7 @@ impl<'a> VerbWriter<'a> {
         let strength = strength
             .map(|number| {
                 Strength::new(number).ok_or_else(|| {
-                    Error::invalid(format!("the strength {number} is not from -1 to 1"))
+                    Error::invalid(format!("the strength {number} is not between -1 and 1"))
                 })
             })
             .transpose()?;

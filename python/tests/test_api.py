@@ -64,7 +64,7 @@ def test_update_removes_a_field_with_none_and_refuses_a_settling_status(session:
     with pytest.raises(forge_store.Invalid, match=r"session\.confirm"):
         session.update(cause, status="confirmed")
     child = session.hypothesis("part", parent=cause)
-    with pytest.raises(forge_store.Invalid, match="circle"):
+    with pytest.raises(forge_store.Invalid, match="cycle"):
         session.update(cause, parent=child.id)
     with pytest.raises(forge_store.Invalid, match=r"session\.reject"):
         session.retract(cause)

@@ -46,7 +46,7 @@ def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:
     with pytest.raises(forge_store.ForgeError) as refused:
         forge_store.open(tmp_path)
     assert "; " in str(refused.value)
-    with pytest.raises(forge_store.Invalid, match="no time"):
+    with pytest.raises(forge_store.Invalid, match="not a valid time"):
         forge_store.open(tmp_path / "new", create=True, lock_timeout=-1)
 
 

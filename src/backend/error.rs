@@ -55,7 +55,7 @@ pub enum Error {
         waited: Duration,
     },
     /// A database could not be read or written.
-    #[error("cannot {action} the database {place}{}", if *unsure { ": it is not known whether that was done" } else { "" })]
+    #[error("cannot {action} the database {place}{}", if *unsure { ": it is unknown whether the operation was done" } else { "" })]
     Database {
         /// The operation (`read`, `append to`, ...).
         action: &'static str,

@@ -73,7 +73,7 @@ impl fmt::Display for FrameFlaw {
             Self::Mark => "the record claims that later ones were synced",
             Self::Checksum => "the record's bytes are not those that were written",
             Self::Link => "the record does not follow the one before it",
-            Self::Unsealed => "the record bears no seal",
+            Self::Unsealed => "the record has no seal",
             Self::Seal => "the record does not bear the store's seal",
             Self::SealBit => "the record's seal has a wrong bit",
         })

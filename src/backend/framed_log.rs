@@ -186,7 +186,7 @@ impl FramedLog {
             }
             self.note_end(head.end, head.hash);
         } else if !is_limited || tail.frames.is_empty() {
-            let what = "the log does not end where it says";
+            let what = "its records do not end at the position that the log names as its end";
             return Err(replaced_if_known(damaged(tail.end, what)));
         }
         Ok(tail)
@@ -219,7 +219,10 @@ impl FramedLog {
         let hash = frame::verify(&bytes, &self.seals).map_err(flawed)?;
         let end = position + header.frame_bytes();
         if (row.position, row.end, row.hash) != (position, end, hash) {
-            return Err(damaged(position, "the record is in the row of another one"));
+            return Err(damaged(
+                position,
+                "the row of the record has another position, end or hash",
+            ));
         }
         let mut payload = bytes;
         payload.drain(..HEADER_BYTES);

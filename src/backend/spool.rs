@@ -204,7 +204,7 @@ impl SpoolFolder {
         if self.seals.key().is_none() {
             return Ok(bytes);
         }
-        let what = format!("the write '{name}' in the spool bears no seal");
+        let what = format!("the write '{name}' in the spool has no seal");
         Err(Error::Breach { breach: IntegrityBreach::Unsealed, what })
     }
 

@@ -281,7 +281,7 @@ impl Engine {
     pub(crate) fn drain_before_write(&self) -> Result<()> {
         match self.drain() {
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
-            Err(error) => tracing::warn!(%error, "a write goes on waiting in the spool"),
+            Err(error) => tracing::warn!(%error, "a write stays in the spool"),
             Ok(()) => {}
         }
         Ok(())
@@ -337,7 +337,10 @@ impl Engine {
                 Err(other) => return Err(other),
             }
         }
-        Err(Error::Internal("the journal moves on faster than it can be written".to_owned()))
+        Err(Error::Internal(format!(
+            "the index overtook the journal position of this process in each of {MAX_ATTEMPTS} \
+            attempts"
+        )))
     }
 
     fn plan_context(&self, refs: Arc<StoreRefs>, locked: bool) -> PlanContext<'_> {

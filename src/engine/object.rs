@@ -64,7 +64,7 @@ pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
 /// Checks that the counter of objects of a generation is above the numbers of all its objects.
 pub(crate) fn check_counter(generation: &dyn Snapshot) -> Result<()> {
     let Some(last) = beyond_counter(generation)? else { return Ok(()) };
-    let what = format!("its counter of objects is behind the object {last}");
+    let what = format!("its counter of objects is not above the object {last}");
     Err(backend::Error::DamagedIndex { what }.into())
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<
     let row = view.get(key::PREWRITTEN, &number_key(number))?;
     row.map(|row| PrewrittenRow::decode(&row))
         .transpose()
-        .map_err(Error::corrupt("an object written ahead"))
+        .map_err(Error::corrupt("a pre-written object"))
 }
 
 /// Adds an object to the list of pre-written objects.

@@ -52,7 +52,9 @@ pub(crate) fn pending_entries(spool: &dyn Spool) -> Result<PendingWrites> {
         match read(spool, &name)? {
             Some(Ok(waiting)) => found.whole.push(waiting),
             Some(Err(error)) if is_left_out(spool, &name, &error) => {
-                tracing::warn!(name, %error, "a write in the spool is left out");
+                let problem =
+                    "a write in the spool is skipped: it was not made with the store's key";
+                tracing::warn!(name, %error, "{problem}");
             }
             Some(Err(error)) => found.broken.push((name, error)),
             None => {}

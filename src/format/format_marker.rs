@@ -49,7 +49,7 @@ fn remedy(found: (u32, u32)) -> &'static str {
 
 impl fmt::Debug for FormatMarker {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Marker").field("version", &self.version).finish_non_exhaustive()
+        out.debug_struct("FormatMarker").field("version", &self.version).finish_non_exhaustive()
     }
 }
 

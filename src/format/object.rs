@@ -233,7 +233,7 @@ fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
     reader.take(CHECK_BYTES)?;
     reader.end()?;
     if length > MAX_OBJECT_BYTES {
-        return Err(reader.error("it says it is larger than any object"));
+        return Err(reader.error("its stated length is larger than any object"));
     }
     Ok(ParsedObject { kind, codec, length, id, stored })
 }

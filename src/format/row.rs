@@ -293,7 +293,7 @@ pub struct PrewrittenRow {
     /// The key in the table of segments, if it is a part of a growing blob.
     pub part: Option<RecordBytes>,
 }
-packed_row!(PrewrittenRow, "object written ahead");
+packed_row!(PrewrittenRow, "pre-written object");
 
 /// What was kept of a source that contained secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -61,13 +61,13 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
     ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
     (
         "aws-secret-key",
-        "40 base64 characters behind an access key id of AWS or the name of its secret",
+        "40 base64 characters after an access key id of AWS or the name of its secret",
     ),
     ("basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
     ("bearer", "a token after `Bearer`"),
     (
         "credential",
-        "a value after a name such as `credentials` or `auth`, or behind `Authorization`",
+        "a value after a name such as `credentials` or `auth`, or after `Authorization`",
     ),
     (
         "discord-bot-token",

@@ -168,7 +168,7 @@ impl Store {
                 let applied = wait_for(applying.take());
                 is_end = rehearsed.map_err(|error| match error {
                     Error::Invalid(problem) if written > known.lines => Error::Invalid(format!(
-                        "{problem}; the first {written} lines are imported: mend the line and import the stream again"
+                        "{problem}; the first {written} lines are imported: correct the line and import the stream again"
                     )),
                     error => error,
                 })?;

@@ -95,7 +95,9 @@ pub(super) fn check_others(store: &Path) -> Result<()> {
     let (mode, owner) = (about.mode() & 0o7777, about.uid());
     if mode & OTHERS_WRITE != 0 {
         let place = store.display();
-        let why = format!("others may write to it (mode {mode:o}): 'chmod go-w {place}' ends that");
+        let why = format!(
+            "others may write to it (mode {mode:o}): prevent this with 'chmod go-w {place}'"
+        );
         return Err(refused(store, why));
     }
     if is_anothers(owner) {
@@ -147,10 +149,7 @@ pub(super) fn check_notes(store: &Path) -> Result<()> {
 
 fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
     visit_odd(folder, depth, &mut |path, kind| {
-        let why = format!(
-            "{} is {kind}, and nothing is read or written through it: remove it",
-            path.display(),
-        );
+        let why = format!("{} is {kind}, which forge does not use: remove it", path.display(),);
         Err(refused(store, why))
     })
 }
@@ -231,7 +230,7 @@ fn list_hollow(folder: &Path, found: &mut Vec<String>) {
     for file in hollow {
         let path = file.path();
         let name = path.strip_prefix(folder.parent().unwrap_or(folder)).unwrap_or(&path);
-        found.push(format!("'{}', which was mostly never written", name.display()));
+        found.push(format!("'{}', which is large and almost empty", name.display()));
     }
 }
 
@@ -371,7 +370,7 @@ pub(super) fn check_unfinished(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "{} is not empty and no forge store: name another folder",
+        "{} is not empty and is not a forge store: name another folder",
         path.display()
     )))
 }

@@ -98,7 +98,7 @@ impl StoreTrust {
         };
         if !marker.is_sealed() {
             let what = format!(
-                "the store at {} bears no seals, and its key says that it had them",
+                "the store at {} has no seals, but its key says that it had seals",
                 path.display()
             );
             return Err(backend::Error::Breach { breach: IntegrityBreach::Unsealed, what }.into());

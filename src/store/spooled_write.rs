@@ -183,10 +183,10 @@ impl SpooledWrite<'_> {
             check_checkpoint(gate, &mut wanted, &mut removed)?;
             checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
         }
-        let reason = Error::Conflict("it was put aside".to_owned());
         if self.store.engine.follower.spool.is_none() {
-            return Err(reason);
+            return Err(Error::Conflict("a store in memory has no spool".to_owned()));
         }
+        let reason = Error::Conflict("the write was made for the spool".to_owned());
         let mut done = keep(self.store, &waiting, &reason)?;
         done.warnings.extend(warning(&removed));
         Ok(done)

@@ -432,7 +432,7 @@ impl<'a> SessionWrite<'a> {
         if let Some(preceding) = &self.preceding {
             if self.branch.is_some() {
                 return Err(Error::invalid(
-                    "a write goes to a branch or after a revision: name only one of them",
+                    "name either a branch or a preceding revision, not both",
                 ));
             }
             if let Some(name) = &preceding.fork {
@@ -561,7 +561,7 @@ impl<'a> SessionWrite<'a> {
 /// Returns the error for a time that lies too far in the future.
 fn future_time(late: Timestamp) -> Error {
     Error::invalid(format!(
-        "the time {late} is more than a day ahead of now: mend the clock or the source"
+        "the time {late} is more than a day ahead of now: correct the clock or the source"
     ))
 }
 

@@ -159,7 +159,7 @@ impl<'a> ClaimItemBuilder<'a> {
         let Some(status) = changed(old, new, "status") else {
             return match changed(old, new, "resolution") {
                 Some(words) => self
-                    .loud(kind, format!("{id} resolution"), StoryMark::Plain)
+                    .loud(kind, format!("{id} resolution changed"), StoryMark::Plain)
                     .detailed(short(Some(words))),
                 None => self.quiet(kind, format!("{id} changed")),
             };

@@ -20,7 +20,7 @@ const STATUS: FieldOption = option("status", "Only those with this status");
 /// The status of a hypothesis. `confirm` and `reject` settle it, with their consequences.
 const UNSETTLED: FieldOption =
     option("status", "Status of the work on it").except(&["confirmed", "rejected"]);
-const PARENT: FieldOption = option("parent", "Hypothesis that it is a part of");
+const PARENT: FieldOption = option("parent", "Hypothesis that it is a special case of");
 const ABOUT: FieldOption = option("hypothesis", "Hypothesis that it is about");
 const STRENGTH: FieldOption = option(
     "strength",

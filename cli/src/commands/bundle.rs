@@ -61,7 +61,7 @@ fn parse_sequence(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits
         .parse()
-        .map_err(|_| "a number of a revision or checkpoint is wanted, as in '#42'".to_owned())
+        .map_err(|_| "give the number of a revision or checkpoint, as in '#42'".to_owned())
 }
 
 impl Verb for BundleExportArgs {

@@ -41,7 +41,7 @@ pub enum CheckpointCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct CheckpointCreateArgs {
-    /// What moment it is
+    /// Description of the moment
     #[arg(
         value_name = "MESSAGE",
         value_parser = value::non_empty_text,
@@ -78,7 +78,7 @@ pub struct CheckpointListArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// List those too whose message says only that time had passed
+    /// Also list checkpoints whose message says only that time has passed
     #[arg(long)]
     pub unnamed: bool,
 
@@ -237,7 +237,7 @@ impl Verb for CheckpointCreateArgs {
     fn check(&self, _: &Context) -> Result<(), CommandError> {
         if let Some(tag) = self.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
             return Err(CommandError::invalid(format!("'{tag}' is not a tag: a tag is one word"))
-                .hinted("commas part tags: '--tags one,two'"));
+                .hinted("separate tags by commas: '--tags one,two'"));
         }
         Ok(())
     }

@@ -204,7 +204,7 @@ fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, Command
     };
     Ok(vec![
         (format!("forge checkpoint diff {named}"), "what has changed since"),
-        (format!("forge checkpoint restore {named} --dry-run"), "what going back would change"),
+        (format!("forge checkpoint restore {named} --dry-run"), "what a restore would change"),
         (format!("forge checkpoint at {named} --full"), "everything known then"),
     ])
 }

@@ -42,7 +42,7 @@ impl RecordedClaim for Hypothesis {
             None => Ok(()),
             Some(way) => {
                 let way = way.join(" -> ");
-                Err(CommandError::invalid(format!("a circle of parents: {way}"))
+                Err(CommandError::invalid(format!("a cycle of parents: {way}"))
                     .hinted("name another parent"))
             }
         }

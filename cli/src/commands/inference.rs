@@ -16,13 +16,13 @@ use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 /// List what rules found in messages, promote it or dismiss it.
 #[derive(Debug, clap::Subcommand)]
 pub enum InferenceCommand {
-    /// List open ones, oldest first
+    /// List open inferences, oldest first
     List(InferenceListArgs),
-    /// Show one with all its fields
+    /// Show an inference with all its fields
     Show(EntityShowArgs<Inference>),
-    /// Add the hypothesis, belief or gap that one states
+    /// Add the hypothesis, belief or gap that an inference states
     Promote(InferencePromoteArgs),
-    /// Dismiss one
+    /// Dismiss an inference
     Dismiss(InferenceDismissArgs),
 }
 
@@ -105,14 +105,17 @@ impl Verb for InferencePromoteArgs {
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let fact = find_inference(writing, &self.inference)?;
         if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
-            return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
-                .hinted("'forge inference list' lists those that are open"));
+            return Err(CommandError::invalid(format!(
+                "'{}' was already promoted to claim '{claim}'",
+                fact.id
+            ))
+            .hinted("'forge inference list' lists those that are open"));
         }
         let states = fact.value.field("found").and_then(|found| found.field("kind"));
         let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
         let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
             return Err(CommandError::invalid(format!(
-                "'{}' does not say what it states",
+                "'{}' does not say which kind of claim it states",
                 fact.id
             ))
             .hinted("'forge hypothesis add', 'belief add' and 'gap add' record what you hold"));

@@ -123,7 +123,7 @@ impl Verb for AdoptArgs {
         let options = workspace::store_options(context, StoreAccess::Write);
         let store = Store::open(&context.store_directory()?, options)?;
         if let Err(error) = store.drain() {
-            tracing::info!(%error, "what waits goes on waiting");
+            tracing::info!(%error, "the spooled writes stay in the spool");
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 64 << 10;
 /// left or may be, such as in a file that is not forge's, or in old files that a process uses.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
-    /// File that contains the secret, without a line break at its end; '-' is standard input
+    /// File that contains the secret (a line break at its end is ignored); '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 

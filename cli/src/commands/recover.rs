@@ -167,7 +167,7 @@ fn tasks(
     if let Some(moment) = &args.moment {
         let moment = quoted(moment.as_str());
         instructions.push(format!(
-            "forge checkpoint restore {moment} --dry-run: what going back would change in the \
+            "forge checkpoint restore {moment} --dry-run: what a restore would change in the \
             claims"
         ));
         instructions.push(format!("forge checkpoint at {moment}: what was known then"));

@@ -19,7 +19,7 @@ pub struct RedactArgs {
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
 
-    /// List what is found, and where, instead
+    /// List the line, kind and size of each secret instead of printing the text
     #[arg(long)]
     pub list: bool,
 

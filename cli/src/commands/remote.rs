@@ -27,7 +27,7 @@ pub enum RemoteCommand {
     Add(RemoteAddArgs),
     /// List the remotes of this store
     List(RemoteListArgs),
-    /// Show a remote and what is not pushed to it, without asking it
+    /// Show a remote and what is not pushed to it, without connecting to it
     Show(RemoteShowArgs),
     /// Forget a remote and its key; the remote stays as it is
     Remove(RemoteRemoveArgs),
@@ -304,8 +304,8 @@ impl Verb for RemoteRemoveArgs {
         }
         if !self.yes && !opened.store.keeps_key_elsewhere(known)? {
             return Err(CommandError::invalid(format!(
-                "the key of '{name}' is kept nowhere else on this machine: without it nobody can \
-                 read the remote"
+                "the key of '{name}' is kept nowhere else on this machine: without it the \
+                 remote cannot be read"
             ))
             .hinted(format!(
                 "'forge remote key export FILE {name}' writes it to a file; '--yes' forgets it"

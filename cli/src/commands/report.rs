@@ -82,7 +82,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
 
 pub(super) fn parse_zone(text: &str) -> Result<PageZone, String> {
     PageZone::parse(text)
-        .ok_or_else(|| "a zone is 'utc', 'local' or a distance such as +01:00".to_owned())
+        .ok_or_else(|| "a zone is 'utc', 'local' or an offset such as +01:00".to_owned())
 }
 
 impl Verb for ReportArgs {

@@ -71,7 +71,8 @@ impl Verb for WatchArgs {
                 {
                     if !is_away {
                         let message = error.message();
-                        context.out.warn(&format!("{message}: tried again until it is back"));
+                        let next = "trying again until the database answers";
+                        context.out.warn(&format!("{message}: {next}"));
                     }
                     is_away = true;
                 }

@@ -141,7 +141,7 @@ fn add_findings(
     let (name, title) = (agent.name(), agent.title());
     for status in installed {
         let scope = status.scope.name();
-        let again = format!("'forge hooks install {name} --{scope}' puts it right");
+        let again = format!("'forge hooks install {name} --{scope}' repairs it");
         for part in &status.parts {
             let what = format!("{} in {}", part.part.title(), part.file);
             findings.extend(part.faults.iter().map(|fault| DoctorFinding {
@@ -162,7 +162,7 @@ fn add_findings(
                 let what = format!("{what} calls another forge: '{binaries}'");
                 findings.push(DoctorFinding::advice(name, what, again.clone()));
             } else if !part.installed && part.part != IntegrationPart::Permissions {
-                let what = format!("{what} is not there any more");
+                let what = format!("{what} is missing");
                 findings.push(DoctorFinding::advice(name, what, again.clone()));
             }
         }
@@ -216,7 +216,7 @@ fn add_findings(
         findings.push(DoctorFinding::problem(
             name,
             format!("{missed} compactions were not announced by a hook; they were found later"),
-            format!("'forge hooks status {name}' says whether the hooks are all there"),
+            format!("'forge hooks status {name}' says whether all hooks are installed"),
         ));
     }
     if lines.len() >= MIN_CALLS && health.calls.p50_micros.is_some_and(|it| it > SLOW_MICROS) {

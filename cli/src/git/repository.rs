@@ -175,7 +175,7 @@ impl GitRepository {
 fn another(path: &Path) -> CommandError {
     let text = format!("'{}' leads to the repository of another checkout", path.display());
     CommandError::invalid(text)
-        .hinted("'git worktree repair' mends a worktree that was moved; else remove the file")
+        .hinted("if the worktree was moved, run 'git worktree repair'; otherwise remove the file")
 }
 
 /// The configuration of a repository, by key.

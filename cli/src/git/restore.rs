@@ -238,7 +238,7 @@ impl RestoreRepository {
         let path = parent.join(name);
         if path.symlink_metadata().is_ok() {
             return Err(CommandError::invalid(format!("'{shown}' is there already"))
-                .hinted("name a place where nothing is: it is made"));
+                .hinted("name a path that does not exist yet"));
         }
         if path.starts_with(top) {
             let text = format!("'{shown}' is inside the checkout, which is left alone");

@@ -60,7 +60,7 @@ pub fn loss(
         time_to_second(compaction.checkpoint.time)
     );
     let number = compaction.checkpoint.sequence;
-    let end = format!("`forge compaction show '#{number}'` has the whole.\n");
+    let end = format!("`forge compaction show '#{number}'` shows all of it.\n");
     item_list(&begin, lost.iter().map(|one| &one.item).collect(), &end, room)
 }
 
@@ -72,7 +72,7 @@ pub fn keep_list(known: &SessionKnowledge, room: ReplyBudget) -> Option<String> 
         "Keep these in the summary, with their ids; they are from forge's record of this work:\n";
     let room = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
     let items = known.known_items();
-    item_list(begin, items.iter().collect(), "`forge brief` has the whole.\n", room)
+    item_list(begin, items.iter().collect(), "`forge brief` shows all of it.\n", room)
 }
 
 /// Returns a line for each item until the room is full, and the files on one line.

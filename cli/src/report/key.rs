@@ -53,7 +53,7 @@ impl Report for KeyShowReport {
         screen.plain(&format!("Store {} ({})", self.path, self.id));
         let (tone, line) = match self.seals {
             SealStatus::Sealed => (Tone::Good, "sealed; its key and its witness are here"),
-            SealStatus::Unsealed => (Tone::Warning, "bears no seals; 'forge adopt' gives it some"),
+            SealStatus::Unsealed => (Tone::Warning, "has no seals; 'forge adopt' adds them"),
             SealStatus::NoWitness => (Tone::Bad, "sealed; its witness is not here"),
             SealStatus::NoKey => (Tone::Bad, "sealed; its key is not here"),
         };

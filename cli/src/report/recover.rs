@@ -391,7 +391,7 @@ impl Report for CodeRecoverReport {
             screen.warning(&text);
         }
         self.warnings.iter().for_each(|warning| screen.warning(&format!("  {warning}")));
-        screen.plain("Nothing that was checked out has changed. To take it away again:");
+        screen.plain("Nothing that was checked out has changed. To undo this restore:");
         self.undo.iter().for_each(|command| screen.line(Tone::Id, &format!("  {command}")));
     }
 }

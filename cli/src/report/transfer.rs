@@ -174,7 +174,8 @@ impl JoinedSession {
             if more > 0 {
                 text.push(format!("and {more} more"));
             }
-            screen.plain(&format!("  yours follow what others pushed: {} now", text.join(", ")));
+            let text = text.join(", ");
+            screen.plain(&format!("  your changes follow what others pushed: {text} now"));
         }
         for (before, now) in &self.renamed_branches {
             let text =
@@ -189,14 +190,15 @@ impl JoinedSession {
             let why = match claim {
                 Some(claim) => format!("both sides changed the {claim}"),
                 None if *undone => format!("others undid the creation of the branch {branch}"),
-                None => "yours refers to a claim that was removed there".to_owned(),
+                None => "one side refers to a claim that the other side removed".to_owned(),
             };
             if let Some(number) = merged {
-                let text = format!("  {why}: {own} with yours is merged into {branch}, #{number}");
-                screen.plain(&text);
+                screen.plain(&format!(
+                    "  {why}: the branch {own} with your changes is merged into {branch}, #{number}"
+                ));
                 continue;
             }
-            screen.warning(&format!("  {why}: yours is on the branch {own}"));
+            screen.warning(&format!("  {why}: your changes are on the branch {own}"));
             let next = match undone {
                 true => format!("  forge branch switch {own}"),
                 false => format!("  forge branch switch {branch} && forge branch merge {own}"),
@@ -272,7 +274,7 @@ impl TransferredSession for PushedSession {
         }
         self.joined.print(screen);
         if let Some(secrets) = &self.secrets {
-            screen.warning(&format!("  it holds {secrets}: the push would be refused"));
+            screen.warning(&format!("  it contains {secrets}: the push would be refused"));
         }
     }
 }
@@ -377,7 +379,7 @@ impl PullScope {
             let (there, from) = (named("=", remote), named(" --from ", remote));
             let text = format!(
                 "'forge session list --remote{there}' shows what is there, 'forge pull \
-                 SESSION{from}' brings one, 'forge pull --all{from}' all."
+                 SESSION{from}' pulls one, 'forge pull --all{from}' pulls all."
             );
             screen.dim(&text);
         }

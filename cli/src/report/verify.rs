@@ -121,14 +121,16 @@ impl Report for StoreVerifyReport {
         screen.plain(match self.outcome {
             VerifyOutcome::Clean => "Clean.",
             VerifyOutcome::Repairable if derived => {
-                "Damaged, and nothing is lost: 'forge rebuild' makes it again."
+                "Damaged, and nothing is lost: 'forge rebuild' computes the derived data again."
             }
             VerifyOutcome::Repairable => {
-                "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
+                "Damaged, and nothing is lost: 'forge repair TO' writes a repaired store to a new \
+                 folder."
             }
             VerifyOutcome::Forged => {
-                "Something is not what was written with the store's key: go back to a backup, let \
-                 'forge repair TO' save in a new folder what is, or keep it with 'forge adopt'."
+                "Something is not what was written with the store's key: go back to a backup, save \
+                 the valid data in a new folder with 'forge repair TO', or keep the store as it is \
+                 with 'forge adopt'."
             }
             VerifyOutcome::Loss => {
                 "Something is lost: 'forge repair TO' saves the rest in a new folder."
@@ -141,8 +143,8 @@ impl Report for store::RebuildCounts {
     fn human(&self, screen: &mut Screen) {
         let (rows, states) =
             (count_text(self.rows, "row"), count_text(self.keyframes, "full state"));
-        let of = count_text(self.revisions, "revision");
-        screen.plain(&format!("Made {rows} and {states} again, of {of}."));
+        let revisions = count_text(self.revisions, "revision");
+        screen.plain(&format!("Rebuilt {rows}; the index has {revisions} and {states}."));
     }
 }
 
@@ -181,9 +183,8 @@ impl Report for StoreRepairReport {
         if self.done.lost.is_empty() {
             screen.plain("Nothing was lost.");
         }
-        let line =
-            format!("{} is as it was; move it aside and this one into its place.", self.from);
-        screen.plain(&line);
+        let next = "rename it, and move the new store to its path";
+        screen.plain(&format!("{} is unchanged; {next}.", self.from));
     }
 }
 

@@ -126,7 +126,7 @@ fn checkpoints_are_made_tagged_and_scheduled() {
     assert_snapshot!(environment.forge(["checkpoint", "create", "x", "--tags", "two words"]), @r"
     [stderr]
     error: 'two words' is not a tag: a tag is one word
-    hint: commas part tags: '--tags one,two'
+    hint: separate tags by commas: '--tags one,two'
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["checkpoint", "schedule"]), @"No checkpoints are scheduled (session project)");

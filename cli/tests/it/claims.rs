@@ -41,7 +41,7 @@ fn a_hypothesis_is_updated_and_an_equal_update_changes_nothing() {
     environment.forge(["hypothesis", "add", "two", "--parent", "H1"]).success();
     assert_snapshot!(environment.forge(["hypothesis", "update", "H1", "--parent", "H2"]), @r"
     [stderr]
-    error: a circle of parents: H1 -> H2 -> H1
+    error: a cycle of parents: H1 -> H2 -> H1
     hint: name another parent
     [exit 2]
     ");

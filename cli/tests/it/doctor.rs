@@ -72,7 +72,7 @@ fn a_problem_exits_with_1_and_says_what_to_do() {
     assert_eq!(told.code, 1);
     assert!(told.stdout.contains("codex: 1 of 1 calls failed, the last one 'Stop': "), "{told}");
     assert!(told.stdout.contains("calls '/gone/forge', which is not there"), "{told}");
-    assert!(told.stdout.contains("'forge hooks install cursor --user' puts it right"), "{told}");
+    assert!(told.stdout.contains("'forge hooks install cursor --user' repairs it"), "{told}");
 }
 
 /// An earlier forge made Gemini CLI refuse every shell command that was not on its list, and
@@ -95,7 +95,7 @@ fn an_outdated_installation_is_reported_until_it_is_installed_again() {
     for part in [
         "make Gemini CLI refuse every other shell command",
         "these events call forge for nothing: PreCompress",
-        "'forge hooks install gemini --user' puts it right",
+        "'forge hooks install gemini --user' repairs it",
     ] {
         assert!(words.contains(part), "{part}: {told}");
     }

@@ -46,7 +46,7 @@ fn inferences_are_promoted_or_put_aside() {
     assert_eq!(shown.pointer("/inference/promoted"), Some(&"b1".into()), "{shown}");
     let again = place.forge(["inference", "promote", "u1.1"]);
     assert_eq!(again.code, 2, "{again}");
-    assert!(again.stderr.contains("'u1.1' is claim 'b1' already"), "{again}");
+    assert!(again.stderr.contains("'u1.1' was already promoted to claim 'b1'"), "{again}");
     place.forge(["inference", "dismiss", "u1.2", "--reason", "it was not"]).success();
     assert_eq!(ids(&[]), Vec::<String>::new());
     assert_eq!(ids(&["--dismissed"]), ["u1.2"]);

@@ -46,7 +46,7 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
     Next           fill the critical gap G1; test the hypothesis H1
 
       forge checkpoint diff '#7'               what has changed since
-      forge checkpoint restore '#7' --dry-run  what going back would change
+      forge checkpoint restore '#7' --dry-run  what a restore would change
       forge checkpoint at '#7' --full          everything known then
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "main@{3s}"]), @"
@@ -62,7 +62,7 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
 
       forge checkpoint diff '2026-02-01T12:00:12Z'               what has changed since
-      forge checkpoint restore '2026-02-01T12:00:12Z' --dry-run  what going back would change
+      forge checkpoint restore '2026-02-01T12:00:12Z' --dry-run  what a restore would change
       forge checkpoint at '2026-02-01T12:00:12Z' --full          everything known then
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "alt"]), @"

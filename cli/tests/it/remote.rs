@@ -159,7 +159,7 @@ fn a_remote_is_made_listed_shown_and_removed() {
     insta::assert_snapshot!(first.forge(["remote", "tidy"]), @r"There is nothing to remove on origin.");
     insta::assert_snapshot!(first.forge(["remote", "remove"]), @r"
     [stderr]
-    error: the key of 'origin' is kept nowhere else on this machine: without it nobody can read the remote
+    error: the key of 'origin' is kept nowhere else on this machine: without it the remote cannot be read
     hint: 'forge remote key export FILE origin' writes it to a file; '--yes' forgets it
     [exit 2]
     ");
@@ -433,7 +433,10 @@ fn what_both_sides_wrote_is_joined() {
     let added = second.forge(["note", "add", "here", "--json"]).json();
     assert_eq!(added["id"], "N2-<tag>");
     let pulled = second.forge(["pull"]);
-    assert!(pulled.stdout.contains("yours follow what others pushed: #2 is #3 now"), "{pulled}");
+    assert!(
+        pulled.stdout.contains("your changes follow what others pushed: #2 is #3 now"),
+        "{pulled}"
+    );
     assert_eq!(second.notes("checkout"), ["one", "there", "here"]);
     second.forge(["sync"]).success();
     first.forge(["sync"]).success();
@@ -485,7 +488,7 @@ fn sessions_on_a_remote_are_listed_without_pulling_them() {
     insta::assert_snapshot!(first.forge(["session", "list", "--remote=origin", "--format", "{name} {here} {claims}"]), @r"checkout checkout 1");
     insta::assert_snapshot!(second.forge(["pull"]), @r"
     No session here was pushed or pulled before.
-    'forge session list --remote' shows what is there, 'forge pull SESSION' brings one, 'forge pull --all' all.
+    'forge session list --remote' shows what is there, 'forge pull SESSION' pulls one, 'forge pull --all' pulls all.
     ");
     insta::assert_snapshot!(second.forge(["pull", "checkout", "--dry-run"]), @r"Would pull checkout from origin: new here, at most 1 operation, version 1");
     insta::assert_snapshot!(second.forge(["pull", "nothing"]), @r"

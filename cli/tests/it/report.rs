@@ -69,7 +69,7 @@ fn a_wrong_use_is_explained() {
     let text = said(&["report", "--max-size", "big"]);
     assert!(text.contains("a size is a number of bytes, such as 300k or 2M"), "{text}");
     let text = said(&["report", "--zone", "Mars"]);
-    assert!(text.contains("a zone is 'utc', 'local' or a distance"), "{text}");
+    assert!(text.contains("a zone is 'utc', 'local' or an offset"), "{text}");
 }
 
 fn odd() -> Environment {

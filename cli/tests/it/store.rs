@@ -27,7 +27,7 @@ fn a_file_in_the_place_of_a_store_is_kept() {
     environment.write("project/.forge/mine", "text");
     assert_snapshot!(environment.forge(["init"]), @r"
     [stderr]
-    error: $ROOT/project/.forge is not empty and no forge store: name another folder
+    error: $ROOT/project/.forge is not empty and is not a forge store: name another folder
     [exit 2]
     ");
     assert_eq!(environment.read("project/.forge/mine"), "text");

@@ -50,7 +50,7 @@ fn a_form_that_is_not_known_is_refused_and_nothing_is_printed() {
             r#"{"values":{"messages":[{"type":"human","content":"hi"}]}}"#,
             "a state of LangGraph",
         ),
-        ("empty.json", "{}", "an object with nothing in it"),
+        ("empty.json", "{}", "an empty object"),
         ("texts.json", r#"["hi"]"#, "a text"),
     ] {
         environment.write(&format!("project/{name}"), text);
@@ -81,7 +81,7 @@ fn check_and_sanitize_report_the_same_faults() {
     assert_eq!(
         told,
         [
-            "message 0: a list of calls with nothing in it: removed",
+            "message 0: an empty list of calls: removed",
             "message 1: a result without a call c9: kept as a text",
             "message 3: a call without a result c1: a result is inserted",
         ]

@@ -136,7 +136,7 @@ fn a_change_is_recorded_at_the_time_at_which_it_took_place() {
     Next           test the hypothesis H1
 
       forge checkpoint diff '2026-02-01T10:30:03Z'               what has changed since
-      forge checkpoint restore '2026-02-01T10:30:03Z' --dry-run  what going back would change
+      forge checkpoint restore '2026-02-01T10:30:03Z' --dry-run  what a restore would change
       forge checkpoint at '2026-02-01T10:30:03Z' --full          everything known then
     ");
     let log = environment.forge(["log", "--operations", "--json"]).json();

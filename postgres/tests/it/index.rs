@@ -117,7 +117,7 @@ fn a_writer_that_was_stopped_past_its_lease_changes_nothing_any_more() {
         assert!(matches!(error, BackendError::Database { unsure: false, .. }));
         chain(&error)
     };
-    let refused = "another process has become the writer of the index meanwhile";
+    let refused = "meanwhile another process became the writer of the index";
     let refusal = message(stopped.write(batch(&[("b", Some("late"))])).unwrap_err());
     assert!(refusal.ends_with(refused), "{refusal}");
     next.write(batch(&[("d", Some("next"))])).unwrap();

@@ -180,7 +180,7 @@ fn a_store_that_was_dropped_says_so_to_whoever_has_it_open() {
             let error = outcome.expect_err(&format!("{number}"));
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{number}");
             let message = chain(&error);
-            assert!(message.contains("it has no such store any more"), "{number}: {message}");
+            assert!(message.contains("it no longer contains the store"), "{number}: {message}");
         }
     };
     // Another store, which stays.

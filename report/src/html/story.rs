@@ -139,7 +139,7 @@ impl Page<'_> {
         let served = self.options.served.as_ref().zip(about);
         html! {
             @if let Some((served, about)) = served {
-                " " a class="small" href=(format!("{}/e/{}", served.path, path_part(about.as_str()))) aria-label=(format!("{} whole", about.as_str())) { "whole" }
+                " " a class="small" href=(format!("{}/e/{}", served.path, path_part(about.as_str()))) aria-label=(format!("full text of {}", about.as_str())) { "full text" }
             }
         }
     }

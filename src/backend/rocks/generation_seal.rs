@@ -84,7 +84,7 @@ impl IndexSealer {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && folder.exists() => {
-                let what = format!("the generation {generation} of the index bears no seal");
+                let what = format!("the generation {generation} of the index has no seal");
                 return Err(Error::Breach { breach: IntegrityBreach::Unsealed, what });
             }
             Err(error) => return Err(Error::io("read", &path)(error)),
@@ -314,7 +314,7 @@ impl IndexSealer {
             fs::rename(&new, path)
         };
         if let Err(error) = written() {
-            tracing::debug!(%error, "what was checked of the index was not noted");
+            tracing::debug!(%error, "the list of verified files could not be written");
         }
     }
 }

@@ -140,7 +140,7 @@ impl RocksIndexWriter {
             None | Some(0) => Ok(()),
             Some(_) => Err(Error::Index {
                 action: "compact",
-                source: "a file of it could not be read or written".into(),
+                source: "a file of the index could not be read or written".into(),
             }),
         }
     }

@@ -37,8 +37,7 @@ impl PrewrittenObjects {
     pub(crate) fn written_until(view: &dyn Snapshot, until: Timestamp) -> Result<Self> {
         let mut found = Vec::new();
         for_each_row(view, key::PREWRITTEN, |place, row| {
-            let row =
-                PrewrittenRow::decode(row).map_err(Error::corrupt("an object written ahead"))?;
+            let row = PrewrittenRow::decode(row).map_err(Error::corrupt("a pre-written object"))?;
             found.push((place.to_vec(), row));
             Ok(())
         })?;

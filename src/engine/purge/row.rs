@@ -178,7 +178,7 @@ impl PurgeRewriter<'_> {
         }
         for (place, row) in self.all(key::PREWRITTEN)? {
             let mut row =
-                PrewrittenRow::decode(&row).map_err(Error::corrupt("an object written ahead"))?;
+                PrewrittenRow::decode(&row).map_err(Error::corrupt("a pre-written object"))?;
             row.part = row.part.map(|part| RecordBytes(self.rekey_row(&part.0)));
             self.put(key::PREWRITTEN, place, row.encode())?;
         }

@@ -1,6 +1,7 @@
 //! Salvages the intact rows of an index, and finds what is missing between them.
 
 use super::SalvagedStore;
+use super::tail::counted;
 use crate::backend::TableId;
 use crate::backend::rocks::RescuedIndex;
 use crate::engine::row_totals;
@@ -98,12 +99,13 @@ impl SalvagedStore {
         let saved = row_totals::count_totals(&self.view())?;
         match totals {
             None => self.lost.push(
-                "how many operations and parts of sources there were: some may be missing"
+                "the totals of operations and parts of sources: some of these may be missing"
                     .to_owned(),
             ),
             Some(totals) => {
                 if let Some(count @ 1..) = totals.operations.checked_sub(saved.operations) {
-                    self.lost.push(format!("{count} operations, with what they did: {EFFECTS}"));
+                    let operations = counted(count, "operation");
+                    self.lost.push(format!("{operations}, {EFFECTS}"));
                 }
                 if let Some(count @ 1..) = totals.segments.checked_sub(saved.segments) {
                     self.lost.push(format!("{count} parts of sources"));
@@ -169,7 +171,7 @@ impl SalvagedStore {
 }
 
 /// The effects of operations that are lost with their rows.
-const EFFECTS: &str = "facts, switches of branches, and that they can be undone";
+const EFFECTS: &str = "with all facts and switches of branches; undo is no longer possible";
 
 type RowCheck = fn(&[u8]) -> bool;
 

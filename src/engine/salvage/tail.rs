@@ -126,7 +126,8 @@ impl SalvagedStore {
     }
 }
 
-fn counted(count: u64, what: &str) -> String {
+/// Returns a number with its noun, in the singular or plural.
+pub(super) fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }

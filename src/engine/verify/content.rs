@@ -47,7 +47,8 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     })?;
     // Objects of the tail are numbered separately.
     if let Some(last) = object::beyond_counter(view.generation())? {
-        findings.add_derived("the counter of objects", &format!("it is behind the object {last}"));
+        findings
+            .add_derived("the counter of objects", &format!("it is not above the object {last}"));
     }
     for_each_row(view, key::OBJECT_NAMES, |name, number| {
         let number = key::last_number(number).unwrap_or(0);

@@ -142,7 +142,7 @@ impl Engine {
                 let quick = QUICK.iter().filter(|_| !is_sound);
                 let deep: [(&str, StoreCheck); 8] = [
                     ("totals", totals),
-                    ("objects written ahead", ahead),
+                    ("pre-written objects", ahead),
                     ("objects", objects),
                     ("digests", digests),
                     ("keyframes", keyframes),

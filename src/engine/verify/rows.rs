@@ -69,7 +69,7 @@ pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Resul
         if let Err(error) = PrewrittenRow::decode(row) {
             let number = key::last_number(place).unwrap_or(0);
             findings
-                .add_primary(format!("when the object number {number} was written ahead"), &error);
+                .add_primary(format!("when the object number {number} was pre-written"), &error);
         }
         Ok(())
     })

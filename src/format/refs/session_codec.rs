@@ -108,13 +108,13 @@ pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, Deco
             1 => Some(SessionRemoval::Pruned(operation(from)?)),
             2 => Some(SessionRemoval::Swept),
             3 => Some(SessionRemoval::Incomplete),
-            _ => return Err(from.error("it went in an unknown way")),
+            _ => return Err(from.error("it was removed in an unknown way")),
         },
     };
     from.end()?;
     let counts = [session.checkpoints, session.pages, session.facts];
     if !(1..=MAX_COUNT).contains(&next_sequence) || counts.iter().any(|n| *n > MAX_COUNT) {
-        return Err(from.error("it counts what no store can hold"));
+        return Err(from.error("a count is out of range"));
     }
     if u64::from(session.current_branch) >= count {
         return Err(from.error("it names a branch that does not exist"));
@@ -193,10 +193,10 @@ fn branches<const KEPT: bool>(
     list::<KEPT, _>(from, |from| {
         let branch = branch::<KEPT>(from)?;
         if branch.base.is_some_and(|(base, _)| u64::from(base) >= count) {
-            return Err(from.error("a branch begins on one that came after it"));
+            return Err(from.error("the base of a branch is not an earlier branch"));
         }
         if branch.head.is_some_and(|head| head.sequence >= next_sequence) {
-            return Err(from.error("a branch ends with a revision that does not exist"));
+            return Err(from.error("the head of a branch does not exist"));
         }
         count += 1;
         Ok(branch)
@@ -218,7 +218,7 @@ fn branch<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<BranchRefs, Dec
             })
         })?,
         changes: match list::<KEPT, _>(from, change)? {
-            (_, 0) => return Err(from.error("a branch has no beginning")),
+            (_, 0) => return Err(from.error("a branch has no first status")),
             (changes, _) => changes,
         },
         hidden: flag(from)?,
@@ -297,7 +297,7 @@ fn flag(from: &mut ByteReader<'_>) -> Result<bool, DecodeError> {
     match from.byte()? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(from.error("a mark is neither 0 nor 1")),
+        _ => Err(from.error("a flag is neither 0 nor 1")),
     }
 }
 

@@ -103,7 +103,7 @@ impl PurgeNotice {
         let content = content_key(key).open(*nonce, &place, hidden);
         let content = content.ok_or_else(|| damaged("it does not open with the key of notices"))?;
         if *nonce != nonce_of(key, &place, &content) {
-            return Err(damaged("its nonce is not the one of its content"));
+            return Err(damaged("its nonce does not match its content"));
         }
         Self::decode(&content)
     }

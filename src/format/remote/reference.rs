@@ -197,7 +197,7 @@ impl RemoteRef {
         let content = content.ok_or_else(unopened)?;
         let link = link_of(key, &place, &content);
         if *nonce != nonce_of(&link) {
-            return Err(damaged("its nonce is not the one of its content"));
+            return Err(damaged("its nonce does not match its content"));
         }
         Ok(OpenedRef { content: Self::decode(&content)?, link })
     }

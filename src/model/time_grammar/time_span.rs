@@ -74,7 +74,10 @@ pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<TimeSpan>, Gram
         let Some((quantity, unit)) = read_item(&mut after)? else { break };
         if units.contains(&unit) {
             return Err(GrammarFault::impossible(
-                format!("it has one unit twice, again at '{}'", quoted(at_item.rest())),
+                format!(
+                    "it has the same unit twice, the second time at '{}'",
+                    quoted(at_item.rest())
+                ),
                 "'2 hours ago' or '2h30m ago'",
             ));
         }
@@ -314,7 +317,7 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     }
     let mut cursor = TextCursor::new(trimmed);
     if matches!(cursor.peek(), Some('-' | '+')) {
-        return Err(wrong("a length has no sign".to_owned()));
+        return Err(wrong("a duration has no sign".to_owned()));
     }
     let span = match read(&mut cursor) {
         Ok(Some(span)) => span,
@@ -323,11 +326,11 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
         }
         Ok(None) => return Err(wrong("it has no number with a unit".to_owned())),
         Err(GrammarFault::Impossible { problem, .. }) => return Err(wrong(problem)),
-        Err(_) => return Err(wrong("it is too long a time".to_owned())),
+        Err(_) => return Err(wrong("the duration is too long".to_owned())),
     };
     cursor.skip_spaces();
     if cursor.eat_word("ago") {
-        return Err(wrong("a length has no 'ago'".to_owned()));
+        return Err(wrong("a duration has no 'ago'".to_owned()));
     }
     if !cursor.is_end() {
         return Err(wrong(format!("'{}' is not understood", quoted(cursor.rest()))));
@@ -338,5 +341,5 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     i64::try_from(span.days)
         .ok()
         .and_then(|days| days.checked_mul(DAY_MICROS)?.checked_add(span.micros))
-        .ok_or_else(|| wrong("it is too long a time".to_owned()))
+        .ok_or_else(|| wrong("the duration is too long".to_owned()))
 }

@@ -213,7 +213,7 @@ impl<'a> StreamImporter<'a> {
     ) -> Result<()> {
         if line.at > self.act.now.plus_micros(FUTURE_MICROS) {
             return Err(Error::invalid(format!(
-                "the time {} is more than a day ahead of now: mend the clock or the source",
+                "the time {} is more than a day ahead of now: correct the clock or the source",
                 line.at
             )));
         }

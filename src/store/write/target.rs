@@ -136,8 +136,8 @@ impl SessionWrite<'_> {
                 None => format!("the beginning of '{}'", session.branch(own)?.name),
             };
             return Err(Error::Conflict(format!(
-                "another revision follows {revision} already: write after that one, or name a \
-                 branch to begin there"
+                "another revision already follows {revision}: write after that revision, or name a \
+                 new branch"
             )));
         };
         let name = free_branch_name(session, name);

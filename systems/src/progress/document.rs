@@ -135,10 +135,10 @@ impl ProgressDocument {
         document.check()?;
         match (document.stage(), stage) {
             (None, None) => Err(ProgressFormatError(
-                "it names no stage: add a field 'stage', or say '--stage'".to_owned(),
+                "it names no stage: add a field 'stage', or give '--stage'".to_owned(),
             )),
             (Some(own), Some(said)) if own != said => {
-                Err(ProgressFormatError(format!("it is of the stage '{own}', not '{said}'")))
+                Err(ProgressFormatError(format!("its stage is '{own}', not '{said}'")))
             }
             (None, Some(said)) => {
                 document.0.insert("stage".to_owned(), said.into());

@@ -83,8 +83,8 @@ fn a_row_of_a_table_and_a_document_are_the_same() {
     assert_eq!(document.context("model"), Some("m"));
     for (text, stage, said) in [
         ("[]", None, "progress is an object with fields"),
-        (r#"{"stage":"a"}"#, Some("b"), "it is of the stage 'a', not 'b'"),
-        ("{}", None, "it names no stage: add a field 'stage', or say '--stage'"),
+        (r#"{"stage":"a"}"#, Some("b"), "its stage is 'a', not 'b'"),
+        ("{}", None, "it names no stage: add a field 'stage', or give '--stage'"),
         (
             r#"{"progress":{"items_total":-1}}"#,
             Some("a"),

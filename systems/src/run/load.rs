@@ -52,7 +52,7 @@ fn damaged(run: &str, item: &str, missing: &[&str]) -> Error {
     Error::Corrupt {
         what: format!("the item '{item}' of the run '{run}'"),
         source: format!(
-            "it has finished these steps and their outputs are missing: {}; 'forge run forget' has them done again",
+            "it has finished these steps, but their outputs are missing: {}; use 'forge run forget' to repeat these steps",
             missing.join(", ")
         )
         .into(),

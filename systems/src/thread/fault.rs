@@ -42,7 +42,7 @@ described_words! {
     /// A second call with an id that must be unique.
     DoubledCall = "doubled_call", "a second call of the same id";
     /// A call without a name, or of an unreadable form.
-    MalformedCall = "malformed_call", "a call that is not of the proper form";
+    MalformedCall = "malformed_call", "a malformed call";
     /// A call or a result without an id.
     MissingId = "missing_id", "a call or result without an id";
     /// An id with characters or of a length that the provider refuses.
@@ -54,7 +54,7 @@ described_words! {
     /// A call that one message gives in the formats of two providers.
     MixedForms = "mixed_forms", "a call in the form of another provider";
     /// `tool_calls` is an empty list, or null.
-    EmptyToolCalls = "empty_tool_calls", "a list of calls with nothing in it";
+    EmptyToolCalls = "empty_tool_calls", "an empty list of calls";
     /// A result without a call anywhere.
     ResultWithoutCall = "result_without_call", "a result without a call";
     /// A second result of a call.
@@ -76,7 +76,7 @@ described_words! {
     /// A lone surrogate: half of a character, left where a text was cut.
     CutCharacter = "cut_character", "half of a character, where a text was cut";
     /// An empty message or text block.
-    EmptyMessage = "empty_message", "a message or text block that says nothing";
+    EmptyMessage = "empty_message", "an empty message or text block";
     /// Trailing white space in the last answer.
     TrailingSpace = "trailing_space", "white space at the end of the last answer";
     /// Thinking that no text or call follows.
@@ -92,7 +92,7 @@ described_words! {
     /// A message without the field with its role or type.
     MissingRole = "missing_role", "a message that does not say its role or type";
     /// Not a message in this format.
-    NotAMessage = "not_a_message", "no message of this form";
+    NotAMessage = "not_a_message", "not a message in this format";
 }
 
 described_words! {
@@ -113,7 +113,7 @@ described_words! {
     /// Joined to the message before it.
     Merged = "merged", "made part of the message before it";
     /// Preceded by an inserted message.
-    Preceded = "preceded", "a message is put in before it";
+    Preceded = "preceded", "a message is inserted before it";
 }
 
 /// A fault, its location, and its remedy.

@@ -214,7 +214,7 @@ pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
     };
     let key = if in_charts { of_chart() } else { held.or_else(of_row) };
     let Some(key) = key else {
-        let words = "no claim is selected: select a line that tells of one, or one in Held";
+        let words = "no claim is selected: select a line about a claim, or a claim in Held";
         app.say(TextTone::Warning, words);
         return Vec::new();
     };

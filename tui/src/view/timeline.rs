@@ -111,7 +111,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         let said = if timeline.loading || app.story_loading {
             "reading ..."
         } else if timeline.typed.is_empty() {
-            "nothing here yet"
+            "nothing recorded yet"
         } else {
             "nothing matches; <esc> clears the filter"
         };
@@ -132,7 +132,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
                 separator(&words, place, app.theme.style(TextTone::Dim), buffer);
             }
             LinePart::New => {
-                let ends = if timeline.turned { "new above" } else { "new since you looked" };
+                let ends = if timeline.turned { "new above" } else { "new since your last look" };
                 separator(ends, place, app.theme.style(TextTone::Accent), buffer);
             }
             LinePart::Question => {

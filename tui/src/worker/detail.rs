@@ -291,8 +291,8 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
     if let Some(checkpoint) = found.named_checkpoint() {
         command = format!("forge checkpoint show '#{}'", checkpoint.sequence);
         id = checkpoint.id.to_string();
-        let by = format!("made by {}", trigger_word(checkpoint.trigger));
-        lines.push(line(TextTone::Dim, 0, by));
+        let trigger = format!("trigger: {}", trigger_word(checkpoint.trigger));
+        lines.push(line(TextTone::Dim, 0, trigger));
         if !checkpoint.tags.is_empty() {
             lines.push(line(TextTone::Tag, 0, format!("[{}]", checkpoint.tags.join(" "))));
         }

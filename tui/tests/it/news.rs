@@ -77,7 +77,7 @@ fn a_line_separates_what_arrived_while_nobody_looked() {
     note(&store, "example", "N90", "2025-03-11T13:11:11Z");
     tick(&mut hand, "2025-03-11T13:11:20Z");
     // The person was there a moment ago.
-    assert!(!hand.screen().contains("new since you looked"), "{}", hand.screen());
+    assert!(!hand.screen().contains("new since your last look"), "{}", hand.screen());
     hand.act(BrowserAction::Focus(false));
     note(&store, "example", "N91", "2025-03-11T13:12:11Z");
     tick(&mut hand, "2025-03-11T13:12:20Z");
@@ -85,15 +85,15 @@ fn a_line_separates_what_arrived_while_nobody_looked() {
     tick(&mut hand, "2025-03-11T13:13:20Z");
     let screen = hand.act(BrowserAction::Focus(true)).screen();
     let place = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
-    assert!(place("✎  N90") < place("new since you looked"));
-    assert!(place("new since you looked") < place("✎  N91"));
+    assert!(place("✎  N90") < place("new since your last look"));
+    assert!(place("new since your last look") < place("✎  N91"));
     // Without a report of the focus, a minute without a key is an absence; then there is a new line.
     note(&store, "example", "N93", "2025-03-11T13:30:00Z");
     tick(&mut hand, "2025-03-11T13:30:10Z");
     let screen = hand.screen();
     let place = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
-    assert!(place("✎  N92") < place("new since you looked"));
-    assert!(place("new since you looked") < place("✎  N93"));
+    assert!(place("✎  N92") < place("new since your last look"));
+    assert!(place("new since your last look") < place("✎  N93"));
     hand.press("o");
     assert!(hand.screen().contains("new above"), "{}", hand.screen());
 }

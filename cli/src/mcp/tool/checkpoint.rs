@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct CheckpointArguments {
-    /// What moment it is.
+    /// A description of the moment.
     message: String,
     /// Its tags, each one word.
     #[serde(default)]

@@ -111,7 +111,7 @@ fn hints_name_the_remote_that_was_named() {
     first.forge(["remote", "create", "../../again", "again"]).success();
     insta::assert_snapshot!(first.forge(["pull", "--from", "again"]), @r"
     No session here was pushed or pulled before.
-    'forge session list --remote=again' shows what is there, 'forge pull SESSION --from again' brings one, 'forge pull --all --from again' all.
+    'forge session list --remote=again' shows what is there, 'forge pull SESSION --from again' pulls one, 'forge pull --all --from again' pulls all.
     ");
     insta::assert_snapshot!(first.forge(["pull", "--from", "again", "--all"]), @r"No session was pushed to again yet.");
     insta::assert_snapshot!(first.forge(["pull", "--from", "again", "--accept-history"]), @r"

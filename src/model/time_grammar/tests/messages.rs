@@ -102,8 +102,8 @@ fn durations_are_lengths_in_microseconds() {
         ("1 month", "no fixed length"),
         ("2h x", "'x' is not understood"),
         ("soon", "no number"),
-        ("99999999999999999999h", "too long a time"),
-        ("999999999999w", "too long a time"),
+        ("99999999999999999999h", "the duration is too long"),
+        ("999999999999w", "the duration is too long"),
     ] {
         let error = parse_duration(text).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("'2h30m'"), "{error}");

@@ -68,7 +68,7 @@ pub(in crate::thread) fn describe_unknown(json: &str) -> String {
         }
         let fields = object.names();
         return match fields.len() {
-            0 => "an object with nothing in it".to_owned(),
+            0 => "an empty object".to_owned(),
             count => {
                 let shown: Vec<String> =
                     fields.iter().take(5).map(|name| format!("'{name}'")).collect();

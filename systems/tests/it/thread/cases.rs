@@ -67,7 +67,7 @@ fn an_unknown_form_is_refused_with_a_description() {
             vec![json!({"role": "user", "text": "hi"})],
             "0: an object with the fields 'role', 'text'",
         ),
-        (vec![json!({})], "0: an object with nothing in it"),
+        (vec![json!({})], "0: an empty object"),
         (vec![json!("hi"), json!("there")], "0: a text"),
         (vec![json!(7)], "0: a bare value"),
         // Most of it has no known form.
@@ -367,7 +367,7 @@ fn bedrock_roles_alternate_from_the_user_and_texts_are_not_blank() {
     assert_eq!(out[4]["content"][0]["toolResult"]["content"], json!([{"text": "rain"}]));
     assert_eq!(
         faults[0],
-        "message 0: no message of the user at the beginning: a message is put in before it"
+        "message 0: no message of the user at the beginning: a message is inserted before it"
     );
     assert_eq!(
         faults[1],

@@ -30,7 +30,7 @@ pub(in crate::mcp) struct HypothesisArguments {
     status: Option<VocabularyTerm<HypothesisStatus>>,
     /// Why it is confirmed or rejected.
     reason: Option<String>,
-    /// The id of the hypothesis that it is a part of.
+    /// The id of the hypothesis that it is a special case of.
     parent: Option<String>,
     /// Where it comes from: a file and line, a command, a document.
     source: Option<String>,
