@@ -1,9 +1,10 @@
-//! A view of a text with those escapes resolved that encode token bytes: `\u0067`, `\x67`, `%67`,
-//! `&#103;`, `=3D` and `\/`. What does not show is left out: colour codes, invisible characters,
-//! line ends inside a word. The `","` between the arguments of a command is a space.
+//! A view of a text in which escapes are resolved, if they encode a byte that a token can have:
+//! `\u0067`, `\x67`, `%67`, `&#103;`, `=3D` and `\/`. Bytes that do not show are left out: colour
+//! codes, invisible characters, line ends inside a word. The `","` between the arguments of a
+//! command becomes a space.
 //!
-//! Escaped tokens are found in the view; what is removed is the corresponding range of the text, in
-//! whole escapes.
+//! Escaped tokens are found in the view. The corresponding range of the text is removed, with whole
+//! escapes.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, SecretFinding, work_counter};
@@ -15,17 +16,17 @@ const CONTEXT_BYTES: usize = 512;
 /// Maximum number of backslashes in one escape: JSON nested in JSON doubles them.
 const MOST_SLASHES: usize = 16;
 
-/// Maximum length of the parameters of a colour code.
+/// Maximum length of the parameters of a colour code, in bytes.
 const MOST_PARAMETERS: usize = 24;
 
-/// Maximum length of a flag in a list of arguments.
+/// Maximum length of a flag in a list of arguments, in bytes.
 const MOST_FLAG: usize = 64;
 
 /// Texts at which an escape may begin, besides those that begin with a backslash, a percent sign,
 /// the escape character or a byte that is not ASCII.
 pub(super) const BEGINS: [&str; 7] = ["^[[", "&#", "=\n", "=\r\n", "=3d", "\"-", "'-"];
 
-/// The range of an escape, and the byte that it encodes, if any: a colour code encodes none.
+/// The range of an escape in the text, and the byte that it encodes; `None` if it encodes nothing.
 type ResolvedEscape = (Range<usize>, Option<u8>);
 
 /// A range of a text with its escapes resolved.
@@ -39,7 +40,8 @@ pub(super) struct UnescapedView {
     from: usize,
 }
 
-/// Returns the ranges of a share that contain escapes, resolved.
+/// Returns views of the ranges with escapes in a share of a text, which is the range to search.
+/// `begins` has the offsets at which a text of [`BEGINS`] begins.
 pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<UnescapedView> {
     let mut parts: Vec<(Range<usize>, Vec<ResolvedEscape>)> = Vec::new();
     let mut from = share.start;
@@ -68,7 +70,8 @@ pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<
 /// Returns the offsets in a share at which an escape may begin, in order.
 fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize> {
     let inside = text.get(share.clone()).unwrap_or_default();
-    // Most backslashes in JSON are before a quote or an `n`: one alone encodes no byte of a token.
+    // Most backslashes in JSON are before a quote or an `n`. A single one there encodes no byte of
+    // a token.
     let may_begin = |at: &usize| match inside.get(at + 1) {
         Some(next) if inside[*at] == b'\\' => b"\\/\nue0x".contains(next),
         _ => true,
@@ -91,20 +94,20 @@ fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize>
     all
 }
 
-/// Returns the commas before and after the argument whose first quote is here.
+/// Returns the offsets of the commas before and after the argument that begins with this quote.
 fn commas(text: &[u8], quote: usize) -> impl Iterator<Item = usize> {
     let before = text.get(quote.saturating_sub(MOST_SLASHES + 2)..quote).unwrap_or_default();
     let is_gap = |byte: &&u8| matches!(byte, b'\\' | b' ');
     let before = quote.checked_sub(before.iter().rev().take_while(is_gap).count() + 1);
     let inside = text.get(quote + 1..text.len().min(quote + MOST_FLAG)).unwrap_or_default();
     let end = inside.iter().position(|byte| Some(byte) == text.get(quote));
-    let behind = end.map(|end| quote + end + 2);
+    let after = end.map(|end| quote + end + 2);
     let is_comma = |at: &usize| text.get(*at) == Some(&b',');
-    before.into_iter().chain(behind).filter(is_comma)
+    before.into_iter().chain(after).filter(is_comma)
 }
 
-/// Parses the escape that begins here: returns its range and the byte it encodes. Nothing is
-/// encoded by a colour code, an invisible character, and a line end that splits a word.
+/// Parses the escape at this offset: returns its range, and the byte that it encodes. Colour codes,
+/// invisible characters and line ends that split a word encode nothing.
 fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let rest = text.get(at..)?;
     let next = *rest.get(1)?;
@@ -137,7 +140,7 @@ fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     }
 }
 
-/// Parses `%67`, also where the sign itself is escaped: `%2567`.
+/// Parses `%67`, also if the percent sign is escaped itself: `%2567`.
 fn percent(rest: &[u8]) -> Option<(usize, u8)> {
     let mut at = 1;
     while at < 9 && rest.get(at..at + 2) == Some(b"25") && rest.get(at + 2)?.is_ascii_hexdigit() {
@@ -187,7 +190,7 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     (byte.is_ascii_alphanumeric() || b"_-.~+=:/".contains(&byte)).then_some((at..end, Some(byte)))
 }
 
-/// Returns the length of the colour code that begins here, in any notation of the escape character.
+/// Returns the length of the colour code at the beginning, in any notation of the escape character.
 fn colour(rest: &[u8]) -> Option<usize> {
     let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
     let begins: &[&[u8]] = match slashes {
@@ -220,8 +223,8 @@ fn splits_word(text: &[u8], start: usize, end: usize) -> bool {
     before.is_some_and(is_word) && text.get(end).is_some_and(is_word)
 }
 
-/// Parses the `","` between a flag and its neighbour in a list of arguments, given its comma. It
-/// encodes a space.
+/// Parses the `","` between a flag and its neighbour in a list of arguments, given the offset of
+/// the comma. It encodes a space.
 fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let before = text.get(at.saturating_sub(MOST_FLAG)..at)?;
     let quote = *before.last().filter(|byte| matches!(byte, b'"' | b'\''))?;
@@ -278,18 +281,18 @@ impl UnescapedView {
 
     /// Maps a range of the view back to the text.
     fn place(&self, range: &Range<usize>) -> Range<usize> {
-        // What encodes nothing is inside the range only if it is between its bytes.
+        // An escape that encodes nothing belongs to the range only between two of its bytes.
         let at = |place: usize, before: usize| {
             let last = before.checked_sub(1).and_then(|last| self.escapes.get(last));
-            last.map_or(self.from + place, |(here, stood)| stood.end + (place - here.end))
+            last.map_or(self.from + place, |(here, in_text)| in_text.end + (place - here.end))
         };
         let start = self.escapes.partition_point(|(here, _)| here.end <= range.start);
         let end = self.escapes.partition_point(|(here, _)| here.start < range.end);
         at(range.start, start)..at(range.end, end)
     }
 
-    /// Returns a range of the view without what follows the argument it begins in: a secret is one
-    /// argument, and removing more would remove the quotes between two.
+    /// Returns the part of a range of the view that is in the argument where it begins. A secret is
+    /// in one argument, and a longer range would remove the quotes between two arguments.
     fn in_one_argument(&self, range: &Range<usize>) -> Range<usize> {
         let next = self.joints.partition_point(|joint| *joint <= range.start);
         range.start..self.joints.get(next).map_or(range.end, |joint| range.end.min(*joint))

@@ -24,10 +24,11 @@ use std::path::{Path, PathBuf};
 pub struct AdoptReport {
     /// The seal status before.
     pub before: SealStatus,
-    /// Whether the whole store was resealed: it has a new id and a new key. Otherwise its seals
-    /// were valid, and only the unsealed writes in the spool were accepted.
+    /// Whether the whole store was resealed: it has a new id and a new key. Otherwise its seals, if
+    /// it has any, were valid, and only the unsealed writes in the spool were accepted.
     pub resealed: bool,
-    /// The end of its journal, in bytes.
+    /// The end of its journal, in bytes; if it was not resealed, the position up to which its
+    /// witness has seen the journal.
     pub position: u64,
     /// How many unsealed writes in the spool were sealed.
     pub waiting: u64,
@@ -42,7 +43,7 @@ pub struct KeyState {
     pub encrypted: bool,
     /// The store's id, 32 hex digits.
     pub id: String,
-    /// The end of its journal and the time when it was adopted, if it was.
+    /// The end of its journal when it was adopted, and the time of that, if it was adopted.
     pub adopted: Option<(u64, Timestamp)>,
     /// The position up to which its witness has seen the journal.
     pub witnessed: Option<u64>,
@@ -50,20 +51,23 @@ pub struct KeyState {
 
 impl Store {
     /// Adopts a store as it is: it gets a new id and a new key, and everything in it is sealed with
-    /// that key. Earlier content stays unverified, which the key file records; its integrity is
-    /// checked.
+    /// that key. The earlier content is checked for damage. Whether it was changed without the key
+    /// stays unknown; the key file records up to which position.
     ///
     /// Use it for a store whose key or witness is lost, for a copy of a store that is to be used
     /// separately, for a store without seals, and for a store that was changed without its key and
     /// is to be kept all the same. If all seals are valid, it only accepts the unsealed writes in
-    /// the spool. A store in a database keeps its id and its seals, which must be valid; its
-    /// witness begins again, for a database that has lost what it acknowledged.
+    /// the spool. A store in a database keeps its id and its seals, which must be valid. Its
+    /// witness begins again at the present end, because the database may have lost acknowledged
+    /// writes.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if the store is
     /// encrypted and its key is not here, [`Error::Backend`] if another process holds a lock for
-    /// longer than [`Options::lock_timeout`], or if something is damaged: repair it first. A
-    /// failure changes nothing that is read; the next attempt continues.
+    /// longer than [`Options::lock_timeout`], or if something is damaged: repair it first;
+    /// [`Error::ReadOnly`] if a later version of forge wrote the store; [`Error::Unkeyed`] if the
+    /// store is in a database and its key is not here. A failure changes no content; the next
+    /// attempt continues.
     pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<AdoptReport> {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no directory for the key"));
@@ -83,7 +87,7 @@ impl Store {
         };
         if before == SealStatus::Sealed
             && let Some(key) = keyring.key_of(&marker)?
-            && is_right(path, options)?
+            && has_valid_seals(path, options)?
         {
             let seals = SealMode::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
             let cipher = cipher_of(path, &marker, &key)?;
@@ -112,7 +116,7 @@ impl Store {
         index.reseal(&lock)?;
         drop(lock);
         let waiting = seal_waiting(path, &seals, cipher.as_ref(), None)?;
-        // The search copies are made again when a search needs them.
+        // A later search makes the search copies again.
         let copies = path.join(SEARCH_FOLDER);
         match fs::remove_dir_all(&copies) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -125,8 +129,8 @@ impl Store {
         let file = KeyFile { store: id, secret, cipher: shared, adopted, witness: None };
         copy_remotes(&keyring, &marker.id, &id)?;
         keyring.add(&file, &end)?;
-        // From here on it is a different store. Note its place only afterwards: until then the
-        // store at this path is refused.
+        // FORMAT makes it a different store. Note its place only afterwards: a store that still
+        // has the old id would be refused at a place with the new one.
         let marker = FormatMarker { id, ..marker }.sealed();
         write_private(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         keyring.note_place(path, &id);
@@ -157,7 +161,8 @@ impl Store {
     /// another machine.
     ///
     /// # Errors
-    /// [`Error::Unkeyed`] if it is not here; [`Error::Invalid`] if the store has no seals.
+    /// [`Error::Unkeyed`] if the key or the witness is not here; [`Error::Invalid`] if the store
+    /// has no seals.
     pub fn export_key(path: &Path, options: &Options) -> Result<String> {
         let marker = marker_of(path)?;
         let Some(keyring) = Keyring::of(options) else {
@@ -177,8 +182,8 @@ impl Store {
     /// Imports the key of a store that was exported on another machine. Returns the store's id.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the text is not an exported key; [`Error::Conflict`] if the key is
-    /// already here.
+    /// [`Error::Invalid`] if the text is not an exported key; [`Error::Conflict`] if the key and
+    /// its witness are already here.
     pub fn import_key(text: &str, options: &Options) -> Result<String> {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no directory for the key"));
@@ -202,7 +207,7 @@ impl Store {
 }
 
 /// Returns whether every record and every index file has a valid seal.
-fn is_right(path: &Path, options: &Options) -> Result<bool> {
+fn has_valid_seals(path: &Path, options: &Options) -> Result<bool> {
     let options = Options { read_only: true, ..options.clone() };
     let read = Store::open(path, options).and_then(|store| {
         store.engine.follower.written_refs()?;
@@ -232,8 +237,8 @@ fn seal_waiting(
             bytes => bytes?,
         };
         let Some(bytes) = bytes.filter(|bytes| is_whole(bytes)) else { continue };
-        let said = sealed.read(&name, &is_whole);
-        if !said.is_ok_and(|bytes| bytes.is_some_and(|bytes| is_whole(&bytes))) {
+        let as_sealed = sealed.read(&name, &is_whole);
+        if !as_sealed.is_ok_and(|bytes| bytes.is_some_and(|bytes| is_whole(&bytes))) {
             sealed.put(&name, &bytes)?;
             count += 1;
         }
@@ -244,8 +249,8 @@ fn seal_waiting(
     Ok(count)
 }
 
-/// Accepts a store in a database as it is: its witness begins again with what is there, and the
-/// unsealed writes in the spool are sealed.
+/// Accepts a store in a database as it is: its witness begins again at the end of the journal, and
+/// the unsealed writes in the spool are sealed.
 fn adopt_in_database(
     path: &Path,
     marker: &FormatMarker,

@@ -33,8 +33,9 @@ pub struct BackupReport {
 
 impl Store {
     /// Copies the store in `from` to the folder `to`, which must not exist yet or be empty, while
-    /// other processes write to it. The copy is one consistent moment and contains everything
-    /// acknowledged before. It is verified; an encrypted copy uses the same key in this keyring.
+    /// other processes write to it. The copy is one consistent moment and contains everything that
+    /// was acknowledged before the backup began. It is verified. An encrypted copy uses the same
+    /// key in this keyring.
     ///
     /// # Errors
     /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty,
@@ -67,10 +68,10 @@ impl Store {
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
-        // Copy the spool first: a write that moves to the journal meanwhile is in both, which is
-        // harmless.
-        let waiting = spool(from, to)?;
-        let position = moment(from, to)?;
+        // Copy the spool first: a write that is appended to the journal meanwhile is in both
+        // copies, which is harmless.
+        let waiting = copy_spool(from, to)?;
+        let position = copy_moment(from, to)?;
         // FORMAT makes the folder a store, so it comes last.
         write_marker(to, &format)?;
         let verified = Self::verify_with(to, VerifyDepth::Quick, now, (keyring, false))?;
@@ -96,8 +97,8 @@ fn keyring_lacks(from: &Path, marker: &FormatMarker, keyring: Option<&Path>) -> 
     }
 }
 
-/// Refuses a store if an acknowledged write in its spool cannot be read: the copy would lack it.
-/// Other damage is found in the copy.
+/// Refuses a store if an acknowledged write in its spool cannot be read, because the copy would
+/// lack that write. Other damage is found in the copy.
 fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
     let keyring = keyring.map(Path::to_owned);
     let options = Options { read_only: true, keyring, ..Options::default() };
@@ -111,9 +112,9 @@ fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
     }
 }
 
-/// Copies a generation, and the journal from its position on. Retries while new generations are
-/// published.
-fn moment(from: &Path, to: &Path) -> Result<LogPosition> {
+/// Copies a generation, and the journal from its position on. Begins again if a newer generation
+/// replaces the copied one. Returns the end of the copied journal.
+fn copy_moment(from: &Path, to: &Path) -> Result<LogPosition> {
     const ATTEMPTS: usize = 100;
     let (index, log) = (to.join(INDEX_FOLDER), to.join(JOURNAL_FOLDER));
     let mut before = None;
@@ -145,7 +146,8 @@ fn moment(from: &Path, to: &Path) -> Result<LogPosition> {
     Err(Error::Internal("generations are published faster than they can be copied".to_owned()))
 }
 
-fn spool(from: &Path, to: &Path) -> Result<u64> {
+/// Copies the writes in the spool. Returns how many there are.
+fn copy_spool(from: &Path, to: &Path) -> Result<u64> {
     let (spool, copy) = (SpoolFolder::new(from), SpoolFolder::new(to));
     let mut waiting = 0;
     for name in spool.names()? {

@@ -1,4 +1,4 @@
-//! Connected systems: external systems with their own state that is captured and restored together.
+//! Connected systems: other systems, whose states are captured and restored together.
 
 use super::new_checkpoint::NewCheckpoint;
 use super::recover::variables;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a connected system failed to capture or restore.
+/// The error of a connected system that cannot be captured or restored.
 pub type SystemError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A system with its own state that forge can capture: a hypothesis board, a belief graph.
@@ -24,13 +24,14 @@ pub trait ConnectedSystem {
     /// Returns its name, used in errors.
     fn name(&self) -> &str;
 
-    /// Returns the kinds of claims it keeps; no two connected systems share a kind.
+    /// Returns the kinds of the claims that it keeps. No other connected system may keep the same
+    /// kind.
     fn kinds(&self) -> &[Kind];
 
     /// Returns all its claims, in any order, each key once.
     ///
     /// # Errors
-    /// If the capture fails: then nothing at all is recorded.
+    /// If the capture fails: then nothing of any system is recorded.
     fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError>;
 
     /// Replaces all its claims by these, which are sorted by key.
@@ -57,19 +58,20 @@ pub struct TemporalQuery {
 /// What a restore did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// The restored checkpoint; `None` if the moment was not named by a checkpoint.
+    /// The restored checkpoint; `None` if no checkpoint named the moment.
     pub restored_to: Option<CheckpointId>,
-    /// The restored moment; `None` for everything recorded.
+    /// The time of the restored moment; `None` if it has everything recorded.
     pub timestamp: Option<Timestamp>,
     /// The message of the checkpoint.
     pub message: String,
-    /// The revision with the state of the systems before, if that was not recorded yet.
+    /// The number of the revision with the state of the systems before, if that was not recorded
+    /// yet.
     pub captured: Option<u64>,
-    /// The revision with the restored claims; `None` if nothing changed.
+    /// The number of the revision with the restored claims; `None` if nothing changed.
     pub revision: Option<u64>,
     /// The systems that were restored, in the order they were connected.
     pub systems: Vec<String>,
-    /// Whether every system was restored.
+    /// Whether every system was restored: always true, since a failure is an error.
     pub recovery_complete: bool,
 }
 
@@ -82,7 +84,7 @@ pub struct RecoveryPoint {
     pub steps: Vec<RecoveryStep>,
 }
 
-/// A step that leads back to a moment.
+/// A step of a recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecoveryStep {
     /// Check out this commit and apply these patches.
@@ -173,7 +175,7 @@ impl fmt::Debug for SystemRecorder {
 type CapturedClaims = Vec<(Key, Value)>;
 
 impl SystemRecorder {
-    /// Makes a recorder for this session, with no connected systems yet.
+    /// Returns a recorder for this session, without connected systems.
     #[must_use]
     pub const fn new(session: Session) -> Self {
         Self { session, systems: Vec::new() }
@@ -214,8 +216,8 @@ impl SystemRecorder {
     /// system keeps are unchanged.
     ///
     /// # Errors
-    /// [`Error::Connected`] if a system cannot be captured; also if the store cannot be written.
-    /// Then nothing is written.
+    /// [`Error::Connected`] if a system cannot be captured, or any error of a write. Then nothing
+    /// is written.
     pub fn checkpoint(
         &self,
         act: &WriteContext,
@@ -225,13 +227,13 @@ impl SystemRecorder {
         let wanted =
             NewCheckpoint::new(message, CheckpointTrigger::Manual).tags(tags.iter().copied());
         let captured = self.capture()?;
-        let done = self.whole(self.session.write(act), captured).checkpoint(wanted).commit()?;
+        let done =
+            self.with_captured(self.session.write(act), captured).checkpoint(wanted).commit()?;
         done.checkpoint.ok_or_else(|| Error::Internal("a checkpoint was not made".to_owned()))
     }
 
-    /// Makes a checkpoint for an event, unless it is throttled:
-    /// [`AutoTrigger::SignificantTimePassed`] only counts more than five minutes after the last
-    /// checkpoint. If throttled, nothing is captured.
+    /// Makes a checkpoint for an event. Returns `None`, and captures nothing, for
+    /// [`AutoTrigger::SignificantTimePassed`] within five minutes after the last checkpoint.
     pub fn auto_checkpoint(
         &self,
         act: &WriteContext,
@@ -244,7 +246,8 @@ impl SystemRecorder {
             return Ok(None);
         }
         let captured = self.capture()?;
-        Ok(self.whole(self.session.write(act), captured).event(trigger).commit()?.checkpoint)
+        let write = self.with_captured(self.session.write(act), captured);
+        Ok(write.event(trigger).commit()?.checkpoint)
     }
 
     /// Restores every connected system to its state at a moment, and makes that state the claims of
@@ -253,19 +256,19 @@ impl SystemRecorder {
     ///
     /// # Errors
     /// [`Error::Connected`] if a system cannot be captured or restored: then the systems already
-    /// restored get their previous state again, and the claims of the branch are unchanged. Fails
-    /// if the store cannot be written.
+    /// restored get their previous state again, and only the present state of the systems is
+    /// recorded. Or any error of a read or write.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<RecoveryReport> {
         let then = self.session.state(to)?;
         let present = self.capture()?;
-        let captured = self.whole(self.session.write(act), present.clone()).commit()?;
+        let captured = self.with_captured(self.session.write(act), present.clone()).commit()?;
         for (place, system) in self.systems.iter().enumerate() {
             let restored = claims_of(&then, system.kinds())
                 .and_then(|claims| system.restore(&claims).map_err(failed(&**system, "restored")));
             if let Err(error) = restored {
                 for (before, claims) in self.systems.iter().zip(&present).take(place) {
-                    // The system had these claims a moment ago. If it refuses them now, the first
-                    // failure is still the useful one.
+                    // The system had these claims just before. If it refuses them now, the first
+                    // error is still the useful one.
                     let _ = before.restore(claims);
                 }
                 return Err(error);
@@ -320,7 +323,8 @@ impl SystemRecorder {
         self.systems.iter().map(|system| capture(&**system)).collect()
     }
 
-    fn whole<'a>(
+    /// Adds the captured claims to a write: they replace all claims of the kinds of the systems.
+    fn with_captured<'a>(
         &self,
         write: SessionWrite<'a>,
         captured: Vec<CapturedClaims>,

@@ -1,5 +1,5 @@
-//! Dropping what is named: checkpoints of a session, or a whole session. It is hidden at once, can
-//! be undone, and is swept like what a pruning hid.
+//! Drops checkpoints of a session, or a whole session. What is dropped is hidden at once. `undo`
+//! brings it back until a sweep removes it, as after a pruning.
 
 use super::Store;
 use super::prune::program_references;
@@ -33,8 +33,9 @@ impl Session {
     }
 
     /// Drops checkpoints like [`Session::drop_checkpoints`], and changes the message, tags and body
-    /// of others in the same record: for what stays and refers to what is dropped. `amend` receives
-    /// each of the `amended` checkpoints under the writer's lock; it runs again after a conflict.
+    /// of other checkpoints in the same record, since they may refer to the dropped ones. `amend`
+    /// receives each of the `amended` checkpoints under the writer's lock, and again after a
+    /// conflict.
     ///
     /// # Errors
     /// As [`Session::drop_checkpoints`]; also [`Error::NotFound`] if an amended checkpoint does not
@@ -125,11 +126,11 @@ impl Session {
 }
 
 impl Store {
-    /// Drops a session of any kind: lists and names do not find it any more, and its name is free
-    /// for a new one at once. Until [`Store::sweep`] removes it, [`Session::undo`] brings it back,
-    /// also through [`Store::dropped_session`], unless another session has its name by then. If it
-    /// was the current session, the last other debugging session becomes current. Returns the
-    /// operation.
+    /// Drops a session of any kind: it is in no list any more, and its name is free for a new
+    /// session at once. Until [`Store::sweep`] removes it, [`Session::undo`] brings it back, unless
+    /// another session has its name by then; [`Store::dropped_session`] finds it. If it was the
+    /// session used last, the debugging session with the latest event takes that place. Returns
+    /// the operation.
     ///
     /// # Errors
     /// [`Error::Conflict`] if it is dropped already, or if a program needs it.
@@ -166,8 +167,8 @@ impl Store {
         Ok(operation.id)
     }
 
-    /// Returns the session of this kind and name that [`Store::drop_session`] dropped last, if it
-    /// was neither brought back nor swept since: [`Session::undo`] brings it back.
+    /// Returns the session of this kind and name that [`Store::drop_session`] dropped last. `None`
+    /// if it was brought back or swept since. [`Session::undo`] brings it back.
     pub fn dropped_session(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let view = self.engine.follower.view()?;
         let mut last = None;
@@ -177,7 +178,8 @@ impl Store {
             if (session.info.kind, session.info.name.as_str()) != (kind, name) {
                 continue;
             }
-            // A pruning belongs to another session, and is undone there.
+            // A session that a pruning hid is brought back by undoing the pruning, in the session
+            // to which that operation belongs.
             if let Some(row) =
                 find_operation(&view, &operation)?.filter(|row| row.session == number)
             {

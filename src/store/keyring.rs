@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! 6d1f.../key        the key of the store with this id
-//! 6d1f.../witness    how far that store's journal was seen
-//! 6d1f.../checked    index files whose seals were verified
+//! 6d1f.../witness    up to which position its journal was seen
+//! 6d1f.../checked    its index files whose seals were verified
 //! 6d1f.../spool/     which writes are in its spool, and which were appended to the journal
 //! 6d1f.../remotes/   the remotes that it knows: for each name the URL and the key
 //! remotes/02a7.../   which version of each ref of the remote with this id was seen
@@ -44,7 +44,10 @@ impl StoreTrust {
         Self { standing, seals, cipher: None, witness: None, checked: None }
     }
 
-    /// Makes the trust of a store without its key.
+    /// Returns the trust of a store whose key is not here.
+    ///
+    /// # Errors
+    /// [`Error::Encrypted`].
     fn unkeyed(marker: &FormatMarker) -> Result<Self> {
         match (marker.is_encrypted(), marker.is_sealed()) {
             (true, _) => Err(Error::Encrypted),
@@ -53,8 +56,7 @@ impl StoreTrust {
         }
     }
 
-    /// Makes the trust of a store whose seals are not to be checked: of its key only the cipher is
-    /// used.
+    /// Returns the trust of a store without checking its seals: only the cipher of its key is used.
     ///
     /// # Errors
     /// [`Error::Encrypted`] if the store is encrypted and its key is not here,
@@ -74,8 +76,7 @@ impl StoreTrust {
         Ok(Self::with_cipher_only(cipher_of(path, marker, &file)?))
     }
 
-    /// Returns the trust of a store without a known key of its seals, with its cipher if it has
-    /// one.
+    /// Returns the trust of a store without the key of its seals, with its cipher if that is known.
     pub(super) fn with_cipher_only(cipher: Option<Cipher>) -> Self {
         match cipher {
             Some(_) => Self { cipher, ..Self::without(SealStatus::NoKey, SealMode::Unknown) },
@@ -83,10 +84,11 @@ impl StoreTrust {
         }
     }
 
-    /// Makes the trust of this store, at this path, with these options.
+    /// Returns the trust of the store at this path.
     ///
     /// # Errors
-    /// [`backend::Error::Breach`] if another store was at this path, or this one was sealed;
+    /// [`backend::Error::Breach`] if another, sealed store was at this path before, or if the store
+    /// has lost the seals or the encryption that its key file records;
     /// [`Error::Encrypted`] if the store is encrypted and its key is not here,
     /// [`Error::DamagedKey`].
     pub(super) fn for_store(path: &Path, marker: &FormatMarker, options: &Options) -> Result<Self> {
@@ -115,7 +117,8 @@ impl StoreTrust {
     }
 }
 
-/// Returns the cipher of a store. Its key and its marker must agree on whether it is encrypted.
+/// Returns the cipher of a store, if it is encrypted. Its key file and its marker must agree about
+/// that.
 pub(super) fn cipher_of(
     path: &Path,
     marker: &FormatMarker,
@@ -158,7 +161,7 @@ impl Keyring {
         self.folder.join(hex(store))
     }
 
-    /// Returns the folder for notes about an encrypted store, whose own folder must show nothing.
+    /// Returns the folder for notes about an encrypted store, whose own folder must not show them.
     pub(super) fn notes(&self, store: &[u8; 16]) -> PathBuf {
         self.of_store(store)
     }
@@ -215,9 +218,9 @@ impl Keyring {
         file(&bytes).map(Some).ok_or(Error::DamagedKey { path, reason: None })
     }
 
-    /// Reads the key of this store, if there is one that can be used. A damaged key counts as
-    /// missing if the store can be read without it. If there is a key for an unsealed store, its
-    /// seals were removed.
+    /// Reads the key of this store, if it is here. If the key is damaged, it counts as missing for
+    /// a sealed store without encryption, which can be read without it. For an unsealed store it is
+    /// an error, since a key shows that the seals were removed.
     pub(super) fn key_of(&self, marker: &FormatMarker) -> Result<Option<KeyFile>> {
         match self.key(&marker.id) {
             Err(Error::DamagedKey { .. }) if marker.is_sealed() && !marker.is_encrypted() => {
@@ -232,7 +235,7 @@ impl Keyring {
         let mut found = Vec::new();
         for name in files::names_in(&self.folder)? {
             let key = unhex(&name).map(|store| self.key(&store));
-            // A damaged key opens nothing.
+            // A damaged key has no cipher that could be used.
             let file = key.and_then(|key| key.ok().flatten());
             found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));
         }
@@ -259,13 +262,13 @@ impl Keyring {
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
         super::private(&folder, 0o700)?;
         JournalWitness::create(&folder.join(WITNESS), &file.store, seen)?;
-        // Write the key last: once it exists, the rest does too.
+        // Write the key last: if it exists, the witness does, too.
         write_private(&folder.join(KEY), file.encode().as_bytes())?;
         File::open(&self.folder).and_then(|it| it.sync_all()).map_err(io("sync"))?;
         Ok(())
     }
 
-    /// Begins the witness of a store in a database, or begins it again.
+    /// Creates the witness of a store in a database, or replaces it.
     pub(super) fn begin_witness(&self, store: &[u8; 16], seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(store);
         let io = |action| backend::Error::io(action, &folder);
@@ -286,8 +289,8 @@ impl Keyring {
         self.folder.join(PLACES).join(hex(name))
     }
 
-    /// Refuses a store without a key at the path of a sealed one: an attacker without the key could
-    /// replace the store.
+    /// Refuses a store without a key if a sealed store was at its path: an attacker without the key
+    /// may have replaced the store.
     fn check_place(&self, path: &Path, store: &[u8; 16]) -> Result<()> {
         let Ok(known) = plain_file::read_text(&self.place(path), MAX_BYTES) else { return Ok(()) };
         if known.trim() == hex(store) {
@@ -301,8 +304,8 @@ impl Keyring {
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
     }
 
-    /// Records which store is at a path where another one was. Returns whether there was one.
-    /// Ignores write errors.
+    /// Records which store is at a path, if a store was recorded there before. Returns whether one
+    /// was. Ignores write errors.
     pub(super) fn replace_place(&self, path: &Path, store: &[u8; 16]) -> bool {
         let was_known = self.place(path).exists();
         if was_known {

@@ -41,8 +41,8 @@ pub struct RepairReport {
     pub lost: Vec<String>,
 }
 
-/// Reads everything that can be saved of the store in this folder and its spool. `mending` is what
-/// is already known about wrong bits of its index. Writes nothing.
+/// Reads everything that can be saved of the store in this folder and its spool. `mending` has the
+/// wrong bits of its index that were found before, if any. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
     known: &Known<'_>,
@@ -95,7 +95,7 @@ pub(super) fn rescue(
     Ok((saved, kept))
 }
 
-/// What is known of a store's keys, and where they are.
+/// The known keys of a store, and the keyring.
 pub(super) struct Known<'a> {
     pub(super) seals: &'a SealMode,
     pub(super) cipher: Option<&'a Cipher>,
@@ -122,7 +122,7 @@ impl Known<'_> {
     }
 }
 
-/// Adds a hint to an error: unreadable data may be encrypted if FORMAT is lost.
+/// Adds to an error that unreadable data may be encrypted, for a store whose FORMAT is lost.
 fn hinted(error: Error) -> Error {
     match error {
         Error::Corrupt { what, source } => {
@@ -139,13 +139,14 @@ fn hinted(error: Error) -> Error {
 pub(super) struct Kept {
     name: String,
     bytes: Vec<u8>,
-    /// Whether it can be read, so that it is also put into the repaired store's spool.
+    /// Whether it can be read. Then it is put into the spool of the repaired store; otherwise it is
+    /// only kept beside it.
     is_whole: bool,
 }
 
-/// Reads the writes in the spool, with single wrong bits corrected, and writes stored under
-/// another's name. A write that cannot be read is listed as lost, unless an earlier repair listed
-/// it.
+/// Reads the writes in the spool: with single wrong bits corrected, and also those that are stored
+/// under the name of another write. A write that cannot be read is listed as lost, unless an
+/// earlier repair listed it.
 fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> {
     let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut names = spool.kept_names()?;
@@ -192,7 +193,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
     let mut all: Vec<Kept> = found.into_iter().map(kept).collect();
     for (name, problem) in left {
         saved.lost.push(format!("the write '{name}' in the spool: {problem}"));
-        // Keep the bytes as they are stored: sealing an unverified write would vouch for it.
+        // Keep the bytes as they are stored: a new seal would declare an unverified write valid.
         let stored = spool.stored(&name)?.into_iter().next();
         all.extend(stored.map(|(_, bytes)| Kept { name, bytes, is_whole: false }));
     }
@@ -213,7 +214,8 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
     Ok(all)
 }
 
-/// Returns why a file cannot be read, if that is its type or size. Other errors may pass.
+/// Returns why a file cannot be read, if the reason is its type or size. Other errors may be
+/// temporary, and are returned as errors.
 fn odd_cause(error: backend::Error) -> Result<String> {
     match error {
         backend::Error::Io { source, .. } if plain_file::is_no_file(&source) => {
@@ -237,7 +239,7 @@ fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
 
 type SealsAndCipher = (SealMode, Option<Cipher>);
 
-/// Reads the old store's FORMAT, or reconstructs it, and finds its keys.
+/// Reads the old store's FORMAT, or makes a new one if it is lost, and finds the store's keys.
 fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, SealsAndCipher)> {
     let marker = match read_marker_state(from)? {
         MarkerState::Valid(marker) | MarkerState::Corrected(marker) => marker,
@@ -260,10 +262,10 @@ fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(FormatMarker, Seals
     }
 }
 
-/// Makes the marker and the keys of the new store. A sealed store becomes a different store: with a
-/// new key if there is a keyring, else without seals; an encrypted one gets a new cipher. The saved
-/// data may be less than what the old witness has seen.
-fn anew(
+/// Makes the marker and the keys of the new store. If the old one was sealed, the new one has a new
+/// id and a new key, or no seals if there is no keyring; if it was encrypted, also a new cipher. A
+/// new id also begins a new witness: the old one may have seen more than could be saved.
+fn new_keys(
     marker: FormatMarker,
     keyring: Option<&Path>,
     end: LogPosition,
@@ -332,8 +334,9 @@ impl Store {
 
     /// Saves what can be saved of the store in `from` into a new store in `to`, which must not
     /// exist yet or be empty. `from` is not changed. If the store is sealed and its key is in this
-    /// keyring, only records with a valid seal are saved. The new store has a new id and a new key,
-    /// or no seals without a keyring. Takes about as much memory as the index has on disk.
+    /// keyring, only records with a valid seal are saved. The new store of a sealed one has a new
+    /// id and a new key, or no seals if there is no keyring; that of an unsealed one keeps the id.
+    /// Takes about as much memory as the index has on disk.
     ///
     /// Lost data stays listed: reading a lost revision, or a state that needs it, returns an error
     /// that says so. A branch whose head cannot be computed gets a new revision with the claims
@@ -369,7 +372,7 @@ impl Store {
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
         let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
         let (saved, kept) = rescue(from, &known, None, now)?;
-        let (marker, (seals, cipher), witness) = anew(marker, keyring, saved.end, now)?;
+        let (marker, (seals, cipher), witness) = new_keys(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;

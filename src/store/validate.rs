@@ -6,7 +6,8 @@ use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
 use crate::error::{Error, Result};
 use crate::model::{Fact, claim};
 
-/// Validates a claim: its kind, its id and its fields.
+/// Validates the change of a claim: the kind, the id and the fields. Brings the value into its
+/// stored form.
 pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     if !change.key.kind.is_claim() {
         return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
@@ -26,7 +27,8 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     Ok(())
 }
 
-/// Redacts and validates a fact: its kind, its id and its fields.
+/// Redacts and validates a fact: its kind, its id and its fields. Brings the value into its stored
+/// form.
 pub(crate) fn check_fact(
     gate: RedactionGate<'_>,
     fact: &mut Fact,
@@ -55,7 +57,7 @@ pub(crate) fn check_checkpoint(
     Ok(())
 }
 
-/// Validates a tag. Tags are single words, since they appear in lists, moments and file names.
+/// Validates a tag. A tag is one word, since it appears in lists, moments and file names.
 pub(crate) fn check_tag(tag: &str) -> Result<()> {
     let wrong = tag.is_empty()
         || tag.len() > 100

@@ -1,4 +1,4 @@
-//! A session in five lines, for a reader who has not seen it.
+//! A session in at most five lines, for a reader who has not seen it.
 
 use super::item::{StoryItem, StoryKind};
 use super::line::short_number;
@@ -22,8 +22,8 @@ pub struct DigestLine {
 
 impl Story {
     /// Returns what was asked, what came out, what was ruled out and why, and what is open or not
-    /// committed. Hypotheses and gaps are as in `state`, since another branch may hold something
-    /// else. What is not recorded is said to be not recorded.
+    /// committed. Hypotheses and gaps are those in `state`, since they may differ between branches.
+    /// If an answer is not recorded, the line says so.
     pub fn digest(&self, state: &StateAt) -> Result<Vec<DigestLine>> {
         let hypotheses = state.all::<Hypothesis>()?;
         let mut lines = Vec::new();
@@ -45,7 +45,8 @@ impl Story {
         Ok(lines)
     }
 
-    /// Returns the confirmed hypotheses, the commits and the checks that fail.
+    /// Returns the confirmed hypotheses, the number of commits, and the last commit. Without any of
+    /// them, returns the last message.
     fn result(&self, hypotheses: &[(String, Hypothesis)]) -> String {
         let findings = &self.findings;
         let mut parts = Vec::new();
@@ -91,7 +92,7 @@ impl Story {
         }
     }
 
-    /// Returns the open gaps, the question that waits for an answer, and the uncommitted files.
+    /// Returns the open gaps, an unanswered question in the last message, and uncommitted files.
     fn open(&self, gaps: &[BriefLine]) -> String {
         let mut parts: Vec<String> =
             gaps.iter().take(NAMED).map(|gap| format!("{} {}", gap.id, gap.text)).collect();

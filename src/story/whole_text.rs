@@ -1,4 +1,4 @@
-//! Reads the texts that a fact keeps only the beginning of, for the lines that are shown.
+//! Reads whole texts for the lines that are shown: a fact has only the beginning of a long text.
 
 use super::Story;
 use super::gist::{ITEM_CHARS, closing_question, gist, one_line};
@@ -26,22 +26,22 @@ pub(super) enum TextPart {
     Gist,
     /// The beginning of a prompt.
     Beginning,
-    /// The question that a message ends with, beside its answer.
+    /// The question at the end of a message, as the detail of the answer to it.
     Question,
 }
 
 impl PendingText {
-    /// Returns what to read of a fact's text; `None` if the fact has all of it.
+    /// Returns which text to read for a fact; `None` if the fact has the whole text.
     pub(super) fn of(part: TextPart, known: &SourcedFact, text: &FactText) -> Option<Self> {
         Some(Self { part, text: text.whole()?, source: known.source.clone() })
     }
 }
 
 impl Story {
-    /// Reads the whole texts of the shown items, which until then show only the beginnings of long
-    /// texts. The cost depends on the items that are left, so remove others first.
+    /// Reads the whole texts of the shown items. Before, they show only the beginnings of long
+    /// texts. The cost depends on the number of items in the story, so remove others first.
     ///
-    /// A text that was pruned keeps its beginning.
+    /// If a text was pruned, the item shows its beginning.
     pub fn read_whole_texts(&mut self, session: &Session, resolve: TextResolver<'_>) -> Result<()> {
         let (root, unfolded) = (self.root.as_ref(), self.unfolded);
         let items =
@@ -67,7 +67,7 @@ pub(super) fn fill(item: &mut StoryItem, part: TextPart, text: &str) {
     }
 }
 
-/// Writes what is known of a fact's text to an item, and what is still to be read.
+/// Writes the known part of a fact's text to an item, and notes what is still to be read.
 pub(super) fn fill_from(
     item: &mut StoryItem,
     part: TextPart,

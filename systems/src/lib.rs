@@ -1,15 +1,16 @@
-//! Four systems built on `forge-store`, each in a module of its own: workflow [`run`]s,
-//! [`progress`] of long pipelines, [`program`]s of several agents, message [`thread`]s.
+//! Six systems built on `forge-store`, each in a module of its own: workflow [`run`]s, [`progress`]
+//! of long pipelines, [`program`]s of several agents, message [`thread`]s, the state of an agent
+//! framework's [`graph`], and [`memory`], which has values under keys.
 //!
-//! Each stores its data as claims in a session of its own kind, whose name is the key of the run,
-//! execution, program or thread. Such a session is never current, so restoring, undoing, branching
-//! or pruning a debugging session does not affect it, and it has a history and branches like every
-//! session. All reads and writes use the public API of [`forge_store`]; decisions are made by pure
-//! functions.
+//! Each stores its data as claims and facts in a session of its own kind, which is named after the
+//! run, execution, program, thread or memory. Such a session is never current, so restoring,
+//! undoing, branching or pruning a debugging session does not affect it, and it has a history and
+//! branches like every session. All reads and writes use the public API of [`forge_store`];
+//! decisions are made by pure functions.
 
 #![warn(missing_debug_implementations)]
 
-/// Defines an enumeration with a word for each value.
+/// Defines an enumeration whose values have words.
 macro_rules! words {
     ($(#[$about:meta])* pub enum $name:ident {
         $($(#[$doc:meta])* $variant:ident = $word:literal,)*
@@ -49,7 +50,7 @@ use forge_store::error::{Error, Result};
 use forge_store::model::{SessionKind, Timestamp};
 use forge_store::store::{NewSession, Session, SessionListEntry, Store, WriteContext};
 
-/// Returns the word for the contents of a session of this kind.
+/// Returns what messages call a session of this kind.
 #[must_use]
 pub const fn word(kind: SessionKind) -> &'static str {
     match kind {
@@ -87,10 +88,10 @@ pub fn open_or_create(
     }
 }
 
-/// Lists all sessions of this kind, the most recently recorded in first.
+/// Lists all sessions of this kind, in the order of their last events, the latest first.
 pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
     let mut found = store.sessions_by_kind(kind)?;
-    // Of two with equal times, the one created later is newer.
+    // If times are equal, the session created later comes first.
     found.reverse();
     found.sort_by_key(|one| std::cmp::Reverse(last_event(one)));
     Ok(found)

@@ -11,7 +11,7 @@ use crate::model::{Kind, Value};
 /// Maximum length of an id, in bytes.
 pub const MAX_ID_BYTES: usize = 200;
 
-/// Maximum nesting depth of lists and maps.
+/// Maximum nesting depth of lists and maps in a field.
 pub const MAX_DEPTH: usize = 100;
 
 /// The error for an invalid entity id.
@@ -26,8 +26,8 @@ pub struct InvalidId {
     pub problem: &'static str,
 }
 
-/// Checks that this can be the id of an entity: 1 to [`MAX_ID_BYTES`] bytes, no control characters,
-/// no white space at either end.
+/// Checks an entity id: 1 to [`MAX_ID_BYTES`] bytes, no control characters, no white space at
+/// either end.
 ///
 /// # Errors
 /// [`InvalidId`] with the reason.
@@ -46,7 +46,7 @@ pub fn check_id(id: &str) -> Result<(), InvalidId> {
     Err(InvalidId { found: quoted(id), problem })
 }
 
-/// What is known of the fields of a kind.
+/// The fields of a kind, and how they are checked.
 struct RecordType {
     fields: &'static [FieldDefinition],
     /// Returns the stored form of a value.
@@ -55,7 +55,8 @@ struct RecordType {
     is_written: fn(&Value) -> bool,
 }
 
-/// Returns the record of a kind whose fields are checked. The other systems' fields are not.
+/// Returns the record type of a kind; `None` for the kinds of the crate `systems`, whose fields are
+/// not checked.
 fn record_type(kind: Kind) -> Option<RecordType> {
     macro_rules! record_of {
         ($name:ident) => {
@@ -99,9 +100,9 @@ fn record_type(kind: Kind) -> Option<RecordType> {
     })
 }
 
-/// Returns the value in its stored form: without nulls, known fields checked, numbers of known
-/// fields normalised (a confidence of 1 is 1.0, so that equal values have equal bytes), and
-/// negative zero replaced by zero. Unknown fields are kept.
+/// Returns the value in its stored form: without null fields, with known fields checked and their
+/// numbers normalised (a confidence of 1 becomes 1.0, so that equal values have equal bytes), and
+/// with zero instead of negative zero. Unknown fields are kept.
 ///
 /// # Errors
 /// [`InvalidField`] for the first invalid field: a wrong type or word, a number out of range, NaN
@@ -133,15 +134,16 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
     Ok(positive_zeros(checked))
 }
 
-/// Returns whether [`check`] would return the same value, so that it need not be rebuilt. Most
-/// values already have the stored form.
+/// Returns whether a value already has the stored form, as most values do: then [`check`] need not
+/// rebuild it.
 #[must_use]
 pub fn is_checked(kind: Kind, value: &Value) -> bool {
     value.as_map().is_some_and(|fields| fields.values().all(|field| is_plain(field, 1)))
         && record_type(kind).is_none_or(|record| (record.is_written)(value))
 }
 
-/// Returns whether a value is valid, without null fields and without negative zeros.
+/// Returns whether a value has only finite numbers, no null field, no negative zero, and no more
+/// than [`MAX_DEPTH`] levels.
 fn is_plain(value: &Value, depth: usize) -> bool {
     match value {
         Value::Null => false,
@@ -157,8 +159,8 @@ fn is_plain(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// Returns the known fields of a kind, in display order. The fields of the other systems' kinds are
-/// listed, but not checked.
+/// Returns the known fields of a kind, in display order. The fields of the kinds of the crate
+/// `systems` are listed, but not checked.
 #[must_use]
 pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
     record_type(kind).map_or_else(|| system_fields(kind), |record| record.fields)
@@ -171,7 +173,7 @@ macro_rules! unchecked {
     };
 }
 
-/// Returns the fields of the kinds of the other systems, which are not checked.
+/// Returns the fields of the kinds of the crate `systems`, which are not checked.
 fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
     match kind {
         Kind::Output => unchecked! {
@@ -281,8 +283,8 @@ fn framework_fields(kind: Kind) -> &'static [FieldDefinition] {
     }
 }
 
-/// Checks that JSON can express this value, within the depth limit; otherwise returns the invalid
-/// part and what is allowed.
+/// Checks that all numbers are finite and that the depth is within the limit. Otherwise returns the
+/// invalid part, or null if the depth is the problem, and what is allowed.
 fn check_json(value: &Value, depth: usize) -> Result<(), (&Value, &'static str)> {
     match value {
         Value::Float(number) if !number.is_finite() => Err((value, "a finite number")),
@@ -295,7 +297,7 @@ fn check_json(value: &Value, depth: usize) -> Result<(), (&Value, &'static str)>
     }
 }
 
-/// Replaces every negative zero by zero: the two are equal, but their bytes differ.
+/// Replaces every negative zero by zero, since equal numbers must have equal bytes.
 fn positive_zeros(value: Value) -> Value {
     match value {
         Value::Float(number) => Value::Float(number + 0.0),

@@ -42,8 +42,9 @@ pub fn confirm_hypothesis(
 }
 
 /// Rejects a hypothesis and all its descendants that are not already rejected or archived, and puts
-/// in doubt the beliefs that rest on what it rejects, at any distance. Confidence keeps the value
-/// from the evidence. A belief already in doubt keeps its reason. Repeating it changes nothing.
+/// in doubt the beliefs that rest on the rejected hypotheses, at any distance. No confidence
+/// changes. A belief already in doubt keeps its reason. A second rejection for the same reason
+/// changes nothing.
 ///
 /// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was already rejected.
 ///
@@ -116,27 +117,27 @@ fn descendants(claims: &impl ClaimLookup, id: &str) -> Vec<(String, String, Valu
 
 /// Returns the beliefs to put in doubt when these hypotheses are rejected, with their new values.
 fn beliefs_to_doubt(claims: &impl ClaimLookup, rejected: &BTreeSet<String>) -> Vec<(Key, Value)> {
-    // Evidence for a rejected hypothesis; evidence against it stays valid.
-    let mut shaken = BTreeMap::new();
+    // Evidence against a rejected hypothesis stays valid.
+    let mut evidence_for_rejected = BTreeMap::new();
     for (id, value) in claims.all(Kind::Evidence) {
         let against = value.field("strength").and_then(Value::as_f64).is_some_and(|s| s < 0.0);
         if let Some(hypothesis) = text(&value, "hypothesis").filter(|h| rejected.contains(*h))
             && !against
         {
-            shaken.insert(id, hypothesis.to_owned());
+            evidence_for_rejected.insert(id, hypothesis.to_owned());
         }
     }
     let mut causes = BTreeMap::new();
     for (id, value) in claims.all(Kind::Belief) {
-        if let Some(ground) = rejected_support(&value, rejected, &shaken) {
+        if let Some(ground) = rejected_support(&value, rejected, &evidence_for_rejected) {
             causes.insert(id, format!("hypothesis {ground} was rejected"));
         }
     }
     spread_doubt(claims, causes)
 }
 
-/// Returns the beliefs to put in doubt for these causes, by the id of the belief that each applies
-/// to, and those that rest on them, with their new values.
+/// Returns the beliefs to put in doubt, with their new values: those that have a cause, and those
+/// that rest on them at any distance. `causes` has the cause of a belief by the id of the belief.
 pub(super) fn spread_doubt(
     claims: &impl ClaimLookup,
     causes: BTreeMap<String, String>,
@@ -167,17 +168,18 @@ pub(super) fn spread_doubt(
     reasons.into_iter().filter_map(put_in_doubt).collect()
 }
 
-/// Returns the rejected hypothesis that a belief directly rests on, the first by id.
+/// Returns the rejected hypothesis that a belief rests on directly or through evidence for it; of
+/// several, the first by id. `evidence_for_rejected` has the hypothesis by the id of the evidence.
 fn rejected_support(
     belief: &Value,
     rejected: &BTreeSet<String>,
-    shaken: &BTreeMap<String, String>,
+    evidence_for_rejected: &BTreeMap<String, String>,
 ) -> Option<String> {
     let hypothesis = text(belief, "hypothesis");
     let source = text(belief, "source");
     let evidence = belief.field("evidence").and_then(Value::as_list).unwrap_or_default();
     let by_name = hypothesis.into_iter().chain(source).filter_map(|id| rejected.get(id));
-    let by_evidence =
-        evidence.iter().filter_map(Value::as_text).chain(source).filter_map(|id| shaken.get(id));
+    let evidence = evidence.iter().filter_map(Value::as_text).chain(source);
+    let by_evidence = evidence.filter_map(|id| evidence_for_rejected.get(id));
     by_name.chain(by_evidence).min().cloned()
 }

@@ -1,4 +1,4 @@
-//! Retracting beliefs and notes, and what retracted evidence leaves in doubt.
+//! Retracts beliefs and notes, and puts in doubt the beliefs that rest on retracted evidence.
 
 use super::hypothesis::spread_doubt;
 use super::{ClaimLookup, RuleError, RuleOutcome, find, sorted, text, with};
@@ -16,8 +16,8 @@ pub fn retract_note(claims: &impl ClaimLookup, id: &str) -> Result<RuleOutcome, 
 }
 
 /// Retracts a belief: removes it with its dependencies, and puts in doubt the beliefs that rest on
-/// it, at any distance. A belief that was in doubt only because of a contradiction to this one is
-/// not in doubt any more.
+/// it, at any distance. A belief that was in doubt only because it contradicts this one is not in
+/// doubt any more.
 ///
 /// # Errors
 /// [`RuleError::NotFound`].
@@ -50,13 +50,14 @@ pub fn retract_belief(claims: &impl ClaimLookup, id: &str) -> Result<RuleOutcome
     Ok(RuleOutcome { changes: sorted(changes), removed, ..RuleOutcome::default() })
 }
 
-/// Returns a belief without the doubt that a contradiction to the other one alone has caused.
+/// Returns a belief without its doubt. `None` if the doubt has another reason than that it
+/// contradicts the belief `other`.
 fn cleared(claims: &impl ClaimLookup, id: &str, other: &str) -> Option<(Key, Value)> {
     let key = Key::new(Kind::Belief, id);
     let belief = claims.claim(&key)?;
     let cause = format!("contradicts belief {other}");
     let rest = text(&belief, "doubt_reason")?.strip_prefix(&cause)?;
-    // A further reason follows after a semicolon.
+    // A semicolon separates reasons.
     if rest.contains(';') || !(rest.is_empty() || rest.starts_with(':')) {
         return None;
     }
@@ -64,8 +65,8 @@ fn cleared(claims: &impl ClaimLookup, id: &str, other: &str) -> Option<(Key, Val
     Some((key, with(&belief, fields)?.without_nulls()))
 }
 
-/// Returns the beliefs that rest on this evidence, directly or through other beliefs, without it
-/// and in doubt.
+/// Returns the beliefs that rest on this evidence, directly or through other beliefs, with their
+/// new values: in doubt, and without the evidence in their lists.
 pub(super) fn doubt_without_evidence(claims: &impl ClaimLookup, id: &str) -> Vec<(Key, Value)> {
     let mut causes = BTreeMap::new();
     let mut lists = BTreeMap::new();

@@ -4,7 +4,7 @@ use super::resolved_time::EPOCH_DIGITS;
 use crate::model::Timestamp;
 use std::fmt;
 
-/// Maximum number of characters of a text in an error.
+/// Maximum number of characters of a quoted text in an error.
 const MAX_QUOTED: usize = 60;
 
 const TIME_EXAMPLES: &str =
@@ -28,10 +28,10 @@ pub enum TimeError {
     Unreadable {
         /// The text.
         text: String,
-        /// The rest where a form stopped matching, if one matched at first.
+        /// The rest of the text after the part that a form of the grammar matched, if one did.
         rest: Option<String>,
     },
-    /// A number alone is ambiguous.
+    /// The text is only a number, which is ambiguous.
     #[error(
         "'{text}' is a number, not a time: write '2025-01-20' for a date, '10m' for ten minutes \
          ago or '@1737383400' for seconds since 1970"
@@ -40,7 +40,7 @@ pub enum TimeError {
         /// The text.
         text: String,
     },
-    /// A number that looks like the time since 1970 in a unit smaller than the second.
+    /// The text is a number that looks like a time since 1970 in a unit smaller than a second.
     #[error(
         "'{text}' looks like {unit} since 1970: write seconds, '@{seconds}', or for example \
          '2025-01-20' or '10m'"
@@ -53,7 +53,7 @@ pub enum TimeError {
         /// The same time in seconds, a decimal number.
         seconds: String,
     },
-    /// The text has the form of a time that does not exist or contradicts itself.
+    /// The text has the form of a time, but no such time exists, or its parts are contradictory.
     #[error("'{text}' is not a time: {problem}; write for example {instead}")]
     Impossible {
         /// The text.
@@ -63,7 +63,7 @@ pub enum TimeError {
         /// What could be meant.
         instead: String,
     },
-    /// The text names a time zone, which cannot be checked.
+    /// The text names a time zone that is not known.
     #[error(
         "the zone '{zone}' in '{text}' is not known here: write its offset, as in '2025-01-20 \
          14:30:00-05:00', or UTC, as in '2025-01-20 14:30 UTC', or leave the zone out for local \
@@ -75,12 +75,12 @@ pub enum TimeError {
         /// The name of the zone.
         zone: String,
     },
-    /// The text names a span of time, not a point.
+    /// The text names a span of time, not a point in time.
     #[error("'{text}' is a stretch of time, not a point in it: write for example {instead}")]
     Vague {
         /// The text.
         text: String,
-        /// Points that could be meant.
+        /// Points in time that could be meant.
         instead: String,
     },
     /// The time is later than now.
@@ -106,7 +106,7 @@ pub enum TimeError {
 }
 
 impl TimeError {
-    /// Returns whether the text does not even look like a time, so that it may be a name.
+    /// Returns whether the text has no form of a time, so that it may be a name.
     pub(super) const fn is_unread(&self) -> bool {
         matches!(
             self,
@@ -187,10 +187,10 @@ pub struct DurationError {
     pub(super) problem: String,
 }
 
-/// The reason for which a form of the grammar rejects a text that began like it.
+/// Why a form of the grammar rejects a text that begins like this form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GrammarFault {
-    /// The rest of the text, where the form stopped matching.
+    /// Contains the rest of the text, which the form does not match.
     Syntax(String),
     Impossible {
         problem: String,
@@ -231,13 +231,13 @@ impl GrammarFault {
     }
 }
 
-/// Returns the text for an error: control characters escaped, truncated to 60 characters.
+/// Returns a text for an error: with control characters escaped, truncated to 60 characters.
 ///
-/// The cost depends on the length of the result, not of the text.
+/// The cost depends on the length of the result, not on that of the text.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::new();
     let mut left = MAX_QUOTED;
-    // The length in bytes up to which an ellipsis, one of the 60, fits too.
+    // The length in bytes of the longest part that fits together with an ellipsis.
     let mut with_ellipsis = 0;
     for character in text.chars() {
         let escaped = EscapedChar(character).to_string();

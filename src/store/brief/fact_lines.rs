@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const COMMANDS: usize = 5;
 /// How many of the last refusals a brief shows.
 const REFUSED: usize = 5;
-/// How many characters of two commands are compared, to see whether they are nearly equal.
+/// How many characters of two commands, without digits, are compared: if they are equal, the
+/// commands are similar.
 const LIKENESS_CHARS: usize = 32;
 
-/// Returns the last commands, the latest first. Of commands that differ little the latest is
-/// listed. Commands that only wait or ask forge are left out.
+/// Returns the last commands, the latest first. Of similar commands only the latest is listed.
+/// Commands that begin with `sleep` or `forge` are left out.
 pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines: Vec<(String, BriefLine)> = Vec::new();
     for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
@@ -41,8 +42,8 @@ pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Returns what nearly equal commands have in common: the beginning without numbers. `None` for a
-/// command that only waits or asks forge.
+/// Returns what similar commands have in common: the beginning without digits. `None` for a command
+/// that begins with `sleep` or `forge`.
 fn likeness(command: &str) -> Option<String> {
     let first = command.split_whitespace().next()?;
     if matches!(first, "sleep" | "forge") {
@@ -52,19 +53,19 @@ fn likeness(command: &str) -> Option<String> {
     Some(letters.take(LIKENESS_CHARS).collect())
 }
 
-/// Beginnings of the reasons of calls that were not refused: the agent cancelled them together
-/// with another call that failed.
+/// How the reasons of cancelled calls begin. These calls were not refused: the agent cancelled them
+/// because another call failed.
 const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: "];
 
 /// Tools that edit the file at their path.
 const EDITS: [&str; 3] = ["Edit", "MultiEdit", "Write"];
 
-/// Returns the last commands and tool calls that were refused, the latest first. Of equal ones the
-/// latest is listed, and none that was allowed later or that was only cancelled.
+/// Returns the last commands and tool calls that were refused, the latest first. Of equal ones only
+/// the latest is listed. Those that were allowed later, or only cancelled, are left out.
 pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines: Vec<BriefLine> = Vec::new();
     let mut allowed: BTreeSet<String> = BTreeSet::new();
-    // An edit that took place is recorded as code.
+    // A successful edit is recorded as code.
     let mut edited: BTreeMap<&str, Timestamp> = BTreeMap::new();
     for fact in facts.iter().map(|known| &known.fact).filter(|fact| fact.kind == Kind::Code) {
         if let Some(path) = fact.value.field("path").and_then(Value::as_text) {
@@ -117,6 +118,7 @@ fn outcome<O: FieldValue>(value: &Value) -> Option<O> {
     value.field("outcome").and_then(O::read)
 }
 
+/// Returns the open tasks, in the order of the facts.
 pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines = Vec::new();
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {

@@ -5,12 +5,13 @@
 //! * `folded_revision`: folded revisions as they were before.
 //! * `export_mark`: up to where a session was exported, and what was written since.
 //! * `export`: writes records and objects to a file.
-//! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
-//! * `secret_counter`: counts secrets in it that this store redacts.
-//! * `reapply`: writes what others do not have again, after what they wrote.
-//! * `continuity`: whether its records continue a session as it is here; `shared_numbers`: whether
-//!   two sessions have what they share under the same numbers.
-//! * `import`: appends what the journal does not contain yet; `unfinished`: marks what was begun.
+//! * `verify`: verifies a whole file before anything is imported; `blob_parts`: reads its blobs.
+//! * `secret_counter`: counts the secrets in a file that this store redacts.
+//! * `reapply`: appends operations that others do not have again, after the operations of others.
+//! * `continuity`: whether the records of a file continue a session as it is here.
+//! * `shared_history`: whether two sessions with one id agree in what both have; `purged_copy`:
+//!   whether they differ only by a purge.
+//! * `import`: appends what the journal does not contain yet; `unfinished`: marks begun imports.
 
 mod blob_parts;
 mod continuity;
@@ -44,7 +45,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use verify::verify_bundle;
 
-/// Larger records are split into objects and a record that names them.
+/// A record of at least this size gets no further changes. A delta of more than half of it becomes
+/// an object, which the record names.
 const MAX_RECORD_BYTES: usize = 512 << 10;
 
 /// The source of a bundle. It is read twice, so it must be seekable.
@@ -52,17 +54,18 @@ pub trait BundleSource: Read + Seek {}
 
 impl<T: Read + Seek> BundleSource for T {}
 
+/// The secrets that were found in a bundle.
 #[derive(Default)]
 pub(in crate::store) struct BundleSecrets {
-    /// Those that a store redacts, in words.
+    /// How many secrets the redactor found, and their kinds, as text.
     pub(in crate::store) redacted: Option<String>,
-    /// Those that were sought by their hashes.
+    /// The secrets that were found by their hashes.
     pub(in crate::store) purged: BTreeSet<String>,
 }
 
 impl Store {
-    /// Returns the secrets in a bundle that this redactor or these hashes find. The bundle was
-    /// exported from this store, and is verified as an import does it.
+    /// Returns the secrets that this redactor or these hashes find in a bundle. The bundle must be
+    /// an export of this store. It is verified as in an import.
     pub(in crate::store) fn secrets_in_bundle(
         &self,
         source: &mut dyn BundleSource,
@@ -79,7 +82,8 @@ impl Store {
     }
 }
 
-/// Reads the items of a bundle and checks each against all items before it.
+/// Reads the items of a bundle, and checks each with the checksum that chains it to all items
+/// before it.
 struct BundleReader<'a> {
     source: &'a mut dyn BundleSource,
     chain: BundleChain,
@@ -119,7 +123,7 @@ impl<'a> BundleReader<'a> {
         Ok(Self { source, chain, at: BUNDLE_HEADER_BYTES as u64 })
     }
 
-    /// Reads the next item; the end is an item too.
+    /// Reads the next item. The end of a bundle is an item, too.
     fn next(&mut self) -> Result<BundleItem> {
         let at = self.at;
         let cut = |error: io::Error| unreadable(&error, at);

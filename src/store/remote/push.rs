@@ -1,4 +1,4 @@
-//! Pushing a session: a pack is stored, then the ref is made to name it.
+//! Pushes a session: stores what is new as a pack, then writes the ref that names the pack.
 
 use super::noticed::{is_secret, search_for};
 use super::track::{KnownRef, SharedPart};
@@ -22,13 +22,14 @@ use std::io::Cursor;
 use std::thread;
 use std::time::Duration;
 
-/// How often a push is tried if others push the same session at the same time.
+/// Maximum number of attempts of a push while others push the same session.
 const MAX_ATTEMPTS: u32 = 8;
-/// How often the same pack is stored under another name if the answer is lost.
+/// Maximum number of attempts to store a pack, each under another name, if answers are lost.
 const MAX_PACK_ATTEMPTS: u32 = 3;
-/// A ref never names a pack that was stored longer ago: it may be removed as garbage.
+/// If a push takes longer, it stores its pack again: until a ref names a pack, others may remove it
+/// as garbage.
 const MAX_PACK_AGE: Duration = Duration::from_secs(12 * 3600);
-/// Packs of about the same size are combined if there are more.
+/// Maximum number of packs of about the same size in a ref: if there are more, they are combined.
 const MAX_PACKS_OF_A_SIZE: usize = 8;
 
 /// What a push did.
@@ -42,9 +43,9 @@ pub struct PushReport {
     pub operations: u64,
     /// The size of the pack that was pushed, as stored.
     pub bytes: u64,
-    /// Why the session was rewritten without what was erased here, if it was.
+    /// Why the packs of the session on the remote were replaced, if they were.
     pub rewritten: Option<RewriteReason>,
-    /// How many operations of others were pulled before.
+    /// How many operations of others the push pulled first.
     pub pulled: u64,
     /// As [`PullReport::renumbered`](super::PullReport::renumbered).
     pub renumbered: Vec<(u64, u64)>,
@@ -61,9 +62,11 @@ struct NewPack {
     pack: RefPack,
     /// How many of its operations are new.
     operations: u64,
+    /// Where its part of the session begins.
     begin: ExportMark,
+    /// Where its part of the session ends.
     end: ExportMark,
-    /// Why it replaces the earlier packs, if it does: they have data that was erased here.
+    /// Why it replaces all earlier packs, if it does.
     replaces: Option<RewriteReason>,
 }
 
@@ -74,9 +77,9 @@ struct Push<'a> {
     handle: SessionHandle,
     by: CloneId,
     now: Timestamp,
-    /// The secrets that were purged elsewhere and were found in what is to be pushed.
+    /// The secrets in the new data that were purged elsewhere.
     brought_back: BTreeSet<String>,
-    /// Whether secrets are pushed that were purged elsewhere and cannot be purged here.
+    /// Whether secrets are pushed although they were purged elsewhere and cannot be purged here.
     keeps_unpurged: bool,
 }
 
@@ -86,11 +89,11 @@ impl Store {
     /// here before it is on the remote.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the session was changed here and on the remote and both cannot be
-    /// joined, or others push it all the time; [`Error::UnpushedSecrets`] if it has secrets by the
-    /// rules of this store; [`Error::PurgedSecrets`] if it has secrets that were purged elsewhere
-    /// and cannot be purged here; [`Error::NotGranted`] if the remote was opened with the grant of
-    /// another session; any error of a pull or of the depot.
+    /// [`Error::Conflict`] if the session was changed here and on the remote and the changes cannot
+    /// be joined, or if others push it all the time; [`Error::UnpushedSecrets`] if this store's
+    /// rules find secrets in it; [`Error::PurgedSecrets`] if it has secrets that were purged
+    /// elsewhere and cannot be purged here; [`Error::NotGranted`] if the remote was opened with the
+    /// grant of another session; any error of a pull or of the depot.
     pub fn push(
         &self,
         act: &WriteContext,
@@ -113,7 +116,7 @@ impl Store {
             keeps_unpurged: false,
         };
         let mut report = PushReport { session: info.name.clone(), ..PushReport::default() };
-        // Whether this push has found that the session has another order here than there.
+        // Whether the operations of the session have another order here than on the remote.
         let mut has_other_order = false;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
@@ -140,7 +143,7 @@ impl Store {
                 }
             }
             if there.is_none() {
-                if push.once(known.as_ref(), &track, &mut report)? {
+                if push.try_once(known.as_ref(), &track, &mut report)? {
                     return Ok(report);
                 }
                 if !push.brought_back.is_empty() {
@@ -167,7 +170,7 @@ impl Store {
                 report.renamed_branches.extend(taken.renamed_branches);
                 let elsewhere = taken.checked_out_elsewhere;
                 report.checked_out_elsewhere = elsewhere.or(report.checked_out_elsewhere);
-                // A session that was joined has replaced the one before.
+                // If the pull joined the session, another one has replaced it in this store.
                 push.session = self.pulled_session(info.id)?;
             }
         }
@@ -179,7 +182,7 @@ impl Store {
 }
 
 impl Store {
-    /// Exports a session from a mark on, which is the default one for the whole session.
+    /// Exports the part of a session after a mark; for the default mark, the whole session.
     pub(super) fn exported(
         &self,
         session: &Session,
@@ -200,19 +203,20 @@ impl Store {
     }
 }
 
-/// What a push of a session does that has another order here than on the remote.
+/// What a push does with a session whose operations have another order here than on the remote.
 enum ReorderedPush {
-    /// Nothing is new. The version of the ref.
+    /// Nothing is new. Contains the version of the ref.
     Nothing(u64),
-    /// It writes the session again in the order that it has here, unless others pushed meanwhile.
+    /// The push writes the session again in the order that it has here, unless others pushed
+    /// meanwhile. Contains the ref to replace.
     Rewrite(Box<KnownRef>),
     /// The session must be joined with this remote too.
     Join,
 }
 
 impl Push<'_> {
-    /// Returns what a push of a session does which a join with another remote has given another
-    /// order.
+    /// Returns what the push does, given that a join with another remote has changed the order of
+    /// the session here. `last` is the last known ref.
     fn reordered(&self, last: KnownRef, track: &PurgeTrack) -> Result<ReorderedPush> {
         let reason = self.store.rewrite_reason(&self.session, &last.shared, track)?;
         let content = &last.read.opened.content;
@@ -226,8 +230,9 @@ impl Push<'_> {
         })
     }
 
-    /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
-    fn once(
+    /// Tries to push what is new. Returns `false` if nothing was pushed: the ref is not the known
+    /// one any more, storing took too long, or the new data has secrets that were purged elsewhere.
+    fn try_once(
         &mut self,
         known: Option<&KnownRef>,
         track: &PurgeTrack,
@@ -255,9 +260,9 @@ impl Push<'_> {
         let (operations, size) = (new.operations, new.pack.bytes);
         packs.push(new.pack);
         begins.push(new.begin);
-        let (mut info, summary) = self.described()?;
+        let (mut info, summary) = self.ref_summary()?;
         if let Some(old) = old {
-            // Here it may have another name.
+            // The session may have another name here.
             info.name.clone_from(&old.info.name);
         }
         let content = RemoteRef {
@@ -269,7 +274,8 @@ impl Push<'_> {
             home: old.map_or(self.by, |old| old.home),
             purges: match self.remote.notices_key() {
                 Some(_) if !self.keeps_unpurged => track.searched,
-                // With a grant no notice can be read: others search all that is pushed.
+                // This push searched for none, for example since a grant cannot read notices. Zero
+                // makes others search for all of them.
                 _ => 0,
             },
             packs,
@@ -298,7 +304,7 @@ impl Push<'_> {
             let mut track = self.remote.purge_track(self.store)?;
             track.rewrites.retain(|id| *id != content.info.id);
             self.remote.keep_purge_track(self.store, &track)?;
-            // Others that read the old ref find that it has changed.
+            // A clone that reads packs by the old ref finds that the ref has changed.
             self.remote.remove_replaced_packs(self.store, &mut track)?;
         }
         Ok(true)
@@ -316,8 +322,9 @@ impl Push<'_> {
         self.remote.keep_purge_track(self.store, &track)
     }
 
-    /// Makes and stores the pack of what is new; `None` if nothing is, or if it brings back what
-    /// was purged. It holds the latest packs too, if there are many of their size.
+    /// Builds and stores the pack of what is new. Returns `None` if nothing is new, or if the new
+    /// data has secrets that were purged elsewhere. If there are many packs of about the same size,
+    /// the new pack replaces the latest of them.
     fn new_pack(
         &mut self,
         known: Option<&KnownRef>,
@@ -325,7 +332,7 @@ impl Push<'_> {
         track: &PurgeTrack,
     ) -> Result<Option<NewPack>> {
         let whole = ExportMark::default();
-        // What has another order here is sent as a whole: it has what others pushed elsewhere.
+        // A session in another order is sent as a whole, since its new part cannot be separated.
         let reordered = known.filter(|known| known.is_reordered());
         let searched = KnownRef::end_of(known.filter(|_| reordered.is_none()));
         let mut begin = searched;
@@ -364,7 +371,7 @@ impl Push<'_> {
                 (written, bytes) = self.exported(&begin)?;
                 let view = self.store.engine.follower.written_view()?;
                 if Store::was_written_since(&view, self.session.number, end.position)? {
-                    // What was written meanwhile was not checked for secrets.
+                    // The second export has writes that were not checked for secrets.
                     return self.new_pack(Some(known), version, track);
                 }
             }
@@ -384,7 +391,7 @@ impl Push<'_> {
             if !is_small {
                 match self.remote.depot.put_new(&pack_name(&self.handle, &name), &sealed) {
                     Ok(DepotWrite::Done(_)) => {}
-                    // If it was written, nothing names it, and it is removed as garbage.
+                    // If the pack was written all the same, no ref names it: it is garbage.
                     Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => continue,
                     Err(error) => return Err(error.into()),
                 }
@@ -410,7 +417,7 @@ impl Push<'_> {
         }))
     }
 
-    /// Refuses to push secrets that the store redacts: others that have pulled them keep them.
+    /// Refuses to push secrets that the store redacts, because a clone that pulls them keeps them.
     /// Notes the secrets that were purged elsewhere and are here again.
     fn check_secrets(&mut self, new: &[u8], id: &SessionId, track: &PurgeTrack) -> Result<()> {
         let redactor = self.store.engine.options.redaction.as_deref();
@@ -423,7 +430,7 @@ impl Push<'_> {
             self.store.secrets_in_bundle(&mut Cursor::new(new), redactor, purged.as_ref())?;
         self.brought_back = found.purged.into_iter().filter(|one| is_secret(one)).collect();
         if track.held.contains(id) && purged.is_some() && self.brought_back.is_empty() {
-            // It may have been pushed before it was purged elsewhere.
+            // The secret may be in data that was pushed before the purge elsewhere.
             let whole = self.exported(&ExportMark::default())?.1;
             let whole = &mut Cursor::new(whole);
             let found = self.store.secrets_in_bundle(whole, None, purged.as_ref())?.purged;
@@ -443,10 +450,10 @@ impl Push<'_> {
         }
     }
 
-    /// Purges what was purged elsewhere and is here again.
+    /// Purges the secrets that were purged elsewhere and are here again.
     ///
     /// # Errors
-    /// [`Error::PurgedSecrets`] if it cannot be purged, unless secrets are allowed.
+    /// [`Error::PurgedSecrets`] if they cannot be purged, unless secrets are allowed.
     fn purge_again(&mut self, act: &WriteContext, mut track: PurgeTrack) -> Result<()> {
         let found = std::mem::take(&mut self.brought_back);
         let id = self.session.summary()?.info.id;
@@ -461,15 +468,16 @@ impl Push<'_> {
         self.remote.keep_purge_track(self.store, &track)
     }
 
-    /// Exports the session from a mark on. It is durable on return: what others get must not be
-    /// lost here in a power cut.
+    /// Exports the part of the session after a mark, and makes it durable here: a power cut must
+    /// not remove from this store what others can get.
     fn exported(&self, begin: &ExportMark) -> Result<(BundleExportReport, Vec<u8>)> {
         let exported = self.store.exported(&self.session, begin)?;
         self.store.sync()?;
         Ok(exported)
     }
 
-    fn described(&self) -> Result<(SessionMetadata, RefSummary)> {
+    /// Returns the metadata and the summary of the session for its ref.
+    fn ref_summary(&self) -> Result<(SessionMetadata, RefSummary)> {
         let view = self.store.engine.follower.written_view()?;
         let refs = session_refs(&view.refs, self.session.number)?;
         let summary = SessionSummary::of(self.session.number, refs, false);
@@ -489,8 +497,8 @@ impl Push<'_> {
 }
 
 impl Remote {
-    /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and
-    /// the ref as stored; `None` if another writer was faster.
+    /// Writes a ref if the stored one has this tag; without a tag, if none is stored. Returns the
+    /// new tag and the ref as stored; `None` if another writer was faster.
     pub(super) fn write_ref(
         &self,
         handle: &SessionHandle,
@@ -505,7 +513,7 @@ impl Remote {
         };
         match written {
             Ok(DepotWrite::Done(tag)) => Ok(Some((tag, sealed))),
-            // An earlier attempt whose answer was lost may have written it.
+            // An attempt whose answer was lost may have written the ref.
             Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => {
                 let there = self.read_ref(handle)?;
                 let own = there.filter(|read| read.opened.content.nonce == content.nonce);
@@ -516,14 +524,14 @@ impl Remote {
     }
 }
 
-/// Returns the size class of a pack: sizes of a class differ by a factor of at most 4.
+/// Returns the size class of a pack: sizes of one class differ by a factor of less than 4.
 fn size_class(bytes: u64) -> u32 {
     bytes.max(1).ilog2() / 2
 }
 
-/// Returns the index of the first pack that the next one should hold too. Packs are combined when
-/// there are many of one size, so that each byte is written about as often as the sizes have
-/// classes.
+/// Returns the index of the first pack that the next pack should replace, together with all after
+/// it. Packs are combined only if many have about the same size, so that each byte is written at
+/// most about once per size class.
 fn first_combined(packs: &[RefPack], bytes: u64) -> usize {
     let mut first = packs.len();
     let mut class = size_class(bytes);

@@ -29,7 +29,7 @@ pub struct MemoryItem {
 /// Which items to read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ItemQuery<'a> {
-    /// Only items whose key begins so.
+    /// Only items whose key begins with this text.
     pub prefix: &'a str,
     /// Only items whose key is greater.
     pub after: Option<&'a str>,
@@ -42,9 +42,9 @@ pub struct ItemQuery<'a> {
 pub struct MemoryChanges {
     /// The new values of items.
     pub puts: BTreeMap<String, Value>,
-    /// The keys of items that go. One that is not there changes nothing.
+    /// The keys of the items to remove. A key without an item changes nothing.
     pub deletes: BTreeSet<String>,
-    /// The version that each of these items must have; `None` if it must not be there.
+    /// The version that each of these items must have before; `None` if there must be no such item.
     pub expected: BTreeMap<String, Option<u64>>,
     /// The message of a checkpoint after the write.
     pub message: Option<String>,
@@ -59,7 +59,7 @@ pub struct KeyedMemory {
 }
 
 impl KeyedMemory {
-    /// Makes a view of the memory with this name.
+    /// Returns the memory with this name, which need not exist.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the name is empty or too long.
@@ -71,7 +71,7 @@ impl KeyedMemory {
         Ok(Self { store, name, session_name })
     }
 
-    /// Returns its session, if something was written.
+    /// Returns the session of the memory, if something was written to it.
     pub fn session(&self) -> Result<Option<Session>> {
         self.store.session_by_kind(SessionKind::Memory, &self.session_name)
     }
@@ -111,7 +111,7 @@ impl KeyedMemory {
                 found.push(item_of(id, claim.decode()?.1));
             }
         }
-        // Where these belong among the others is known when they are decoded.
+        // An item whose id is a hash has its key, and so its place in the order, only in its value.
         let hidden = HASH_MARK.to_string();
         for claim in state.claims().claims_with_prefix(Kind::MemoryItem, &hidden) {
             let id = claim.id()?;
@@ -127,7 +127,7 @@ impl KeyedMemory {
         Ok(found)
     }
 
-    /// Writes these changes in one record, or nothing.
+    /// Writes all these changes in one record, or none of them.
     ///
     /// # Errors
     /// [`Error::Conflict`] if an item has another version than expected; [`Error::Invalid`] for a
@@ -140,7 +140,7 @@ impl KeyedMemory {
         let names: BTreeSet<&String> = names.collect();
         let keys = names.iter().map(|name| self.claim_key(name)).collect::<Result<Vec<_>>>()?;
         if changes.puts.is_empty() && self.session()?.is_none() {
-            // Nothing can be deleted, and no session begins for that.
+            // There is nothing to delete, so no session begins.
             return names.iter().try_for_each(|name| check_version(changes, name, None));
         }
         let kept: BTreeMap<&String, FieldMap> =
@@ -199,7 +199,7 @@ impl KeyedMemory {
     }
 }
 
-/// Returns the names of the memories of a store that begin so, in order.
+/// Returns the names of the memories of a store that begin with `prefix`, in order.
 pub fn memory_names(store: &Store, prefix: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for one in store.sessions_by_kind(SessionKind::Memory)? {
@@ -221,21 +221,21 @@ pub fn memory_names(store: &Store, prefix: &str) -> Result<Vec<String>> {
 
 /// Refuses a write that expects another version of an item.
 fn check_version(changes: &MemoryChanges, key: &str, version: Option<u64>) -> Result<()> {
-    let said = |version: Option<u64>| match version {
+    let shown = |version: Option<u64>| match version {
         Some(version) => format!("version {version}"),
         None => "no value".to_owned(),
     };
     match changes.expected.get(key) {
         Some(expected) if *expected != version => Err(Error::Conflict(format!(
             "the item '{key}' has {} now, and the write expects {}: read it again",
-            said(version),
-            said(*expected)
+            shown(version),
+            shown(*expected)
         ))),
         _ => Ok(()),
     }
 }
 
-/// Returns the fields of the claim for a value, without version and time.
+/// Returns the fields of the claim for an item, without version and time.
 fn kept_fields(key: &str, value: &Value) -> FieldMap {
     let mut value = value.clone();
     let nulls = take_nulls(&mut value);

@@ -45,13 +45,13 @@ impl ResumedAgent {
 pub struct MissingAgent {
     /// The name of the agent.
     pub agent: String,
-    /// The checkpoint in the program's checkpoint.
+    /// Where it was at the program's checkpoint.
     pub had: CheckpointReference,
     /// The reason.
     pub reason: &'static str,
 }
 
-/// A message that a cut separates from its sender or receiver.
+/// A message that would be lost or delivered twice if the agents resume from a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornMessage {
     /// The message.
@@ -60,7 +60,7 @@ pub struct TornMessage {
     pub fate: MessageFate,
 }
 
-/// An agent in a consistent cut.
+/// An agent in a consistent cut: every message that was received in such a cut was also sent in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutAgent {
     /// The name of the agent.
@@ -76,24 +76,25 @@ pub struct ResumedProgram {
     pub checkpoint: ProgramCheckpoint,
     /// Its agents, each with the checkpoint to resume from.
     pub agents: Vec<ResumedAgent>,
-    /// The agents that have none.
+    /// The agents without a checkpoint to resume from.
     pub missing: Vec<MissingAgent>,
-    /// The messages that would be lost or delivered twice when resuming from there.
+    /// The messages that would be lost or delivered twice if `agents` resume there.
     pub torn: Vec<TornMessage>,
-    /// The latest consistent cut, if messages between the agents are recorded and it differs from
-    /// the above.
+    /// The latest consistent cut, if messages between the agents are recorded and the cut differs
+    /// from the checkpoints in `agents`.
     pub consistent: Option<Vec<CutAgent>>,
-    /// The messages to deliver again after resuming from that cut.
+    /// The messages to deliver again if the agents resume from the latest consistent cut.
     pub redeliver: Vec<AgentMessage>,
 }
 
 impl Program {
-    /// Returns where each agent resumes: at its latest checkpoint, but never one older than the
-    /// program's; or at exactly the program's.
+    /// Returns where each agent resumes: at its latest checkpoint, if that is newer than the one of
+    /// the program's checkpoint; otherwise, or with `exact`, where it was at the program's
+    /// checkpoint.
     ///
     /// # Errors
     /// [`Error::NotFound`](forge_store::error::Error::NotFound) if the program has no checkpoint
-    /// there; or any error of a read.
+    /// at this point; or any error of a read.
     pub fn resume(&self, point: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
         let checkpoint = self.at(point)?;
         let messages = self.messages()?;
@@ -136,7 +137,8 @@ impl Program {
         Ok(ResumedProgram { checkpoint, agents, missing, torn, consistent, redeliver })
     }
 
-    /// Returns the latest consistent cut within this one, and the messages in flight there.
+    /// Returns the latest consistent cut that is nowhere later than `cut`, if it differs from it,
+    /// and the messages in flight at the consistent cut.
     fn consistent_cut(
         &self,
         known: &BTreeMap<String, Vec<Checkpoint>>,

@@ -1,4 +1,4 @@
-//! Where a pipeline resumes. Pure: the document and the time are parameters.
+//! Decides where a pipeline resumes. The document and the time are parameters.
 
 use super::document::ProgressDocument;
 use super::validate::{ProgressFault, validate};
@@ -23,7 +23,7 @@ words! {
 pub struct ResultCursor {
     /// The server's name for the result (WebEnv).
     pub webenv: String,
-    /// The number of the query in it.
+    /// The number of the query in that result.
     pub query_key: Option<String>,
     /// Number of records processed, which is also the 0-based number of the next one.
     pub offset: i64,
@@ -66,7 +66,7 @@ pub enum ResumeDecision {
         /// The execution that is complete, if there is one.
         from_execution: Option<String>,
     },
-    /// The pipeline could resume, but a person should look first.
+    /// The pipeline could resume, but a person should look at the problems first.
     Refused {
         /// The problems to look at.
         refusals: Vec<ProgressFault>,
@@ -75,8 +75,8 @@ pub enum ResumeDecision {
     },
 }
 
-/// Returns where the execution of this document resumes. `force` turns problems that prevent it
-/// into warnings.
+/// Returns where the execution of this document resumes. With `force`, problems that would prevent
+/// this become warnings.
 #[must_use]
 pub fn resume_point(
     document: &ProgressDocument,

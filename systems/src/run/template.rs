@@ -1,7 +1,7 @@
-//! Prompt templates: `{conversation_3341_output}` and the like, filled or rejected.
+//! Prompt templates with placeholders such as `{conversation_3341_output}`.
 //!
-//! An unfilled placeholder in a prompt is worse than no prompt: a model does not reject it, but
-//! invents the missing text. So a template is filled completely or not at all.
+//! An unfilled placeholder in a prompt is worse than no prompt: a model does not reject the prompt,
+//! but invents the missing text. So a template is filled completely or not at all.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,8 +19,7 @@ pub type RenderResult = Result<String, RenderError>;
 pub struct RenderError {
     /// Placeholders without a recorded value.
     pub missing: Vec<String>,
-    /// Placeholders that would remain in the result: inside an output, or formed by an inserted
-    /// value.
+    /// Placeholders that would remain in the result: in an inserted value, or formed by one.
     pub surviving: Vec<String>,
 }
 
@@ -91,8 +90,8 @@ pub(super) fn step_of(name: &str, is_done: &dyn Fn(&str) -> bool) -> Option<Stri
     candidates.find(|step| is_done(step)).map(str::to_owned)
 }
 
-/// Replaces every placeholder by its value. `{{` and `}}` around a name stand for single braces,
-/// unless the name refers to an output.
+/// Replaces every placeholder by its value. `{{` and `}}` around a name become single braces, and
+/// the name is kept, unless it refers to an output.
 ///
 /// # Errors
 /// [`RenderError`], which lists every placeholder without a value and every one that would remain
@@ -136,8 +135,8 @@ pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Rend
         span.is_some_and(|span| at.end <= span.end)
     };
     for one in scan(&text) {
-        // Text from a model may contain braces, but no placeholder for an output, nor for anything
-        // else that the template could mean.
+        // A value, such as a text from a model, may contain braces, but no placeholder for an
+        // output or for something that has a value.
         let harmless = inside(&escaped, &one.at)
             || inside(&values, &one.at) && !is_output(one.name) && value_of(one.name).is_none();
         if !harmless {

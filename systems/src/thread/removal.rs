@@ -9,8 +9,8 @@ use forge_store::store::{ClaimChange, WriteContext};
 use std::borrow::Cow;
 
 impl Thread {
-    /// Removes the last message and returns it; `None` if there is none. What it was stays in the
-    /// history of the thread. The cost depends on the length of the thread.
+    /// Removes the last message and returns it; `None` if there is none. The history of the thread
+    /// keeps it. The cost depends on the length of the thread.
     ///
     /// # Errors
     /// [`forge_store::Error::Held`] while a writer holds the thread; or any error of a write.
@@ -18,8 +18,7 @@ impl Thread {
         retry_on_conflict(|| Ok(self.remove_from(act, |kept| kept.saturating_sub(1))?.pop()))
     }
 
-    /// Removes all messages; returns how many there were. What they were stays in the history of
-    /// the thread.
+    /// Removes all messages; returns how many there were. The history of the thread keeps them.
     ///
     /// # Errors
     /// As [`Self::pop`].
@@ -27,7 +26,7 @@ impl Thread {
         retry_on_conflict(|| Ok(self.remove_from(act, |_| 0)?.len()))
     }
 
-    /// Removes the messages from this index on, which is chosen by how many there are.
+    /// Removes the messages from an index on. `from` returns the index for the number of messages.
     fn remove_from(
         &self,
         act: &WriteContext,
@@ -115,7 +114,7 @@ mod tests {
         let status = thread.status(&thread.session().head().unwrap()).unwrap();
         assert_eq!((status.messages, &*status.pending[0].id), (1, "c1"));
         assert_eq!(status.pending[0].message, "m1");
-        // The result comes again, and is in its place.
+        // The same result can be appended again.
         let done = thread.append(&act(), &[RESULT], &AppendOptions::default()).unwrap();
         assert_eq!((done.pending.len(), done.marked, &*done.ids[0]), (0, false, "m3"));
         assert_eq!(thread.pop(&act()).unwrap().unwrap().text, RESULT);

@@ -69,7 +69,7 @@ pub(super) enum MessageRole {
     Assistant,
     /// The result of a call.
     Tool,
-    /// A step of thinking that belongs to the item after it.
+    /// A reasoning item, which belongs to the item after it.
     Reasoning,
     /// Instructions, and items of other kinds.
     Other,
@@ -106,19 +106,19 @@ pub(super) enum ToolCallKind {
     #[default]
     Function,
     Custom,
-    /// A call whose result is more than a text (a screenshot, a patch), so that none can be made up
-    /// for it.
+    /// A use of a computer. Its result, and the results of the three kinds after it, are more than
+    /// a text, so no result is inserted if one is missing.
     Computer,
     LocalShell,
     Shell,
     ApplyPatch,
-    /// An approval request for a call: its answer is not a result, and none is inserted.
+    /// An approval request for a call. Its answer is not a result, and none is inserted.
     Approval,
 }
 
 impl ToolCallKind {
-    /// Returns whether a result of another kind can be converted to the result of a call of this
-    /// kind, with all of its content.
+    /// Returns whether this result, perhaps of another kind, can be the result of a call of this
+    /// kind without losing content.
     pub(super) fn takes_result(self, answer: &ToolResultPart) -> bool {
         let takes = |kind: Self| match kind {
             Self::Function | Self::Custom => true,
@@ -129,14 +129,15 @@ impl ToolCallKind {
     }
 }
 
+/// A call in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolCallPart {
-    /// Empty if it has none.
+    /// The id of the call; empty if it has none.
     pub(super) id: String,
     /// The original id, if it was renamed.
     pub(super) given: Option<String>,
     pub(super) name: String,
-    /// JSON text, or whatever the model wrote instead.
+    /// JSON text, or another text that the model wrote instead.
     pub(super) arguments: String,
     pub(super) sort: ToolCallKind,
     /// Whether it may wait for its result, because a person is asked first.
@@ -148,16 +149,17 @@ impl ToolCallPart {
         Self { id, given: None, name, arguments, sort: ToolCallKind::Function, waits: false }
     }
 
-    /// Returns the name shown to people: the original id, else the name of its tool.
+    /// Returns the name shown to people: the original id, or the tool's name if there is no id.
     pub(super) fn display_name(&self) -> &str {
         let id = self.given.as_ref().unwrap_or(&self.id);
         if id.is_empty() { &self.name } else { id }
     }
 }
 
+/// The result of a call, in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolResultPart {
-    /// Empty if it has none.
+    /// The id of the call; empty if it has none.
     pub(super) id: String,
     /// The tool name, if given.
     pub(super) name: Option<String>,
@@ -176,19 +178,19 @@ impl ToolResultPart {
         Self { id, name: None, sort: ToolCallKind::Function, content, at: 0, calls_before: 0 }
     }
 
-    /// Returns the name shown to people.
+    /// Returns the name shown to people: the id, or the name of the tool if there is no id.
     pub(super) fn display_name(&self) -> Option<String> {
         if self.id.is_empty() { self.name.clone() } else { Some(self.id.clone()) }
     }
 }
 
-/// A problem of a message: the fault, the call, and the remedy.
+/// A problem of a message, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MessageProblem {
     pub(super) fault: FaultKind,
     pub(super) call: Option<String>,
     pub(super) remedy: Remedy,
-    /// The message where it was found, if not the changed one.
+    /// The index of the message in which it was found, if that is not the changed message.
     pub(super) at: Option<usize>,
 }
 
@@ -198,7 +200,7 @@ impl MessageProblem {
         Self { fault, call, remedy, at: None }
     }
 
-    /// Sets the message where it was found.
+    /// Sets the index of the message in which it was found.
     pub(super) const fn at(mut self, message: usize) -> Self {
         self.at = Some(message);
         self
@@ -213,11 +215,11 @@ pub(super) struct CheckedMessage<'a> {
     /// Whether nothing of it is valid.
     pub(super) is_unusable: bool,
     pub(super) speaker: MessageRole,
-    /// Whether it is an answer without text, which is valid only at the end.
+    /// Whether it is an assistant message without text, which is valid only at the end.
     pub(super) unwritten: bool,
     pub(super) calls: Vec<ToolCallPart>,
     pub(super) answers: Vec<ToolResultPart>,
-    /// Content blocks of its result that only a user message can hold.
+    /// Content blocks of its result that are valid only in a user message.
     pub(super) user_blocks: Vec<String>,
     /// The message's own id.
     pub(super) id: Option<String>,
@@ -306,8 +308,8 @@ pub(super) fn check_message<'a>(
     rewrite_ids::with_text_ids(looked, form)
 }
 
-/// Returns the ids of the calls that the provider runs itself, in formats where a single message
-/// does not show it.
+/// Returns the ids of the calls that the provider runs itself, in formats where a message alone
+/// does not show this.
 pub(super) fn provider_calls(
     form: MessageFormat,
     objects: &[Option<RawObject<'_>>],
@@ -318,7 +320,8 @@ pub(super) fn provider_calls(
     objects.iter().flatten().flat_map(ai_sdk::provider_calls).collect()
 }
 
-/// The calls to remove from a message: by id, and by position where calls may have none.
+/// The calls to remove from a message: by id, and by position in formats where a call need not have
+/// an id.
 pub(super) struct CallRemoval<'c> {
     pub(super) ids: Vec<&'c str>,
     pub(super) places: Vec<bool>,
@@ -346,7 +349,8 @@ pub(super) fn without_calls(
     }
 }
 
-/// Returns the result in this message as the result of a call of another kind.
+/// Returns the message with its result as the result of a call of this kind; `None` in formats
+/// without kinds of calls.
 pub(super) fn with_result_kind(
     text: &str,
     form: MessageFormat,
@@ -356,7 +360,8 @@ pub(super) fn with_result_kind(
         .then(|| openai_responses::with_result_kind(RawObject::parse(text)?, kind))?
 }
 
-/// One of the two blocks about a tool that the provider runs itself, with the id of the use.
+/// One of the two blocks about a use of a server tool, which the provider runs itself. Contains the
+/// id of the use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServerToolHalf {
     /// The call.
@@ -372,14 +377,16 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
     }
 }
 
-/// Removes results of server tools without their use, and the reverse.
+/// Removes results of server tools without their uses, and uses whose results are missing and
+/// cannot follow any more.
 pub(super) fn pair_server_tools(form: MessageFormat, looked: &mut [CheckedMessage<'_>]) {
     if form == MessageFormat::Anthropic {
         anthropic::pair_server_tools(looked);
     }
 }
 
-/// Returns the last answer without trailing white space, for providers that refuse it.
+/// Returns an assistant message at the end without trailing white space, which some providers
+/// refuse. `None` if nothing changes.
 pub(super) fn without_trailing_space(form: MessageFormat, text: &str) -> Option<String> {
     let block = match form {
         MessageFormat::Anthropic => anthropic::trimmed,
@@ -398,12 +405,12 @@ pub struct CallResult {
     pub is_error: bool,
 }
 
-/// The content for a call whose result is unknown; gives no reason.
+/// The content of the result that is inserted for a call whose result is unknown.
 pub const NO_RESULT: &str =
     "No result was recorded for this tool call. It may or may not have run.";
 
 impl CallResult {
-    /// Returns the result for a call about which nothing is known.
+    /// Returns the result to insert for a call whose result is unknown.
     #[must_use]
     pub fn unknown() -> Self {
         Self { content: NO_RESULT.to_owned(), is_error: true }
@@ -426,7 +433,7 @@ fn id_in(object: &RawObject<'_>, field: &str) -> String {
     nonempty_text(object, field).or_else(|| number().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Converts arguments that must be an object. `None` if they are one.
+/// Converts arguments to an object, for formats that need one. `None` if they are an object.
 fn as_object(json: Option<&str>) -> Option<String> {
     let Some(json) = json else { return Some("{}".to_owned()) };
     if RawObject::parse(json).is_some() {
@@ -445,7 +452,7 @@ fn as_object(json: Option<&str>) -> Option<String> {
     Some(format!(r#"{{"arguments":{json}}}"#))
 }
 
-/// Converts arguments that must be a text. `None` if they are one.
+/// Converts arguments to a text, for formats that need one. `None` if they are a text.
 fn as_text(json: Option<&str>) -> Option<String> {
     match json {
         None => Some(quoted("{}")),
@@ -490,7 +497,8 @@ fn mend_result(object: &mut RawObject<'_>, field: &str) -> bool {
     true
 }
 
-/// Returns the block with the type inferred from its fields, if it has none.
+/// Returns a block without a type, with the type that one of its fields shows. `types` has pairs of
+/// a field and its type. `None` if nothing changes.
 fn typed(json: &str, types: &[(&str, &str)]) -> Option<String> {
     let mut block = RawObject::parse(json).filter(|block| !block.has("type"))?;
     let (_, kind) = types.iter().find(|(field, _)| block.has(field))?;
