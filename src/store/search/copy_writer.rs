@@ -8,7 +8,9 @@ use super::catalogue::{
 use super::gram_group::GroupRows;
 use super::grams::GramSet;
 use super::text_block::{BLOCK_BYTES, BlockContent, TextEntry};
-use super::text_copy::{DamagedParts, TextCopy, blocks_in, catalogue_in, clear_at, groups_in};
+use super::text_copy::{
+    DamagedParts, PURGES_FILE, TextCopy, blocks_in, catalogue_in, clear_at, groups_in,
+};
 use crate::backend;
 use crate::backend::files::{self, LockedFile};
 use crate::error::Result;
@@ -356,8 +358,10 @@ impl CopyWriter {
     fn remove_unnamed_files(&self) {
         let folder = &self.copy.folder;
         let catalogue = &self.copy.catalogue;
-        let own: BTreeSet<_> = [catalogue_in(folder), folder.join(LOCK_FILE)]
+        let own: BTreeSet<_> = [LOCK_FILE, PURGES_FILE]
             .into_iter()
+            .map(|name| folder.join(name))
+            .chain([catalogue_in(folder)])
             .chain(catalogue.blocks.values().map(|block| blocks_in(folder, block.file)))
             .chain(self.change.blocks.iter().map(|block| blocks_in(folder, block.file)))
             .chain(catalogue.groups.keys().map(|number| groups_in(folder, *number)))

@@ -323,6 +323,22 @@ fn a_copy_of_another_history_is_not_used() {
     assert_eq!(texts, 1);
 }
 
+/// The first writer removed the number of purges, so every search removed the copy and began again.
+#[test]
+fn a_copy_that_was_begun_after_a_purge_is_kept() {
+    let place = StoredCopy::new();
+    record_texts(&place.store, 2, 20);
+    // A search in a database does this first.
+    text_copy::forget_purged(&place.path(), 1).unwrap();
+    assert_eq!(place.all("seventh").len(), 3);
+    let before = place.files();
+    text_copy::forget_purged(&place.path(), 1).unwrap();
+    assert_eq!(place.all("seventh").len(), 3);
+    assert!(place.files() == before, "the texts were copied again");
+    text_copy::forget_purged(&place.path(), 2).unwrap();
+    assert_eq!(place.files().into_keys().collect::<Vec<_>>(), ["purges"]);
+}
+
 #[test]
 fn forgotten_sessions_leave_the_files_and_others_are_found() {
     let place = StoredCopy::new();

@@ -32,11 +32,11 @@ pub(super) struct DamagedParts {
 }
 
 /// The file of a copy that says how many purges the store had had when the copy was begun.
-const PURGES_FILE: &str = "purges";
+pub(super) const PURGES_FILE: &str = "purges";
 
 /// Removes a copy that was begun before a purge. Another machine may have purged the store in its
 /// database, and cannot reach this folder.
-fn forget_purged(folder: &Path, purges: u64) -> Result<()> {
+pub(super) fn forget_purged(folder: &Path, purges: u64) -> Result<()> {
     let file = folder.join(PURGES_FILE);
     let known = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
     if known.unwrap_or(0) == purges {
