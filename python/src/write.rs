@@ -152,13 +152,10 @@ impl<'a> VerbWriter<'a> {
     /// Retracts evidence, a belief or a note, with the consequences for other claims.
     pub(crate) fn retract(&self, name: &str) -> Result<PlainValue, Error> {
         let key = find_claim(self.session, &self.session.head()?, name)?;
-        let done = self.rule(|claims| match key.kind {
-            Kind::Evidence => rule::retract_evidence(claims, &key.id),
-            Kind::Belief => rule::retract_belief(claims, &key.id),
-            _ => rule::retract_note(claims, &key.id),
-        });
-        match key.kind {
-            Kind::Evidence | Kind::Belief | Kind::Note => self.report(done?, Some(key.id)),
+        let done = match key.kind {
+            Kind::Evidence => self.rule(|claims| rule::retract_evidence(claims, &key.id)),
+            Kind::Belief => self.rule(|claims| rule::retract_belief(claims, &key.id)),
+            Kind::Note => self.rule(|claims| rule::retract_note(claims, &key.id)),
             Kind::Hypothesis => Err(Error::invalid(format!(
                 "a hypothesis is not retracted: use session.reject('{}', ...)",
                 key.id
@@ -167,7 +164,8 @@ impl<'a> VerbWriter<'a> {
                 "a {kind} is not retracted: change it with session.update('{}', ...)",
                 key.id
             ))),
-        }
+        };
+        self.report(done?, Some(key.id))
     }
 
     /// Adds the dependency of one belief on another.

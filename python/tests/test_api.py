@@ -71,6 +71,16 @@ def test_update_removes_a_field_with_none_and_refuses_a_settling_status(session:
     assert session.head.revision == child.revision
 
 
+def test_what_is_not_retracted_leaves_a_note_of_the_same_id(session: Session) -> None:
+    session.gap("which clock?", id="X")
+    session.note("seen once", id="X")
+    with pytest.raises(forge_store.Invalid, match="a gap is not retracted"):
+        session.retract("gap:X")
+    assert [one.id for one in session.head.state.notes] == ["X"]
+    session.retract("note:X")
+    assert not session.head.state.notes and len(session.head.state.gaps) == 1
+
+
 def test_facts_are_recorded_with_their_own_time(session: Session) -> None:
     when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=1)))
     session.command("make test", exit_code=2, output="1 failed", at=when)
