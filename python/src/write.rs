@@ -50,7 +50,6 @@ impl<'a> VerbWriter<'a> {
             let status = if kind == Kind::Gap { "open" } else { "active" };
             fields.entry("status".to_owned()).or_insert_with(|| status.into());
         }
-        // No other belief rests on a new one, so these dependencies cannot close a cycle.
         let grounds = match kind {
             Kind::Belief => fields.remove("on").unwrap_or_default(),
             _ => Value::Null,
@@ -69,6 +68,10 @@ impl<'a> VerbWriter<'a> {
             let key = Key::new(kind, id);
             if claims.claim(&key).is_some() {
                 return Err(RuleError::AlreadyThere(key));
+            }
+            // No other belief rests on a new one, so there can be no other cycle.
+            if grounds.contains(&id) {
+                return Err(RuleError::Cycle(vec![id.to_owned(), id.to_owned()]));
             }
             let mut outcome = RuleOutcome::of_change(key, None, value.clone());
             outcome.changes.extend(grounds.iter().map(|ground| {

@@ -37,6 +37,16 @@ def test_claims_change_by_their_rules(session: Session) -> None:
     assert [one.id for one in session.why(rests).rests_on] == [belief.id]
 
 
+def test_a_new_belief_does_not_rest_on_itself(session: Session) -> None:
+    # The next free id is B1.
+    for id, ground in (("mine", "mine"), (None, "B1")):
+        with pytest.raises(forge_store.Invalid, match=f"{ground} -> {ground}"):
+            session.belief("so it is", on=[ground], id=id)
+    assert session.head.revision is None
+    first = session.belief("leases are safe")
+    assert session.belief("so are locks", on=[first]).id == "B2"
+
+
 def test_why_says_what_speaks_for_and_against(session: Session) -> None:
     cause = session.hypothesis("h")
     session.evidence("for", cause, 0.5)
