@@ -110,7 +110,7 @@ impl<'a> TranscriptMirror<'a> {
             return Err(appended_meanwhile(key));
         }
         let begin = known.as_ref().map_or(0, KnownTranscript::begin);
-        self.write(act, key, known, lines, (begin, summary))
+        self.write(act, key, known, lines, (Some(begin), summary))
     }
 
     /// Deletes a transcript. If it is the session's own, the session is dropped, as by
@@ -140,8 +140,7 @@ impl<'a> TranscriptMirror<'a> {
     fn hide(&self, act: &WriteContext, key: &MirrorKey) -> Result<()> {
         let Some(known) = self.known(key)?.filter(|known| !known.is_empty()) else { return Ok(()) };
         // The empty line moves the end, so that a concurrent append is refused.
-        let begin = known.bookmark.kept_bytes() + 1;
-        self.write(act, key, Some(known), "\n", (begin, None))
+        self.write(act, key, Some(known), "\n", (None, None))
     }
 
     /// Returns the sessions of a project whose own transcript has lines.
@@ -185,14 +184,15 @@ impl<'a> TranscriptMirror<'a> {
         Ok(paths)
     }
 
-    /// Writes lines, with their facts and checkpoints and the note about the transcript.
+    /// Writes lines, with their facts and checkpoints and the note about the transcript. `begin` is
+    /// the offset of the first byte that is shown; with `None`, none of the bytes are.
     fn write(
         &self,
         act: &WriteContext,
         key: &MirrorKey,
         known: Option<KnownTranscript>,
         lines: &str,
-        (begin, summary): (u64, Option<String>),
+        (begin, summary): (Option<u64>, Option<String>),
     ) -> Result<()> {
         let tail = known.as_ref().map_or_else(|| Ok(Vec::new()), KnownTranscript::open_block)?;
         let (place, bookmark, state) = match known {
@@ -222,11 +222,12 @@ impl<'a> TranscriptMirror<'a> {
             session.import_chunk(act, operation, &marker, SourceChunk::default())?;
         }
         let count = text.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        let end = bookmark.kept_bytes() + bytes.bytes().len() as u64;
         let mut state = reader.into_carry();
         state.mirror = Some(MirrorNote {
             written_at: act.now.as_micros() / 1000,
             lines: bookmark.lines + count,
-            begin,
+            begin: begin.unwrap_or(end),
             summary,
         });
         let carry =

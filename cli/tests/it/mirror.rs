@@ -115,6 +115,23 @@ fn lines_follow_an_import_whose_last_line_has_no_end() {
     assert!(import(&store, &file).unchanged);
 }
 
+/// The line break that its last line lacked remained.
+#[test]
+fn a_deleted_transcript_whose_last_line_had_no_end_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent-1.jsonl");
+    let store = Store::in_memory().unwrap();
+    std::fs::write(&file, small()[0].trim_end()).unwrap();
+    import(&store, &file);
+    let mirror = TranscriptMirror::new(&store);
+    let key = MirrorKey { subpath: Some("subagents/agent-1".to_owned()), ..key("cc-1") };
+    assert!(mirror.lines(&key).unwrap().is_some());
+    mirror.delete(&act(), &key).unwrap();
+    assert_eq!(mirror.lines(&key).unwrap(), None);
+    append(&store, &key, &small()[1]);
+    assert_eq!(mirror.lines(&key).unwrap().unwrap(), small()[1].as_bytes());
+}
+
 #[test]
 fn an_append_behind_an_old_end_is_refused() {
     let store = Store::in_memory().unwrap();
