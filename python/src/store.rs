@@ -434,9 +434,10 @@ fn write_bundle(
     let mut name = to.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(name);
+    let io = |error| ExportError::Io("cannot write", error);
+    // If the file is there, another thread is writing it.
+    let mut file = BufWriter::new(File::create_new(&part).map_err(io)?);
     let write = || -> Result<PlainValue, ExportError> {
-        let io = |error| ExportError::Io("cannot write", error);
-        let mut file = BufWriter::new(File::create_new(&part).map_err(io)?);
         let mut written = 0;
         let report = store.export_bundle::<ExportError>(ranges, &mut |bytes| {
             file.write_all(bytes).map_err(io)?;

@@ -252,6 +252,20 @@ def test_an_export_that_is_stopped_leaves_no_file(
     assert not list(tmp_path.glob("all.forge*"))
 
 
+def test_an_export_leaves_the_part_that_another_thread_is_writing(
+    tmp_path: Path, store: Store, session: Session
+) -> None:
+    session.note("one")
+
+    def export_too(written: float) -> None:
+        with pytest.raises(forge_store.Unavailable, match="cannot write"):
+            store.export_bundle(tmp_path / "all.forge")
+
+    size = store.export_bundle(tmp_path / "all.forge", progress=export_too)
+    assert [one.name for one in tmp_path.glob("all.forge*")] == ["all.forge"]
+    assert size == (tmp_path / "all.forge").stat().st_size
+
+
 def test_secrets_are_removed_by_default(tmp_path: Path, session: Session) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     session.note(f"the token is {secret}")
