@@ -248,7 +248,6 @@ pub(super) fn peek(app: &mut App) -> Vec<AppEffect> {
 /// Begins to replay the session from the selected row. If the newest row is selected, the replay
 /// begins at the oldest one.
 pub(super) fn begin_replay(app: &mut App) -> Vec<AppEffect> {
-    app.fronts.retain(|front| matches!(front, OverlayPane::Charts));
     app.fronts.clear();
     app.replay = Some(Replay { speed: 2, stepped: app.now });
     let row = app.row().map_or(MomentTarget::Head, |row| row.target);

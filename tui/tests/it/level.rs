@@ -5,6 +5,7 @@ use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 use forge_tui::action::BrowserAction;
 use forge_tui::effect::MomentTarget;
+use forge_tui::keymap::KeyMode;
 use forge_tui::query::TimelineLevel;
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
@@ -242,6 +243,9 @@ fn a_replay_goes_through_the_session_row_by_row() {
     assert_eq!(hand.app.replay.unwrap().speed, 4);
     hand.press("q");
     assert!(hand.app.replay.is_none() && !hand.app.done);
+    // From the charts too: they are closed, so that the keys are those of a replay.
+    hand.press("c p");
+    assert_eq!(hand.app.mode(), KeyMode::Replay);
 }
 
 #[test]
