@@ -224,8 +224,8 @@ pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     if !first || name.len() > 100 || !name.chars().all(allowed) || name.eq_ignore_ascii_case("head")
     {
         return Err(Error::invalid(format!(
-            "'{}' is not a branch name: begin with a letter or digit, then use letters, digits, \
-             '-', '_', '.' or '/', at most 100 bytes",
+            "'{}' is not a branch name: begin with a letter, a digit or '_', then use letters, \
+             digits, '-', '_', '.' or '/', at most 100 bytes; not 'head'",
             name.escape_debug()
         )));
     }

@@ -83,7 +83,7 @@ fn invalid_branches_are_refused() {
     ");
     assert_snapshot!(environment.forge(["branch", "create", "a b"]), @r"
     [stderr]
-    error: 'a b' is not a branch name: begin with a letter or digit, then use letters, digits, '-', '_', '.' or '/', at most 100 bytes
+    error: 'a b' is not a branch name: begin with a letter, a digit or '_', then use letters, digits, '-', '_', '.' or '/', at most 100 bytes; not 'head'
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["branch", "switch", "nothing"]), @r"
@@ -100,6 +100,8 @@ fn invalid_branches_are_refused() {
     assert_eq!(environment.forge(["branch", "abandon", "nothing"]).code, 3);
     assert_eq!(environment.forge(["branch", "create", "x", "--hypothesis", "H9"]).code, 3);
     assert_eq!(environment.forge(["branch", "create", "x", "--from", "#99"]).code, 3);
+    assert_eq!(environment.forge(["branch", "create", "Head"]).code, 2);
+    environment.forge(["branch", "create", "_try"]).success();
 }
 
 #[test]
