@@ -165,14 +165,14 @@ pub(super) fn find(
             if !credential::has_word(line, tools) {
                 return None;
             }
-            let word = next_word(text, end);
-            let at = text.get(word.clone())?.iter().position(|byte| *byte == sign)?;
-            let from = word.start + at + 1;
+            let name = next_word(text, end);
+            let inside = text.get(name.clone())?.iter().position(|byte| *byte == sign);
             // The shell joins two quoted parts: `"name":"SECRET"`.
-            let from = from.max(word.start) + quotes(text, from);
-            if at == 0 {
+            let at = inside.map_or(name.end + quotes(text, name.end), |at| name.start + at);
+            if at == name.start || text.get(at) != Some(&sign) {
                 return None;
             }
+            let from = at + 1 + quotes(text, at + 1);
             from..from.max(next_word(text, from).end)
         }
         CommandPlace::FormField => {

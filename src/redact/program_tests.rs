@@ -253,6 +253,8 @@ fn passwords_among_the_words_of_commands_are_found() {
         "jwt.sign(data, '{}')",
         "curl -H 'Key: {}' https://host.test",
         "curl --user=me:{} https://host.test",
+        "curl -u me:\"{}\" https://host.test",
+        "curl -u \"me\":\"{}\" https://host.test",
         "[remote]\ntype = webdav\npass = {}\n",
         "const key = process.env.API_KEY || '{}'",
         "key = os.getenv('API_KEY') or '{}'",
