@@ -149,7 +149,7 @@ fn question_at_end(plain: &PlainText) -> Option<String> {
         })
         .map_or(0, |(place, c)| place + c.len_utf8());
     let question = text.get(start..).unwrap_or_default().trim();
-    (question.len() > 8).then(|| format!("{question}?"))
+    (question.chars().count() > 8).then(|| format!("{question}?"))
 }
 
 #[cfg(test)]
@@ -185,12 +185,13 @@ mod tests {
         assert_eq!(closing_question(text).as_deref(), Some("Which one do you want?"));
         let short = gist(text, 40);
         assert_eq!(short, "There are two ways to do it, and both… Which one do you want?");
-        for text in ["Did it work? Yes.", "It did.", "Is it?\n\nIt is.", "Why?"] {
+        for text in ["Did it work? Yes.", "It did.", "Is it?\n\nIt is.", "Why?", "Почему?"] {
             assert_eq!(closing_question(text), None, "{text}");
         }
         assert_eq!(
             closing_question("**Next question:** How so exactly?").as_deref(),
             Some("How so exactly?")
         );
+        assert_eq!(closing_question("Почему это?").as_deref(), Some("Почему это?"));
     }
 }
