@@ -43,13 +43,13 @@ impl Verb for WatchArgs {
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let store = workspace::open_store(context, StoreAccess::Follow)?;
         let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-        let mut watch = SessionWatch { session, seen: SeenLines::default(), mark: None };
+        let mut watch = SessionWatch { session, seen: SeenLines::default(), position: None };
         let mut printed = 0;
         let mut is_away = false;
         // Nothing is ever sent: receiving with a time limit is only a wait.
         let (_sender, waiting) = mpsc::channel::<()>();
         loop {
-            let is_first = watch.mark.is_none();
+            let is_first = watch.position.is_none();
             match watch.new_lines(context) {
                 Ok(lines) => {
                     is_away = false;
@@ -87,33 +87,27 @@ impl Verb for WatchArgs {
 struct SessionWatch {
     session: Session,
     seen: SeenLines,
-    /// The counts at the last look, from [`mark_of`]; `None` before the first look.
-    mark: Option<(u64, u64, u64)>,
+    /// The position of the store at the last look: without a new one, the story is not read again.
+    /// `None` before the first look.
+    position: Option<u64>,
 }
 
 impl SessionWatch {
     /// Returns the lines since the last look; at the first look only the last [`FIRST_LINES`].
     fn new_lines(&mut self, context: &Context) -> Result<Vec<String>, CommandError> {
-        let now = mark_of(&self.session)?;
-        if self.mark.as_ref() == Some(&now) {
+        let now = self.session.store().position()?;
+        if self.position == Some(now) {
             return Ok(Vec::new());
         }
         let state = self.session.state(&self.session.head()?)?;
         let mut story = Story::read(&state)?;
         story.read_whole_texts(&self.session, &forge_agents::resolve)?;
         let mut lines = self.seen.new_lines(&story_lines(&story, &context.out));
-        if self.mark.replace(now).is_none() {
+        if self.position.replace(now).is_none() {
             lines.drain(..lines.len().saturating_sub(FIRST_LINES));
         }
         Ok(lines)
     }
-}
-
-/// Returns the number of revisions and checkpoints, of facts and of claims. If they have not
-/// changed, the story is not read again.
-fn mark_of(session: &Session) -> Result<(u64, u64, u64), CommandError> {
-    let summary = session.summary()?;
-    Ok((summary.last_sequence, summary.facts, summary.claims))
 }
 
 /// The lines that were printed, with the number of times for each.

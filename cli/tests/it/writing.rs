@@ -297,6 +297,20 @@ fn what_happens_is_watched() {
     assert!(child.wait().unwrap().success());
 }
 
+/// A write that added no revision, checkpoint or fact was shown only after the next one that did.
+#[test]
+fn a_new_branch_is_watched() {
+    let environment = project();
+    environment.forge(["note", "before"]).success();
+    let mut command = environment.command(["watch", "-n", "1"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().ends_with("N1  before"));
+    environment.forge(["branch", "create", "side"]).success();
+    assert!(lines.next().unwrap().unwrap().contains("branch side"));
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn a_demo_is_made_beside_the_project() {
     let environment = Environment::new();
