@@ -94,23 +94,21 @@ impl Verb for BundleExportArgs {
 /// Writes a bundle to a temporary file, which gets its name only when it is complete.
 fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, CommandError> {
     let failed = |error| CommandError::io(&format!("cannot write '{}'", path.display()), error);
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".new");
-    let unfinished = PathBuf::from(unfinished);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
     // The content of a store is private, so an export is readable only by its owner.
-    let mut open = OpenOptions::new();
-    let file = open.write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
-    let mut file = BufWriter::with_capacity(1 << 20, file.map_err(failed)?);
-    let written = store.export_bundle(ranges, &mut |bytes| file.write_all(bytes).map_err(failed));
-    let done = written.and_then(|written| {
-        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)?;
-        fs::rename(&unfinished, path).map_err(failed)?;
-        Ok(written)
-    });
-    if done.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    done
+    let create = |unfinished: &Path| {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished)
+    };
+    let folder = path.parent().unwrap_or(path);
+    let made = tempfile::Builder::new().prefix(&name).suffix(".new").make_in(folder, create);
+    let (file, unfinished) = made.map_err(failed)?.into_parts();
+    let mut file = BufWriter::with_capacity(1 << 20, file);
+    let written =
+        store.export_bundle(ranges, &mut |bytes| file.write_all(bytes).map_err(failed))?;
+    file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)?;
+    unfinished.persist(path).map_err(|error| failed(error.error))?;
+    Ok(written)
 }
 
 impl Verb for BundleImportArgs {

@@ -1,6 +1,6 @@
 //! Wrong usages, each with what the answer must say.
 
-use crate::environment::Environment;
+use crate::environment::{Environment, mode};
 use crate::story::told;
 
 /// How a wrong usage ends, and what its answer contains.
@@ -114,4 +114,21 @@ fn a_bundle_of_a_session_that_went_another_way_is_kept_in_another_store() {
     environment
         .forge_in("there", ["--store", "../beside", "import", "bundle", "../second"])
         .success();
+}
+
+/// The export was written to `FILE.new`, whatever that was.
+#[test]
+fn an_export_of_a_bundle_leaves_the_files_beside_it() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment.write("out/all.new", "mine");
+    environment.forge(["export", "bundle", "../out/all", "--all"]).success();
+    assert_eq!(environment.read("out/all.new"), "mine");
+    assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 2);
+    assert_eq!(mode(&environment.path("out/all")), 0o600);
+    assert_ne!(environment.forge(["export", "bundle", "../none/all"]).code, 0);
+    environment.make_directory("out/folder");
+    assert_ne!(environment.forge(["export", "bundle", "../out/folder"]).code, 0);
+    assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
 }
