@@ -88,7 +88,8 @@ pub enum ProjectPermission {
     /// Every project may set it, but a value that weakens the user's protection is ignored, unless
     /// the user created the project or allowed the value.
     IfAllowed,
-    /// No project may set it: it makes forge run a program, or send what is recorded elsewhere.
+    /// No project may set it: it makes forge run a program, send what is recorded elsewhere, or
+    /// wait.
     Never,
 }
 
@@ -340,6 +341,7 @@ impl SettingKey {
     pub fn refused_in_project(&self) -> CommandError {
         let reason = match self.name {
             PAGER => "it runs a program",
+            SYNC_WAIT => "it makes the end of a session wait",
             _ => "it says what is sent to a remote",
         };
         CommandError::invalid(format!("a project may not set '{}', as {reason}", self.name))

@@ -342,7 +342,7 @@ fn a_project_does_not_say_what_is_sent() {
     let first = Machine::first(&environment, CLAUDE);
     insta::assert_snapshot!(first.forge(["config", "set", "sync.wait", "true"]), @r"
     [stderr]
-    error: a project may not set 'sync.wait', as it says what is sent to a remote
+    error: a project may not set 'sync.wait', as it makes the end of a session wait
     hint: 'forge config set --user sync.wait VALUE' sets it for you
     [exit 2]
     ");
