@@ -98,9 +98,10 @@ fn toml_binary(item: &toml_edit::Item) -> Option<String> {
     (argument == "mcp" && is_forge(command)).then(|| command.to_owned())
 }
 
-/// Whether the name of a command's program begins with `forge`.
+/// Whether a command's program is named `forge`, perhaps with a version: `forge-1.2`, `forge2`.
 fn is_forge(command: &str) -> bool {
-    Path::new(command).file_name().is_some_and(|name| name.to_string_lossy().starts_with("forge"))
+    let name = Path::new(command).file_name().unwrap_or_default().to_string_lossy();
+    name.strip_prefix("forge").is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
 }
 
 /// Removes the quotes of one shell word.

@@ -380,6 +380,32 @@ fn a_server_of_that_name_is_not_replaced() {
 }
 
 #[test]
+fn a_server_whose_program_only_begins_like_forge_is_not_removed() {
+    let house = House::new();
+    let servers = house.place.project.join(".mcp.json");
+    for (command, is_ours) in [
+        ("/usr/bin/forgectl", false),
+        ("forgery", false),
+        ("/usr/bin/forge", true),
+        ("/opt/forge-1.2", true),
+        ("forge.exe", true),
+    ] {
+        let text = format!(
+            r#"{{"mcpServers": {{"forge": {{"command": "{command}", "args": ["mcp"]}}}}}}"#
+        );
+        house.write(&servers, &text);
+        if is_ours {
+            house.uninstall(CodingAgent::Claude, InstallScope::Project);
+        } else {
+            let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
+            assert!(error.causes()[0].contains("another program"), "{command}: {error:?}");
+        }
+        let left = fs::read_to_string(&servers).unwrap_or_default();
+        assert_eq!(left.contains(command), !is_ours, "{command}: {left}");
+    }
+}
+
+#[test]
 fn rules_that_cannot_be_added_are_left_out_and_all_else_is_done() {
     let house = House::new();
     let settings = house.place.project.join("opencode.jsonc");
