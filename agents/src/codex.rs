@@ -385,8 +385,8 @@ fn message(
     }
     match typed {
         Some((text, part, pointer)) if !copied => {
-            let said = (text.as_str(), part, pointer.as_str());
-            prompt::push_prompt(work, context, id, said, prompt::source::MESSAGE);
+            let text_part = (text.as_str(), part, pointer.as_str());
+            prompt::push_prompt(work, context, id, text_part, prompt::source::MESSAGE);
         }
         Some(_) => {}
         None => agent::notified(work, context, &text),
@@ -400,9 +400,9 @@ fn thought(
     payload: &CodexPayload<'_>,
 ) {
     // Most of the reasoning is encrypted; the summary is not.
-    let said = long_text::content_text(payload.summary, "/summary")
+    let summary = long_text::content_text(payload.summary, "/summary")
         .or_else(|| long_text::content_text(payload.content, "/content"));
-    let Some((text, pointer)) = said else { return };
+    let Some((text, pointer)) = summary else { return };
     let value = fields([
         ("role", "assistant".into()),
         ("model", work.carry.other.model.clone().into()),

@@ -128,8 +128,8 @@ fn rewritten(
     }
     for (index, message) in objects::<GeminiLine<'_>>(set.messages) {
         let base = format!("/$set/messages/{index}");
-        let told = long_text::content_text(message.content, "/content");
-        let Some((text, pointer)) = told.filter(|_| message.kind.text() == Some("user")) else {
+        let content = long_text::content_text(message.content, "/content");
+        let Some((text, pointer)) = content.filter(|_| message.kind.text() == Some("user")) else {
             continue;
         };
         if !prompt::is_summary(&text) {
@@ -177,8 +177,8 @@ fn message_at(
     let context = line_context(place, at, recorded_at, cwd.as_deref());
     let shown =
         |text: &str, pointer: &str| long_text::value(text, place, || format!("{base}{pointer}"));
-    let told = long_text::content_text(message.content, "/content");
-    let text = told.as_ref().map(|(text, pointer)| shown(text, pointer));
+    let content = long_text::content_text(message.content, "/content");
+    let text = content.as_ref().map(|(text, pointer)| shown(text, pointer));
     let by_user = kind == "user" && !work.carry.other.sub_agent;
     let typed = by_user
         .then(|| prompt::typed(message.content, message.display_content, place, base))
@@ -196,12 +196,12 @@ fn message_at(
         value.extend(fields([("tool_results", list(prompt::results(message.content)))]));
     }
     let summary =
-        kind == "user" && told.as_ref().is_some_and(|(text, _)| prompt::is_snapshot(text));
+        kind == "user" && content.as_ref().is_some_and(|(text, _)| prompt::is_snapshot(text));
     work.carry.session.started_at.get_or_insert(at);
     work.facts.push(context.fact(Kind::Message, id, value));
     if kind == "gemini"
         && !work.carry.other.sub_agent
-        && let Some((text, _)) = &told
+        && let Some((text, _)) = &content
     {
         work.infer(&context, id, text);
     }

@@ -215,14 +215,14 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
     }
-    let mut mended = json.as_bytes().to_vec();
+    let mut replaced = json.as_bytes().to_vec();
     let mut rest = json;
     while let Some(start) = rest.find('\\') {
         let at = json.len() - rest.len() + start;
         let length = match (half(json, at), half(json, at + 6)) {
             (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => 12,
             (Some(_), _) => {
-                if let Some(escape) = mended.get_mut(at..at + 6) {
+                if let Some(escape) = replaced.get_mut(at..at + 6) {
                     escape.copy_from_slice(b"\\ufffd");
                 }
                 6
@@ -232,7 +232,7 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
         };
         rest = json.get(at + length..).unwrap_or_default();
     }
-    Cow::Owned(String::from_utf8(mended).expect("only ASCII took the place of ASCII"))
+    Cow::Owned(String::from_utf8(replaced).expect("only ASCII took the place of ASCII"))
 }
 
 enum SurrogateHalf {

@@ -4,7 +4,7 @@ use crate::compaction::ContextCompaction;
 use crate::compaction::loss::LostItem;
 use crate::error::CommandError;
 use crate::hook::handover::{CompactionKnowledge, compaction_knowledge};
-use forge_report::model::{CompactionNote, LostThing, ReportLimits, ReportModel, ReportSource};
+use forge_report::model::{CompactionNote, LostKnowledge, ReportLimits, ReportModel, ReportSource};
 use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger};
 use forge_store::redact::Redactor;
 use forge_store::store::{CheckpointFilter, ResolvedMoment, Session};
@@ -53,12 +53,12 @@ fn compaction_note(
     let Some(one) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
     let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &one)?;
     let lost = lost.map(|lost| {
-        let thing = |lost: LostItem| LostThing {
+        let lost_knowledge = |lost: LostItem| LostKnowledge {
             kind: lost.item.kind.word(),
-            id: lost.item.kind.has_telling_id().then_some(lost.item.id),
+            id: lost.item.kind.has_meaningful_id().then_some(lost.item.id),
             text: lost.item.text,
         };
-        lost.into_iter().map(thing).collect()
+        lost.into_iter().map(lost_knowledge).collect()
     });
     Ok(CompactionNote {
         trigger: one.trigger().map(str::to_owned),

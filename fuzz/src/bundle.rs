@@ -14,19 +14,19 @@ const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
 pub fn bundle(data: &[u8]) {
     import(data);
     // A wrong checksum would hide all other faults.
-    import(&mended(data));
+    import(&with_right_checksums(data));
 }
 
 /// The items in these bytes, if there are any, with corrected checksums and counts.
-fn mended(data: &[u8]) -> Vec<u8> {
+fn with_right_checksums(data: &[u8]) -> Vec<u8> {
     let header = bundle_header(&BundleContents::default());
     let mut chain = BundleChain::begin(&header).expect("a header");
     let mut bytes = header.to_vec();
     let mut end = BundleEnd::default();
     let mut rest = data.get(BUNDLE_HEADER_BYTES..).unwrap_or_default();
-    while let Some((start, behind)) = rest.split_first_chunk() {
+    while let Some((start, after)) = rest.split_first_chunk() {
         let Ok((kind, length)) = item_header(*start) else { break };
-        let (content, behind) = behind.split_at(length.min(behind.len()));
+        let (content, after) = after.split_at(length.min(after.len()));
         match kind {
             BundleItemKind::Object => end.objects += 1,
             BundleItemKind::Record => end.records += 1,
@@ -34,7 +34,7 @@ fn mended(data: &[u8]) -> Vec<u8> {
             BundleItemKind::End => break,
         }
         bytes.extend(chain.item(kind, content));
-        rest = behind.get(ITEM_CHECK_BYTES..).unwrap_or_default();
+        rest = after.get(ITEM_CHECK_BYTES..).unwrap_or_default();
     }
     bytes.extend(chain.item(BundleItemKind::End, &end.encode()));
     bytes

@@ -173,8 +173,8 @@ fn session_place() -> SessionPlace {
 /// Markers of remotes, as they are and with a corrected last line. What decodes comes back.
 pub fn remote_marker(data: &[u8]) {
     let decoded = RemoteMarker::decode(data);
-    let mended = RemoteMarker::decode(&mended_marker(data));
-    for marker in decoded.into_iter().chain(mended) {
+    let corrected = RemoteMarker::decode(&with_right_check(data));
+    for marker in decoded.into_iter().chain(corrected) {
         let again = RemoteMarker::decode(marker.encode().as_bytes());
         assert_eq!(again.as_ref(), Ok(&marker));
         assert!(marker.check_key(&remote_keys()).is_err(), "{marker:?} was made without the key");
@@ -182,7 +182,7 @@ pub fn remote_marker(data: &[u8]) {
 }
 
 /// The lines before the last one, and a last one that matches them.
-fn mended_marker(data: &[u8]) -> Vec<u8> {
+fn with_right_check(data: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(data);
     let before = text.rfind("check ").map_or(&*text, |at| &text[..at]);
     let hash = blake3::hash(before.as_bytes()).to_hex();

@@ -65,8 +65,8 @@ fn section(name: &str, text: &str) -> Result<Option<ServiceSettings>, usize> {
             if found.is_some() {
                 break;
             }
-            let is_it = section.strip_prefix(name).is_some_and(|rest| rest.starts_with(']'));
-            found = is_it.then(Vec::new);
+            let is_section = section.strip_prefix(name).is_some_and(|rest| rest.starts_with(']'));
+            found = is_section.then(Vec::new);
         } else if let Some(settings) = &mut found {
             // This also refuses `ldap://`, which asks a server for the settings.
             let (name, text) = line.split_once('=').ok_or(at + 1)?;

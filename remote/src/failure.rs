@@ -83,7 +83,7 @@ impl FailedCall<'_> {
         if self.kind.changes() && (seen.maybe_done || seen.is_waiting && !seen.for_credentials) {
             return DepotError::Unsure { name: self.name.to_owned(), source };
         }
-        if !seen.has_asked {
+        if !seen.has_begun {
             // What credentials are read from is on this machine.
             let action = format!("use {place} ({source})");
             return DepotError::Refused { action, source };
@@ -161,7 +161,7 @@ mod tests {
 
     fn seen(status: u16, code: &str) -> CallRecord {
         let status = StatusCode::from_u16(status).ok();
-        CallRecord { has_asked: true, status, code: code.to_owned(), ..CallRecord::default() }
+        CallRecord { has_begun: true, status, code: code.to_owned(), ..CallRecord::default() }
     }
 
     fn error(kind: CallKind, seen: &CallRecord) -> DepotError {

@@ -30,7 +30,7 @@ tokio::task_local! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallRecord {
     /// Whether a request was begun.
-    pub(crate) has_asked: bool,
+    pub(crate) has_begun: bool,
     /// Whether the last request was to a service that gives credentials, not to the storage.
     pub(crate) for_credentials: bool,
     /// Whether a request was sent whose answer has not come.
@@ -64,7 +64,7 @@ impl CallRecord {
     }
 
     fn begin(&mut self, for_credentials: bool) {
-        self.has_asked = true;
+        self.has_begun = true;
         self.for_credentials = for_credentials;
         self.is_waiting = true;
         self.status = None;

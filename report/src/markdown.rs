@@ -35,9 +35,9 @@ impl Writer<'_, '_> {
         let model = self.model;
         writeln!(self.out, "## {}\n", escaped(&model.title, LINE_CHARS))?;
         writeln!(self.out, "_{}_\n", self.figures())?;
-        for (word, asked) in [("Asked", &model.asked), ("Asked last", &model.last_asked)] {
-            if let Some(asked) = asked {
-                writeln!(self.out, "**{word}:** {}\n", escaped(asked, LINE_CHARS))?;
+        for (word, prompt) in [("Asked", &model.first_prompt), ("Asked last", &model.last_prompt)] {
+            if let Some(prompt) = prompt {
+                writeln!(self.out, "**{word}:** {}\n", escaped(prompt, LINE_CHARS))?;
             }
         }
         self.outcome()?;
@@ -215,16 +215,16 @@ impl Writer<'_, '_> {
         for one in &self.model.compactions {
             let Some(lost) = one.lost.as_ref().filter(|lost| !lost.is_empty()) else { continue };
             let at = self.model.zone.day_and_clock(one.at);
-            let thing = |one: &LostPart| {
+            let label = |one: &LostPart| {
                 let id = one.id.as_ref().map(|id| format!(" {}", code(id))).unwrap_or_default();
                 format!("{}{id} {}", one.kind, escaped(&one.text, 120)).trim_end().to_owned()
             };
-            let things: Vec<String> = lost.iter().take(LOST_NAMED).map(thing).collect();
+            let labels: Vec<String> = lost.iter().take(LOST_NAMED).map(label).collect();
             let more = match lost.len().saturating_sub(LOST_NAMED) {
                 0 => String::new(),
                 more => format!("; {more} more"),
             };
-            lines.push(format!("{at}: {}{more}", things.join("; ")));
+            lines.push(format!("{at}: {}{more}", labels.join("; ")));
         }
         self.titled("What compaction lost", lines.into_iter())
     }

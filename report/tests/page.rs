@@ -4,7 +4,7 @@
 
 use forge_report::html::{HtmlOptions, PageDetail, write_page, write_parts};
 use forge_report::markdown::write_markdown;
-use forge_report::model::{CompactionNote, LostThing, ReportLimits, ReportModel, ReportSource};
+use forge_report::model::{CompactionNote, LostKnowledge, ReportLimits, ReportModel, ReportSource};
 use forge_report::policy;
 use forge_store::Timestamp;
 use forge_store::model::{Fact, FactOrigin, Kind, Value};
@@ -24,7 +24,7 @@ fn model(session: &Session, at: Option<&str>, limits: ReportLimits) -> ReportMod
     let filter = CheckpointFilter { tag: Some("compaction".to_owned()), ..Default::default() };
     let notes = session.checkpoints(&filter).unwrap().into_iter().map(|checkpoint| {
         let (kind, id) = ("note", Some("N6".to_owned()));
-        let lost = LostThing { kind, id, text: "clocks of the workers".to_owned() };
+        let lost = LostKnowledge { kind, id, text: "clocks of the workers".to_owned() };
         CompactionNote {
             at: checkpoint.time,
             sequence: checkpoint.sequence,

@@ -44,8 +44,8 @@ impl SealKey {
 
     /// Returns the seal of a generation of the index: a hash of the list of its files.
     #[must_use]
-    pub(crate) fn generation(&self, said: &[u8]) -> blake3::Hash {
-        blake3::keyed_hash(&self.generations, said)
+    pub(crate) fn generation(&self, content: &[u8]) -> blake3::Hash {
+        blake3::keyed_hash(&self.generations, content)
     }
 
     /// Returns the seal of a spooled write: a hash of its name and its content.

@@ -144,16 +144,16 @@ impl SpoolFolder {
     ///
     /// # Errors
     /// [`Error::Io`]; with a key, the errors of decryption.
-    pub(crate) fn mended(
+    pub(crate) fn repaired(
         &self,
         name: &str,
-        mend: BitRepair<'_>,
+        repair: BitRepair<'_>,
         is_whole: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Option<Vec<u8>>, Error> {
         let is_right =
             |bytes: &[u8]| self.shown(name, bytes.to_vec()).is_ok_and(|bytes| is_whole(&bytes));
         for (_, mut bytes) in self.stored(name)? {
-            if mend(&mut bytes, &is_right) {
+            if repair(&mut bytes, &is_right) {
                 return self.shown(name, bytes).map(Some);
             }
         }

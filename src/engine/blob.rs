@@ -84,12 +84,12 @@ fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>>
     let is_much = window.len() - before >= MUCH_BYTES;
     while begin < window.len() {
         // Up to the next restart, and at most one segment.
-        let stands = offset + (begin - before) as u64;
-        let room = RESTART_BYTES - stands % RESTART_BYTES;
+        let blob_offset = offset + (begin - before) as u64;
+        let room = RESTART_BYTES - blob_offset % RESTART_BYTES;
         let length = (window.len() - begin)
             .min(SEGMENT_BYTES)
             .min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
-        let since = usize::try_from(stands % RESTART_BYTES).unwrap_or(0).min(begin);
+        let since = usize::try_from(blob_offset % RESTART_BYTES).unwrap_or(0).min(begin);
         let (effort, most) = if is_much {
             (CompressionEffort::Quick, NEAR_BYTES)
         } else {
@@ -98,7 +98,7 @@ fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>>
         let since = since.min(most);
         let prefix = window.get(begin - since..begin).unwrap_or_default();
         let part = window.get(begin..begin + length).unwrap_or_default();
-        parts.push(BlobSegmentDraft { offset: stands, prefix, part, effort });
+        parts.push(BlobSegmentDraft { offset: blob_offset, prefix, part, effort });
         begin += length;
     }
     parts

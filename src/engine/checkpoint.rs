@@ -260,7 +260,7 @@ pub(crate) fn list_all(
                 (key::short_at(place, 8).unwrap_or(0), key::last_number(place).unwrap_or(0));
             let time = key::time_at(place, 0).unwrap_or_default();
             if filter.before.is_some_and(|before| (time, sequence) >= before)
-                || session_refs(&view.refs, number)?.gone.is_some()
+                || session_refs(&view.refs, number)?.removal.is_some()
             {
                 continue;
             }

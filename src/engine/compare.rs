@@ -81,13 +81,13 @@ fn net_changes_to_descendant(
     }
     let mut between = Vec::new();
     let mut reached = from.sequence == 0;
-    for stretch in lineage::state_ranges(view, refs, number, to)? {
-        if stretch.branch == from.branch && (stretch.after..=stretch.to).contains(&from.sequence) {
-            between.push(RevisionRange { after: from.sequence, ..stretch });
+    for range in lineage::state_ranges(view, refs, number, to)? {
+        if range.branch == from.branch && (range.after..=range.to).contains(&from.sequence) {
+            between.push(RevisionRange { after: from.sequence, ..range });
             reached = true;
             break;
         }
-        between.push(stretch);
+        between.push(range);
     }
     if !reached {
         return Ok(None);
@@ -96,8 +96,8 @@ fn net_changes_to_descendant(
     // states.
     let bound = lineage::revision(view, number, to)?.state_bytes.saturating_mul(2);
     let (mut parts, mut costs, mut rows) = (Vec::new(), 0, 0);
-    for stretch in between {
-        let mut left = stretch;
+    for range in between {
+        let mut left = range;
         loop {
             let portion =
                 lineage::revisions(view, number, left, ScanDirection::Descending, MIN_ROWS)?;

@@ -282,9 +282,9 @@ impl CachedHead {
             self.too_large = true;
             self.clear();
         }
-        let stretches = lineage::state_ranges(&view, base.refs, session, at)?;
+        let ranges = lineage::state_ranges(&view, base.refs, session, at)?;
         let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(key)).collect();
-        let found = lookup::entries_in(&view, base.refs, session, &stretches, &unknown)?;
+        let found = lookup::entries_in(&view, base.refs, session, &ranges, &unknown)?;
         for (key, entry) in unknown.into_iter().zip(found) {
             self.remember(key, entry.map(DigestedEntry::from));
         }

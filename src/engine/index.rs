@@ -436,7 +436,7 @@ impl RecordIndexer<'_> {
                 let mut is_own_session_gone = false;
                 for place in sessions {
                     let swept = session(refs, *place)?;
-                    if swept.gone == Some(SessionRemoval::Pruned(*operation)) {
+                    if swept.removal == Some(SessionRemoval::Pruned(*operation)) {
                         self.drop_session(*place)?;
                         is_own_session_gone |= place == number;
                         continue;
@@ -750,7 +750,7 @@ pub(crate) fn find_operation_of(
 /// Returns whether a session is being built and will replace another one.
 pub(crate) fn is_incomplete(refs: &StoreRefs, number: SessionNumber) -> Result<bool> {
     let session = refs.sessions.get(number)?;
-    Ok(session.is_some_and(|session| session.gone == Some(SessionRemoval::Incomplete)))
+    Ok(session.is_some_and(|session| session.removal == Some(SessionRemoval::Incomplete)))
 }
 
 fn operation_at(view: &dyn Snapshot, place: &[u8], id: &OperationId) -> Result<OperationRow> {

@@ -106,9 +106,9 @@ impl TailState {
     ///
     /// Operation rows are left out until they are needed by a reader or a record.
     fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
-        let anew = || (Arc::new(object::rows_of_tail()), StoreRefs::default(), 0);
+        let empty = || (Arc::new(object::rows_of_tail()), StoreRefs::default(), 0);
         let (mut rows, mut refs, mut from) = match std::mem::take(&mut self.indexed) {
-            0 => anew(),
+            0 => empty(),
             from => (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs), from),
         };
         let whole = self.operation_rows.take();
@@ -123,7 +123,7 @@ impl TailState {
             if let Some(all) = asked_for {
                 rows = Arc::new(all.clone());
             } else if none_yet {
-                (rows, refs, from) = anew();
+                (rows, refs, from) = empty();
             }
             let new = self.records.get(from..).unwrap_or_default();
             index::apply_all(base, Arc::make_mut(&mut rows), &mut refs, new)?;
@@ -561,7 +561,7 @@ impl JournalFollower {
 
     /// Returns a snapshot like [`JournalFollower::view_known`], for writing a new generation:
     /// objects of the tail continue the numbers of the generation below, as in an apply.
-    pub(crate) fn view_to_write_anew(&self) -> Result<ReadSnapshot> {
+    pub(crate) fn view_to_rewrite(&self) -> Result<ReadSnapshot> {
         let view = self.view_known()?;
         let known = self.lock_tail();
         if (known.start, known.end) != (view.base.position(), view.position) {
@@ -657,7 +657,7 @@ impl JournalFollower {
     }
 
     fn catch_up(&self, known: &mut TailState) -> Result<()> {
-        let mut gone: Option<(LogPosition, backend::Error)> = None;
+        let mut lost: Option<(LogPosition, backend::Error)> = None;
         if !known.is_copy && known.base.as_ref().is_some_and(|base| base.expires_soon()) {
             *known = TailState::default();
         }
@@ -667,7 +667,7 @@ impl JournalFollower {
                 let (start, tail) = self.log.read_after_index(&*self.index, READ_BYTES)?;
                 first = Some(tail);
                 // The journal begins after the newest generation: its first segments are lost.
-                if let Some((_, error)) = gone.take_if(|(from, _)| *from >= start) {
+                if let Some((_, error)) = lost.take_if(|(from, _)| *from >= start) {
                     return Err(error.into());
                 }
                 *known = TailState { start, end: start, loaded: true, ..TailState::default() };
@@ -676,7 +676,7 @@ impl JournalFollower {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(Error::Backend(error @ backend::Error::Gone { .. })) => {
-                    gone = Some((known.start, error));
+                    lost = Some((known.start, error));
                     *known = TailState::default();
                 }
                 Err(other) => return Err(other),

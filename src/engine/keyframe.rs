@@ -54,13 +54,13 @@ impl KeyframeDistance {
         at: RevisionRef,
     ) -> Result<Self> {
         let mut replay = 0;
-        for stretch in lineage::state_ranges(view, refs, number, at)? {
-            let place = of(number).branch(stretch.branch);
-            let from = place.clone().number(stretch.after.saturating_add(1)).build();
-            let to = place.number(stretch.to.saturating_add(1)).build();
+        for range in lineage::state_ranges(view, refs, number, at)? {
+            let place = of(number).branch(range.branch);
+            let from = place.clone().number(range.after.saturating_add(1)).build();
+            let to = place.number(range.to.saturating_add(1)).build();
             let found = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Descending, 1)?;
             let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
-            let rest = RevisionRange { after: keyframe.unwrap_or(stretch.after), ..stretch };
+            let rest = RevisionRange { after: keyframe.unwrap_or(range.after), ..range };
             let rows =
                 lineage::revisions(view, number, rest, ScanDirection::Descending, usize::MAX)?;
             replay += rows.iter().map(|(_, row)| cost(row)).sum::<u64>();
@@ -117,11 +117,11 @@ pub(crate) fn make(
 pub(crate) fn chunks(
     view: &dyn Snapshot,
     number: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
 ) -> Result<Vec<u64>> {
-    let place = of(number).branch(stretch.branch);
-    let from = place.clone().number(stretch.after.saturating_add(1)).build();
-    let to = place.number(stretch.to.saturating_add(1)).build();
+    let place = of(number).branch(range.branch);
+    let from = place.clone().number(range.after.saturating_add(1)).build();
+    let to = place.number(range.to.saturating_add(1)).build();
     chunks_between(view, &from, &to)
 }
 

@@ -34,8 +34,8 @@ pub(crate) fn entry(
     at: RevisionRef,
     key: &[u8],
 ) -> Result<Option<EntryBytes>> {
-    let stretches = lineage::state_ranges(view, refs, number, at)?;
-    entry_in(view, refs, number, &stretches, key)
+    let ranges = lineage::state_ranges(view, refs, number, at)?;
+    entry_in(view, refs, number, &ranges, key)
 }
 
 /// Looks up a claim like [`entry`], in given ranges. For callers that look up many claims of one
@@ -44,11 +44,11 @@ pub(crate) fn entry_in(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
     number: SessionNumber,
-    stretches: &[RevisionRange],
+    ranges: &[RevisionRange],
     key: &[u8],
 ) -> Result<Option<EntryBytes>> {
-    for stretch in stretches {
-        if let Some(touched) = newest(view, refs, number, *stretch, key)? {
+    for range in ranges {
+        if let Some(touched) = newest(view, refs, number, *range, key)? {
             return delta_side_bytes(view, &touched.new);
         }
     }
@@ -60,11 +60,11 @@ pub(crate) fn entry_in(
 pub(crate) fn is_touched(
     view: &dyn Snapshot,
     session: (&SessionId, SessionNumber),
-    stretches: &[RevisionRange],
+    ranges: &[RevisionRange],
     key: &[u8],
 ) -> Result<bool> {
-    for stretch in stretches {
-        if !history_rows(view, session, *stretch, key, 1)?.is_empty() {
+    for range in ranges {
+        if !history_rows(view, session, *range, key, 1)?.is_empty() {
             return Ok(true);
         }
     }
@@ -75,14 +75,14 @@ pub(crate) fn is_touched(
 pub(crate) fn prefetch_touched(
     view: &dyn Snapshot,
     session: (&SessionId, SessionNumber),
-    stretches: &[RevisionRange],
+    ranges: &[RevisionRange],
     keys: &dyn Fn() -> Vec<Vec<u8>>,
 ) -> Result<()> {
-    let range = |stretch: &RevisionRange, key: &[u8]| {
-        let (from, to) = history_range(session, *stretch, key);
+    let key_range = |range: &RevisionRange, key: &[u8]| {
+        let (from, to) = history_range(session, *range, key);
         LastRows { table: key::HISTORY, from, to, limit: 1 }
     };
-    let of_key = |key: Vec<u8>| stretches.iter().map(move |stretch| range(stretch, &key));
+    let of_key = |key: Vec<u8>| ranges.iter().map(move |range| key_range(range, &key));
     Ok(view.prefetch(&|| keys().into_iter().flat_map(of_key).collect())?)
 }
 
@@ -95,13 +95,13 @@ pub(crate) fn entries_in(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
     number: SessionNumber,
-    stretches: &[RevisionRange],
+    ranges: &[RevisionRange],
     keys: &[&Vec<u8>],
 ) -> Result<Vec<Option<EntryBytes>>> {
     let id = &session(refs, number)?.info.id;
     let last = |key: &&Vec<u8>| -> Result<Option<(RevisionRef, usize)>> {
-        for stretch in stretches {
-            let rows = history_rows(view, (id, number), *stretch, key, 1)?;
+        for range in ranges {
+            let rows = history_rows(view, (id, number), *range, key, 1)?;
             if let Some(found) = rows.first() {
                 return Ok(Some(*found));
             }
@@ -137,7 +137,7 @@ pub(crate) fn entries_in(
         None => Ok(None),
         Some(Some(side)) => delta_side_bytes(view, &side),
         // The delta changed another claim with the same hash.
-        Some(None) => entry_in(view, refs, number, stretches, key),
+        Some(None) => entry_in(view, refs, number, ranges, key),
     };
     keys.iter().zip(objects).map(one).collect()
 }
@@ -179,15 +179,15 @@ fn newest(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
     number: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
     key: &[u8],
 ) -> Result<Option<ClaimHistoryEntry>> {
-    let mut to = stretch.to;
+    let mut to = range.to;
     loop {
-        let some = touches(view, refs, number, RevisionRange { to, ..stretch }, key, 1)?;
+        let some = touches(view, refs, number, RevisionRange { to, ..range }, key, 1)?;
         match some {
             ClaimHistoryPage::Changes(mut touched) => return Ok(touched.pop()),
-            ClaimHistoryPage::OnlyOthers(sequence) if sequence > stretch.after + 1 => {
+            ClaimHistoryPage::OnlyOthers(sequence) if sequence > range.after + 1 => {
                 to = sequence - 1;
             }
             ClaimHistoryPage::OnlyOthers(_) | ClaimHistoryPage::End => return Ok(None),
@@ -207,12 +207,12 @@ fn touches(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
     number: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
     key: &[u8],
     limit: usize,
 ) -> Result<ClaimHistoryPage> {
     let id = &session(refs, number)?.info.id;
-    let rows = history_rows(view, (id, number), stretch, key, limit)?;
+    let rows = history_rows(view, (id, number), range, key, limit)?;
     let Some((last, _)) = rows.last() else { return Ok(ClaimHistoryPage::End) };
     let last = last.sequence;
     let mut found = Vec::new();
@@ -237,15 +237,15 @@ fn touches(
 fn history_rows(
     view: &dyn Snapshot,
     (id, number): (&SessionId, SessionNumber),
-    stretch: RevisionRange,
+    range: RevisionRange,
     key: &[u8],
     limit: usize,
 ) -> Result<Vec<(RevisionRef, usize)>> {
-    let (from, to) = history_range((id, number), stretch, key);
+    let (from, to) = history_range((id, number), range, key);
     let rows = view.scan(key::HISTORY, &from, &to, ScanDirection::Descending, limit)?;
     let found = |(place, ordinal): &(Vec<u8>, Vec<u8>)| {
         let sequence = key::last_number(place).unwrap_or(0);
-        let at = RevisionRef { branch: stretch.branch, sequence };
+        let at = RevisionRef { branch: range.branch, sequence };
         (at, key::short_at(ordinal, 0).unwrap_or(0) as usize)
     };
     Ok(rows.iter().map(found).collect())
@@ -254,12 +254,12 @@ fn history_rows(
 /// Returns the start and the end of the rows that [`history_rows`] reads.
 fn history_range(
     (id, number): (&SessionId, SessionNumber),
-    stretch: RevisionRange,
+    range: RevisionRange,
     key: &[u8],
 ) -> (Vec<u8>, Vec<u8>) {
-    let place = of(number).bytes(&entity_hash(id, key)).branch(stretch.branch);
-    let from = place.clone().number(stretch.after.saturating_add(1)).build();
-    (from, place.number(stretch.to.saturating_add(1)).build())
+    let place = of(number).bytes(&entity_hash(id, key)).branch(range.branch);
+    let from = place.clone().number(range.after.saturating_add(1)).build();
+    (from, place.number(range.to.saturating_add(1)).build())
 }
 
 /// Returns the object number of a part of a revision's delta.
@@ -292,9 +292,9 @@ pub(crate) fn history(
     key: &[u8],
 ) -> Result<Vec<ClaimHistoryEntry>> {
     let mut all = Vec::new();
-    for stretch in lineage::state_ranges(view, refs, number, at)? {
+    for range in lineage::state_ranges(view, refs, number, at)? {
         if let ClaimHistoryPage::Changes(touched) =
-            touches(view, refs, number, stretch, key, usize::MAX)?
+            touches(view, refs, number, range, key, usize::MAX)?
         {
             all.extend(touched);
         }

@@ -281,21 +281,21 @@ impl KeyframeBuilder {
         for change in &placed.record.changes {
             if let RecordChange::Folded { session, branch, first, last, .. } = change {
                 let view = OverlaySnapshot { base, rows, position: placed.position };
-                let gone = RevisionRange { branch: *branch, after: first - 1, to: last - 1 };
-                self.chunks.extend(keyframe::chunks(&view, *session, gone)?);
+                let folded = RevisionRange { branch: *branch, after: first - 1, to: last - 1 };
+                self.chunks.extend(keyframe::chunks(&view, *session, folded)?);
             }
-            if let RecordChange::SessionReplaced { of: gone, .. }
-            | RecordChange::SessionAbandoned { session: gone } = change
+            if let RecordChange::SessionReplaced { of: replaced, .. }
+            | RecordChange::SessionAbandoned { session: replaced } = change
             {
                 let view = OverlaySnapshot { base, rows, position: placed.position };
-                self.chunks.extend(keyframe::chunks_of(&view, *gone)?);
+                self.chunks.extend(keyframe::chunks_of(&view, *replaced)?);
             }
             if let RecordChange::Swept { operation, sessions, .. } = change {
                 self.refs.sessions.load(base, sessions.iter().copied())?;
                 let view = OverlaySnapshot { base, rows, position: placed.position };
                 for number in sessions {
-                    let gone = session(&self.refs, *number)?.gone;
-                    if gone == Some(SessionRemoval::Pruned(*operation)) {
+                    let removal = session(&self.refs, *number)?.removal;
+                    if removal == Some(SessionRemoval::Pruned(*operation)) {
                         self.chunks.extend(keyframe::chunks_of(&view, *number)?);
                     }
                 }
@@ -342,11 +342,11 @@ impl KeyframeBuilder {
         for used in keyframe::all_chunks(&view)? {
             self.chunks.remove(&used);
         }
-        let mut gone = Vec::new();
+        let mut row_keys = Vec::new();
         for number in std::mem::take(&mut self.chunks) {
-            gone.extend(object::object_row_keys(&view, number)?);
+            row_keys.extend(object::object_row_keys(&view, number)?);
         }
-        gone.into_iter().for_each(|(table, key)| rows.delete(table, key));
+        row_keys.into_iter().for_each(|(table, key)| rows.delete(table, key));
         Ok(())
     }
 

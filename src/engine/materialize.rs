@@ -100,11 +100,11 @@ impl ReplayPlan {
 fn keyframe_near(
     view: &dyn Snapshot,
     session: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
     direction: ScanDirection,
 ) -> Result<Option<(u64, KeyframeRow)>> {
-    let from = of(session).branch(stretch.branch).number(stretch.after.saturating_add(1)).build();
-    let to = of(session).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
+    let from = of(session).branch(range.branch).number(range.after.saturating_add(1)).build();
+    let to = of(session).branch(range.branch).number(range.to.saturating_add(1)).build();
     let found = view.scan(key::KEYFRAMES, &from, &to, direction, 1)?;
     let Some((place, row)) = found.first() else { return Ok(None) };
     let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
@@ -123,11 +123,11 @@ fn plan(
     let mut way = Vec::new();
     let mut keyframe = None;
     let mut count = 0;
-    for stretch in lineage::state_ranges(view, refs, session, at)? {
-        let found = keyframe_near(view, session, stretch, ScanDirection::Descending)?;
-        let after = found.as_ref().map_or(stretch.after, |(sequence, _)| *sequence);
-        count += stretch.to - after;
-        way.push(RevisionRange { after, ..stretch });
+    for range in lineage::state_ranges(view, refs, session, at)? {
+        let found = keyframe_near(view, session, range, ScanDirection::Descending)?;
+        let after = found.as_ref().map_or(range.after, |(sequence, _)| *sequence);
+        count += range.to - after;
+        way.push(RevisionRange { after, ..range });
         if let Some((_, row)) = found {
             keyframe = Some(row);
             break;
@@ -136,8 +136,8 @@ fn plan(
     let start = keyframe.as_ref().map_or(0, |row: &KeyframeRow| row.bytes);
     let forward = || -> Result<ReplayPath> {
         let mut rows = Vec::new();
-        for stretch in &way {
-            rows.extend(rows_of(view, session, *stretch)?);
+        for range in &way {
+            rows.extend(rows_of(view, session, *range)?);
         }
         rows.reverse();
         Ok(ReplayPath::of(rows, start))
@@ -171,8 +171,9 @@ fn later(
     session: SessionNumber,
     at: RevisionRef,
 ) -> Result<Option<(RevisionRange, KeyframeRow)>> {
-    let behind = RevisionRange { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
-    let Some((sequence, row)) = keyframe_near(view, session, behind, ScanDirection::Ascending)?
+    let later_range = RevisionRange { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
+    let Some((sequence, row)) =
+        keyframe_near(view, session, later_range, ScanDirection::Ascending)?
     else {
         return Ok(None);
     };
@@ -212,9 +213,9 @@ pub(crate) const fn cost(row: &RevisionRow) -> u64 {
 fn rows_of(
     view: &dyn Snapshot,
     session: SessionNumber,
-    stretch: RevisionRange,
+    range: RevisionRange,
 ) -> Result<Vec<RevisionRow>> {
-    Ok(lineage::revisions(view, session, stretch, ScanDirection::Descending, usize::MAX)?
+    Ok(lineage::revisions(view, session, range, ScanDirection::Descending, usize::MAX)?
         .into_iter()
         .map(|(_, row)| row)
         .collect())
@@ -366,15 +367,15 @@ fn overlay_entries<'o>(
     let mut rest = entries;
     let mut left = overrides;
     while let Some((next, others)) = left.split_first() {
-        let (own, behind) = rest.split_at(first_from(one, rest, next.key));
+        let (own, after) = rest.split_at(first_from(one, rest, next.key));
         own.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
-        rest = behind;
+        rest = after;
         // The override is after the last entry of this object; it may belong after the first entry
         // of the next one.
-        let Some((first, behind)) = rest.split_first() else { break };
+        let Some((first, after)) = rest.split_first() else { break };
         next.push(view, builder)?;
         if one.at(first.key()) == next.key {
-            rest = behind;
+            rest = after;
         }
         left = others;
     }

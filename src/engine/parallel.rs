@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope, yield_now};
 
 thread_local! {
-    static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
+    static IS_BACKGROUND: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Makes this thread a background thread: it uses one core, with lower priority.
 pub(crate) fn lower_thread_priority() {
-    STANDS_BACK.set(true);
+    IS_BACKGROUND.set(true);
     lower_priority();
 }
 
@@ -61,7 +61,7 @@ impl CpuCore {
 /// thread that wakes up would otherwise wait for the end of the time slice, despite its higher
 /// priority.
 pub(crate) fn yield_to_foreground() {
-    if STANDS_BACK.get() {
+    if IS_BACKGROUND.get() {
         yield_now();
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn yield_to_foreground() {
 /// files for the answer, which takes longer than decoding a delta.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
-    if STANDS_BACK.get() {
+    if IS_BACKGROUND.get() {
         return 1;
     }
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))

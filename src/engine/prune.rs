@@ -157,8 +157,8 @@ pub(crate) fn fold_after(
     pruning: OperationId,
 ) -> Result<PlannedFold> {
     let FoldRange { branch, first, last } = *run;
-    let stretch = RevisionRange { branch, after: first.saturating_sub(1), to: last };
-    let rows = lineage::revisions(view, number, stretch, ScanDirection::Ascending, usize::MAX)?;
+    let range = RevisionRange { branch, after: first.saturating_sub(1), to: last };
+    let rows = lineage::revisions(view, number, range, ScanDirection::Ascending, usize::MAX)?;
     if rows.first().map(|(one, _)| *one) != Some(first)
         || rows.last().map(|(one, _)| *one) != Some(last)
     {
@@ -325,7 +325,7 @@ pub(crate) fn pruned_sessions(
             continue;
         };
         let session = session(refs, of)?;
-        if session.gone == Some(SessionRemoval::Pruned(*operation))
+        if session.removal == Some(SessionRemoval::Pruned(*operation))
             || session.dropped.iter().any(|text| text.pruning.as_ref() == Some(operation))
         {
             pruned.insert(of);

@@ -161,7 +161,7 @@ pub(crate) fn complete(
 /// Removes damaged keyframes and makes the missing ones. Returns how many keyframes there are.
 fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> Result<u64> {
     let mut kept = 0;
-    let mut gone = Vec::new();
+    let mut damaged = Vec::new();
     let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
     for_each_row(&view, key::KEYFRAMES, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
@@ -169,7 +169,7 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
         let sequence = key::last_number(place).unwrap_or(0);
         match keyframe(&view, number, branch, sequence, row) {
             Ok(()) => kept += 1,
-            Err(_) => gone.push(place.to_vec()),
+            Err(_) => damaged.push(place.to_vec()),
         }
         Ok(())
     })?;
@@ -183,7 +183,7 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
         }
         Ok(())
     })?;
-    for place in gone {
+    for place in damaged {
         rows.delete(key::KEYFRAMES, place);
     }
     let distances = BTreeMap::new();
@@ -230,17 +230,17 @@ fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<
         named.extend(row.chunks.iter().map(|chunk| chunk.object));
         Ok(())
     })?;
-    let mut gone = Vec::new();
+    let mut unreferenced = Vec::new();
     for_each_row(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         if sealed_kind(sealed).is_ok_and(|kind| kind == ObjectKind::Chunk)
             && !named.contains(&number)
         {
-            gone.push((place.to_vec(), sealed_id(sealed).ok()));
+            unreferenced.push((place.to_vec(), sealed_id(sealed).ok()));
         }
         Ok(())
     })?;
-    let gone: Vec<_> = gone
+    let unreferenced: Vec<_> = unreferenced
         .into_iter()
         .map(|(place, id)| {
             let number = key::last_number(&place);
@@ -252,7 +252,7 @@ fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<
             (place, own)
         })
         .collect();
-    for (place, name) in gone {
+    for (place, name) in unreferenced {
         rows.delete(key::OBJECTS, place);
         if let Some(name) = name {
             rows.delete(key::OBJECT_NAMES, name);

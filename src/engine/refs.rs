@@ -82,7 +82,7 @@ pub(crate) fn visible_sessions(
     refs: &StoreRefs,
 ) -> impl Iterator<Item = Result<(SessionNumber, Arc<SessionRefs>)>> {
     let visible = |one: &Result<(_, Arc<SessionRefs>)>| {
-        one.as_ref().map_or(true, |(_, session)| session.gone.is_none())
+        one.as_ref().map_or(true, |(_, session)| session.removal.is_none())
     };
     refs.sessions.all().filter(visible)
 }
@@ -101,7 +101,7 @@ pub(crate) fn of_kind(
 /// Returns the session with this id that was not removed.
 pub(crate) fn present_session(refs: &StoreRefs, id: SessionId) -> Result<Option<SessionNumber>> {
     let found = refs.sessions.find(SessionLookup::Id(id))?;
-    let mut present = found.into_iter().filter(|(_, session)| session.gone.is_none());
+    let mut present = found.into_iter().filter(|(_, session)| session.removal.is_none());
     Ok(present.next().map(|(number, _)| number))
 }
 
@@ -124,18 +124,18 @@ pub(crate) const REMOVED: &str =
 pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
     // A sweep also applies to dropped sessions.
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
-    let told = record.changes.iter().filter(|change| !swept(change));
+    let checked_changes = record.changes.iter().filter(|change| !swept(change));
     let is_shown = |number: SessionNumber| {
         let shows = |change: &RecordChange| matches!(change, RecordChange::SessionShown { of, .. } if *of == number);
         record.changes.iter().any(shows)
     };
-    for number in told.filter_map(RecordChange::session) {
-        let gone = refs.sessions.get(number)?.and_then(|session| session.gone);
-        let is_gone = gone.is_some_and(|gone| gone != SessionRemoval::Incomplete);
-        if gone == Some(SessionRemoval::Swept) {
+    for number in checked_changes.filter_map(RecordChange::session) {
+        let removal = refs.sessions.get(number)?.and_then(|session| session.removal);
+        let is_removed = removal.is_some_and(|removal| removal != SessionRemoval::Incomplete);
+        if removal == Some(SessionRemoval::Swept) {
             return Err(Error::Conflict(REMOVED.to_owned()));
         }
-        if is_gone && !is_shown(number) {
+        if is_removed && !is_shown(number) {
             return Err(Error::Conflict(
                 "the session was dropped: undo that first ('forge log --operations' names a \
                 pruning that dropped it), or begin another session"
@@ -173,7 +173,7 @@ pub(crate) fn begin(info: &SessionMetadata) -> SessionRefs {
         bookmarks: Vec::new(),
         schedule: None,
         dropped: Vec::new(),
-        gone: None,
+        removal: None,
     }
 }
 
@@ -210,9 +210,9 @@ impl SessionRefs {
                 self.current_branch = self.visible_branch(*branch)?;
             }
             RecordChange::SessionDropped { pruning, .. } => {
-                self.gone = Some(SessionRemoval::Pruned(*pruning));
+                self.removal = Some(SessionRemoval::Pruned(*pruning));
             }
-            RecordChange::SessionShown { .. } => self.gone = None,
+            RecordChange::SessionShown { .. } => self.removal = None,
             RecordChange::SessionAbandoned { .. } => self.remove(),
             RecordChange::TextDropped { blob, bytes, pruning, .. } => {
                 self.drop_text(blob, *bytes, Some(*pruning));
@@ -301,7 +301,7 @@ impl SessionRefs {
 
     /// Removes permanently what a pruning operation hid.
     fn sweep(&mut self, operation: OperationId) {
-        if self.gone == Some(SessionRemoval::Pruned(operation)) {
+        if self.removal == Some(SessionRemoval::Pruned(operation)) {
             self.remove();
         }
         for text in &mut self.dropped {
@@ -313,7 +313,7 @@ impl SessionRefs {
     fn remove(&mut self) {
         let nameless =
             SessionMetadata { name: String::new(), agent_session: None, ..self.info.clone() };
-        *self = Self { gone: Some(SessionRemoval::Swept), ..begin(&nameless) };
+        *self = Self { removal: Some(SessionRemoval::Swept), ..begin(&nameless) };
     }
 
     fn branch_mut(&mut self, number: BranchNumber) -> Result<&mut BranchRefs> {
@@ -407,8 +407,8 @@ pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<
             Ok(())
         }
         RecordChange::SessionBegun { info } => {
-            let gone = Some(SessionRemoval::Incomplete);
-            refs.sessions.push(SessionRefs { gone, ..begin(info) });
+            let removal = Some(SessionRemoval::Incomplete);
+            refs.sessions.push(SessionRefs { removal, ..begin(info) });
             Ok(())
         }
         RecordChange::SessionReplaced { session, of } => replace_session(refs, *session, *of),
@@ -450,7 +450,7 @@ fn replace_session(refs: &mut StoreRefs, new: SessionNumber, old: SessionNumber)
         }
     }
     let removed = refs.sessions.change(old, SessionRefs::remove)?;
-    let shown = refs.sessions.change(new, |session| session.gone = None)?;
+    let shown = refs.sessions.change(new, |session| session.removal = None)?;
     removed.ok_or_else(|| unknown_session(old))?;
     shown.ok_or_else(|| unknown_session(new))
 }

@@ -59,7 +59,7 @@ impl SessionLookup<'_> {
         if let Self::Id(id) = self {
             return session.info.id == *id;
         }
-        if session.gone.is_some() {
+        if session.removal.is_some() {
             return false;
         }
         let agent = session.info.agent_session.as_deref();
@@ -177,7 +177,7 @@ fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, V
     let key = KeyBuilder::new;
     let id = key().bytes(session.info.id.as_bytes()).session(number).build();
     let mut rows = vec![(key::SESSION_IDS, id)];
-    if session.gone.is_some() {
+    if session.removal.is_some() {
         return rows;
     }
     let text = |text: &str| key().text(text).session(number).build();

@@ -343,9 +343,9 @@ impl SessionTable {
         let Some(session) = known.session.get_mut() else { return Ok(None) };
         let session = Arc::make_mut(session);
         let sources = session.bookmarks.len();
-        let before = (session.gone.is_none(), session.info.kind);
+        let before = (session.removal.is_none(), session.info.kind);
         let done = change(session);
-        let after = (session.gone.is_none(), session.info.kind);
+        let after = (session.removal.is_none(), session.info.kind);
         // Most changes leave the keys of the session as they are.
         let may_have_new_keys = before != after || sources + session.bookmarks.len() > 0;
         if is_loaded || may_have_new_keys {
@@ -367,7 +367,7 @@ impl SessionTable {
     /// Adds a session. Its number is the number of sessions before.
     pub(crate) fn push(&mut self, session: SessionRefs) {
         self.clock += 1;
-        self.count_visible((session.gone.is_none(), session.info.kind), true);
+        self.count_visible((session.removal.is_none(), session.info.kind), true);
         self.index.add(self.count, &session);
         let known = KnownSession { changed: true, ..KnownSession::of(session, self.clock) };
         self.known.insert(self.count, known);
@@ -443,7 +443,7 @@ impl SessionTable {
         kind: SessionKind,
         limit: usize,
     ) -> Result<Vec<(SessionNumber, &SessionRefs)>> {
-        let wanted = |one: &&SessionRefs| one.info.kind == kind && one.gone.is_none();
+        let wanted = |one: &&SessionRefs| one.info.kind == kind && one.removal.is_none();
         let known = self.known.iter().map(|(number, known)| (*number, &**known.get()));
         let known = known.filter(|(_, session)| wanted(session));
         let mut found: Vec<(Timestamp, SessionNumber, &SessionRefs)> =
@@ -626,7 +626,7 @@ mod tests {
         let (mut table, _) = table(3000);
         assert!(!table.is_complete() && table.len() == 3000);
         table.change(5, |session| session.info.name = "new".to_owned()).unwrap();
-        table.change(7, |session| session.gone = Some(SessionRemoval::Swept)).unwrap();
+        table.change(7, |session| session.removal = Some(SessionRemoval::Swept)).unwrap();
         table.push(SessionRefs { last_event: None, ..session(3000) });
         let find = |lookup| numbers(&table.find(lookup).unwrap());
         assert_eq!(find(SessionLookup::Name("s4")), [4]);

@@ -286,7 +286,7 @@ impl SpoolRecordBuilder<'_> {
 /// of `wanted`.
 fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Result<Option<SessionNumber>> {
     let found = refs.sessions.find(SessionLookup::Id(wanted.id))?;
-    let mut own = found.into_iter().filter(|(_, session)| session.gone.is_none());
+    let mut own = found.into_iter().filter(|(_, session)| session.removal.is_none());
     match (own.next(), &wanted.agent_session) {
         (Some((number, _)), _) => Ok(Some(number)),
         (None, Some(agent)) => agent_session(refs, agent),

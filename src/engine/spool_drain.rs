@@ -66,8 +66,8 @@ impl Engine {
         in_order(&mut found);
         let mut outcome = Ok(());
         for waiting in &found {
-            let done = self.commit_written(CommitDurability::Later, &mut |desk| {
-                Ok((plan(&desk.view()?, waiting, NameClashPolicy::Rename)?, ()))
+            let done = self.commit_written(CommitDurability::Later, &mut |context| {
+                Ok((plan(&context.view()?, waiting, NameClashPolicy::Rename)?, ()))
             });
             match done {
                 Ok(()) => brought.push(waiting.operation.id.to_string()),

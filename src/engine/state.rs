@@ -110,11 +110,11 @@ impl RevisionState {
         let mut slots = Vec::with_capacity(self.slots.len() + changes.len());
         let mut rest = self.slots.as_slice();
         for (key, entry) in changes {
-            let (own, behind) = rest.split_at(rest.partition_point(|slot| self.key(slot) < key));
+            let (own, after) = rest.split_at(rest.partition_point(|slot| self.key(slot) < key));
             slots.extend_from_slice(own);
-            rest = match behind.split_first() {
+            rest = match after.split_first() {
                 Some((first, others)) if self.key(first) == key => others,
-                _ => behind,
+                _ => after,
             };
             slots.extend(entry.map(|entry| EntrySlot { key: place(key), entry: place(entry) }));
         }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_a_record_are_refused() {
+    fn bytes_after_a_record_are_refused() {
         let bytes = pack(&crate::model::Value::from("x"));
         assert!(unpack::<crate::model::Value>("value", &bytes).is_ok());
         // Whatever type the extra bytes begin, and whether that value is complete or not.

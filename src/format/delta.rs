@@ -85,7 +85,7 @@ impl DeltaChangeRange {
 
 const VERSION: u8 = 1;
 /// The version of a delta that replaces another one; the name of that one follows.
-const STANDS_FOR: u8 = 2;
+const REPLACING_VERSION: u8 = 2;
 
 impl<K: AsRef<[u8]>> Delta<K> {
     /// Encodes this delta, after 16 random bytes that keep the hash of a dropped delta from being
@@ -110,7 +110,7 @@ impl<K: AsRef<[u8]>> Delta<K> {
         match name {
             None => out.push(VERSION),
             Some(name) => {
-                out.push(STANDS_FOR);
+                out.push(REPLACING_VERSION);
                 out.extend_from_slice(name.as_bytes());
             }
         }
@@ -140,8 +140,9 @@ impl Delta {
     /// replaces, if any.
     #[must_use]
     pub fn name(bytes: &[u8]) -> ObjectId {
-        let stands_for = bytes.get(16..).and_then(|rest| rest.strip_prefix(&[STANDS_FOR]));
-        let name = stands_for.and_then(|rest| rest.first_chunk::<32>()).copied();
+        let after_version =
+            bytes.get(16..).and_then(|rest| rest.strip_prefix(&[REPLACING_VERSION]));
+        let name = after_version.and_then(|rest| rest.first_chunk::<32>()).copied();
         ObjectId::from_bytes(name.unwrap_or_else(|| *blake3::hash(bytes).as_bytes()))
     }
 
@@ -177,7 +178,7 @@ impl Delta {
         reader.take(16)?;
         match reader.byte()? {
             VERSION => {}
-            STANDS_FOR => {
+            REPLACING_VERSION => {
                 reader.take(32)?;
             }
             _ => return Err(reader.error("unknown version")),
@@ -191,7 +192,7 @@ impl Delta {
                 return Err(reader.error("its keys are not in order"));
             }
             previous = Some(key);
-            let key = behind(&reader, total, key.len());
+            let key = range_just_read(&reader, total, key.len());
             let old = side(&mut reader, total)?;
             let new = side(&mut reader, total)?;
             changes.push(DeltaChangeRange { key, old, new });
@@ -202,7 +203,7 @@ impl Delta {
 }
 
 /// Returns the range of the `length` bytes that were just read.
-fn behind(reader: &ByteReader<'_>, total: usize, length: usize) -> Range<u32> {
+fn range_just_read(reader: &ByteReader<'_>, total: usize, length: usize) -> Range<u32> {
     let end = total - reader.remaining();
     // Deltas of 4 GiB or more were rejected before.
     (end - length) as u32..end as u32
@@ -213,7 +214,7 @@ fn side(reader: &mut ByteReader<'_>, total: usize) -> Result<DeltaSideRange, Dec
         0 => Ok(DeltaSideRange::Absent),
         1 => {
             let length = reader.bytes()?.len();
-            Ok(DeltaSideRange::Inline(behind(reader, total, length)))
+            Ok(DeltaSideRange::Inline(range_just_read(reader, total, length)))
         }
         2 => Ok(DeltaSideRange::Blob(ObjectId::from_bytes(reader.array()?))),
         _ => Err(reader.error("unknown mark of a value")),

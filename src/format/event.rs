@@ -385,8 +385,12 @@ fn check_name(name: &str) -> Result<(), EventError> {
 }
 
 fn check_selector(target: &RevisionSelector) -> Result<(), EventError> {
-    let said = [target.at.is_some(), target.tag.is_some(), target.nothing];
-    if said.iter().filter(|said| **said).count() == 1 { Ok(()) } else { Err(EventError::NoTarget) }
+    let is_set = [target.at.is_some(), target.tag.is_some(), target.nothing];
+    if is_set.iter().filter(|is_set| **is_set).count() == 1 {
+        Ok(())
+    } else {
+        Err(EventError::NoTarget)
+    }
 }
 
 #[cfg(test)]

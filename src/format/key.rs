@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_prefix_is_behind_all_keys_with_it() {
+    fn the_end_of_a_prefix_is_after_all_keys_with_it() {
         assert_eq!(of(u32::MAX).end(), Vec::<u8>::new());
         assert_eq!(of(7).branch(u32::MAX).end(), of(8).build());
         assert!(of(7).branch(3).number(u64::MAX).build() < of(7).branch(3).end());

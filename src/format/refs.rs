@@ -112,7 +112,8 @@ pub struct SessionRefs {
     /// The growing blobs whose beginning was dropped.
     pub dropped: Vec<DroppedText>,
     /// Why the session is hidden; `None` if it is visible.
-    pub gone: Option<SessionRemoval>,
+    #[serde(rename = "gone")]
+    pub removal: Option<SessionRemoval>,
 }
 
 /// Why a session is hidden.

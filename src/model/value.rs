@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_stands_twice_is_refused() {
+    fn a_field_that_occurs_twice_is_refused() {
         assert!(serde_json::from_str::<Value>(r#"{"a":1,"a":2}"#).is_err());
     }
 }

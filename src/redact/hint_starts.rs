@@ -43,8 +43,8 @@ impl HintStarts {
     /// Returns the first offset in a range at which a word may begin. The word may go on after the
     /// range.
     pub(super) fn next(&self, text: &[u8], range: Range<usize>) -> Option<usize> {
-        let behind = text.get(range.start..text.len().min(range.end + 2))?;
-        let [one, two, rest @ ..] = behind else {
+        let after = text.get(range.start..text.len().min(range.end + 2))?;
+        let [one, two, rest @ ..] = after else {
             return None;
         };
         let mut code = low(*one) << BITS | low(*two);
@@ -63,7 +63,7 @@ impl HintStarts {
             }
         }
         // A word of two bytes may end the text.
-        let end = usize::from(behind.len() < range.len() + 2);
+        let end = usize::from(after.len() < range.len() + 2);
         let last = last.iter().copied().chain(std::iter::repeat_n(0, end));
         for (at, byte) in last.enumerate() {
             code = (code << BITS | low(byte)) & THREE;

@@ -306,7 +306,7 @@ impl KnownSecrets {
         };
         let marked = units.len() >= MARK.len() && units.iter().take(MARK.len()).all(plain);
         let number = units.iter().all(|unit| plain(unit) && unit.2.is_ascii_digit())
-            && stands_as_number(text, &found.range);
+            && is_number_in_json(text, &found.range);
         for (place, (range, written, char)) in units.iter().enumerate() {
             let bytes = &mut out[range.clone()];
             match written {
@@ -324,7 +324,7 @@ impl KnownSecrets {
             }
         }
         if let Some((range, CharEncoding::Plain, char)) = units.first() {
-            mend_begin(text, range.start, *char, &found.range, out);
+            keep_escape(text, range.start, *char, &found.range, out);
         }
     }
 }
@@ -495,7 +495,7 @@ fn code(char: char, bytes: &mut [u8]) {
 }
 
 /// Returns whether this is a number of a JSON document, or a part of one.
-fn stands_as_number(text: &[u8], range: &Range<usize>) -> bool {
+fn is_number_in_json(text: &[u8], range: &Range<usize>) -> bool {
     let of_number =
         |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
     let before = text[..range.start].iter().rev().find(|byte| !of_number(byte) && **byte != b' ');
@@ -505,7 +505,7 @@ fn stands_as_number(text: &[u8], range: &Range<usize>) -> bool {
 }
 
 /// Keeps an escape that the text before a secret forms with its first characters.
-fn mend_begin(text: &[u8], start: usize, first: char, range: &Range<usize>, out: &mut [u8]) {
+fn keep_escape(text: &[u8], start: usize, first: char, range: &Range<usize>, out: &mut [u8]) {
     let before = &text[..start];
     let slash = before.last() == Some(&b'\\');
     let digits = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);

@@ -18,9 +18,9 @@ pub(super) fn find(
     word: Range<usize>,
     form: TextForm,
 ) -> (Vec<SecretFinding>, Range<usize>) {
-    let behind = text.get(word.end..).unwrap_or_default();
+    let after = text.get(word.end..).unwrap_or_default();
     // `SecretList`, `SecretProviderClass`.
-    if behind.first().is_some_and(u8::is_ascii_alphanumeric) {
+    if after.first().is_some_and(u8::is_ascii_alphanumeric) {
         return (Vec::new(), word);
     }
     let is_json = text.get(word.clone()).is_some_and(|word| word.contains(&b'"'));
@@ -62,9 +62,9 @@ fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<u
     };
     let (mut is_begin, mut is_end) = (depth(b'}', b'{'), depth(b'{', b'}'));
     let before = text.get(limits.start..word.start).unwrap_or_default();
-    let behind = text.get(word.end..limits.end).unwrap_or_default();
+    let after = text.get(word.end..limits.end).unwrap_or_default();
     let start = before.iter().rposition(|byte| is_begin(*byte)).unwrap_or(0) + limits.start;
-    let end = behind.iter().position(|byte| is_end(*byte)).map_or(limits.end, |at| word.end + at);
+    let end = after.iter().position(|byte| is_end(*byte)).map_or(limits.end, |at| word.end + at);
     start..end
 }
 
@@ -125,22 +125,28 @@ struct Line {
     is_item: bool,
     /// Whether it separates documents.
     is_rule: bool,
-    said: Range<usize>,
+    content: Range<usize>,
     next: usize,
 }
 
 fn line(text: &[u8], at: usize, end: usize) -> Line {
     let rest = text.get(at..end).unwrap_or_default();
     let (length, next) = line_end(rest);
-    let said = rest.get(..length).unwrap_or_default();
+    let content = rest.get(..length).unwrap_or_default();
     let is_margin = |byte: &&u8| matches!(byte, b' ' | b'+' | b'-' | b'\t');
-    let indent = said.iter().take_while(is_margin).count();
+    let indent = content.iter().take_while(is_margin).count();
     // The sign of a diff is not a list item.
-    let is_item = indent >= 2 && said.get(indent - 2..indent) == Some(b"- ");
+    let is_item = indent >= 2 && content.get(indent - 2..indent) == Some(b"- ");
     let is_space = |byte: &u8| byte.is_ascii_whitespace();
-    let trimmed = said.iter().rposition(|byte| !is_space(byte)).map_or(0, |last| last + 1);
-    let is_rule = said.starts_with(b"---");
-    Line { indent, is_item, is_rule, said: at + indent.min(trimmed)..at + trimmed, next: at + next }
+    let trimmed = content.iter().rposition(|byte| !is_space(byte)).map_or(0, |last| last + 1);
+    let is_rule = content.starts_with(b"---");
+    Line {
+        indent,
+        is_item,
+        is_rule,
+        content: at + indent.min(trimmed)..at + trimmed,
+        next: at + next,
+    }
 }
 
 /// Returns the end of a line and the start of the next one: at a line break, which may be escaped.
@@ -185,8 +191,8 @@ fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize>
     if !first.is_item {
         for begin in begins.into_iter().rev() {
             let line = line(text, begin, limits.end);
-            let said = text.get(line.said.clone()).unwrap_or_default();
-            if line.is_rule || !belongs(said, line.indent, first.indent) {
+            let content = text.get(line.content.clone()).unwrap_or_default();
+            if line.is_rule || !belongs(content, line.indent, first.indent) {
                 break;
             }
             start = begin;
@@ -198,9 +204,9 @@ fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize>
     let mut end = first.next;
     while end < limits.end {
         let line = line(text, end, limits.end);
-        let said = text.get(line.said.clone()).unwrap_or_default();
+        let content = text.get(line.content.clone()).unwrap_or_default();
         let is_next = line.is_item && line.indent == first.indent;
-        let is_other = is_next || !belongs(said, line.indent, first.indent);
+        let is_other = is_next || !belongs(content, line.indent, first.indent);
         if is_other || line.is_rule || line.next <= end {
             break;
         }
@@ -210,11 +216,11 @@ fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize>
 }
 
 /// Returns whether the line belongs to an object whose fields have this indentation.
-fn belongs(said: &[u8], indent: usize, of_object: usize) -> bool {
-    let word = said.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    said.is_empty()
+fn belongs(content: &[u8], indent: usize, of_object: usize) -> bool {
+    let word = content.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    content.is_empty()
         || indent > of_object
-        || indent == of_object && word > 0 && said.get(word) == Some(&b':')
+        || indent == of_object && word > 0 && content.get(word) == Some(&b':')
 }
 
 /// Finds the values below `data:` and `stringData:` in YAML.
@@ -228,20 +234,20 @@ fn lines_below(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usi
             break;
         }
         at = line.next;
-        let said = text.get(line.said.clone()).unwrap_or_default();
-        if said.is_empty() {
+        let content = text.get(line.content.clone()).unwrap_or_default();
+        if content.is_empty() {
             continue;
         }
         if let Some((indent, range)) = &mut block {
             if line.indent > *indent {
-                let start = if range.start == range.end { line.said.start } else { range.start };
-                *range = start..line.said.end;
+                let start = if range.start == range.end { line.content.start } else { range.start };
+                *range = start..line.content.end;
                 continue;
             }
             add(range.clone());
             block = None;
         }
-        if matches!(said, b"data:" | b"stringData:") {
+        if matches!(content, b"data:" | b"stringData:") {
             below = Some(line.indent);
             continue;
         }
@@ -249,8 +255,8 @@ fn lines_below(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usi
             below = None;
             continue;
         }
-        let Some(colon) = said.windows(2).position(|two| two == b": ") else { continue };
-        let value = said.get(colon + 2..).unwrap_or_default();
+        let Some(colon) = content.windows(2).position(|two| two == b": ") else { continue };
+        let value = content.get(colon + 2..).unwrap_or_default();
         let value = value
             .iter()
             .position(|byte| *byte != b' ')
@@ -260,13 +266,13 @@ fn lines_below(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usi
             block = Some((line.indent, 0..0));
             continue;
         }
-        let from = line.said.end - value.len();
+        let from = line.content.end - value.len();
         let is_quote = |byte: &&u8| matches!(byte, b'\\' | b'"' | b'\'');
         let quotes = value.iter().take_while(is_quote).count();
         let closing = value.iter().rev().take_while(is_quote).count();
         let closing = if quotes > 0 { closing } else { 0 };
         if quotes + closing < value.len() {
-            add(from + quotes..line.said.end - closing);
+            add(from + quotes..line.content.end - closing);
         }
     }
     if let Some((_, range)) = block {

@@ -182,7 +182,7 @@ impl Redactor {
         ending: PartEnding,
     ) -> RedactedPart<'a> {
         let found = self.rescan_until_stable(text, ScanFindings::together(shares), form);
-        let ScanFindings { mut findings, stretches, open } = found;
+        let ScanFindings { mut findings, indicated_ranges, open } = found;
         let mut taken = match ending {
             PartEnding::End => text.len(),
             PartEnding::Line => {
@@ -201,7 +201,7 @@ impl Redactor {
         // A secret stays with the text that indicates it: a value without its name is not
         // recognised as a secret.
         if ending != PartEnding::End {
-            taken = before_stretches(stretches, taken);
+            taken = offset_before_ranges(indicated_ranges, taken);
         }
         findings.retain(|found| found.range.end <= taken);
         let text = text.get(..taken).unwrap_or_default();
@@ -221,12 +221,12 @@ impl Redactor {
 }
 
 /// Returns the last offset, up to this one, that is inside none of the ranges.
-fn before_stretches(mut stretches: Vec<Range<usize>>, place: usize) -> usize {
-    stretches.sort_unstable_by_key(|one| std::cmp::Reverse(one.end));
+fn offset_before_ranges(mut ranges: Vec<Range<usize>>, offset: usize) -> usize {
+    ranges.sort_unstable_by_key(|one| std::cmp::Reverse(one.end));
     // A range that ends before the offset contains neither it nor any earlier offset.
-    stretches.into_iter().fold(place, |place, one| match one.start < place && place < one.end {
+    ranges.into_iter().fold(offset, |offset, one| match one.start < offset && offset < one.end {
         true => one.start,
-        false => place,
+        false => offset,
     })
 }
 

@@ -90,7 +90,7 @@ impl Redactor {
         found: ScanFindings,
         form: TextForm,
     ) -> ScanFindings {
-        let ScanFindings { findings, mut stretches, mut open } = found;
+        let ScanFindings { findings, mut indicated_ranges, mut open } = found;
         let mut findings = self.drop_allowed(text, findings);
         findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
         let mut all = DisjointFindings::default();
@@ -111,7 +111,7 @@ impl Redactor {
                     ..found
                 };
                 more.extend(found.findings.into_iter().map(place));
-                stretches.extend(found.stretches.iter().map(|one| clean.place(one)));
+                indicated_ranges.extend(found.indicated_ranges.iter().map(|one| clean.place(one)));
                 open = open.or(found.open.map(|at| clean.place(&(at..at)).start));
             }
             let more = self.drop_allowed(text, more);
@@ -126,7 +126,7 @@ impl Redactor {
             fresh = more.into_iter().filter_map(&mut add).collect();
             fresh.sort_by_key(|found| found.range.start);
         }
-        ScanFindings { findings: all.within(&(0..text.len())).collect(), stretches, open }
+        ScanFindings { findings: all.within(&(0..text.len())).collect(), indicated_ranges, open }
     }
 }
 

@@ -105,13 +105,13 @@ impl HintTable {
 
     /// Returns the longest searched text at an offset, in any case.
     fn longest_at(&self, text: &[u8], offset: usize) -> Option<&SearchedText> {
-        let behind = text.get(offset..)?;
-        let code = hint_starts::code_of(behind);
+        let after = text.get(offset..)?;
+        let code = hint_starts::code_of(after);
         let first = self.codes.partition_point(|(before, _)| *before < code);
         let of_code = self.codes[first..].iter().take_while(|(same, _)| *same == code);
         of_code.map(|(_, place)| &self.texts[*place]).find(|searched| {
             let length = searched.text.len();
-            behind.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(searched.text.as_bytes()))
+            after.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(searched.text.as_bytes()))
         })
     }
 }
@@ -122,7 +122,7 @@ pub(crate) struct ScanFindings {
     /// The secrets; they may overlap.
     pub(super) findings: Vec<SecretFinding>,
     /// The ranges that belong together: from the indicating text to the end of the secret.
-    pub(super) stretches: Vec<Range<usize>>,
+    pub(super) indicated_ranges: Vec<Range<usize>>,
     /// The start of a private key that has not ended at the end of the text.
     pub(super) open: Option<usize>,
 }
@@ -133,7 +133,7 @@ impl ScanFindings {
         let mut all = Self::default();
         for share in shares {
             all.findings.extend(share.findings);
-            all.stretches.extend(share.stretches);
+            all.indicated_ranges.extend(share.indicated_ranges);
             all.open = all.open.or(share.open);
         }
         all
@@ -169,7 +169,7 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     };
     let mut all = ScanFindings::default();
     for found in dotted_token::find_all(text, share.clone()) {
-        all.stretches.push(found.range.clone());
+        all.indicated_ranges.push(found.range.clone());
         all.findings.push(found);
     }
     let mut from = share.start;
@@ -214,14 +214,14 @@ impl TextScan<'_> {
     /// Applies the rules of a hint.
     fn hint(&mut self, hint: ScanHint, word: Range<usize>, all: &mut ScanFindings) {
         // The scheme of a URL precedes the hint, like the beginning of a name.
-        let mut told_from = word_start(self.text, word.start);
+        let mut indication_start = word_start(self.text, word.start);
         let found = match hint {
             ScanHint::Shape(number) => {
                 rules().get(number).and_then(|rule| self.shape(number, rule, &word))
             }
             ScanHint::Escape => None,
             ScanHint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
-                told_from = told_from.min(name.start);
+                indication_start = indication_start.min(name.start);
                 finding
             }),
             // A value that is read whole is read once.
@@ -241,7 +241,7 @@ impl TextScan<'_> {
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {
                     let login = credential::login(self.text, word.start, self.form);
-                    told_from = login.unwrap_or(told_from);
+                    indication_start = login.unwrap_or(indication_start);
                 }
                 match kind {
                     credential::CredentialKind::Login
@@ -254,7 +254,8 @@ impl TextScan<'_> {
         };
         if let Some(found) = found {
             // A value may precede the text that indicates it.
-            all.stretches.push(told_from.min(found.range.start)..found.range.end.max(word.end));
+            all.indicated_ranges
+                .push(indication_start.min(found.range.start)..found.range.end.max(word.end));
             all.findings.push(found);
         }
     }
@@ -432,7 +433,8 @@ impl TextScan<'_> {
         let last = found.pop();
         for found in found {
             // A value may precede the text that indicates it.
-            all.stretches.push(word.start.min(found.range.start)..found.range.end.max(word.end));
+            all.indicated_ranges
+                .push(word.start.min(found.range.start)..found.range.end.max(word.end));
             all.findings.push(found);
         }
         last
@@ -469,10 +471,10 @@ fn is_in_mark(text: &[u8], at: usize) -> bool {
     let inside = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || **byte == b'-';
     let before = text.get(at.saturating_sub(MAX_KIND_BYTES)..at).unwrap_or_default();
     let begun = before.iter().rev().take_while(inside).count();
-    let behind = text.get(at..).unwrap_or_default();
-    let rest = behind.iter().take(MAX_KIND_BYTES).take_while(inside).count();
+    let after = text.get(at..).unwrap_or_default();
+    let rest = after.iter().take(MAX_KIND_BYTES).take_while(inside).count();
     let (mark, kind) = (text.get(..at - begun).unwrap_or_default(), begun + rest);
-    mark.ends_with(b"[redacted:") && kind > 0 && behind.get(rest) == Some(&b']')
+    mark.ends_with(b"[redacted:") && kind > 0 && after.get(rest) == Some(&b']')
 }
 
 /// Returns the beginning of the word around this offset, at most 64 bytes before it.

@@ -63,12 +63,12 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     }
     let Some(bytes) = text.get(named.name.clone()) else { return false };
     let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
-    let behind = text.get(named.value.end..).unwrap_or_default();
+    let after = text.get(named.value.end..).unwrap_or_default();
     // In a list, a value follows a name by chance, except that of a flag.
     if named.listed && !named.is_flag {
         return false;
     }
-    let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, behind);
+    let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, after);
     match name {
         Name::Password => strength(value) >= if is_sure { Strength::Fair } else { Strength::High },
         Name::Other => {
@@ -94,8 +94,8 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
         return false;
     }
     let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
-    let behind = text.get(named.whole.end..).unwrap_or_default();
-    let is_setting = is_setting(text, named, bytes, behind);
+    let after = text.get(named.whole.end..).unwrap_or_default();
+    let is_setting = is_setting(text, named, bytes, after);
     if !(named.quoted || named.is_flag || is_setting) {
         return false;
     }
@@ -271,8 +271,8 @@ fn is_token(value: &[u8], least: Strength) -> bool {
 
 /// Returns whether an unquoted value is written as in a settings file, an environment or a query,
 /// where no code occurs: `NAME=value` without spaces, `name: value` up to the end of the line.
-fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], behind: &[u8]) -> bool {
-    let ends_line = match behind {
+fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], after: &[u8]) -> bool {
+    let ends_line = match after {
         [] | [b'\n' | b'\r' | b'"' | b'\'' | b'`', ..] | [b' ', b'#', ..] | [b'<', b'/', ..] => {
             true
         }
@@ -289,8 +289,8 @@ fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], behind: &[u8]) -> bo
         .checked_sub(1)
         .and_then(|at| text.get(at))
         .is_some_and(|byte| b"?&;".contains(byte));
-    let goes_on = matches!(behind, [b' ' | b'\t' | b';' | b'&' | b'|', ..]);
-    let before_space = matches!(behind, [b' ' | b'\t', ..]);
+    let goes_on = matches!(after, [b' ' | b'\t' | b';' | b'&' | b'|', ..]);
+    let before_space = matches!(after, [b' ' | b'\t', ..]);
     ends_line || !named.colon && (is_query || is_upper && goes_on || before_space)
 }
 

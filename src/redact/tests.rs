@@ -129,7 +129,7 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
 }
 
 #[test]
-fn a_token_is_found_behind_what_can_stand_before_it() {
+fn a_token_is_found_after_what_can_precede_it() {
     let token = github(1);
     for before in
         ["", " ", "\"", "=", "\\n", "\\\\n", "\\u001b", "%3D", "\u{1b}[31m", "(", "x-", "/"]
@@ -154,7 +154,7 @@ fn a_longer_word_than_the_shape_is_another_word() {
 }
 
 #[test]
-fn values_behind_telling_names_are_found_in_every_notation() {
+fn values_after_indicating_names_are_found_in_every_notation() {
     let secret = noise(3, 32);
     for (text, kind) in [
         (format!("API_KEY={secret}"), "key"),
@@ -186,7 +186,7 @@ fn values_behind_telling_names_are_found_in_every_notation() {
 const SAME: [&[&str]; 2] = [&["key", "secret"], &["token", "credential"]];
 
 #[test]
-fn what_is_no_secret_stays_behind_a_telling_name() {
+fn what_is_no_secret_stays_after_an_indicating_name() {
     let secret = noise(4, 32);
     for text in [
         // Too short, too plain.
@@ -264,7 +264,7 @@ fn a_short_password_that_repeats_a_byte_is_no_placeholder() {
 /// Names of features and models, as they occur in the requests that a client logs. A list of them
 /// is parsed as names and values, because the name before a comma may indicate a secret.
 #[test]
-fn names_that_end_in_a_date_stay_behind_a_telling_name() {
+fn names_that_end_in_a_date_stay_after_an_indicating_name() {
     let names = [
         "advanced-tool-use-2025-11-20",
         "context-management-2025-06-27",
@@ -300,7 +300,7 @@ fn names_that_end_in_a_date_stay_behind_a_telling_name() {
 }
 
 #[test]
-fn a_secret_with_a_date_behind_it_is_still_one() {
+fn a_secret_with_a_date_after_it_is_still_one() {
     for value in [
         "kq3vz8mn2pl7wr4t-2025-11-20",
         "Kq-Vz-Mn-Pl-Wr-Ty-Ub-2025-11-20",
@@ -443,7 +443,7 @@ fn the_entropy_is_shannons() {
 /// A mark ends a word, is not a name for what follows, and is shorter than the text it replaces.
 /// Secrets that overlap are both removed.
 #[test]
-fn what_comes_to_light_behind_a_secret_goes_with_it() {
+fn what_comes_to_light_after_a_secret_goes_with_it() {
     let (token, value) = (github(11), noise(12, 32));
     let capped = noise(13, 512);
     let far = format!("login me {} password {}", noise(14, 300), noise(15, 20));

@@ -304,11 +304,11 @@ impl UnescapedView {
             let first = self.escapes.partition_point(|(here, _)| here.start < range.start);
             self.escapes.get(first).is_some_and(|(here, _)| here.start < range.end)
         };
-        for (finding, stretch) in found.findings.into_iter().zip(found.stretches) {
-            let whole = stretch.start.min(finding.range.start)..finding.range.end;
+        for (finding, indicated) in found.findings.into_iter().zip(found.indicated_ranges) {
+            let whole = indicated.start.min(finding.range.start)..finding.range.end;
             let range = self.place(&self.in_one_argument(&finding.range));
             if holds(&whole) && share.contains(&range.start) {
-                all.stretches.push(self.place(&stretch));
+                all.indicated_ranges.push(self.place(&indicated));
                 all.findings.push(SecretFinding { range, ..finding });
             }
         }

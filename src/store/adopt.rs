@@ -38,7 +38,7 @@ pub struct AdoptReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyState {
     /// The seal status.
-    pub standing: SealStatus,
+    pub seal_status: SealStatus,
     /// Whether the store is encrypted.
     pub encrypted: bool,
     /// The store's id, 32 hex digits.
@@ -81,7 +81,7 @@ impl Store {
             return Err(Error::ReadOnly { reason });
         }
         let before = match StoreTrust::for_store(path, &marker, options) {
-            Ok(trust) => trust.standing,
+            Ok(trust) => trust.seal_status,
             Err(error) if error.kind() == ErrorKind::Forged => SealStatus::NoKey,
             Err(error) => return Err(error),
         };
@@ -144,9 +144,9 @@ impl Store {
     /// this path before.
     pub fn key_state(path: &Path, options: &Options) -> Result<KeyState> {
         let marker = marker_of(path)?;
-        let standing = match StoreTrust::for_store(path, &marker, options) {
+        let seal_status = match StoreTrust::for_store(path, &marker, options) {
             Err(Error::Encrypted) => SealStatus::NoKey,
-            trust => trust?.standing,
+            trust => trust?.seal_status,
         };
         let id = hex(&marker.id);
         let (mut adopted, mut witnessed) = (None, None);
@@ -154,7 +154,7 @@ impl Store {
             adopted = keyring.key_of(&marker)?.and_then(|file| file.adopted);
             witnessed = keyring.seen(&marker.id)?.map(|mark| mark.position);
         }
-        Ok(KeyState { standing, encrypted: marker.is_encrypted(), id, adopted, witnessed })
+        Ok(KeyState { seal_status, encrypted: marker.is_encrypted(), id, adopted, witnessed })
     }
 
     /// Returns the key of the store in a folder, with what its witness has seen, as a text for
@@ -259,7 +259,7 @@ fn adopt_in_database(
     keyring: &Keyring,
 ) -> Result<AdoptReport> {
     let trust = StoreTrust::for_store(path, marker, options)?;
-    if trust.standing == SealStatus::NoKey {
+    if trust.seal_status == SealStatus::NoKey {
         return Err(Error::Unkeyed { missing: "key" });
     }
     let database = connect(path, place, options)?;
@@ -275,5 +275,5 @@ fn adopt_in_database(
         }
         None => 0,
     };
-    Ok(AdoptReport { before: trust.standing, resealed: false, position: end.position, waiting })
+    Ok(AdoptReport { before: trust.seal_status, resealed: false, position: end.position, waiting })
 }

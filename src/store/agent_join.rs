@@ -25,20 +25,20 @@ impl Session {
         crate::model::claim::check_id(agent).map_err(|error| Error::invalid(error.to_string()))?;
         let operation = act.operation()?;
         let source = format!("{JOINED}{agent}");
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let here = session_refs(&desk.refs, self.number)?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let here = session_refs(&context.refs, self.number)?;
             if here.info.kind != SessionKind::Debug {
                 return Err(Error::invalid(format!(
                     "'{}' is not a debugging session: only those can be joined",
                     here.info.name
                 )));
             }
-            if agent_session(&desk.refs, agent)? == Some(self.number) {
+            if agent_session(&context.refs, agent)? == Some(self.number) {
                 return Ok((None, false));
             }
             let mut changes = Vec::new();
             // An agent session is part of one debugging session at a time.
-            for (session, _) in desk.refs.sessions.find(SessionLookup::Source(&source))? {
+            for (session, _) in context.refs.sessions.find(SessionLookup::Source(&source))? {
                 if session != self.number {
                     let (source, bookmark) = (source.clone(), None);
                     changes.push(RecordChange::Bookmark { session, source, bookmark });

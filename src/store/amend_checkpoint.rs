@@ -46,8 +46,8 @@ impl Session {
         amend: impl Fn(&mut Checkpoint),
     ) -> Result<(Checkpoint, bool)> {
         let operation = act.operation()?;
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let old = self.known_checkpoint(&desk.view()?, id)?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let old = self.known_checkpoint(&context.view()?, id)?;
             let Some(new) = self.amended(&old, &amend)? else {
                 return Ok((None, (old, false)));
             };
@@ -67,8 +67,8 @@ impl Session {
             return Err(Error::invalid("a schedule needs at least a second between checkpoints"));
         }
         let operation = act.operation()?;
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let known = session_refs(&desk.refs, self.number)?.schedule;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let known = session_refs(&context.refs, self.number)?.schedule;
             let changes = vec![RecordChange::Schedule { session: self.number, every_micros }];
             let record = Record { operation: operation.clone(), changes };
             Ok(((known != every_micros).then_some(record), ()))

@@ -60,9 +60,9 @@ impl Store {
         let operation = act.operation()?;
         let takes_over = new.takes_over;
         let info = session_metadata(act, new)?;
-        let number = self
-            .engine
-            .commit(durability, &mut |desk| begun(desk, &operation, &info, (clash, takes_over)));
+        let number = self.engine.commit(durability, &mut |context| {
+            begun(context, &operation, &info, (clash, takes_over))
+        });
         match number {
             Err(error)
                 if error.kind() == ErrorKind::Locked && self.engine.follower.spool.is_some() =>
@@ -102,17 +102,17 @@ fn settled(
 /// Returns the record that begins a session, and its number; no record if the session already
 /// exists.
 pub(super) fn begun(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     operation: &Operation,
     info: &SessionMetadata,
     (clash, takes_over): (Clash, bool),
 ) -> Result<(Option<Record>, SessionNumber)> {
-    let info = match settled(&desk.refs, info, clash)? {
+    let info = match settled(&context.refs, info, clash)? {
         Ok(number) => return Ok((None, number)),
         Err(info) => info,
     };
-    let number = desk.refs.sessions.len() as SessionNumber;
-    let takes_over = takes_over || desk.refs.last_used.is_none();
+    let number = context.refs.sessions.len() as SessionNumber;
+    let takes_over = takes_over || context.refs.last_used.is_none();
     let is_debug = info.kind == SessionKind::Debug;
     let mut changes = vec![RecordChange::Session { info: Box::new(info) }];
     if is_debug && takes_over {

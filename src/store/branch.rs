@@ -58,21 +58,23 @@ impl Session {
         gate.branch(&mut metadata);
         let operation = act.operation()?;
         let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let session = session_refs(&desk.refs, self.number)?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let session = session_refs(&context.refs, self.number)?;
             if session.branch_named(name).is_some() {
                 return Err(Error::Duplicate { kind: "branch", id: name.to_owned() });
             }
             let (base, head) = match from {
                 Some(ResolvedMoment { branch, at: None, .. }) => (*branch, None),
                 Some(ResolvedMoment { at: Some(at), .. }) => {
-                    (at.branch, Some(timeline::head_at(&desk.view()?, self.number, *at)?.0))
+                    (at.branch, Some(timeline::head_at(&context.view()?, self.number, *at)?.0))
                 }
                 None => {
                     let branch = session.current_branch;
                     let head = session.branch(branch)?.head;
                     let base = match &head {
-                        Some(head) => head_branch(&desk.refs, self.number, branch, head.sequence)?,
+                        Some(head) => {
+                            head_branch(&context.refs, self.number, branch, head.sequence)?
+                        }
                         None => branch,
                     };
                     (base, head)
@@ -100,8 +102,8 @@ impl Session {
         update: impl Fn(&mut BranchStatus, &mut BranchMetadata),
     ) -> Result<bool> {
         let operation = act.operation()?;
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let session = session_refs(&desk.refs, self.number)?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let session = session_refs(&context.refs, self.number)?;
             let branch = branch_by_name(session, name)?;
             let old = session.branch(branch)?.latest_change();
             let (mut status, mut metadata) = (old.status, old.metadata.clone());
@@ -130,8 +132,8 @@ impl Session {
     ) -> Result<Option<String>> {
         let operation = act.operation()?;
         let id = CheckpointId::from_bytes(random()?);
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let session = session_refs(&desk.refs, self.number)?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let session = session_refs(&context.refs, self.number)?;
             let branch = branch_by_name(session, name)?;
             if branch == session.current_branch {
                 return Ok((None, None));

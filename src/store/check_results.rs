@@ -38,7 +38,7 @@ struct CheckTarget {
     /// All words, in their order.
     words: Vec<String>,
     /// Those that limit the run to a thing, such as a folder or a test.
-    things: Vec<String>,
+    scopes: Vec<String>,
     /// Those that begin with `+`, which widen a run.
     wider: Vec<String>,
     /// Those that begin with `-`, which narrow it.
@@ -87,7 +87,7 @@ struct ResultIndex {
     /// The results by a number that grows with time.
     results: BTreeMap<u64, LastCheckResult>,
     /// The things of the results of each run. The empty thing has the results without one.
-    things: BTreeMap<CheckCommand, NumbersByText>,
+    scopes: BTreeMap<CheckCommand, NumbersByText>,
     /// The parts of the names of results, by whether their run is known.
     names: BTreeMap<bool, NumbersByText>,
     next: u64,
@@ -194,9 +194,9 @@ impl ResultIndex {
             change(names, part.to_owned());
         }
         if let Some(run) = &of.run {
-            let things = self.things.entry(run.clone()).or_default();
-            for thing in of.target.indexed_things() {
-                change(things, thing.to_owned());
+            let scopes = self.scopes.entry(run.clone()).or_default();
+            for scope in of.target.indexed_scopes() {
+                change(scopes, scope.to_owned());
             }
         }
     }
@@ -205,19 +205,19 @@ impl ResultIndex {
     /// of some that do neither.
     fn related(&self, of: &CheckIdentity) -> BTreeSet<u64> {
         let mut numbers = BTreeSet::new();
-        if let Some(things) = of.run.as_ref().and_then(|run| self.things.get(run)) {
-            if of.target.things.is_empty() {
-                numbers.extend(things.iter().map(|(_, number)| *number));
+        if let Some(scopes) = of.run.as_ref().and_then(|run| self.scopes.get(run)) {
+            if of.target.scopes.is_empty() {
+                numbers.extend(scopes.iter().map(|(_, number)| *number));
             }
-            numbers.extend(equal_to(things, ""));
-            for thing in &of.target.things {
-                let wider = thing.char_indices().map(|(at, _)| thing.split_at(at));
+            numbers.extend(equal_to(scopes, ""));
+            for scope in &of.target.scopes {
+                let wider = scope.char_indices().map(|(at, _)| scope.split_at(at));
                 for (folder, _) in wider.filter(|(_, rest)| begins_inside(rest)) {
-                    numbers.extend(equal_to(things, folder));
+                    numbers.extend(equal_to(scopes, folder));
                 }
-                numbers.extend(equal_to(things, thing));
-                numbers.extend(beginning_with(things, format!("{thing}/")));
-                numbers.extend(beginning_with(things, format!("{thing}::")));
+                numbers.extend(equal_to(scopes, scope));
+                numbers.extend(beginning_with(scopes, format!("{scope}/")));
+                numbers.extend(beginning_with(scopes, format!("{scope}::")));
             }
         }
         for (has_run, names) in &self.names {
@@ -335,7 +335,7 @@ impl CheckTarget {
                 Some('+') => &mut target.wider,
                 Some('-') => &mut target.narrower,
                 Some('=') => &mut target.exact,
-                _ => &mut target.things,
+                _ => &mut target.scopes,
             };
             list.push(word.clone());
         }
@@ -343,24 +343,24 @@ impl CheckTarget {
     }
 
     /// Returns the things, or the empty one if there is none.
-    fn indexed_things(&self) -> impl Iterator<Item = &str> {
-        let none = self.things.is_empty().then_some("");
-        self.things.iter().map(String::as_str).chain(none)
+    fn indexed_scopes(&self) -> impl Iterator<Item = &str> {
+        let none = self.scopes.is_empty().then_some("");
+        self.scopes.iter().map(String::as_str).chain(none)
     }
 
     /// Returns whether a run on this target includes the run on another. Things are compared first,
     /// as most targets differ in these.
     fn covers(&self, other: &Self) -> bool {
-        let includes = |thing: &String| {
-            self.things.iter().any(|folder| {
-                let rest = thing.strip_prefix(folder.as_str());
+        let includes = |scope: &String| {
+            self.scopes.iter().any(|folder| {
+                let rest = scope.strip_prefix(folder.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || begins_inside(rest))
             })
         };
         let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
-        let has_things = self.things.is_empty()
-            || (!other.things.is_empty() && other.things.iter().all(includes));
-        has_things
+        let includes_scopes = self.scopes.is_empty()
+            || (!other.scopes.is_empty() && other.scopes.iter().all(includes));
+        includes_scopes
             && within(&self.exact, &other.exact)
             && within(&other.exact, &self.exact)
             && within(&other.wider, &self.wider)

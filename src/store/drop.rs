@@ -48,8 +48,8 @@ impl Session {
         amend: impl Fn(&mut Checkpoint),
     ) -> Result<Vec<Checkpoint>> {
         let (operation, session) = (act.operation()?, self.number);
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let view = desk.view()?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let view = context.view()?;
             let mut dropped: BTreeMap<CheckpointId, Checkpoint> = BTreeMap::new();
             for id in ids {
                 dropped.insert(*id, self.known_checkpoint(&view, id)?);
@@ -136,14 +136,14 @@ impl Store {
     /// [`Error::Conflict`] if it is dropped already, or if a program needs it.
     pub fn drop_session(&self, act: &WriteContext, session: &Session) -> Result<OperationId> {
         let (operation, number) = (act.operation()?, session.number);
-        self.engine.commit(CommitDurability::Now, &mut |desk| {
-            let refs = session_refs(&desk.refs, number)?;
+        self.engine.commit(CommitDurability::Now, &mut |context| {
+            let refs = session_refs(&context.refs, number)?;
             let name = &refs.info.name;
-            if refs.gone.is_some() {
+            if refs.removal.is_some() {
                 return Err(Error::Conflict("the session is dropped already".to_owned()));
             }
             if refs.info.kind == SessionKind::Debug {
-                let named = program_references(&desk.view()?)?;
+                let named = program_references(&context.view()?)?;
                 if let Some(needed) = named.into_iter().find(|one| one.agent == *name) {
                     return Err(Error::Conflict(format!(
                         "the program '{}' needs the session '{name}': drop the program first",
@@ -156,8 +156,8 @@ impl Store {
                 RecordChange::Pruned { session: number },
                 RecordChange::SessionDropped { session: number, of: number, pruning },
             ];
-            if desk.refs.last_used == Some(number) {
-                let latest = desk.refs.sessions.latest(SessionKind::Debug, 2)?;
+            if context.refs.last_used == Some(number) {
+                let latest = context.refs.sessions.latest(SessionKind::Debug, 2)?;
                 let other = latest.into_iter().find(|(other, _)| *other != number);
                 changes.extend(other.map(|(session, _)| RecordChange::Used { session }));
             }
@@ -174,7 +174,7 @@ impl Store {
         let mut last = None;
         for one in view.refs.sessions.all() {
             let (number, session) = one?;
-            let Some(SessionRemoval::Pruned(operation)) = session.gone else { continue };
+            let Some(SessionRemoval::Pruned(operation)) = session.removal else { continue };
             if (session.info.kind, session.info.name.as_str()) != (kind, name) {
                 continue;
             }

@@ -143,23 +143,23 @@ impl Session {
         let view = self.view()?;
         let mut items = Vec::new();
         if let Some(at) = point.at {
-            'stretches: for stretch in lineage::log_ranges(&view.refs, self.number, at)? {
+            'ranges: for range in lineage::log_ranges(&view.refs, self.number, at)? {
                 let room = limit - items.len();
                 let rows = lineage::known_revisions(
                     &view,
                     self.number,
-                    stretch,
+                    range,
                     ScanDirection::Descending,
                     room,
                 )?;
                 let known = rows.iter().find_map(|(_, row)| Some(row.as_ref()?.effective));
                 let known = known.or(point.time).unwrap_or(Timestamp::from_micros(0));
                 for (sequence, row) in rows {
-                    let at = RevisionRef { branch: stretch.branch, sequence };
+                    let at = RevisionRef { branch: range.branch, sequence };
                     let near = items.last().map_or(known, LogItem::time);
                     items.push(self.log_item(&view, at, row.as_ref(), near)?);
                     if items.len() >= limit {
-                        break 'stretches;
+                        break 'ranges;
                     }
                 }
             }

@@ -394,7 +394,7 @@ impl Session {
         fact::versions(&view, &view.refs, self.number, kind, id)
     }
 
-    /// Returns how many events there were between two times, in `stretches` periods of equal
+    /// Returns how many events there were between two times, in `period_count` periods of equal
     /// length.
     ///
     /// Takes a bounded read for each period, however many events there are.
@@ -402,13 +402,13 @@ impl Session {
         &self,
         from: Timestamp,
         to: Timestamp,
-        stretches: usize,
+        period_count: usize,
     ) -> Result<ActivityHistogram> {
         let view = self.view()?;
         let session = session_refs(&view.refs, self.number)?;
         let span = i128::from(to.micros_since(from)).max(1);
         let edge = |place: usize| {
-            let offset = span * place as i128 / stretches.max(1) as i128;
+            let offset = span * place as i128 / period_count.max(1) as i128;
             from.plus_micros(i64::try_from(offset).unwrap_or(i64::MAX))
         };
         let shown = (0..).zip(&session.branches).filter(|(_, branch)| !branch.hidden);
@@ -430,14 +430,14 @@ impl Session {
                 used.push(stream);
             }
         }
-        for place in 0..stretches {
+        for place in 0..period_count {
             let mut count = 0;
             for stream in &used {
                 let room = (ACTIVITY_LIMIT - count) as usize;
                 if room == 0 {
                     break;
                 }
-                let last = place + 1 == stretches;
+                let last = place + 1 == period_count;
                 let (low, high) = range(*stream, edge(place), edge(place + 1), last);
                 let rows =
                     view.scan(stream.table(), &low, &high, ScanDirection::Ascending, room)?;

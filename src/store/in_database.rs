@@ -167,7 +167,7 @@ impl Store {
             }
             None => Arc::from(index),
         };
-        let about = (trust.standing, trust.seals, trust.cipher);
+        let about = (trust.seal_status, trust.seals, trust.cipher);
         let mut store = Self::assemble(Arc::new(log), index, marker, options, about, path);
         store.database = Some(database);
         Ok(store)
@@ -200,7 +200,7 @@ impl Store {
             checked,
             lost_before,
             waiting,
-            standing: self.seal_status(),
+            seal_status: self.seal_status(),
             encrypted: self.is_encrypted(),
         })
     }
@@ -298,7 +298,7 @@ impl StoreTrust {
     ) -> Result<Self> {
         let shown = PathBuf::from(place.to_string());
         let mut trust = Self::for_store(path.unwrap_or(&shown), marker, options)?;
-        if trust.standing == SealStatus::Unsealed
+        if trust.seal_status == SealStatus::Unsealed
             && let Some(keyring) = Keyring::of(options)
         {
             trust.witness = keyring.witness(&marker.id)?;

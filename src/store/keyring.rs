@@ -30,7 +30,7 @@ pub(super) struct Keyring {
 
 /// The keys of an open store, and its seal status.
 pub(super) struct StoreTrust {
-    pub(super) standing: SealStatus,
+    pub(super) seal_status: SealStatus,
     pub(super) seals: SealMode,
     /// The cipher, if the store is encrypted.
     pub(super) cipher: Option<Cipher>,
@@ -40,8 +40,8 @@ pub(super) struct StoreTrust {
 }
 
 impl StoreTrust {
-    const fn without(standing: SealStatus, seals: SealMode) -> Self {
-        Self { standing, seals, cipher: None, witness: None, checked: None }
+    const fn without(seal_status: SealStatus, seals: SealMode) -> Self {
+        Self { seal_status, seals, cipher: None, witness: None, checked: None }
     }
 
     /// Returns the trust of a store whose key is not here.
@@ -111,9 +111,10 @@ impl StoreTrust {
         }
         let key = SealKey::new(&file.secret, &marker.id, &marker.key);
         let witness = keyring.witness(&marker.id)?;
-        let standing = if witness.is_some() { SealStatus::Sealed } else { SealStatus::NoWitness };
+        let seal_status =
+            if witness.is_some() { SealStatus::Sealed } else { SealStatus::NoWitness };
         let checked = Some(keyring.of_store(&marker.id).join(CHECKED));
-        Ok(Self { standing, seals: SealMode::Keyed(key), cipher, witness, checked })
+        Ok(Self { seal_status, seals: SealMode::Keyed(key), cipher, witness, checked })
     }
 }
 

@@ -133,18 +133,18 @@ impl Session {
     ) -> Result<MergeReport> {
         let merging = self.clean(merging)?;
         let id = CheckpointId::from_bytes(random()?);
-        self.store.engine.commit(durability, &mut |desk| {
-            let view = desk.view()?;
-            let mut worked = self.plan_from(&view, &desk.refs, &merging)?;
+        self.store.engine.commit(durability, &mut |context| {
+            let view = context.view()?;
+            let mut worked = self.plan_from(&view, &context.refs, &merging)?;
             let planned = match worked.report.result {
                 MergeResult::AlreadyMerged | MergeResult::Conflicts => {
                     return Ok((None, worked.report));
                 }
                 MergeResult::FastForward | MergeResult::Merged => {
-                    self.plan_merge(desk, operation, &worked)?
+                    self.plan_merge(context, operation, &worked)?
                 }
             };
-            let session = session_refs(&desk.refs, self.number)?;
+            let session = session_refs(&context.refs, self.number)?;
             let head = planned.head;
             let mut changes = planned.changes;
             let now = session.branch(worked.source.0)?.latest_change();
@@ -190,7 +190,7 @@ impl Session {
 
     fn plan_merge(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         operation: &Operation,
         worked: &MergePlan,
     ) -> Result<PlannedRevision> {
@@ -203,26 +203,31 @@ impl Session {
         if worked.report.result == MergeResult::FastForward {
             let claims = (source.digest, source.count);
             return revision_plan::plan_reset(
-                desk,
+                context,
                 place,
                 ResetSource::To(parent),
                 claims,
                 &[parent],
             );
         }
-        let view = desk.view()?;
-        let theirs = timeline::head_of(&desk.refs, session, worked.source.0)?;
+        let view = context.view()?;
+        let theirs = timeline::head_of(&context.refs, session, worked.source.0)?;
         let changes = worked.report.changes.iter().map(|change| {
             let mut change = revision_plan::restoring_change(
                 &view,
-                &desk.refs,
+                &context.refs,
                 session,
                 theirs,
                 change.clone(),
             )?;
             check_claim(&mut change).map(|()| change)
         });
-        revision_plan::plan_always(desk, place, &changes.collect::<Result<Vec<_>>>()?, Some(parent))
+        revision_plan::plan_always(
+            context,
+            place,
+            &changes.collect::<Result<Vec<_>>>()?,
+            Some(parent),
+        )
     }
 
     fn plan_from(

@@ -216,7 +216,7 @@ impl Store {
         write_first_record(&journal)?;
         write_marker(path, marker.encode().as_bytes())?;
         let index = open_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
-        let about = (trust.standing, trust.seals, trust.cipher);
+        let about = (trust.seal_status, trust.seals, trust.cipher);
         Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
 
@@ -275,7 +275,7 @@ impl Store {
             .with_seals(trust.seals.clone(), trust.witness)
             .with_cipher(trust.cipher.clone());
         let index = open_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
-        let about = (trust.standing, trust.seals, trust.cipher);
+        let about = (trust.seal_status, trust.seals, trust.cipher);
         Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
 
@@ -299,7 +299,7 @@ impl Store {
         index: Arc<dyn Index>,
         marker: FormatMarker,
         options: Options,
-        (standing, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
+        (seal_status, seals, cipher): (SealStatus, SealMode, Option<Cipher>),
         path: Option<&Path>,
     ) -> Self {
         let spool = path.map(|path| {
@@ -308,7 +308,7 @@ impl Store {
             let spool = SpoolFolder::new(path).with_seals(seals.clone()).with_witness(witness);
             Arc::new(spool.with_cipher(cipher.clone())) as Arc<dyn Spool>
         });
-        let about = (standing, seals, cipher);
+        let about = (seal_status, seals, cipher);
         let engine = Engine::new(JournalFollower::new(log, index, spool), marker, options, about);
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned), database: None }
     }
@@ -434,10 +434,10 @@ impl Store {
         }
         let operation = act.operation()?;
         let session = session.map(|session| session.number);
-        self.engine.commit(CommitDurability::Now, &mut |desk| {
+        self.engine.commit(CommitDurability::Now, &mut |context| {
             let changes = vec![RecordChange::Pinned { session }];
             let record = Record { operation: operation.clone(), changes };
-            Ok(((desk.refs.pinned != session).then_some(record), ()))
+            Ok(((context.refs.pinned != session).then_some(record), ()))
         })
     }
 

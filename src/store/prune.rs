@@ -231,8 +231,8 @@ impl Session {
     ) -> Result<bool> {
         let session = self.number;
         let (verdicts, sessions, texts, hidden) =
-            self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-                let view = desk.view()?;
+            self.store.engine.commit(CommitDurability::Later, &mut |context| {
+                let view = context.view()?;
                 let verdicts = self.verdicts(&view, retention, now)?;
                 let sessions = self.expired_sessions(&view, retention, now)?;
                 let texts = self.expired_texts(&view, retention, now)?;
@@ -399,11 +399,10 @@ impl FoldPhase<'_> {
         pruned: &mut PruneReport,
         going: &mut dyn FnMut(PruneEstimate),
     ) -> Result<ControlFlow<(), RevisionRef>> {
-        let planned =
-            session.store.engine.commit(CommitDurability::Later, &mut |desk: &PlanContext<
-                '_,
-            >| {
-                let view = desk.view()?;
+        let planned = session.store.engine.commit(
+            CommitDurability::Later,
+            &mut |context: &PlanContext<'_>| {
+                let view = context.view()?;
                 // Read again: a revision that was named meanwhile is kept.
                 let checkpoints =
                     checkpoint::list(&view, session.number, &CheckpointFilter::default())?;
@@ -425,7 +424,8 @@ impl FoldPhase<'_> {
                 }
                 let record = Record { operation: self.operation.clone(), changes };
                 Ok(((!planned.is_empty()).then_some(record), (at, planned)))
-            })?;
+            },
+        )?;
         let (next, planned) = planned;
         if planned.is_empty() {
             return Ok(ControlFlow::Break(()));

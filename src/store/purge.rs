@@ -148,12 +148,12 @@ impl Store {
     ) -> Result<PurgeReport> {
         check_own_words(known)?;
         let _locked = self.lock_remotes()?;
-        self.purge_told(act, known, reason, (resolve, progress), &|_| Ok(true))
+        self.purge_and_notify(act, known, reason, (resolve, progress), &|_| Ok(true))
     }
 
     /// Replaces secrets like [`Store::purge`], and tells the remotes that a function accepts. The
     /// caller has locked the remotes. A purge that changed nothing stays here.
-    pub(super) fn purge_told(
+    pub(super) fn purge_and_notify(
         &self,
         act: &WriteContext,
         known: &KnownSecrets,

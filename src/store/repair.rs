@@ -41,31 +41,31 @@ pub struct RepairReport {
     pub lost: Vec<String>,
 }
 
-/// Reads everything that can be saved of the store in this folder and its spool. `mending` has the
-/// wrong bits of its index that were found before, if any. Writes nothing.
+/// Reads everything that can be saved of the store in this folder and its spool. `index_repair` has
+/// the wrong bits of its index that were found before, if any. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
     known: &Known<'_>,
-    mending: Option<RepairedGeneration>,
+    index_repair: Option<RepairedGeneration>,
     now: Timestamp,
 ) -> Result<(SalvagedStore, Vec<Kept>)> {
     let (seals, cipher) = (known.seals, known.cipher);
-    let mender: journal::BitRepair<'_> = &|bytes, is_whole| repair_bit(bytes, is_whole);
+    let correct_bit: journal::BitRepair<'_> = &|bytes, is_whole| repair_bit(bytes, is_whole);
     let odd = list_odd(path)?;
     let folder = path.join(INDEX_FOLDER);
     let mut index = if is_folder_or_missing(&folder) {
-        rocks::rescue_mended(&folder, seals, mending)?
+        rocks::rescue_with_repairs(&folder, seals, index_repair)?
     } else {
         RescuedIndex::default()
     };
     if let Some(cipher) = cipher {
-        index = encrypted::rescued(index, cipher, key::hidden, mender);
+        index = encrypted::rescued(index, cipher, key::hidden, correct_bit);
     }
-    let (breach, mended) = (index.breach.clone(), index.mended);
+    let (breach, corrected_bits) = (index.breach.clone(), index.corrected_bits);
     let folder = path.join(JOURNAL_FOLDER);
     let witnessed = known.witnessed()?;
     let (pieces, end) = if is_folder_or_missing(&folder) {
-        journal::rescue(&folder, seals, cipher, mender)?
+        journal::rescue(&folder, seals, cipher, correct_bit)?
     } else {
         (Vec::new(), 0)
     };
@@ -75,7 +75,7 @@ pub(super) fn rescue(
         (MarkerState::Lost(_), None) => hinted(error),
         _ => error,
     })?;
-    saved.mended += mended;
+    saved.corrected_bits += corrected_bits;
     saved.lost.extend(odd);
     if let Some(breach) = breach {
         saved
@@ -84,7 +84,7 @@ pub(super) fn rescue(
     }
     match marked {
         MarkerState::Valid(_) => {}
-        MarkerState::Corrected(_) => saved.mended += 1,
+        MarkerState::Corrected(_) => saved.corrected_bits += 1,
         MarkerState::Lost(why) => {
             saved.lost.push(format!("the store's own id and key (FORMAT {why})"));
         }
@@ -169,8 +169,8 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
             Err(error @ backend::Error::Breach { .. }) => error.to_string(),
             Err(error) => odd_cause(error)?,
         };
-        if let Some(bytes) = spool.mended(&name, &repair_bit, &is_whole)? {
-            saved.mended += 1;
+        if let Some(bytes) = spool.repaired(&name, &repair_bit, &is_whole)? {
+            saved.corrected_bits += 1;
             found.insert(name, bytes);
         } else {
             broken.push((name, problem));
@@ -408,7 +408,7 @@ impl Store {
         }
         // FORMAT makes the folder a store, so it comes last.
         write_marker(to, marker.encode().as_bytes())?;
-        let SalvagedStore { lost, mended, revisions, .. } = saved;
-        Ok(RepairReport { lost, mended, revisions, waiting })
+        let SalvagedStore { lost, corrected_bits, revisions, .. } = saved;
+        Ok(RepairReport { lost, mended: corrected_bits, revisions, waiting })
     }
 }

@@ -20,15 +20,15 @@ impl Session {
     /// that nothing is lost and `undo` works. The cost does not depend on the size of the state.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
         let operation = act.operation()?;
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let session = session_refs(&desk.refs, self.number)?;
+        self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let session = session_refs(&context.refs, self.number)?;
             let branch = session.current_branch;
             let place =
                 CommitTarget { session: self.number, branch, time: act.now, operation: &operation };
             let head = session.branch(branch)?.head;
             let mut done =
                 WriteReport::begun(&operation, &session.info, &session.branch(branch)?.name);
-            let planned = self.plan_reset(desk, place, to.at)?;
+            let planned = self.plan_reset(context, place, to.at)?;
             let same = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
             if same == (planned.head.digest, planned.head.count) {
                 return Ok((None, done));
@@ -41,23 +41,23 @@ impl Session {
 
     pub(crate) fn plan_reset(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         place: CommitTarget<'_>,
         to: Option<RevisionRef>,
     ) -> Result<PlannedRevision> {
         match to {
             None => revision_plan::plan_reset(
-                desk,
+                context,
                 place,
                 ResetSource::Empty,
                 (StateDigest::EMPTY, 0),
                 &[],
             ),
             Some(at) => {
-                let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
+                let (head, _) = timeline::head_at(&context.view()?, self.number, at)?;
                 let parent = ParentRevision { sequence: head.sequence, id: head.id };
                 let claims = (head.digest, head.count);
-                revision_plan::plan_reset(desk, place, ResetSource::To(parent), claims, &[])
+                revision_plan::plan_reset(context, place, ResetSource::To(parent), claims, &[])
             }
         }
     }

@@ -131,7 +131,7 @@ impl Session {
 
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
         let view = self.store.engine.follower.view()?;
-        if session_refs(&view.refs, self.number)?.gone == Some(SessionRemoval::Swept) {
+        if session_refs(&view.refs, self.number)?.removal == Some(SessionRemoval::Swept) {
             return Err(Error::Conflict(REMOVED.to_owned()));
         }
         Ok(view)
@@ -143,7 +143,7 @@ impl Session {
     pub fn is_removed(&self) -> bool {
         let refs = self.store.engine.follower.known_refs();
         let session = refs.sessions.get(self.number).ok().flatten();
-        session.is_some_and(|session| session.gone == Some(SessionRemoval::Swept))
+        session.is_some_and(|session| session.removal == Some(SessionRemoval::Swept))
     }
 
     /// Returns the checkpoints that match the filter, newest first.

@@ -43,7 +43,7 @@ fn compare(key: &Key, stored: &[u8]) -> Ordering {
 #[derive(Default)]
 struct SnapshotDiff<'a> {
     differing: Vec<&'a (Key, Value)>,
-    gone: Vec<&'a [u8]>,
+    removed: Vec<&'a [u8]>,
 }
 
 /// The claims at the head, and the earlier changes of the same write.
@@ -74,7 +74,7 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
         let mut shares = Vec::with_capacity(count);
         let (mut before, mut rest) = (None, wanted);
         while let Some(next) = rest.get(size) {
-            let (wanted, behind) = rest.split_at(size);
+            let (wanted, after) = rest.split_at(size);
             let to = &next.borrow().0;
             let held = left.iter_mut().map(|places| {
                 let from = places.start;
@@ -82,7 +82,7 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
                 from..places.start
             });
             shares.push(Self { before, wanted, held: held.collect() });
-            (before, rest) = (wanted.last(), behind);
+            (before, rest) = (wanted.last(), after);
         }
         shares.push(Self { before, wanted: rest, held: left });
         shares
@@ -112,7 +112,7 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
             }
             match next.next_if(|claim| compare(&claim.0, key).is_eq()) {
                 Some(claim) => take(claim, Some(entry))?,
-                None => found.gone.push(key),
+                None => found.removed.push(key),
             }
         }
         next.try_for_each(|claim| take(claim, None))?;
@@ -160,17 +160,17 @@ pub(super) fn snapshot_changes(
         check_claim(&mut change)?;
         changes.push(change);
     }
-    let gone = found.iter().flat_map(|found| &found.gone);
-    let decoded = gone.map(|key| decode_key(key).map_err(Error::corrupt("a state")));
-    let mut gone = decoded.collect::<Result<Vec<Key>>>()?;
+    let removed = found.iter().flat_map(|found| &found.removed);
+    let decoded = removed.map(|key| decode_key(key).map_err(Error::corrupt("a state")));
+    let mut removed = decoded.collect::<Result<Vec<Key>>>()?;
     if !held.changed().is_empty() {
         let given: BTreeSet<&Key> = claims.iter().map(|(key, _)| key).collect();
         let added = held.changed().iter().filter(|(key, value)| {
             value.is_some() && kinds.contains(&key.kind) && !given.contains(key)
         });
-        gone.extend(added.map(|(key, _)| key.clone()));
+        removed.extend(added.map(|(key, _)| key.clone()));
     }
-    changes.extend(gone.into_iter().map(ClaimChange::remove));
+    changes.extend(removed.into_iter().map(ClaimChange::remove));
     Ok(changes)
 }
 
@@ -228,8 +228,8 @@ mod tests {
             let found = compare_shards(beside, &kinds, &in_order, shares).unwrap();
             let differing: Vec<_> =
                 found.iter().flat_map(|found| &found.differing).map(|(key, value)| (key, value)).collect();
-            let gone: Vec<Key> =
-                found.iter().flat_map(|found| &found.gone).map(|key| decode_key(key).unwrap()).collect();
+            let removed: Vec<Key> =
+                found.iter().flat_map(|found| &found.removed).map(|key| decode_key(key).unwrap()).collect();
             let is_held = |key: &Key, value: &Value| {
                 !changed.contains_key(key) && held.get(key).is_some_and(|number| Value::from(*number) == *value)
             };
@@ -238,7 +238,7 @@ mod tests {
             prop_assert_eq!(differing, other);
             let missing: Vec<Key> =
                 held.keys().filter(|key| kinds.contains(&key.kind) && !wanted.contains_key(key)).cloned().collect();
-            prop_assert_eq!(gone, missing);
+            prop_assert_eq!(removed, missing);
         }
     }
 }

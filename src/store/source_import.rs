@@ -72,10 +72,10 @@ impl Session {
         }
         let purges = self.store.engine.follower.refs()?.0.purges;
         let from = bookmark.bytes;
-        let mut taking =
+        let mut precondition =
             ImportPrecondition { source: source.to_owned(), from, parts: vec![], purges };
         if begins && taken.again {
-            taking.from = self.bookmark(source)?.map_or(0, |known| known.bytes);
+            precondition.from = self.bookmark(source)?.map_or(0, |known| known.bytes);
         }
         let mut segments = Vec::new();
         if taken.keep {
@@ -90,7 +90,7 @@ impl Session {
         }
         let size = segments.iter().map(object_bytes).sum::<usize>();
         if size > MAX_TOGETHER_BYTES {
-            self.write_ahead(act, operation, &mut taking, std::mem::take(&mut segments))?;
+            self.write_ahead(act, operation, &mut precondition, std::mem::take(&mut segments))?;
         }
         bookmark.advance(self.store.hash_key(), taken.open, &bytes);
         bookmark.lines += taken.lines;
@@ -103,7 +103,7 @@ impl Session {
             .imported()
             .facts(facts, points_into)
             .checkpoints(taken.checkpoints)
-            .taking(taking, segments, bookmark.row())
+            .importing(precondition, segments, bookmark.row())
             .commit()?;
         Ok((done, bookmark))
     }
@@ -157,18 +157,18 @@ impl Session {
         &self,
         act: &WriteContext,
         operation: OperationId,
-        taking: &mut ImportPrecondition,
+        precondition: &mut ImportPrecondition,
         segments: Vec<RecordChange>,
     ) -> Result<()> {
         let mut operation_of_parts = act.operation()?;
         operation_of_parts.id = operation;
         for segment in segments {
-            self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-                taking.check_bookmark(&desk.refs, self.number)?;
+            self.store.engine.commit(CommitDurability::Later, &mut |context| {
+                precondition.check_bookmark(&context.refs, self.number)?;
                 let changes = vec![segment.clone()];
                 Ok((Some(Record { operation: operation_of_parts.clone(), changes }), ()))
             })?;
-            taking.parts.push(segment);
+            precondition.parts.push(segment);
         }
         Ok(())
     }

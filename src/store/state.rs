@@ -114,10 +114,10 @@ impl Session {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
         let Some(at) = point.at else { return Ok(vec![None; keys.len()]) };
-        let stretches = lineage::state_ranges(&view, &view.refs, self.number, at)?;
+        let ranges = lineage::state_ranges(&view, &view.refs, self.number, at)?;
         keys.iter()
             .map(|key| {
-                lookup::entry_in(&view, &view.refs, self.number, &stretches, &encode_key(key))?
+                lookup::entry_in(&view, &view.refs, self.number, &ranges, &encode_key(key))?
                     .map(|bytes| {
                         decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
                     })
@@ -401,11 +401,11 @@ impl StateAt {
         let values = |kind| -> Result<Vec<Value>> {
             Ok(self.claims_of(kind)?.into_iter().map(|(_, entry)| entry.value).collect())
         };
-        let mut stretches =
+        let mut periods =
             timeline::active_periods(&self.view, refs, number, self.until(), IDLE_AFTER)?;
         let mut verifications = Vec::new();
         for known in self.facts()? {
-            stretches.push(known.fact.at..=known.fact.at);
+            periods.push(known.fact.at..=known.fact.at);
             if known.fact.kind == Kind::Verification {
                 verifications.push(known.fact.value);
             }
@@ -415,7 +415,7 @@ impl StateAt {
             &values(Kind::Hypothesis)?,
             &values(Kind::Gap)?,
             &verifications,
-            stretches,
+            periods,
         ))
     }
 }

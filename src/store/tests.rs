@@ -249,7 +249,7 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
 /// it the refs of all sessions. Now they are counted from a separate number, and renumbered when
 /// they are applied.
 #[test]
-fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_they_are_applied() {
+fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_again_when_they_are_applied() {
     const APPLIED: std::ops::Range<u64> = 1..1000;
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", Timestamp::default());

@@ -237,8 +237,8 @@ impl Session {
     ) -> Result<UndoReport> {
         let operation = act.operation()?;
         let mut texts = BTreeSet::new();
-        let undone = self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let view = desk.view()?;
+        let undone = self.store.engine.commit(CommitDurability::Now, &mut |context| {
+            let view = context.view()?;
             let rows = self.operation_rows(&view, usize::MAX)?;
             let foreign = self.foreign_operations(&view)?;
             let target = match direction {
@@ -247,7 +247,7 @@ impl Session {
             };
             let done_by = last_done_by(&rows, target);
             let (changes, planned) =
-                self.inverse_changes(desk, &view, &operation, target, done_by)?;
+                self.inverse_changes(context, &view, &operation, target, done_by)?;
             texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
             // After a redo, report the operation that the undo had undone.

@@ -54,7 +54,7 @@ pub struct VerifyReport {
     /// The state of the spool.
     pub waiting: SpoolStatus,
     /// The seal status. All checked seals are valid, unless a finding says otherwise.
-    pub standing: SealStatus,
+    pub seal_status: SealStatus,
     /// Whether the store is encrypted.
     pub encrypted: bool,
 }
@@ -117,7 +117,7 @@ impl Store {
                 (marker, trust)
             }
         };
-        let (standing, store) = (trust.standing, marker.id);
+        let (seal_status, store) = (trust.seal_status, marker.id);
         let (seals, cipher) = (trust.seals.clone(), trust.cipher.clone());
         let mut waiting = SpoolStatus::default();
         match Journal::open_read_only(&path.join(JOURNAL_FOLDER)) {
@@ -127,7 +127,7 @@ impl Store {
                 let journal = journal.with_cipher(trust.cipher.clone());
                 // Ignore the list of files verified before: check all of them.
                 let index = open_index(path, &trust.seals, trust.cipher.clone(), None);
-                let about = (standing, trust.seals, trust.cipher);
+                let about = (seal_status, trust.seals, trust.cipher);
                 let assembled =
                     Self::assemble(Arc::new(journal), index, marker, options, about, Some(path));
                 assembled.engine.verify(depth, &mut findings);
@@ -143,14 +143,14 @@ impl Store {
         for (name, problem) in &waiting.damaged {
             let is_acknowledged = spool.is_acknowledged(name);
             let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
-            if is_acknowledged && spool.mended(name, &repair_bit, &is_whole)?.is_none() {
+            if is_acknowledged && spool.repaired(name, &repair_bit, &is_whole)?.is_none() {
                 findings.forged.push(place(name));
             }
             findings.add_primary(place(name), problem);
         }
         for name in &waiting.unsealed {
             let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
-            if spool.mended(name, &repair_bit, &is_whole)?.is_some() {
+            if spool.repaired(name, &repair_bit, &is_whole)?.is_some() {
                 findings.add_primary(place(name), &"it is what was sealed but for one bit");
             } else {
                 findings.forged.push(place(name));
@@ -171,8 +171,8 @@ impl Store {
         // attacker nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
-        let mending = if only_index { rocks::find_repairs(&index, &seals)? } else { None };
-        if mending.is_some() {
+        let index_repair = if only_index { rocks::find_repairs(&index, &seals)? } else { None };
+        if index_repair.is_some() {
             findings.add_primary(INDEX, &"it is what was sealed but for single bits");
             findings.forged.clear();
         }
@@ -180,7 +180,7 @@ impl Store {
         let mut lost = Vec::new();
         let is_derived = found.iter().all(|finding| finding.derived);
         if !is_derived || !forged.is_empty() {
-            match rescue(path, &known, mending, now) {
+            match rescue(path, &known, index_repair, now) {
                 Ok((rescued, _)) => lost = rescued.lost,
                 Err(error) => lost.push(chain(&error)),
             }
@@ -202,7 +202,7 @@ impl Store {
             checked,
             lost_before,
             waiting,
-            standing,
+            seal_status,
             encrypted,
         })
     }

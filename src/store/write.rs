@@ -96,7 +96,7 @@ pub struct SessionWrite<'a> {
     next_id: Option<NextIdRequest>,
     /// Facts that contain the next free id.
     next_facts: Vec<NextIdFact<'a>>,
-    taking: Option<ImportPrecondition>,
+    import_precondition: Option<ImportPrecondition>,
     auto: bool,
     by_import: bool,
     removed: RedactionCounts,
@@ -162,7 +162,7 @@ impl<'a> SessionWrite<'a> {
             extra: Vec::new(),
             next_id: None,
             next_facts: Vec::new(),
-            taking: None,
+            import_precondition: None,
             auto: false,
             by_import: false,
             removed: RedactionCounts::new(),
@@ -330,19 +330,19 @@ impl<'a> SessionWrite<'a> {
 
     /// Adds the import of a part of a source: its bytes as `segments` of the blob, unless they were
     /// pre-written, and the new bookmark.
-    pub(crate) fn taking(
+    pub(crate) fn importing(
         mut self,
-        taking: ImportPrecondition,
+        precondition: ImportPrecondition,
         segments: Vec<RecordChange>,
         bookmark: BookmarkRow,
     ) -> Self {
         self.extra.extend(segments);
         self.extra.push(RecordChange::Bookmark {
             session: self.target.number(),
-            source: taking.source().to_owned(),
+            source: precondition.source().to_owned(),
             bookmark: Some(Box::new(bookmark)),
         });
-        self.taking = Some(taking);
+        self.import_precondition = Some(precondition);
         self
     }
 
@@ -368,8 +368,8 @@ impl<'a> SessionWrite<'a> {
             .collect::<Result<Vec<_>>>()?;
         let mut memo: Option<PreparedDelta> = None;
         let engine = std::sync::Arc::clone(&self.store.engine);
-        let committed = engine.commit(self.durability, &mut |desk| {
-            self.plan(desk, &operation, &facts, &ids, &mut memo)
+        let committed = engine.commit(self.durability, &mut |context| {
+            self.plan(context, &operation, &facts, &ids, &mut memo)
         });
         let (mut done, moved) = match committed {
             Err(error) if may_spool_after(&error) => {

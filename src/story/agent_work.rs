@@ -15,7 +15,7 @@ pub(super) struct AgentWork {
 
 #[derive(Debug, Default)]
 struct OneAgent {
-    stretches: Vec<RangeInclusive<Timestamp>>,
+    periods: Vec<RangeInclusive<Timestamp>>,
     files: BTreeSet<String>,
     passed: usize,
     failed: usize,
@@ -37,7 +37,7 @@ impl AgentWork {
         let Some(work) = self.agents.get_mut(agent) else { return };
         let called = fact.value.field("called_at").and_then(Value::as_text);
         let start = called.and_then(Timestamp::parse_rfc3339).unwrap_or(fact.at).min(fact.at);
-        work.stretches.push(start..=fact.at);
+        work.periods.push(start..=fact.at);
     }
 
     pub(super) fn add_edit(&mut self, agent: &str, path: &str) {
@@ -63,7 +63,7 @@ impl AgentWork {
     /// Its time does not include idle stretches.
     pub(super) fn summary(&self, agent: &str) -> Option<String> {
         let work = self.agents.get(agent)?;
-        let active = time_in_debugging(work.stretches.iter().cloned());
+        let active = time_in_debugging(work.periods.iter().cloned());
         let micros = i64::try_from(active.as_micros()).unwrap_or(i64::MAX);
         let mut parts = Vec::new();
         if micros > 0 {

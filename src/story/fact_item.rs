@@ -76,11 +76,11 @@ pub(super) fn tool_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Stor
     let agent = fact.value.field("agent").and_then(Value::as_text).map(str::to_owned);
     let answers = fact.value.field("answers").and_then(Value::as_map);
     if let Some(answers) = answers.filter(|answers| !answers.is_empty()) {
-        let said: Vec<String> = answers.values().map(plain).collect();
-        let asked: Vec<&str> = answers.keys().map(String::as_str).collect();
-        let text = one_line(&said.join("; "), ITEM_CHARS);
+        let answer_texts: Vec<String> = answers.values().map(plain).collect();
+        let questions: Vec<&str> = answers.keys().map(String::as_str).collect();
+        let text = one_line(&answer_texts.join("; "), ITEM_CHARS);
         let item = StoryItem::loud(fact.at, StoryKind::Answer, text);
-        let detail = Some(one_line(&asked.join(" "), ITEM_CHARS));
+        let detail = Some(one_line(&questions.join(" "), ITEM_CHARS));
         return item.detailed(detail).about(Kind::Tool, &fact.id).by(agent);
     }
     let title = entity_title(Kind::Tool, &fact.value);

@@ -162,7 +162,7 @@ fn a_command_that_a_check_tells_of_is_not_told_again() {
 }
 
 #[test]
-fn edits_are_joined_until_something_else_is_told() {
+fn edits_are_joined_until_something_else_has_a_line() {
     let facts = vec![
         asked("p", 0, "go"),
         edited("e1", 1, "/home/m/w/src/a.rs"),

@@ -9,11 +9,11 @@ const MIN_PAUSE_SHARE: f64 = 0.004;
 /// The most pauses that are folded: the longest ones.
 const MAX_FOLDS: usize = 16;
 /// The least width of the time between two folded pauses.
-const MIN_STRETCH: f64 = 0.012;
+const MIN_PERIOD_WIDTH: f64 = 0.012;
 
 /// A stretch of time without long pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeStretch {
+pub struct ActivePeriod {
     /// When it begins.
     pub from: Timestamp,
     /// When it ends.
@@ -53,13 +53,13 @@ impl RulerShape {
 /// Maps moments to places from 0 to 1, with long pauses folded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeRuler {
-    stretches: Vec<RulerStretch>,
+    periods: Vec<RulerPeriod>,
     lone: f64,
 }
 
 /// A part of a ruler without folds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RulerStretch {
+pub struct RulerPeriod {
     /// The first moment.
     pub from: Timestamp,
     /// The last moment.
@@ -83,7 +83,7 @@ pub struct RulerFold {
 
 /// Returns the stretches between the long pauses of these times, which are sorted.
 #[must_use]
-pub fn stretches_of(times: &[Timestamp]) -> Vec<TimeStretch> {
+pub fn active_periods(times: &[Timestamp]) -> Vec<ActivePeriod> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let span = seconds(last.micros_since(*first));
     let mut pauses: Vec<(i64, Timestamp, Timestamp)> = times
@@ -96,14 +96,14 @@ pub fn stretches_of(times: &[Timestamp]) -> Vec<TimeStretch> {
     pauses.sort_unstable_by_key(|(micros, from, _)| (std::cmp::Reverse(*micros), *from));
     pauses.truncate(MAX_FOLDS);
     pauses.sort_unstable_by_key(|(_, from, _)| *from);
-    let mut stretches = Vec::with_capacity(pauses.len() + 1);
+    let mut periods = Vec::with_capacity(pauses.len() + 1);
     let mut from = *first;
     for (_, end, next) in pauses {
-        stretches.push(TimeStretch { from, to: end });
+        periods.push(ActivePeriod { from, to: end });
         from = next;
     }
-    stretches.push(TimeStretch { from, to: *last });
-    stretches
+    periods.push(ActivePeriod { from, to: *last });
+    periods
 }
 
 impl TimeRuler {
@@ -111,73 +111,73 @@ impl TimeRuler {
     #[must_use]
     pub fn of(mut times: Vec<Timestamp>) -> Option<Self> {
         times.sort_unstable();
-        let stretches = stretches_of(&times);
-        (!stretches.is_empty()).then(|| Self::new(&stretches, RulerShape::PAGE))
+        let periods = active_periods(&times);
+        (!periods.is_empty()).then(|| Self::new(&periods, RulerShape::PAGE))
     }
 
     /// Returns the ruler of these stretches. Each has a width in proportion to its length, but at
     /// least the least one.
     #[must_use]
-    pub fn new(stretches: &[TimeStretch], shape: RulerShape) -> Self {
+    pub fn new(periods: &[ActivePeriod], shape: RulerShape) -> Self {
         let RulerShape { margin, fold, lone } = shape;
         #[expect(clippy::cast_precision_loss, reason = "there are at most 17 stretches")]
-        let count = stretches.len().max(1) as f64;
+        let count = periods.len().max(1) as f64;
         let fold = fold.clamp(0.0, 0.5 / count);
-        let length = |stretch: &TimeStretch| seconds(stretch.to.micros_since(stretch.from));
-        let all: f64 = stretches.iter().map(length).sum();
+        let length = |period: &ActivePeriod| seconds(period.to.micros_since(period.from));
+        let all: f64 = periods.iter().map(length).sum();
         let room = 1.0 - 2.0 * margin - fold * (count - 1.0);
-        let least = MIN_STRETCH.min(room / count);
+        let least = MIN_PERIOD_WIDTH.min(room / count);
         let free = room - least * count;
         let mut start = margin;
-        let placed = stretches.iter().map(|stretch| {
-            let share = if all > 0.0 { length(stretch) / all } else { 1.0 / count };
-            let TimeStretch { from, to } = *stretch;
-            let placed = RulerStretch { from, to, start, width: least + free * share };
+        let placed = periods.iter().map(|period| {
+            let share = if all > 0.0 { length(period) / all } else { 1.0 / count };
+            let ActivePeriod { from, to } = *period;
+            let placed = RulerPeriod { from, to, start, width: least + free * share };
             start += placed.width + fold;
             placed
         });
-        Self { stretches: placed.collect(), lone }
+        Self { periods: placed.collect(), lone }
     }
 
     /// Returns the place of a moment, from 0 to 1. A moment in a folded pause is at its end.
     #[must_use]
     pub fn place(&self, at: Timestamp) -> f64 {
-        let Some(stretch) = self.stretches.iter().find(|stretch| at <= stretch.to) else {
-            return self.stretches.last().map_or(0.0, |last| last.start + last.width);
+        let Some(period) = self.periods.iter().find(|period| at <= period.to) else {
+            return self.periods.last().map_or(0.0, |last| last.start + last.width);
         };
-        let length = seconds(stretch.to.micros_since(stretch.from));
+        let length = seconds(period.to.micros_since(period.from));
         if length <= 0.0 {
-            return stretch.start + stretch.width * self.lone;
+            return period.start + period.width * self.lone;
         }
-        let passed = seconds(at.micros_since(stretch.from)).max(0.0);
-        stretch.start + stretch.width * passed / length
+        let passed = seconds(at.micros_since(period.from)).max(0.0);
+        period.start + period.width * passed / length
     }
 
     /// Returns the moment at a place, from 0 to 1; `None` if the ruler has no moments.
     #[must_use]
     pub fn time(&self, place: f64) -> Option<Timestamp> {
-        let at = self.stretches.iter().find(|at| place <= at.start + at.width);
-        let stretch = at.or(self.stretches.last())?;
-        let share = (place - stretch.start) / stretch.width.max(f64::EPSILON);
-        let micros = stretch.to.micros_since(stretch.from);
+        let at = self.periods.iter().find(|at| place <= at.start + at.width);
+        let period = at.or(self.periods.last())?;
+        let share = (place - period.start) / period.width.max(f64::EPSILON);
+        let micros = period.to.micros_since(period.from);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
             reason = "within the stretch"
         )]
         let passed = (micros as f64 * share.clamp(0.0, 1.0)) as i64;
-        Some(stretch.from.plus_micros(passed))
+        Some(period.from.plus_micros(passed))
     }
 
     /// Returns the parts between the folded pauses.
     #[must_use]
-    pub fn stretches(&self) -> &[RulerStretch] {
-        &self.stretches
+    pub fn periods(&self) -> &[RulerPeriod] {
+        &self.periods
     }
 
     /// Returns the folded pauses.
     pub fn folds(&self) -> impl Iterator<Item = RulerFold> {
-        let pairs = self.stretches.iter().zip(self.stretches.iter().skip(1));
+        let pairs = self.periods.iter().zip(self.periods.iter().skip(1));
         pairs.map(|(before, after)| {
             let start = before.start + before.width;
             let micros = after.from.micros_since(before.to);
@@ -188,14 +188,14 @@ impl TimeRuler {
     /// Returns the first and the last moment.
     #[must_use]
     pub fn span(&self) -> (Timestamp, Timestamp) {
-        let first = self.stretches.first().map(|stretch| stretch.from).unwrap_or_default();
-        (first, self.stretches.last().map_or(first, |stretch| stretch.to))
+        let first = self.periods.first().map(|period| period.from).unwrap_or_default();
+        (first, self.periods.last().map_or(first, |period| period.to))
     }
 
     /// Returns the time without the folded pauses, in microseconds.
     #[must_use]
     pub fn active_micros(&self) -> i64 {
-        self.stretches.iter().map(|stretch| stretch.to.micros_since(stretch.from)).sum()
+        self.periods.iter().map(|period| period.to.micros_since(period.from)).sum()
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
         assert!(near(ruler.place(at(0)), RulerShape::PAGE.margin));
         assert!(near(ruler.place(at(630)), 1.0 - RulerShape::PAGE.margin));
         assert!(near(ruler.place(at(300)), ruler.place(at(610))), "inside of the pause");
-        let [first, second] = ruler.stretches() else { panic!("{ruler:?}") };
+        let [first, second] = ruler.periods() else { panic!("{ruler:?}") };
         assert!(second.width > first.width);
         assert_eq!(ruler.active_micros(), 30 * 60_000_000);
         assert_eq!(ruler.span(), (at(0), at(630)));
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_night_is_folded_and_a_coffee_is_not() {
         let all = times(&[0, 5, 20, 30, 1000, 1010]);
-        let found = stretches_of(&all);
+        let found = active_periods(&all);
         assert_eq!(found.len(), 2);
         let ruler = TimeRuler::new(&found, wide(0.02));
         let folds: Vec<RulerFold> = ruler.folds().collect();
@@ -278,13 +278,13 @@ mod tests {
     #[test]
     fn a_place_and_its_time_belong_together() {
         let all = times(&[0, 10, 400, 410, 415]);
-        let ruler = TimeRuler::new(&stretches_of(&all), wide(0.05));
+        let ruler = TimeRuler::new(&active_periods(&all), wide(0.05));
         for time in [0, 5, 9, 401, 407, 415].map(at) {
             let back = ruler.time(ruler.place(time)).unwrap();
             assert!(back.micros_since(time).abs() < 1_000_000, "{time} {back}");
         }
         assert_eq!(TimeRuler::new(&[], wide(0.05)).time(0.5), None);
-        let same = TimeRuler::new(&stretches_of(&times(&[7, 7])), wide(0.1));
+        let same = TimeRuler::new(&active_periods(&times(&[7, 7])), wide(0.1));
         assert!(same.place(at(7)) <= 1.0);
     }
 }

@@ -157,10 +157,10 @@ impl Postgres {
         let mut input = child.stdin.take().expect("a pipe");
         let script = format!("\\timing on\n{statements}");
         let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
-        let told = child.wait_with_output().expect("an end");
+        let output = child.wait_with_output().expect("an end");
         writer.join().expect("it only writes").expect("psql reads");
-        assert!(told.status.success(), "psql refused a statement");
-        let text = String::from_utf8_lossy(&told.stdout);
+        assert!(output.status.success(), "psql refused a statement");
+        let text = String::from_utf8_lossy(&output.stdout);
         let time =
             |line: &str| line.strip_prefix("Time: ")?.split_whitespace().next()?.parse().ok();
         text.lines().filter_map(time).collect()

@@ -17,7 +17,7 @@ pub struct FakeSecret {
 impl FakeSecret {
     /// Whether the secret is recognised by its format alone, without its context.
     #[must_use]
-    pub fn has_telling_shape(&self) -> bool {
+    pub fn has_secret_shape(&self) -> bool {
         self.text == in_sentence(self.secret.clone()).1
     }
 }

@@ -200,7 +200,7 @@ fn act(second: i64) -> WriteContext {
 
 /// One word: the secret alone, if its format identifies it.
 fn word(fake: &FakeSecret) -> String {
-    if fake.has_telling_shape() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
+    if fake.has_secret_shape() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
 }
 
 /// Writes an invented secret with every verb that takes text from outside.

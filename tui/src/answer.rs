@@ -239,7 +239,7 @@ pub struct StateView {
     /// The number of claims in each tab; facts are not counted.
     pub counts: Vec<(StateTab, usize)>,
     /// The claims of this tab that were removed since the moment that was selected before.
-    pub gone: Vec<Key>,
+    pub removed: Vec<Key>,
     /// The number of claims in each tab that changed since then.
     pub moved: Vec<(StateTab, usize)>,
     /// What changed between the mark and this moment, in one line; empty without a mark.
@@ -405,7 +405,7 @@ pub enum WorkerAnswer {
     /// A write is done.
     Done {
         /// A message about what was done.
-        said: String,
+        message: String,
         /// The command that does the same; empty if there is none.
         command: String,
     },

@@ -138,15 +138,15 @@ pub struct App {
     /// The message in the status line.
     pub status: Option<StatusMessage>,
     /// The latest request of each pane.
-    pub asked: BTreeMap<PaneSlot, u64>,
+    pub requested: BTreeMap<PaneSlot, u64>,
     /// The number of requests so far.
     pub generation: u64,
     /// Whether a request to watch the store is open.
     pub watching: bool,
     /// When the strip was last requested.
-    pub strip_asked: Option<Timestamp>,
+    pub strip_requested: Option<Timestamp>,
     /// When the story was last requested, and how long the worker took for it, in microseconds.
-    pub story_asked: Option<(Timestamp, i64)>,
+    pub story_requested: Option<(Timestamp, i64)>,
     /// The position of the store when the story was last requested.
     pub story_position: u64,
     /// How many revisions and checkpoints the story is read of, from the last one on.
@@ -234,7 +234,7 @@ impl App {
     /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.
     pub fn ask(&mut self, request: WorkerRequest) -> AppEffect {
         self.generation += 1;
-        self.asked.insert(request.slot(), self.generation);
+        self.requested.insert(request.slot(), self.generation);
         AppEffect::Ask { generation: self.generation, request: Box::new(request) }
     }
 

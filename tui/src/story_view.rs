@@ -4,7 +4,7 @@
 use crate::answer::{ConfidenceSeries, TimelineRow};
 use crate::theme::TextTone;
 use forge_store::model::{Key, Timestamp};
-use forge_store::story::{DigestLine, RulerShape, StoryCut, StoryKind, StoryRef, TimeStretch};
+use forge_store::story::{ActivePeriod, DigestLine, RulerShape, StoryCut, StoryKind, StoryRef};
 
 /// What the story says of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,7 +122,7 @@ pub struct StoryView {
     /// The events on the axis of time, oldest first.
     pub events: Vec<AxisEvent>,
     /// The stretches of time between long pauses.
-    pub stretches: Vec<TimeStretch>,
+    pub periods: Vec<ActivePeriod>,
     /// The longest time without events, in microseconds.
     pub longest_pause: i64,
 }

@@ -67,7 +67,7 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
         }
         BrowserAction::Tick(now) => tick(app, now),
         BrowserAction::Reply(reply) => {
-            let latest = app.asked.get(&reply.slot) == Some(&reply.generation);
+            let latest = app.requested.get(&reply.slot) == Some(&reply.generation);
             if latest || reply.slot == PaneSlot::Session {
                 reply::apply_reply(app, *reply)
             } else {
@@ -97,7 +97,8 @@ const STRIP_MICROS: i64 = 2_000_000;
 fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     let counted = app.strip.as_ref().map(|strip| (Some(strip.from), Some(strip.to)));
     let old = counted.is_some_and(|range| range != (app.session.first, app.session.last));
-    let rested = app.strip_asked.is_none_or(|asked| app.now.micros_since(asked) >= STRIP_MICROS);
+    let rested =
+        app.strip_requested.is_none_or(|asked| app.now.micros_since(asked) >= STRIP_MICROS);
     if old && rested { refresh_activity(app) } else { Vec::new() }
 }
 
@@ -106,9 +107,9 @@ fn refresh_activity(app: &mut App) -> Vec<AppEffect> {
     if app.stage != AppStage::Browsing || story::is_wanted(app) {
         return Vec::new();
     }
-    app.strip_asked = Some(app.now);
-    let stretches = usize::from(app.width.clamp(1, 400));
-    vec![app.ask(WorkerRequest::Strip(stretches))]
+    app.strip_requested = Some(app.now);
+    let period_count = usize::from(app.width.clamp(1, 400));
+    vec![app.ask(WorkerRequest::Strip(period_count))]
 }
 
 fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
@@ -346,7 +347,7 @@ fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     app.chart = Default::default();
     app.story = None;
     app.story_position = 0;
-    app.story_asked = None;
+    app.story_requested = None;
     app.story_revisions = STORY_REVISIONS;
     app.story_loading = false;
     app.strip = None;

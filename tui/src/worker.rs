@@ -175,14 +175,14 @@ impl StoreWorker {
                     WorkerAnswer::Sheet(Box::new(sheet))
                 })
             }
-            WorkerRequest::Strip(stretches) => {
+            WorkerRequest::Strip(period_count) => {
                 let session = self.session()?;
                 let summary = session.summary()?;
                 let (first, last) = (summary.first_event, summary.last_event);
                 let Some((from, to)) = first.zip(last) else {
                     return Ok(WorkerAnswer::Strip(Box::default()));
                 };
-                let activity = session.activity(from, to, stretches)?;
+                let activity = session.activity(from, to, period_count)?;
                 Ok(WorkerAnswer::Strip(Box::new(ActivityStrip { from, to, activity })))
             }
             WorkerRequest::Find { wanted, from, way } => {
@@ -379,7 +379,7 @@ fn export(path: &str, text: &str) -> Result<WorkerAnswer> {
     };
     match write() {
         Ok(()) => {
-            Ok(WorkerAnswer::Done { said: format!("written to {path}"), command: String::new() })
+            Ok(WorkerAnswer::Done { message: format!("written to {path}"), command: String::new() })
         }
         Err(error) => Err(Error::invalid(format!("cannot write '{path}': {error}"))),
     }

@@ -58,7 +58,7 @@ impl PieceBuilder<'_> {
         if self.carry.agents.contains_key(agent) {
             return;
         }
-        let open = call.and_then(|call| self.carry.calls.get(call)).map(|call| &call.asked);
+        let open = call.and_then(|call| self.carry.calls.get(call)).map(|call| &call.request);
         let (kind, description) = match open {
             Some(CallRequest::Agent { kind, description, .. }) => {
                 (kind.clone(), description.clone())
@@ -108,7 +108,7 @@ impl PieceBuilder<'_> {
     fn caller(&self, prompt_hash: &str) -> Option<String> {
         let mut calls = self.carry.calls.iter();
         let found = calls.find(
-            |(_, call)| matches!(&call.asked, CallRequest::Agent { prompt, .. } if prompt == prompt_hash),
+            |(_, call)| matches!(&call.request, CallRequest::Agent { prompt, .. } if prompt == prompt_hash),
         );
         found.map(|(id, _)| id.clone())
     }
@@ -126,11 +126,11 @@ impl PieceBuilder<'_> {
         let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
         let known = known.map(|(agent, _)| agent.clone());
         // With several results in one line, this is all that is known.
-        let told = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
+        let shown_id = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
             let (_, id) = text.strip_prefix(LAUNCHED)?.split_once("agentId: ")?;
             id.split_whitespace().next()
         });
-        let agent = match (done.agent_id.text().or(told), known) {
+        let agent = match (done.agent_id.text().or(shown_id), known) {
             (Some(agent), _) => agent.to_owned(),
             (None, Some(agent)) => agent,
             // Refused or failed before it began: there never was an agent.
@@ -157,10 +157,11 @@ impl PieceBuilder<'_> {
             None => "completed",
         };
         // The text that says that an agent was started is not its result.
-        let told = answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
+        let shown_text =
+            answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
         value.append(&mut fields([
-            ("result", told.map(|(text, pointer)| context.text(text, pointer)).into()),
+            ("result", shown_text.map(|(text, pointer)| context.text(text, pointer)).into()),
             ("duration_ms", done.total_duration_ms.0.into()),
             ("tokens", done.total_tokens.0.into()),
         ]));
@@ -179,12 +180,12 @@ impl PieceBuilder<'_> {
         more: FieldMap,
     ) {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
-        let said = hash(&format!("{status} {result}"));
-        if state.ended.as_ref() == Some(&said) {
+        let result_hash = hash(&format!("{status} {result}"));
+        if state.ended.as_ref() == Some(&result_hash) {
             // A repeated notice.
             return;
         }
-        state.ended = Some(said);
+        state.ended = Some(result_hash);
         let mut value = state.version(status);
         value.extend(more);
         self.facts.push(context.fact(Kind::Agent, agent, value));

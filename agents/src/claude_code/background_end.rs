@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn several_notices_in_a_text_are_told_apart() {
+    fn several_notices_in_a_text_are_distinguished() {
         let text = "<task-notification>a</task-notification>\n<bash-notification>b</bash-notification> <task-notification>";
         let found: Vec<_> = notices(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(found.len(), 3);

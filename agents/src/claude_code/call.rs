@@ -40,7 +40,7 @@ impl PieceBuilder<'_> {
         input: Option<&RawValue>,
         at: &str,
     ) {
-        let asked = match name {
+        let request = match name {
             "Bash" | "PowerShell" => command(context, input, at),
             "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(context, input, at),
             "Task" | "Agent" => agent(input),
@@ -49,12 +49,12 @@ impl PieceBuilder<'_> {
             }
             _ => Some(tool::tool_request(context, name, input, at)),
         };
-        if let Some(asked) = asked {
+        if let Some(request) = request {
             let call = OpenCall {
                 called_at: context.at,
                 cwd: context.cwd.map(str::to_owned),
                 tool: name.to_owned(),
-                asked,
+                request,
             };
             self.carry.calls.insert(id.to_owned(), call);
         }

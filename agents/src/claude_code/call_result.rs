@@ -45,7 +45,7 @@ impl PieceBuilder<'_> {
         answer: &ClaudeCallResult<'_>,
     ) -> bool {
         let Some(call) = self.carry.calls.remove(id) else { return false };
-        match &call.asked {
+        match &call.request {
             CallRequest::Command { .. } => self.command(context, id, &call, answer),
             CallRequest::Edit { .. } => self.edit(context, id, &call, answer),
             CallRequest::Agent { .. } => {
@@ -78,7 +78,7 @@ impl PieceBuilder<'_> {
         answer: &ClaudeCallResult<'_>,
     ) {
         let CallRequest::Command { command, description, background, commit, verification } =
-            &call.asked
+            &call.request
         else {
             return;
         };
@@ -136,7 +136,7 @@ impl PieceBuilder<'_> {
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
-        let CallRequest::Edit { path, patch, added, removed } = &call.asked else { return };
+        let CallRequest::Edit { path, patch, added, removed } = &call.request else { return };
         if answer.error {
             self.tool(context, id, call, answer);
             return;
@@ -194,9 +194,9 @@ fn apply_description(context: &LineContext<'_>, raw: &RawValue, value: &mut Fiel
 
 /// Returns the id of the background task that a command became, from its result.
 fn background_task(answer: &ClaudeCallResult<'_>) -> Option<String> {
-    let (told, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
+    let (shown_text, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
     let started = ["Command running in background", "Command was manually backgrounded"];
-    let rest = started.iter().find_map(|begin| told.strip_prefix(begin))?;
+    let rest = started.iter().find_map(|begin| shown_text.strip_prefix(begin))?;
     let (_, id) = rest.split_once("with ID: ")?;
     let end = id.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(id.len());
     id.get(..end).filter(|id| !id.is_empty()).map(str::to_owned)

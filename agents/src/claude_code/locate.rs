@@ -53,9 +53,9 @@ pub fn locate(
         if !names.iter().any(near) {
             continue;
         }
-        let mut there = Vec::new();
-        collect(&entry.path(), &mut there)?;
-        found.extend(there.into_iter().filter(|one| match directory_of(&one.path) {
+        let mut in_folder = Vec::new();
+        collect(&entry.path(), &mut in_folder)?;
+        found.extend(in_folder.into_iter().filter(|one| match directory_of(&one.path) {
             Some(directory) => belongs(&directory),
             None => names.contains(&name),
         }));

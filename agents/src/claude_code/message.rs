@@ -188,8 +188,8 @@ impl PieceBuilder<'_> {
                 let answer =
                     ClaudeCallResult::from_line(block.is_error.0, &content, result, &at, denial);
                 let own = self.result(context, id, &answer);
-                let said = content.full_text().filter(|(text, _)| !own && !text.is_empty());
-                let text = said
+                let full_text = content.full_text().filter(|(text, _)| !own && !text.is_empty());
+                let text = full_text
                     .map(|(text, pointer)| context.text(&text, format!("{at}/content{pointer}")));
                 let refused = block.is_error.0
                     && content.full_text().is_some_and(|(text, _)| is_refusal(&text));

@@ -11,7 +11,8 @@ pub(crate) struct OpenCall {
     pub(crate) called_at: Timestamp,
     pub(crate) cwd: Option<String>,
     pub(crate) tool: String,
-    pub(crate) asked: CallRequest,
+    #[serde(rename = "asked")]
+    pub(crate) request: CallRequest,
 }
 
 /// The part of a call's request that its result does not repeat.

@@ -108,11 +108,11 @@ impl PieceBuilder<'_> {
         if answer.error {
             return;
         }
-        match &call.asked {
+        match &call.request {
             CallRequest::NewTask { fields } => {
                 let created: TaskCreated = answer.object();
-                let told = answer.shown_to_agent.as_ref().and_then(|(text, _)| number(text));
-                let Some(id) = created.task.id.0.or(told) else { return };
+                let shown_id = answer.shown_to_agent.as_ref().and_then(|(text, _)| number(text));
+                let Some(id) = created.task.id.0.or(shown_id) else { return };
                 let mut task = fields.clone();
                 task.insert("status".to_owned(), "pending".into());
                 self.task(context, &id, task);

@@ -53,7 +53,7 @@ impl PieceBuilder<'_> {
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
-        let asked = match &call.asked {
+        let request_fields = match &call.request {
             CallRequest::Tool { fields } => fields.clone(),
             // These calls keep only what their own kind of fact needs.
             CallRequest::Edit { path, patch, .. } => {
@@ -86,7 +86,7 @@ impl PieceBuilder<'_> {
         if let Some(plan) = noted.plan.text().filter(|_| call.tool == "ExitPlanMode") {
             value.insert("plan".to_owned(), context.text(plan, "/toolUseResult/plan"));
         }
-        for (name, field) in asked {
+        for (name, field) in request_fields {
             value.entry(name).or_insert(field);
         }
         self.facts.push(context.fact(Kind::Tool, id, value));

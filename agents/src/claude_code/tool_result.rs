@@ -43,9 +43,9 @@ impl<'a> ClaudeCallResult<'a> {
             }
             _ => ToolUseResult::Nothing,
         };
-        let told =
+        let shown =
             content.full_text().map(|(text, pointer)| (text, format!("{at}/content{pointer}")));
-        ClaudeCallResult { error, shown_to_agent: told, tool_use_result: noted, denial }
+        ClaudeCallResult { error, shown_to_agent: shown, tool_use_result: noted, denial }
     }
 
     /// The one text about the run: the recorded one, or else the one that the agent received.
@@ -62,19 +62,20 @@ impl<'a> ClaudeCallResult<'a> {
     /// The text that says why a call did not run: the agent's text first, because it holds the
     /// person's words.
     pub(crate) fn refused_text(&self) -> Option<(Cow<'_, str>, &str)> {
-        let told = self.shown_to_agent.as_ref().filter(|(text, _)| !text.is_empty());
-        told.map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str()))
+        let shown = self.shown_to_agent.as_ref().filter(|(text, _)| !text.is_empty());
+        shown
+            .map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str()))
             .or_else(|| self.text())
     }
 
     /// The text that the agent received, and the recorded one.
     fn texts(&self) -> impl Iterator<Item = &str> {
-        let told = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
+        let shown = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
         let noted = match &self.tool_use_result {
             ToolUseResult::Text(text) => Some(&**text),
             _ => None,
         };
-        told.into_iter().chain(noted)
+        shown.into_iter().chain(noted)
     }
 
     pub(super) fn says(&self, what: impl Fn(&str) -> bool) -> bool {

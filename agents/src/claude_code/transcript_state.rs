@@ -74,7 +74,8 @@ pub(crate) struct OtherAgentState {
     pub(crate) codex: CodexState,
     /// The ids of the last messages and calls that were reported completely: their lines may come
     /// again.
-    pub(crate) told: Vec<String>,
+    #[serde(rename = "told")]
+    pub(crate) reported: Vec<String>,
     /// Whether the session is a sub-agent's own: no person typed its prompts.
     pub(crate) sub_agent: bool,
     /// Commands in the background, by their process: a later line may say how they ended.
@@ -96,13 +97,13 @@ impl OtherAgentState {
     pub(crate) fn mark_reported(&mut self, id: &str) -> bool {
         /// A message is written again while its calls run, but not later.
         const KEPT: usize = 256;
-        if self.told.iter().any(|told| told == id) {
+        if self.reported.iter().any(|known| known == id) {
             return true;
         }
-        if self.told.len() == KEPT {
-            self.told.remove(0);
+        if self.reported.len() == KEPT {
+            self.reported.remove(0);
         }
-        self.told.push(id.to_owned());
+        self.reported.push(id.to_owned());
         false
     }
 }

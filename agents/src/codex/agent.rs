@@ -79,9 +79,9 @@ pub(super) fn result(
     open: &OpenToolCall,
     answer: &CodexCallResult,
 ) {
-    let Some(said) = parse_object::<SpawnResult<'_>>(&answer.text) else { return };
+    let Some(spawned) = parse_object::<SpawnResult<'_>>(&answer.text) else { return };
     if own_name(&open.tool) == "spawn_agent" {
-        if let Some(agent) = said.agent_id.text().or(said.task_name.text()) {
+        if let Some(agent) = spawned.agent_id.text().or(spawned.task_name.text()) {
             started(work, context, agent, open.agent.clone().unwrap_or_default());
         }
         return;
@@ -90,7 +90,7 @@ pub(super) fn result(
     if answer.pointer.contains("#json") {
         return;
     }
-    statuses(work, context, said.status, &pointer);
+    statuses(work, context, spawned.status, &pointer);
 }
 
 fn started(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, agent: &str, fields: FieldMap) {
@@ -181,9 +181,10 @@ pub(super) fn notified(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, m
     }
     let inside = message.trim().strip_prefix("<subagent_notification>");
     let inside = inside.and_then(|text| text.strip_suffix("</subagent_notification>"));
-    let said = inside.and_then(|text| parse_object::<AgentNotification<'_>>(text.trim()));
-    let Some(said) = said else { return };
-    if let (Some(agent), Some(raw)) = (said.agent_id.text().or(said.agent_path.text()), said.status)
+    let notification = inside.and_then(|text| parse_object::<AgentNotification<'_>>(text.trim()));
+    let Some(notification) = notification else { return };
+    if let (Some(agent), Some(raw)) =
+        (notification.agent_id.text().or(notification.agent_path.text()), notification.status)
     {
         let cut = |text: &str, _: &str| long_text::beginning(text, long_text::INLINE_BYTES).into();
         status(work, context, agent, raw, cut);

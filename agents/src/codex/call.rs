@@ -112,13 +112,13 @@ fn keep_open_call(
     context: &LineContext<'_>,
     call: &CodexCall<'_>,
     directory: Option<&str>,
-    asked: CallRequest,
+    request: CallRequest,
 ) {
-    if matches!(&asked, CallRequest::Patch { files } if files.is_empty()) {
+    if matches!(&request, CallRequest::Patch { files } if files.is_empty()) {
         return;
     }
     let cwd = working_directory(context, directory);
-    let one = OpenCall { called_at: context.at, cwd, tool: call.name.to_owned(), asked };
+    let one = OpenCall { called_at: context.at, cwd, tool: call.name.to_owned(), request };
     work.carry.calls.insert(call.id.to_owned(), one);
 }
 
@@ -231,8 +231,8 @@ fn keep_script_commands(
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
         let cwd = working_directory(context, named.directory.as_deref());
-        let asked = command_request(context, &named.command, "", Value::Null);
-        let call = OpenCall { called_at: context.at, cwd, tool: "exec".to_owned(), asked };
+        let request = command_request(context, &named.command, "", Value::Null);
+        let call = OpenCall { called_at: context.at, cwd, tool: "exec".to_owned(), request };
         ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }
     });
     let commands: Vec<ScriptCommand> = commands.collect();

@@ -48,7 +48,7 @@ pub(super) fn result(
         return tool::result(work, context, id, raw);
     };
     let Some(answer) = call_result::read(raw) else { return };
-    match &opened.asked {
+    match &opened.request {
         CallRequest::Command { .. } => command_returned(work, context, id, &opened, &answer),
         CallRequest::Patch { files } => {
             work.carry.other.codex.end(id);
@@ -67,9 +67,9 @@ pub(super) fn result(
 
 /// Whether a result says that its patch was applied.
 fn is_applied(answer: &CodexCallResult) -> bool {
-    let told = &answer.status;
-    let output = answer.text.get(told.part.clone()).unwrap_or_default();
-    match (told.exit_code.or_else(|| call_result::inner_exit_code(output)), told.outcome) {
+    let status = &answer.status;
+    let output = answer.text.get(status.part.clone()).unwrap_or_default();
+    match (status.exit_code.or_else(|| call_result::inner_exit_code(output)), status.outcome) {
         (Some(code), _) => code == 0,
         (None, "finished") => true,
         (None, "unknown") => says_applied(output),
@@ -89,22 +89,22 @@ fn command_returned(
     opened: &OpenCall,
     answer: &CodexCallResult,
 ) {
-    let told = &answer.status;
-    let output = answer.text.get(told.part.clone()).unwrap_or_default();
-    let shown = (!told.part.is_empty())
-        .then(|| context.part(&answer.text, told.part.clone(), &answer.pointer));
+    let status = &answer.status;
+    let output = answer.text.get(status.part.clone()).unwrap_or_default();
+    let shown = (!status.part.is_empty())
+        .then(|| context.part(&answer.text, status.part.clone(), &answer.pointer));
     let end = CodexCommandEnd {
-        exit_code: told.exit_code,
-        outcome: told.outcome,
-        duration_ms: told.duration_ms,
-        not_started: told.not_started,
+        exit_code: status.exit_code,
+        outcome: status.outcome,
+        duration_ms: status.duration_ms,
+        not_started: status.not_started,
         output,
         shown: shown.into(),
     };
-    if told.outcome == "background" {
+    if status.outcome == "background" {
         let running = CodexRunningCommand {
             id: id.to_owned(),
-            process: told.process.clone(),
+            process: status.process.clone(),
             call: opened.clone(),
             tail: tail("", output),
             shown: end.shown.clone(),
@@ -124,30 +124,30 @@ fn polled(
     raw: Option<&RawValue>,
 ) {
     let Some(answer) = call_result::read(raw) else { return };
-    let told = &answer.status;
-    let output = answer.text.get(told.part.clone()).unwrap_or_default();
+    let status = &answer.status;
+    let output = answer.text.get(status.part.clone()).unwrap_or_default();
     let shown =
-        |answer: &CodexCallResult| context.part(&answer.text, told.part.clone(), &answer.pointer);
+        |answer: &CodexCallResult| context.part(&answer.text, status.part.clone(), &answer.pointer);
     let state = &mut work.carry.other.codex;
-    let is_it = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
-    if told.exit_code.is_none() {
+    let is_process = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
+    if status.exit_code.is_none() {
         // It still runs, or the poll itself failed, which says nothing about the command.
-        let running = state.running.iter_mut().rfind(|one| is_it(one));
-        if let (Some(running), "background", false) = (running, told.outcome, output.is_empty()) {
+        let running = state.running.iter_mut().rfind(|one| is_process(one));
+        if let (Some(running), "background", false) = (running, status.outcome, output.is_empty()) {
             running.tail = tail(&running.tail, output);
             running.shown = shown(&answer);
         }
         return;
     }
-    let Some(running) = state.stop(is_it) else { return };
+    let Some(running) = state.stop(is_process) else { return };
     state.end(&running.id);
     let all = tail(&running.tail, output);
     // The command ended while the poll waited, unless the poll returned at once.
-    let waited = told.duration_ms.is_some_and(|waited| waited >= 1000);
+    let waited = status.duration_ms.is_some_and(|waited| waited >= 1000);
     let took = context.at.micros_since(running.call.called_at) / 1000;
     let end = CodexCommandEnd {
-        exit_code: told.exit_code,
-        outcome: told.outcome,
+        exit_code: status.exit_code,
+        outcome: status.outcome,
         duration_ms: waited.then_some(took),
         not_started: false,
         output: &all,
@@ -223,7 +223,7 @@ fn push_script_commands(
     answer: &CodexCallResult,
 ) {
     let is_check = |command: &&ScriptCommand| {
-        matches!(&command.call.asked, CallRequest::Command { verification: Some(_), .. })
+        matches!(&command.call.request, CallRequest::Command { verification: Some(_), .. })
     };
     let one_check = commands.iter().filter(is_check).count() == 1;
     let refused = answer.status.outcome == REFUSED;
@@ -278,7 +278,7 @@ pub(super) fn command_reported(
         return ended(work, context, &running.id, &running.call, end);
     }
     if let Some(opened) = work.carry.calls.get(event.id) {
-        if matches!(opened.asked, CallRequest::Patch { .. }) {
+        if matches!(opened.request, CallRequest::Patch { .. }) {
             return;
         }
         let opened = opened.clone();
@@ -321,7 +321,7 @@ pub(super) fn ended(
     opened: &OpenCall,
     end: CodexCommandEnd<'_>,
 ) {
-    let CallRequest::Command { command, description, commit, verification, .. } = &opened.asked
+    let CallRequest::Command { command, description, commit, verification, .. } = &opened.request
     else {
         return;
     };
@@ -408,7 +408,7 @@ pub(super) fn patch_reported(
     }
     work.carry.other.codex.end(id);
     let Some(opened) = work.carry.calls.remove(id) else { return true };
-    match &opened.asked {
+    match &opened.request {
         CallRequest::Patch { files } => {
             code(work, context, id, &opened, files);
             false

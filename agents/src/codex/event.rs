@@ -169,7 +169,7 @@ pub(super) fn execution(
     ];
     let text = texts.into_iter().find_map(|(word, name)| Some((word.text()?, name)));
     let (text, name) = text.unwrap_or_default();
-    let told = CodexCommandEnd {
+    let reported_end = CodexCommandEnd {
         exit_code: one.exit_code.0,
         outcome: match (status, one.exit_code.0) {
             ("declined", _) => REFUSED,
@@ -187,13 +187,13 @@ pub(super) fn execution(
             text => context.text(text, format!("{base}/{name}")),
         },
     };
-    let end = unless_it_failed_to_start(told);
+    let end = unless_it_failed_to_start(reported_end);
     let cwd = one.cwd.text().map(path_of).or_else(|| context.cwd.map(str::to_owned));
     let description = match one.source.text() {
         Some("user_shell" | "userShell") => "typed by the person".into(),
         _ => Value::Null,
     };
-    let asked = command_request(context, &line, &pointer, description);
+    let request = command_request(context, &line, &pointer, description);
     let event = ReportedCommand {
         id,
         process: one.process_id.0.as_deref(),
@@ -202,7 +202,7 @@ pub(super) fn execution(
             called_at: started_at.unwrap_or(context.at),
             cwd,
             tool: "exec_command".to_owned(),
-            asked,
+            request,
         },
     };
     command_end::command_reported(work, context, &event, end);

@@ -147,8 +147,8 @@ pub(super) fn typed_in_message(
     }
     let (first, last) = (texts.first()?.0, texts.last()?.0);
     // Several parts: a range of the whole content, from the first to the last of them.
-    let before = said(items.get(..first).unwrap_or_default());
-    let parts = said(items.get(first..=last).unwrap_or_default());
+    let before = joined_text(items.get(..first).unwrap_or_default());
+    let parts = joined_text(items.get(first..=last).unwrap_or_default());
     let (whole, pointer) = long_text::content_text(Some(raw), "/content")?;
     let start = if before.is_empty() { 0 } else { before.len() + 1 };
     let range = start..(start + parts.len()).min(whole.len());
@@ -158,7 +158,7 @@ pub(super) fn typed_in_message(
 }
 
 /// The texts of these content blocks, joined as a pointer to all of them resolves.
-fn said(items: &[&RawValue]) -> String {
+fn joined_text(items: &[&RawValue]) -> String {
     let texts: Vec<String> = items
         .iter()
         .filter_map(|item| long_text::content_text(Some(item), "").map(|(text, _)| text))
@@ -175,17 +175,17 @@ pub(super) fn push_prompt(
     (text, part, pointer): (&str, Range<usize>, &str),
     source: u8,
 ) {
-    let said = text.get(part.clone()).unwrap_or_default();
+    let prompt_text = text.get(part.clone()).unwrap_or_default();
     let state = &mut work.carry.other.codex;
-    if said.trim().is_empty() || state.sub_agent {
+    if prompt_text.trim().is_empty() || state.sub_agent {
         return;
     }
     // The kinds of lines differ in how they join the parts of a message.
-    let same: String = said.split_whitespace().collect();
+    let same: String = prompt_text.split_whitespace().collect();
     if !state.is_news(hash(&same), source, context.at) {
         return;
     }
-    work.carry.session.note_prompt(said);
+    work.carry.session.note_prompt(prompt_text);
     let value = fields([
         ("text", context.part(text, part, pointer)),
         ("cwd", context.cwd.into()),

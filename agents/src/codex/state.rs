@@ -165,9 +165,9 @@ impl CodexState {
     /// Removes and returns a command that went to the background.
     pub(crate) fn stop(
         &mut self,
-        is_it: impl Fn(&CodexRunningCommand) -> bool,
+        is_process: impl Fn(&CodexRunningCommand) -> bool,
     ) -> Option<CodexRunningCommand> {
-        let place = self.running.iter().rposition(is_it)?;
+        let place = self.running.iter().rposition(is_process)?;
         Some(self.running.remove(place))
     }
 }

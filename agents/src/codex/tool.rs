@@ -65,8 +65,8 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
     if call.name != "request_user_input" {
         return BTreeMap::new();
     }
-    let asks: CodexQuestionList<'_> = object(input);
-    let named = asks.questions.0.into_iter().filter_map(|one| {
+    let question_list: CodexQuestionList<'_> = object(input);
+    let named = question_list.questions.0.into_iter().filter_map(|one| {
         let text = long_text::beginning(one.question.text()?, long_text::INLINE_BYTES);
         Some((one.id.text()?.to_owned(), text.to_owned()))
     });
@@ -87,9 +87,11 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
         #[serde(borrow)]
         answers: LenientList<LenientText<'a>>,
     }
-    let said: Option<CodexAnswers<'_>> = parse_object(answer);
-    let Some(said) = said.filter(|_| !questions.is_empty()) else { return Value::Null };
-    let answers = said.answers.into_iter().map(|(name, chosen)| {
+    let answer_list: Option<CodexAnswers<'_>> = parse_object(answer);
+    let Some(answer_list) = answer_list.filter(|_| !questions.is_empty()) else {
+        return Value::Null;
+    };
+    let answers = answer_list.answers.into_iter().map(|(name, chosen)| {
         let chosen: ChosenAnswers<'_> = object(Some(chosen));
         let texts = chosen.answers.0.iter().filter_map(|text| text.0.as_deref());
         let text = long_text::join(texts);
@@ -159,8 +161,8 @@ pub(super) fn result(
     let Some(open) = work.carry.other.codex.tools.remove(id) else { return };
     let Some(answer) = call_result::read(raw) else { return };
     work.carry.other.codex.end(id);
-    let told = &answer.status;
-    let outcome = match told.outcome {
+    let status = &answer.status;
+    let outcome = match status.outcome {
         // There is a result.
         "unknown" | "background" => "finished",
         "timed_out" => "failed",
@@ -176,7 +178,7 @@ pub(super) fn result(
     let mut value = open.fields.clone();
     value.append(&mut fields([("answers", answers(&open.questions, &answer.text))]));
     let reason = match outcome {
-        REFUSED => context.part(&answer.text, told.part.clone(), &answer.pointer),
+        REFUSED => context.part(&answer.text, status.part.clone(), &answer.pointer),
         "failed" => context.text(&answer.text, &answer.pointer),
         _ => Value::Null,
     };

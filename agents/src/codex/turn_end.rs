@@ -22,7 +22,7 @@ pub(super) fn record_open_calls(
     let tools = work.carry.other.codex.tools.keys().filter(|id| is_new(id));
     let tools: Vec<String> = tools.cloned().collect();
     for (id, open) in calls {
-        match &open.asked {
+        match &open.request {
             CallRequest::Command { .. } => {
                 command_end::ended(work, context, &id, &open, unreported_end(outcome));
             }

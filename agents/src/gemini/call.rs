@@ -143,22 +143,28 @@ pub(super) fn done(
     let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(context.at);
     let context = LineContext { at, agent: None, ..*context };
     let name = call.name.text().unwrap_or_default();
-    let told = call.result_text(base);
+    let call_result = call.result_text(base);
     match name {
-        "run_shell_command" => command(work, &context, (id, call), &arguments, &told, base),
+        "run_shell_command" => command(work, &context, (id, call), &arguments, &call_result, base),
         "replace" | "write_file" | "edit" if status == "success" => {
             edit(work, &context, id, call, &arguments, base);
         }
         "write_todos" if status == "success" => todos(work, &context, arguments.todos, base),
-        "invoke_agent" | "delegate_to_agent" if !shell::not_started(&told.text) => {
-            agent(work, &context, (id, call), &arguments, &told, base);
+        "invoke_agent" | "delegate_to_agent" if !shell::not_started(&call_result.text) => {
+            agent(work, &context, (id, call), &arguments, &call_result, base);
         }
         _ => {
-            let used =
-                tool::GeminiToolUse { id, name, status, input: call.args, told: &told, base };
+            let used = tool::GeminiToolUse {
+                id,
+                name,
+                status,
+                input: call.args,
+                result: &call_result,
+                base,
+            };
             tool::used(work, &context, &used);
             if name == "list_background_processes" {
-                processes(work, &context, &told.text);
+                processes(work, &context, &call_result.text);
             }
         }
     }
@@ -184,12 +190,12 @@ fn command(
     context: &LineContext<'_>,
     (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
-    told: &GeminiCallResult<'_>,
+    call_result: &GeminiCallResult<'_>,
     base: &str,
 ) {
     let line = arguments.command.text().unwrap_or_default();
     let status = call.status.text().unwrap_or_default();
-    let end = shell::ended(status, &told.text, told.error.as_deref());
+    let end = shell::ended(status, &call_result.text, call_result.error.as_deref());
     let refused = end.outcome == REFUSED;
     let directory = arguments.dir_path.text().or(arguments.directory.text()).or(context.cwd);
     let reason = end.signal.map(|signal| format!("signal {signal}"));
@@ -199,8 +205,15 @@ fn command(
         ("background_task", end.pid.into()),
         ("reason", reason.into()),
     ]);
-    let output = if refused && end.output.is_empty() { 0..told.text.len() } else { end.output };
-    more.extend(merged(context, end.outcome, &told.text, output.clone(), &told.pointer));
+    let output =
+        if refused && end.output.is_empty() { 0..call_result.text.len() } else { end.output };
+    more.extend(merged(
+        context,
+        end.outcome,
+        &call_result.text,
+        output.clone(),
+        &call_result.pointer,
+    ));
     let description = arguments.description.text();
     let verification = CheckCommandLine::from_line(line).filter(|_| !refused);
     let command = context.text(line, format!("{base}/args/command"));
@@ -227,7 +240,7 @@ fn command(
         exit_code: end.exit_code,
         outcome: end.outcome,
         more,
-        output: told.text.get(output).unwrap_or_default(),
+        output: call_result.text.get(output).unwrap_or_default(),
         verification: verification.as_ref(),
         commits: commits && end.outcome == "finished",
     };
@@ -313,7 +326,7 @@ fn agent(
     context: &LineContext<'_>,
     (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
-    told: &GeminiCallResult<'_>,
+    call_result: &GeminiCallResult<'_>,
     base: &str,
 ) {
     let display: ResultDisplay<'_> = object(call.result_display);
@@ -325,8 +338,8 @@ fn agent(
     };
     let result = match display.result.text() {
         Some(result) => context.text(result, format!("{base}/resultDisplay/result")),
-        None if told.text.is_empty() => Value::Null,
-        None => context.text(&told.text, &told.pointer),
+        None if call_result.text.is_empty() => Value::Null,
+        None => context.text(&call_result.text, &call_result.pointer),
     };
     let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
     let value: FieldMap = fields([

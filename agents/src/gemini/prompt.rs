@@ -102,9 +102,9 @@ pub(super) fn typed(
 }
 
 fn one(text: &str, range: Range<usize>, place: SourceSpan, pointer: &str) -> Option<TypedPrompt> {
-    let said = text.get(range.clone())?;
+    let typed_text = text.get(range.clone())?;
     let value = long_text::part(text, range, place, || pointer.to_owned());
-    (!said.trim().is_empty()).then(|| TypedPrompt { text: said.to_owned(), value })
+    (!typed_text.trim().is_empty()).then(|| TypedPrompt { text: typed_text.to_owned(), value })
 }
 
 /// The texts of a content with their pointers, and whether it holds the result of a call.
@@ -140,8 +140,8 @@ fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
     if let Some(begin) = STEERING.iter().find(|begin| text.starts_with(**begin)) {
         let rest = text.get(begin.len()..)?;
         let end = rest.find(STEERING_END).unwrap_or(rest.len());
-        let told = rest.get(..end)?;
-        return (!told.starts_with(BACKGROUND)).then_some(begin.len()..begin.len() + end);
+        let body = rest.get(..end)?;
+        return (!body.starts_with(BACKGROUND)).then_some(begin.len()..begin.len() + end);
     }
     let begin = text.trim_start();
     let machine = MACHINE.iter().any(|it| begin.starts_with(it)) || is_snapshot(text);
@@ -153,8 +153,8 @@ pub(super) fn background_end(content: Option<&RawValue>) -> Option<(String, bool
     let (texts, _) = parts(content?);
     texts.iter().find_map(|(text, _)| {
         let begin = STEERING.iter().find(|begin| text.starts_with(**begin))?;
-        let told = text.get(begin.len()..)?.strip_prefix(BACKGROUND)?;
-        let (head, _) = told.split_once(']')?;
+        let body = text.get(begin.len()..)?.strip_prefix(BACKGROUND)?;
+        let (head, _) = body.split_once(']')?;
         let (_, log) = head.rsplit_once("background-")?;
         Some((log.strip_suffix(".log")?.to_owned(), !head.starts_with("successfully")))
     })

@@ -43,25 +43,30 @@ const NOT_STARTED: &[&str] = &[
 ];
 
 /// Whether the result of a call says that it never started.
-pub(super) fn not_started(told: &str) -> bool {
-    NOT_STARTED.iter().any(|begin| told.starts_with(begin))
-        || told.trim_end() == "[Operation Cancelled] Reason: Operation cancelled"
-        || (told.starts_with("Tool execution for ")
-            && (told.contains(" denied by policy") || told.contains(" requires user confirmation")))
-        || is_unknown_tool(told)
+pub(super) fn not_started(answer: &str) -> bool {
+    NOT_STARTED.iter().any(|begin| answer.starts_with(begin))
+        || answer.trim_end() == "[Operation Cancelled] Reason: Operation cancelled"
+        || (answer.starts_with("Tool execution for ")
+            && (answer.contains(" denied by policy")
+                || answer.contains(" requires user confirmation")))
+        || is_unknown_tool(answer)
 }
 
 /// Returns whether the answer says that the client has no tool of the name that the model called.
-fn is_unknown_tool(told: &str) -> bool {
-    let name = told.strip_prefix("Tool \"").and_then(|rest| rest.split_once('"'));
+fn is_unknown_tool(answer: &str) -> bool {
+    let name = answer.strip_prefix("Tool \"").and_then(|rest| rest.split_once('"'));
     name.is_some_and(|(_, rest)| rest.starts_with(" not found"))
 }
 
 /// Parses the result of a shell call. `status` is the status of the call, `error` the error in its
 /// response.
-pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> GeminiCommandEnd<'t> {
-    let inside = unwrapped(told);
-    let text = told.get(inside.clone()).unwrap_or_default();
+pub(super) fn ended<'t>(
+    status: &str,
+    answer: &'t str,
+    error: Option<&str>,
+) -> GeminiCommandEnd<'t> {
+    let inside = unwrapped(answer);
+    let text = answer.get(inside.clone()).unwrap_or_default();
     let end = |outcome| GeminiCommandEnd {
         outcome,
         exit_code: None,
@@ -108,12 +113,12 @@ pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> Gem
 }
 
 /// The text inside the mark that newer versions put around a program's output.
-fn unwrapped(told: &str) -> Range<usize> {
+fn unwrapped(answer: &str) -> Range<usize> {
     const BEGIN: &str = "<untrusted_context>\n";
-    let start = if told.starts_with(BEGIN) { BEGIN.len() } else { 0 };
+    let start = if answer.starts_with(BEGIN) { BEGIN.len() } else { 0 };
     // The end mark is escaped inside the output.
-    let end = told.find("\n</untrusted_context>").filter(|end| *end >= start);
-    start..end.unwrap_or(told.len())
+    let end = answer.find("\n</untrusted_context>").filter(|end| *end >= start);
+    start..end.unwrap_or(answer.len())
 }
 
 #[derive(Debug, Default)]
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_result_says_how_its_command_ended() {
-        for (told, outcome, exit_code, output) in [
+        for (answer, outcome, exit_code, output) in [
             ("Output: ok\nProcess Group PGID: 9", "finished", Some(0), "ok"),
             ("Output: (empty)\nProcess Group PGID: 9", "finished", Some(0), ""),
             ("Output: no\nExit Code: 1\nProcess Group PGID: 9", "failed", Some(1), "no"),
@@ -206,11 +211,11 @@ mod tests {
             ("a summary of what was printed", "unknown", None, "a summary of what was printed"),
             ("", "unknown", None, ""),
         ] {
-            let end = ended("success", told, None);
+            let end = ended("success", answer, None);
             assert_eq!(
-                (end.outcome, end.exit_code, &told[end.output]),
+                (end.outcome, end.exit_code, &answer[end.output]),
                 (outcome, exit_code, output),
-                "{told}"
+                "{answer}"
             );
         }
     }
@@ -218,7 +223,7 @@ mod tests {
     #[test]
     fn a_stopped_or_running_command_did_not_finish() {
         let timeout = "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without output.";
-        for (status, told, outcome, pid) in [
+        for (status, answer, outcome, pid) in [
             ("success", timeout, "timed_out", None),
             ("cancelled", timeout, "timed_out", None),
             (
@@ -270,8 +275,8 @@ mod tests {
             ("error", "Tool \"cargo\" failed: not found", "failed", None),
             ("error", "spawn ENOENT", "failed", None),
         ] {
-            let end = ended(status, told, None);
-            assert_eq!((end.outcome, end.pid, end.exit_code), (outcome, pid, None), "{told}");
+            let end = ended(status, answer, None);
+            assert_eq!((end.outcome, end.pid, end.exit_code), (outcome, pid, None), "{answer}");
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) struct GeminiToolUse<'a> {
     pub(super) name: &'a str,
     pub(super) status: &'a str,
     pub(super) input: Option<&'a RawValue>,
-    pub(super) told: &'a GeminiCallResult<'a>,
+    pub(super) result: &'a GeminiCallResult<'a>,
     /// The pointer from the message to the call.
     pub(super) base: &'a str,
 }
@@ -43,7 +43,7 @@ pub(super) fn used(
     context: &LineContext<'_>,
     used: &GeminiToolUse<'_>,
 ) {
-    let told = &used.told.text;
+    let text = &used.result.text;
     let refused = refused(used);
     let outcome = match used.status {
         _ if refused.is_some() => REFUSED,
@@ -52,10 +52,10 @@ pub(super) fn used(
         _ => "failed",
     };
     let reason = match (refused, outcome) {
-        (Some(reason), _) => context.text(reason, &used.told.pointer),
+        (Some(reason), _) => context.text(reason, &used.result.pointer),
         (None, "finished") => Value::Null,
-        (None, _) if told.is_empty() => Value::Null,
-        (None, _) => context.text(told, &used.told.pointer),
+        (None, _) if text.is_empty() => Value::Null,
+        (None, _) => context.text(text, &used.result.pointer),
     };
     let input: GeminiToolInput<'_> = object(used.input);
     let mut value = input_fields(context, used.input, &format!("{}/args", used.base));
@@ -65,7 +65,7 @@ pub(super) fn used(
         value.insert("address".to_owned(), address.into());
     }
     let answers = match used.name {
-        "ask_user" => answers(input.questions, told),
+        "ask_user" => answers(input.questions, text),
         _ => FieldMap::new(),
     };
     value.append(&mut fields([
@@ -79,16 +79,16 @@ pub(super) fn used(
 
 /// Why a use was refused, if it was: it never started, or the person answered no.
 fn refused<'a>(used: &GeminiToolUse<'a>) -> Option<&'a str> {
-    let told = &*used.told.text;
+    let text = &*used.result.text;
     let no = match used.name {
-        "ask_user" => told.starts_with("User dismissed ask_user dialog"),
+        "ask_user" => text.starts_with("User dismissed ask_user dialog"),
         "exit_plan_mode" => {
-            told.starts_with("Plan rejected.")
-                || told.starts_with("User cancelled the plan approval")
+            text.starts_with("Plan rejected.")
+                || text.starts_with("User cancelled the plan approval")
         }
         _ => false,
     };
-    (no || shell::not_started(told)).then_some(told)
+    (no || shell::not_started(text)).then_some(text)
 }
 
 /// The first URL in a text: `web_fetch` gets it in its prompt.
@@ -101,14 +101,14 @@ fn address(prompt: &str) -> Option<&str> {
 }
 
 /// The person's answers, by question: the result numbers the questions from 0.
-fn answers(questions: Option<&RawValue>, told: &str) -> FieldMap {
+fn answers(questions: Option<&RawValue>, text: &str) -> FieldMap {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct GeminiAnswers<'a> {
         #[serde(borrow)]
         answers: BTreeMap<String, LenientText<'a>>,
     }
-    let answered: GeminiAnswers<'_> = parse_object(told).unwrap_or_default();
+    let answered: GeminiAnswers<'_> = parse_object(text).unwrap_or_default();
     let questions: BTreeMap<usize, GeminiQuestion<'_>> = objects(questions).into_iter().collect();
     answered
         .answers

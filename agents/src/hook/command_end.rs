@@ -22,12 +22,12 @@ pub(super) fn read(response: &Value) -> CommandResponse {
         "/metadata/exitCode",
         "/exit",
     ];
-    let told = model_text(response).unwrap_or_default();
-    let told: &str = &told;
-    let (said, output) =
-        codex(told).or_else(|| gemini(told)).unwrap_or((HookCommandEnd::Unknown, told));
+    let answer = model_text(response).unwrap_or_default();
+    let answer: &str = &answer;
+    let (end, output) =
+        codex(answer).or_else(|| gemini(answer)).unwrap_or((HookCommandEnd::Unknown, answer));
     let field = FIELDS.iter().find_map(|place| code(response.pointer(place)?));
-    CommandResponse { ended: field.map_or(said, HookCommandEnd::Code), output: output.to_owned() }
+    CommandResponse { ended: field.map_or(end, HookCommandEnd::Code), output: output.to_owned() }
 }
 
 /// An exit code, as a number or as a text of digits.
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(response: &Value) -> (HookCommandEnd, String) {
+    fn parsed(response: &Value) -> (HookCommandEnd, String) {
         let answer = read(response);
         (answer.ended, answer.output)
     }
@@ -173,7 +173,7 @@ mod tests {
                 "x",
             ),
         ] {
-            assert_eq!(said(&response), (ended, output.to_owned()), "{response}");
+            assert_eq!(parsed(&response), (ended, output.to_owned()), "{response}");
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
             json!({"output":"x","metadata":{"exit":null}}),
             json!(7),
         ] {
-            assert_eq!(said(&response).0, HookCommandEnd::Unknown, "{response}");
+            assert_eq!(parsed(&response).0, HookCommandEnd::Unknown, "{response}");
         }
     }
 }

@@ -38,7 +38,7 @@ impl ReplyBudget {
 
 /// Returns how much text the agent accepts at this event; `None` if it accepts none.
 #[must_use]
-pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
+pub fn reply_budget(event: &HookEvent) -> Option<ReplyBudget> {
     const UNITS: usize = 10_000;
     // 2,500 tokens; a longer text goes to a file that the model does not see.
     const CODEX_BYTES: usize = 7_500;
@@ -60,12 +60,12 @@ pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
     taken.then_some(ReplyBudget { units: UNITS, bytes })
 }
 
-/// Returns what to print for this event: `text` for the model, cut to the limit of [`room`]. Empty
-/// if nothing is to be printed.
+/// Returns what to print for this event: `text` for the model, cut to the limit of
+/// [`reply_budget`]. Empty if nothing is to be printed.
 #[must_use]
 pub fn answer(event: &HookEvent, text: Option<&str>) -> String {
-    let text = text.filter(|text| !text.is_empty()).zip(room(event));
-    let text = text.map(|(text, room)| room.cut(text));
+    let text = text.filter(|text| !text.is_empty()).zip(reply_budget(event));
+    let text = text.map(|(text, budget)| budget.cut(text));
     let answer = match (event.agent, text) {
         (HookAgent::Claude | HookAgent::Codex, None) => return String::new(),
         // These agents parse whatever is printed.

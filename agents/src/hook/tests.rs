@@ -52,7 +52,7 @@ fn all_announcements_of_a_compaction_are_equal() {
 fn the_event_before_each_request_is_not_a_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
     let event = event(HookAgent::Gemini, "PreCompress", &input);
-    assert_eq!((event.happening.clone(), room(&event)), (HookEventKind::Other, None));
+    assert_eq!((event.happening.clone(), reply_budget(&event)), (HookEventKind::Other, None));
 }
 
 #[test]
@@ -348,15 +348,15 @@ fn an_answer_never_exceeds_what_the_agent_takes() {
     for agent in HookAgent::ALL {
         for name in ["SessionStart", "sessionStart", "chat.system.transform"] {
             let event = event(agent, name, &json!({}));
-            let Some(room) = room(&event) else { continue };
-            let cut = room.cut(&text);
-            assert!(room.holds(cut) && !room.holds(&format!("{cut}\n{line}")), "{agent:?}");
+            let Some(budget) = reply_budget(&event) else { continue };
+            let cut = budget.cut(&text);
+            assert!(budget.holds(cut) && !budget.holds(&format!("{cut}\n{line}")), "{agent:?}");
             assert!(!cut.ends_with('\n') && cut.ends_with("something"), "whole lines");
         }
     }
-    let room = ReplyBudget { units: 4, bytes: usize::MAX };
-    assert_eq!(room.cut("😀😀😀"), "😀😀");
-    assert_eq!(room.cut("abcd"), "abcd");
+    let budget = ReplyBudget { units: 4, bytes: usize::MAX };
+    assert_eq!(budget.cut("😀😀😀"), "😀😀");
+    assert_eq!(budget.cut("abcd"), "abcd");
 }
 
 /// `docs/hooks.md` lists the events of each agent: all of them are known, and the table has them

@@ -71,7 +71,7 @@ fn word(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether the environment's answer says that an edit was applied. `None` if it does not say.
-pub(super) fn applied(told: &str) -> Option<bool> {
+pub(super) fn applied(answer: &str) -> Option<bool> {
     const NO: &[&str] = &[
         "Your proposed edit has introduced",
         "Your changes have NOT been applied",
@@ -107,20 +107,20 @@ pub(super) fn applied(told: &str) -> Option<bool> {
         "[File: ",
     ];
     // The tool's message is at the beginning; the rest is text of the file.
-    let head: String = told.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");
+    let head: String = answer.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");
     // The rest of such an answer is a part of the file, which may say anything.
     const DONE: &[&str] =
         &["has been edited. ", "File created successfully", "undone successfully"];
-    let first = told.trim_start().lines().next().unwrap_or_default();
+    let first = answer.trim_start().lines().next().unwrap_or_default();
     if DONE.iter().any(|it| first.contains(it)) {
         return Some(true);
     }
-    let whole = told.contains("Your changes have NOT been applied");
+    let whole = answer.contains("Your changes have NOT been applied");
     if whole || NO.iter().any(|it| head.contains(it)) {
         return Some(false);
     }
     let replaced = head.starts_with("Replaced ") && head.contains(" occurrences");
-    let yes = replaced || YES.iter().any(|it| told.contains(it));
+    let yes = replaced || YES.iter().any(|it| answer.contains(it));
     yes.then_some(true)
 }
 
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_environment_reports_whether_an_edit_was_applied() {
-        for (told, expected) in [
+        for (answer, expected) in [
             ("The file /r/b.py has been edited. Here's the result", Some(true)),
             ("[File: /r/a.py (2 lines total)]\n1:a\n2:z = 1", Some(true)),
             ("Replaced 2 occurrences. Please review", Some(true)),
@@ -186,7 +186,7 @@ mod tests {
             // The file's own text does not count.
             ("The file /r/b.py has been edited.\n1\n2\n3\nUsage: b", Some(true)),
         ] {
-            assert_eq!(applied(told), expected, "{told}");
+            assert_eq!(applied(answer), expected, "{answer}");
         }
     }
 }

@@ -198,7 +198,7 @@ impl<'a> MiniSweReader<'a> {
     ) {
         let id = format!("message-{}", index + 1);
         let base = format!("/messages/{index}");
-        let said = long_text::content_text(message.content, "/content");
+        let content = long_text::content_text(message.content, "/content");
         let result = message.kind.text() == Some("function_call_output");
         let role = match message.role.text() {
             Some(role) => role,
@@ -209,15 +209,16 @@ impl<'a> MiniSweReader<'a> {
         let answers = extra.returncode.0.is_some()
             || role == "tool"
             || (role == "user"
-                && said.as_ref().is_some_and(|(text, _)| MiniSweCommandEnd::is_one(text)));
+                && content.as_ref().is_some_and(|(text, _)| MiniSweCommandEnd::is_result(text)));
         let typed =
-            (role == "user" && !answers).then(|| self.typed(said.as_ref(), extra)).flatten();
+            (role == "user" && !answers).then(|| self.typed(content.as_ref(), extra)).flatten();
         let response: ModelResponse = object(extra.response);
         let usage = response.usage.unwrap_or_default();
         let shown = |text: &str, pointer: &str| {
             long_text::value(text, self.place, || format!("{base}{pointer}"))
         };
-        let text = said.as_ref().filter(|_| !answers).map(|(text, pointer)| shown(text, pointer));
+        let text =
+            content.as_ref().filter(|_| !answers).map(|(text, pointer)| shown(text, pointer));
         let thinking = message.reasoning_content.text();
         let thinking = thinking.map(|text| shown(text, "/reasoning_content"));
         let value = fields([
@@ -234,15 +235,15 @@ impl<'a> MiniSweReader<'a> {
             return self.answer(moment, &base, message, extra);
         }
         if extra.interrupt_type.text() == Some("UserRejection") {
-            self.refuse(moment, said.as_ref(), &base);
+            self.refuse(moment, content.as_ref(), &base);
         }
-        if let (Some(range), Some((text, pointer))) = (typed, &said) {
+        if let (Some(range), Some((text, pointer))) = (typed, &content) {
             let words = text.get(range.clone()).unwrap_or_default();
             let value = long_text::part(text, range, self.place, || format!("{base}{pointer}"));
             self.run.prompt(moment, &id, words, value);
         }
         if actions.is_empty() && role == "assistant" && extra.actions.is_none() {
-            self.ask_in_text(moment, &id, &base, said);
+            self.open_command_in_text(moment, &id, &base, content);
         }
         for (number, action) in actions {
             let Some(line) = action.command.0 else { continue };
@@ -258,14 +259,14 @@ impl<'a> MiniSweReader<'a> {
     /// Records what a person typed in a user message: the task, an interruption, a new task.
     fn typed(
         &mut self,
-        said: Option<&(String, String)>,
+        content: Option<&(String, String)>,
         extra: &MiniSweExtra<'_>,
     ) -> Option<Range<usize>> {
-        let (text, _) = said?;
-        let behind = |begin: &str| text.starts_with(begin).then_some(begin.len()..text.len());
+        let (text, _) = content?;
+        let after = |begin: &str| text.starts_with(begin).then_some(begin.len()..text.len());
         match extra.interrupt_type.text() {
-            Some("UserInterruption") => return behind("Interrupted by user: "),
-            Some("UserNewTask") => return behind("The user added a new task: "),
+            Some("UserInterruption") => return after("Interrupted by user: "),
+            Some("UserNewTask") => return after("The user added a new task: "),
             Some(_) => return None,
             None => {}
         }
@@ -277,25 +278,25 @@ impl<'a> MiniSweReader<'a> {
     }
 
     /// Opens the command in a message's text: the only block of code.
-    fn ask_in_text(
+    fn open_command_in_text(
         &mut self,
         moment: &StepMoment,
         id: &str,
         base: &str,
-        said: Option<(String, String)>,
+        content: Option<(String, String)>,
     ) {
-        let Some((text, pointer)) = said else { return };
+        let Some((text, pointer)) = content else { return };
         let Some(range) = block(&text) else { return };
         let line = text.get(range.clone()).unwrap_or_default().to_owned();
         let command = long_text::part(&text, range, self.place, || format!("{base}{pointer}"));
-        let asked = PendingCommand {
+        let pending = PendingCommand {
             id: id.to_owned(),
             call: None,
             line: line.into(),
             command,
             moment: moment.clone(),
         };
-        self.waiting.push_back(asked);
+        self.waiting.push_back(pending);
     }
 
     /// Closes the command that a result belongs to: the one that it names, or else the oldest open
@@ -309,18 +310,18 @@ impl<'a> MiniSweReader<'a> {
     ) {
         let call = message.tool_call_id.0.as_ref().or(message.call_id.0.as_ref());
         let named = call.and_then(|call| {
-            self.waiting.iter().position(|asked| asked.call.as_ref() == Some(call))
+            self.waiting.iter().position(|pending| pending.call.as_ref() == Some(call))
         });
-        let Some(asked) = self.waiting.remove(named.unwrap_or(0)) else { return };
-        let said = long_text::content_text(message.content, "/content")
+        let Some(pending) = self.waiting.remove(named.unwrap_or(0)) else { return };
+        let content = long_text::content_text(message.content, "/content")
             .or_else(|| long_text::content_text(message.output, "/output"));
-        let (told, pointer) = said.unwrap_or_default();
-        let answer = MiniSweCommandEnd::read(&told, extra);
+        let (text, pointer) = content.unwrap_or_default();
+        let answer = MiniSweCommandEnd::read(&text, extra);
         let (output, pointer) = match extra.raw_output.text() {
             Some(text) => (text, "/extra/raw_output".to_owned()),
-            None => (told.get(answer.output.clone()).unwrap_or_default(), pointer),
+            None => (text.get(answer.output.clone()).unwrap_or_default(), pointer),
         };
-        let whole = extra.raw_output.text().is_some() || answer.output == (0..told.len());
+        let whole = extra.raw_output.text().is_some() || answer.output == (0..text.len());
         let pointer = if whole {
             format!("{base}{pointer}")
         } else {
@@ -335,29 +336,29 @@ impl<'a> MiniSweReader<'a> {
             _ => (output, pointer),
         };
         let mut more = fields([
-            ("called_at", called_at(&asked.moment).into()),
+            ("called_at", called_at(&pending.moment).into()),
             ("reason", answer.signal.map(|signal| format!("signal {signal}")).into()),
         ]);
         if let (Some(reason), None) = (reason, answer.signal) {
             let at = format!("{base}/extra/exception_info");
             more.insert("reason".to_owned(), long_text::value(reason, self.place, || at));
         }
-        self.end(moment, asked, answer.outcome, answer.exit_code, (output, &pointer), more);
+        self.end(moment, pending, answer.outcome, answer.exit_code, (output, &pointer), more);
     }
 
     fn end(
         &mut self,
         moment: &StepMoment,
-        asked: PendingCommand<'_>,
+        pending: PendingCommand<'_>,
         outcome: &'static str,
         exit_code: Option<i64>,
         output: (&str, &str),
         more: FieldMap,
     ) {
         let ended = EndedCommand {
-            id: &asked.id,
-            line: &asked.line,
-            command: asked.command,
+            id: &pending.id,
+            line: &pending.line,
+            command: pending.command,
             outcome,
             exit_code,
             output,
@@ -368,22 +369,22 @@ impl<'a> MiniSweReader<'a> {
     }
 
     /// Records that the person refused the waiting commands.
-    fn refuse(&mut self, moment: &StepMoment, said: Option<&(String, String)>, base: &str) {
-        let (text, pointer) = said.cloned().unwrap_or_default();
-        while let Some(asked) = self.waiting.pop_front() {
+    fn refuse(&mut self, moment: &StepMoment, content: Option<&(String, String)>, base: &str) {
+        let (text, pointer) = content.cloned().unwrap_or_default();
+        while let Some(pending) = self.waiting.pop_front() {
             let pointer = format!("{base}{pointer}");
-            self.end(moment, asked, REFUSED, None, (&text, &pointer), FieldMap::new());
+            self.end(moment, pending, REFUSED, None, (&text, &pointer), FieldMap::new());
         }
     }
 
     /// Records the end of a run: a command without a result, and the submission.
     fn hand_in(&mut self, moment: &StepMoment, about: &MiniSweSummary<'_>) {
         let submitted = about.exit_status.text() == Some("Submitted");
-        while let Some(asked) = self.waiting.pop_front() {
-            let submits = submitted && SUBMITS.iter().any(|it| asked.line.contains(it));
+        while let Some(pending) = self.waiting.pop_front() {
+            let submits = submitted && SUBMITS.iter().any(|it| pending.line.contains(it));
             let outcome = if submits { "finished" } else { "unknown" };
-            let at = asked.moment.clone();
-            self.end(&at, asked, outcome, None, ("", ""), FieldMap::new());
+            let at = pending.moment.clone();
+            self.end(&at, pending, outcome, None, ("", ""), FieldMap::new());
         }
         let moment = StepMoment { synthetic: true, ..moment.clone() };
         if let Some(patch) = about.submission.text().filter(|patch| patch.contains("diff --git ")) {
@@ -439,28 +440,29 @@ struct MiniSweCommandEnd {
 
 impl MiniSweCommandEnd {
     /// Whether a user message is a result, for versions that do not mark it.
-    fn is_one(text: &str) -> bool {
+    fn is_result(text: &str) -> bool {
         let begin = text.trim_start();
         begin.starts_with("<returncode>")
             || (begin.starts_with("The last command <command>") && text.contains("timed out"))
     }
 
-    fn read(told: &str, extra: &MiniSweExtra<'_>) -> Self {
-        let all = 0..told.len();
+    fn read(text: &str, extra: &MiniSweExtra<'_>) -> Self {
+        let all = 0..text.len();
         let inside = |begin: &str, end: &str| {
-            let start = told.find(begin)? + begin.len();
-            Some(start..start + told.get(start..)?.rfind(end)?)
+            let start = text.find(begin)? + begin.len();
+            Some(start..start + text.get(start..)?.rfind(end)?)
         };
         let code = extra.returncode.0.or_else(|| {
-            let said = inside("<returncode>", "</returncode>").and_then(|range| told.get(range))?;
-            said.split('<').next()?.trim().parse().ok()
+            let code_text =
+                inside("<returncode>", "</returncode>").and_then(|range| text.get(range))?;
+            code_text.split('<').next()?.trim().parse().ok()
         });
         let output = inside("<output>", "</output>").unwrap_or(all);
         let why = extra.exception_info.text().unwrap_or_default();
         let timed_out = extra.exception_type.text() == Some("TimeoutExpired")
             || (why.contains(" timed out after "))
-            || (told.trim_start().starts_with("The last command <command>")
-                && told.contains("timed out"));
+            || (text.trim_start().starts_with("The last command <command>")
+                && text.contains("timed out"));
         let end = |outcome, exit_code, signal| Self {
             outcome,
             exit_code,

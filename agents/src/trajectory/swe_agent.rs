@@ -195,7 +195,7 @@ impl SweAgentReader {
         let whole = action.trim_end();
         let state = SweAgentState::read(step.state);
         let command = || long_text::part(action, 0..whole.len(), moment.place, || at("action"));
-        let told = step.observation.text().unwrap_or_default();
+        let observation = step.observation.text().unwrap_or_default();
         let more = fields([
             ("working_dir", state.working_dir.0.clone().into()),
             ("duration_ms", step.seconds().map(|it| micros(it) / 1000).into()),
@@ -205,9 +205,9 @@ impl SweAgentReader {
             id,
             line: whole,
             command: command(),
-            outcome: outcome(told),
+            outcome: outcome(observation),
             exit_code: None,
-            output: (told, &at("observation")),
+            output: (observation, &at("observation")),
             shell: edit::is_shell(whole),
             more,
         };
@@ -217,7 +217,7 @@ impl SweAgentReader {
                 ("tool", edited.tool.into()),
                 ("path", path(&edited, state.open_file()).into()),
                 ("edit", command()),
-                ("applied", edit::applied(told).into()),
+                ("applied", edit::applied(observation).into()),
                 ("attempt", attempt.number.into()),
             ]);
             self.run.fact(moment, Kind::Code, id, value);
@@ -249,14 +249,15 @@ fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a 
 }
 
 /// How a command ended, by the environment's answer, which has no exit code.
-fn outcome(told: &str) -> &'static str {
-    let begin = told.trim_start();
+fn outcome(observation: &str) -> &'static str {
+    let begin = observation.trim_start();
     let cancelled = begin.starts_with("The command '")
-        && told.contains("' was cancelled because it took more than ");
+        && observation.contains("' was cancelled because it took more than ");
     if cancelled || begin.starts_with("EXECUTION TIMED OUT") {
         "timed_out"
     } else if begin.starts_with("Interactive operation '")
-        || begin.starts_with("Operation '") && told.contains("is not supported by this environment")
+        || begin.starts_with("Operation '")
+            && observation.contains("is not supported by this environment")
     {
         REFUSED
     } else {

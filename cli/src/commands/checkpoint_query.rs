@@ -395,11 +395,11 @@ pub(super) fn revision_summaries(
     reading: &SessionReader,
 ) -> Result<BTreeMap<u64, String>, CommandError> {
     let story = Story::read(&reading.state(&reading.session.head()?, false)?)?;
-    let mut told: BTreeMap<u64, Vec<&StoryItem>> = BTreeMap::new();
+    let mut items_by_sequence: BTreeMap<u64, Vec<&StoryItem>> = BTreeMap::new();
     for item in story.items() {
         for about in &item.refs {
             if let StoryRef::Sequence(sequence) = about {
-                told.entry(*sequence).or_default().push(item);
+                items_by_sequence.entry(*sequence).or_default().push(item);
             }
         }
     }
@@ -412,7 +412,10 @@ pub(super) fn revision_summaries(
         };
         Some(format!("{}{detail}{more}", first.text))
     };
-    Ok(told.iter().filter_map(|(sequence, items)| Some((*sequence, summary(items)?))).collect())
+    Ok(items_by_sequence
+        .iter()
+        .filter_map(|(sequence, items)| Some((*sequence, summary(items)?)))
+        .collect())
 }
 
 fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>, CommandError> {

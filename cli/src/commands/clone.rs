@@ -59,7 +59,7 @@ impl Verb for CloneArgs {
 
     fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
         let (known, remote) = self.opened(context)?;
-        let there = self.chosen(context, &known, &remote)?;
+        let wanted = self.chosen(context, &known, &remote)?;
         let path = context.new_store_directory(self.directory.as_deref());
         discovery::check_link(&path, &context.environment)?;
         context.use_settings_of(&path)?;
@@ -83,7 +83,7 @@ impl Verb for CloneArgs {
             ([], None) => "--all".to_owned(),
             (names, _) => names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "),
         };
-        let pulled = there.into_iter().map(|one| transfer.pull(&transfer.located(one)?));
+        let pulled = wanted.into_iter().map(|one| transfer.pull(&transfer.located(one)?));
         let sessions = pulled.collect::<Result<Vec<_>, _>>().map_err(|error| {
             error.hinted(format!(
                 "the store {} is made and knows the remote: 'forge pull {which}' there goes on",
@@ -143,23 +143,23 @@ impl CloneArgs {
             return names.into_iter().map(|name| find_on_remote(known, remote, name)).collect();
         }
         if let Some(moment) = &self.since {
-            let there = remote_sessions(remote, Some(time_of(context, moment)?))?;
-            return match there.is_empty() {
+            let found = remote_sessions(remote, Some(time_of(context, moment)?))?;
+            return match found.is_empty() {
                 true => Err(CommandError::not_found(
                     "no session on the remote was written to or pushed since then",
                 )
                 .hinted("name an earlier time, or '--all'")),
-                false => Ok(there),
+                false => Ok(found),
             };
         }
-        let there = remote_sessions(remote, None)?;
-        if there.len() > 1 && !self.all {
-            let names: Vec<String> = there.into_iter().map(|one| one.info.name).collect();
+        let found = remote_sessions(remote, None)?;
+        if found.len() > 1 && !self.all {
+            let names: Vec<String> = found.into_iter().map(|one| one.info.name).collect();
             let message =
                 format!("there are {} sessions on it: {}", names.len(), name_list(&names));
             return Err(CommandError::invalid(message)
                 .hinted("name those to pull after the directory, or '--all', or '--since T'"));
         }
-        Ok(there)
+        Ok(found)
     }
 }

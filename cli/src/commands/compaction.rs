@@ -15,7 +15,7 @@ use forge_agents::hook::ReplyBudget;
 use forge_store::store::Session;
 
 /// The size limit of a text for an agent.
-const ROOM: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
+const BRIEF_BUDGET: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
 
 /// Show when an agent's context was compacted, and what its summary left out.
 #[derive(Debug, clap::Subcommand)]
@@ -70,7 +70,7 @@ impl Verb for CompactionShowArgs {
         let CompactionKnowledge { knowledge, summary, lost } =
             compaction_knowledge(session, &found)?;
         let name = session.summary()?.info.name;
-        let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
+        let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), BRIEF_BUDGET);
         let report = CompactionShowReport {
             session: name,
             compaction: json(session, &found, lost.as_deref())?,

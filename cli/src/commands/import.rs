@@ -431,7 +431,7 @@ fn found_transcripts_of(
     let Some(home) = context.environment.directory("HOME") else { return Ok(Vec::new()) };
     let project = store.path().and_then(Path::parent).map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = project.into_iter().chain([context.cwd.clone()]).collect();
-    let there = match dialect {
+    let transcripts = match dialect {
         TranscriptDialect::ClaudeCode => {
             let own = context.environment.directory("CLAUDE_CONFIG_DIR");
             claude_transcripts(
@@ -453,8 +453,9 @@ fn found_transcripts_of(
             gemini_recordings(&home.join(".gemini"), &folders)
         }
     };
-    let there = there.map_err(|error| CommandError::io("cannot look for transcripts", error))?;
-    let found = there.into_iter().map(|one| FoundTranscript {
+    let transcripts =
+        transcripts.map_err(|error| CommandError::io("cannot look for transcripts", error))?;
+    let found = transcripts.into_iter().map(|one| FoundTranscript {
         file: one.path.to_string_lossy().into_owned(),
         bytes: one.bytes,
         modified: one.modified.map(|time| chrono::DateTime::<chrono::Utc>::from(time).into()),

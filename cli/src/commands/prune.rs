@@ -186,13 +186,13 @@ fn prune_each_session(
     sessions.retain(|summary| summary.info.kind == SessionKind::Debug);
     sessions.sort_by_key(|summary| !summary.current);
     let mut retention = retention.clone();
-    let (mut found, mut gone) = (Vec::with_capacity(sessions.len()), BTreeSet::new());
+    let (mut found, mut pruned_names) = (Vec::with_capacity(sessions.len()), BTreeSet::new());
     for summary in sessions {
-        if gone.contains(&summary.info.name) {
+        if pruned_names.contains(&summary.info.name) {
             continue;
         }
         let pruned = one(&store.session(&summary.info.id.to_string())?, &retention)?;
-        gone.extend(pruned.sessions.iter().map(|ended| ended.session.clone()));
+        pruned_names.extend(pruned.sessions.iter().map(|ended| ended.session.clone()));
         found.push((summary.info.name, pruned));
         (retention.texts, retention.sessions) = (None, None);
     }

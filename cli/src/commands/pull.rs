@@ -97,7 +97,7 @@ impl PullArgs {
     ) -> Result<Vec<SharedSession>, CommandError> {
         if self.all || self.since.is_some() {
             let since = self.since.as_ref().map(|since| time_of(context, since)).transpose()?;
-            return transfer.there(since);
+            return transfer.on_remote(since);
         }
         if self.sessions.is_empty() {
             return transfer.shared();

@@ -46,7 +46,7 @@ impl Verb for VerifyArgs {
         } else {
             Store::verify(&path, depth, context.now, keyring.as_deref())?
         };
-        if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
+        if matches!(found.seal_status, SealStatus::NoKey | SealStatus::NoWitness) {
             context.unverified.set(true);
         }
         let mut verified = StoreVerifyReport::new(&path, self.read_data, found);

@@ -48,7 +48,7 @@ impl LossKind {
 
     /// Whether its id means something to a person. That of a fact is the agent's own.
     #[must_use]
-    pub const fn has_telling_id(self) -> bool {
+    pub const fn has_meaningful_id(self) -> bool {
         matches!(
             self,
             Self::Constraint | Self::Hypothesis | Self::Decision | Self::Gap | Self::File
@@ -73,7 +73,7 @@ pub struct LostItem {
     /// How many of its significant words are mentioned.
     pub mentioned: usize,
     /// The number of its significant words.
-    pub telling: usize,
+    pub significant_words: usize,
 }
 
 /// Returns the items that the summary does not mention, in their order.
@@ -93,7 +93,7 @@ fn lost_item(item: &KnownItem, summary: &SummaryText) -> Option<LostItem> {
     (!is_mentioned).then(|| LostItem {
         item: item.clone(),
         mentioned: mention.found,
-        telling: mention.words,
+        significant_words: mention.words,
     })
 }
 

@@ -114,8 +114,8 @@ impl SummaryText {
         let windows = self.sentences.windows(WINDOW.min(self.sentences.len()).max(1));
         for window in windows {
             let is_there = |word: &String| window.iter().any(|sentence| sentence.contains(word));
-            let there = words.iter().zip(&weights).filter(|(word, _)| is_there(word));
-            let (count, weight) = there.fold((0, 0.0), |(n, sum), (_, one)| (n + 1, sum + one));
+            let mentioned = words.iter().zip(&weights).filter(|(word, _)| is_there(word));
+            let (count, weight) = mentioned.fold((0, 0.0), |(n, sum), (_, one)| (n + 1, sum + one));
             if weight > best {
                 (best, found) = (weight, count);
             }

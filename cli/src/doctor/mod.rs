@@ -57,16 +57,16 @@ pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<DoctorFinding> {
 pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec<DoctorFinding> {
     match unpushed {
         Ok(lines) => {
-            let told = lines.iter().flat_map(|line| {
+            let advice = lines.iter().flat_map(|line| {
                 let (with, to) = (named(" --with ", &line.remote), named(" --to ", &line.remote));
                 let exchange = format!("'forge sync{with}' exchanges them");
                 let work = line.describe(None).map(|text| (text, exchange));
                 let purges = line.describe_purges();
-                let tell = format!("'forge push{to}' tells it, and removes them");
-                let purges = purges.map(|text| (text, tell));
+                let remedy = format!("'forge push{to}' tells it, and removes them");
+                let purges = purges.map(|text| (text, remedy));
                 work.into_iter().chain(purges)
             });
-            told.map(|(text, remedy)| DoctorFinding::advice("remote", text, remedy)).collect()
+            advice.map(|(text, remedy)| DoctorFinding::advice("remote", text, remedy)).collect()
         }
         Err(error) => {
             let remedy = error.hints().first().map_or("correct what it says", String::as_str);

@@ -155,7 +155,7 @@ fn read(
     health: &mut StoreHealth,
 ) -> Result<(Vec<KnownCompaction>, Vec<DoctorFinding>), CommandError> {
     let key = Store::key_state(path, options)?;
-    health.seals = Some(key.standing);
+    health.seals = Some(key.seal_status);
     health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);

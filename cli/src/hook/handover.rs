@@ -14,7 +14,7 @@ use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
 use crate::error::CommandError;
 use crate::text::shorten;
 use forge_agents::hook::{
-    HookAgent, HookEvent, HookEventKind, ReplyBudget, SessionStartKind, room,
+    HookAgent, HookEvent, HookEventKind, ReplyBudget, SessionStartKind, reply_budget,
 };
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{Checkpoint, SessionKind, Value};
@@ -75,15 +75,17 @@ pub fn compaction_knowledge(
 ///
 /// As every read and write; then no process is recorded as delivering it.
 pub fn next_handover(
-    desk: &mut HookRecorder<'_>,
+    recorder: &mut HookRecorder<'_>,
     event: &HookEvent,
 ) -> Result<Option<HandoverText>, CommandError> {
-    let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
+    let (Some(budget), Some(session)) = (reply_budget(event), recorder.session.clone()) else {
+        return Ok(None);
+    };
     match (event.agent, &event.happening) {
         (agent @ (HookAgent::OpenCode | HookAgent::Claude), HookEventKind::PreCompact { .. }) => {
-            return for_summary(desk, session, agent, room);
+            return for_summary(recorder, session, agent, budget);
         }
-        (HookAgent::OpenCode, _) => return for_each_request(desk, session, room),
+        (HookAgent::OpenCode, _) => return for_each_request(recorder, session, budget),
         _ => {}
     }
     let known = compaction::newest_compactions(&session, Some(RECENT))?;
@@ -96,13 +98,13 @@ pub fn next_handover(
     let Some(newest) = known.iter().find(|one| is_over(one) || announced(one)) else {
         return Ok(None);
     };
-    let age = desk.act.now.micros_since(newest.checkpoint.time);
+    let age = recorder.act.now.micros_since(newest.checkpoint.time);
     let is_news = age < NEWS_MICROS || follows_compaction(event);
     if !is_news || newest.is_handed_over() {
         return Ok(None);
     }
     let me = agent_process::process_name();
-    let (claimed, _) = desk.amend(&session, &newest.checkpoint, |one| {
+    let (claimed, _) = recorder.amend(&session, &newest.checkpoint, |one| {
         let current = ContextCompaction { checkpoint: one.clone() };
         let busy =
             current.handing_process().is_some_and(|by| by != me && agent_process::is_alive(by));
@@ -112,16 +114,16 @@ pub fn next_handover(
         }
     })?;
     // A new session handle, if another process holds the lock.
-    let session = desk.session.clone().unwrap_or(session);
+    let session = recorder.session.clone().unwrap_or(session);
     let claimed = ContextCompaction { checkpoint: claimed };
     if claimed.handing_process() != Some(me.as_str()) {
         return Ok(None);
     }
-    let told = handover_text(&session, &claimed, room);
-    if told.is_err() {
-        release(&session, &desk.act, &claimed.checkpoint);
+    let text_and_loss = handover_text(&session, &claimed, budget);
+    if text_and_loss.is_err() {
+        release(&session, &recorder.act, &claimed.checkpoint);
     }
-    let (text, lost) = told?;
+    let (text, lost) = text_and_loss?;
     let handover = HandoverText {
         text: text.unwrap_or_default(),
         whole: claimed.handed_at().is_none(),
@@ -129,7 +131,7 @@ pub fn next_handover(
         lost,
         checkpoint: claimed.checkpoint,
         session,
-        act: desk.act.clone(),
+        act: recorder.act.clone(),
     };
     if handover.text.is_empty() {
         // Nothing was lost: this is recorded without a text.
@@ -143,15 +145,15 @@ pub fn next_handover(
 fn handover_text(
     session: &Session,
     compaction: &ContextCompaction,
-    room: ReplyBudget,
+    budget: ReplyBudget,
 ) -> Result<(Option<String>, Option<usize>), CommandError> {
     let CompactionKnowledge { knowledge, lost, .. } = compaction_knowledge(session, compaction)?;
     let name = session.summary()?.info.name;
     let count = lost.as_ref().map(Vec::len);
     let text = if compaction.handed_at().is_none() {
-        Some(handover_brief::brief(&name, compaction, &knowledge, lost.as_deref(), room))
+        Some(handover_brief::brief(&name, compaction, &knowledge, lost.as_deref(), budget))
     } else {
-        handover_brief::loss(&name, compaction, lost.as_deref().unwrap_or_default(), room)
+        handover_brief::loss(&name, compaction, lost.as_deref().unwrap_or_default(), budget)
     };
     Ok((text, count))
 }
@@ -161,10 +163,10 @@ fn handover_text(
 /// Code gets what the summary is to keep, which it hands to the summariser as additional
 /// instructions.
 fn for_summary(
-    desk: &HookRecorder<'_>,
+    recorder: &HookRecorder<'_>,
     session: Session,
     agent: HookAgent,
-    room: ReplyBudget,
+    budget: ReplyBudget,
 ) -> Result<Option<HandoverText>, CommandError> {
     let known = compaction::newest_compactions(&session, Some(1))?;
     let Some(newest) = known.first().filter(|one| one.phase() == CompactionPhase::Announced) else {
@@ -172,10 +174,10 @@ fn for_summary(
     };
     let known = compaction_knowledge(&session, newest)?.knowledge;
     let text = if agent == HookAgent::Claude {
-        handover_brief::keep_list(&known, room)
+        handover_brief::keep_list(&known, budget)
     } else {
         let name = session.summary()?.info.name;
-        Some(handover_brief::brief(&name, newest, &known, None, room))
+        Some(handover_brief::brief(&name, newest, &known, None, budget))
     };
     let Some(text) = text else { return Ok(None) };
     Ok(Some(HandoverText {
@@ -185,29 +187,29 @@ fn for_summary(
         lost: None,
         checkpoint: newest.checkpoint.clone(),
         session,
-        act: desk.act.clone(),
+        act: recorder.act.clone(),
     }))
 }
 
 /// OpenCode builds its system prompt for each request, so a text is in one request only: what was
 /// known at the last compaction is delivered with each of them, in the same words.
 fn for_each_request(
-    desk: &HookRecorder<'_>,
+    recorder: &HookRecorder<'_>,
     session: Session,
-    room: ReplyBudget,
+    budget: ReplyBudget,
 ) -> Result<Option<HandoverText>, CommandError> {
     let known = compaction::newest_compactions(&session, Some(RECENT))?;
     let Some(newest) = known.iter().find(|one| is_over(one)) else { return Ok(None) };
     let CompactionKnowledge { knowledge, lost, .. } = compaction_knowledge(&session, newest)?;
     let name = session.summary()?.info.name;
     Ok(Some(HandoverText {
-        text: handover_brief::brief(&name, newest, &knowledge, lost.as_deref(), room),
+        text: handover_brief::brief(&name, newest, &knowledge, lost.as_deref(), budget),
         whole: newest.handed_at().is_none(),
         with_loss: lost.is_some() && !newest.is_loss_settled(),
         lost: lost.as_ref().map(Vec::len),
         checkpoint: newest.checkpoint.clone(),
         session,
-        act: desk.act.clone(),
+        act: recorder.act.clone(),
     }))
 }
 
@@ -250,7 +252,7 @@ impl HandoverText {
 
 /// Returns for a session that begins here what the last session left open, in one line.
 pub fn greeting(
-    desk: &HookRecorder<'_>,
+    recorder: &HookRecorder<'_>,
     event: &HookEvent,
 ) -> Result<Option<String>, CommandError> {
     let fresh = matches!(
@@ -259,18 +261,18 @@ pub fn greeting(
             start: SessionStartKind::Startup | SessionStartKind::Clear | SessionStartKind::Fork
         }
     );
-    if !fresh || room(event).is_none() {
+    if !fresh || reply_budget(event).is_none() {
         return Ok(None);
     }
     let own = event.session.as_deref();
     // At most one of the two latest is its own.
-    let mut sessions = desk.store.latest_sessions(&[SessionKind::Debug], 2)?;
+    let mut sessions = recorder.store.latest_sessions(&[SessionKind::Debug], 2)?;
     sessions.retain(|one| own.is_none() || one.info.agent_session.as_deref() != own);
     let Some(last) = sessions.into_iter().next() else {
         return Ok(None);
     };
     let Some(ended) = last.last_event else { return Ok(None) };
-    let session = desk.store.session(&last.info.id.to_string())?;
+    let session = recorder.store.session(&last.info.id.to_string())?;
     let brief = session.state(&session.head()?)?.brief()?;
     let counts = [
         (brief.active.len(), "hypothesis", "hypotheses"),
@@ -287,7 +289,7 @@ pub fn greeting(
     }
     let name = shorten(&last.info.name, 60);
     let id = last.info.id.short();
-    let age = describe_distance(desk.act.now.micros_since(ended).max(0));
+    let age = describe_distance(recorder.act.now.micros_since(ended).max(0));
     Ok(Some(format!(
         "forge: the last effort here, '{name}', ended {age} ago and left open: {}. `forge --session {id} brief` shows \
          it; `forge session join {id}` makes this session part of it.\n",

@@ -29,12 +29,12 @@ pub fn brief(
     compaction: &ContextCompaction,
     known: &SessionKnowledge,
     lost: Option<&[LostItem]>,
-    room: ReplyBudget,
+    budget: ReplyBudget,
 ) -> String {
-    let aim = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
+    let aim = ReplyBudget { units: budget.units.min(AIM_UNITS), bytes: budget.bytes };
     let mut shortest = String::new();
     // First within the intended length, then with all the room that the agent gives.
-    for limit in [aim, room] {
+    for limit in [aim, budget] {
         for (text, lines) in STEPS {
             let page = render(session, compaction, known, lost, (text, lines));
             if limit.holds(&page) {
@@ -43,7 +43,7 @@ pub fn brief(
             shortest = page;
         }
     }
-    room.cut(&shortest).to_owned()
+    budget.cut(&shortest).to_owned()
 }
 
 /// Returns only what was lost, for an agent that already has the rest. `None` if nothing was lost.
@@ -52,7 +52,7 @@ pub fn loss(
     session: &str,
     compaction: &ContextCompaction,
     lost: &[LostItem],
-    room: ReplyBudget,
+    budget: ReplyBudget,
 ) -> Option<String> {
     let begin = format!(
         "forge (record of session {}): the summary of the compaction at {} does not mention:\n",
@@ -61,22 +61,27 @@ pub fn loss(
     );
     let number = compaction.checkpoint.sequence;
     let end = format!("`forge compaction show '#{number}'` shows all of it.\n");
-    item_list(&begin, lost.iter().map(|one| &one.item).collect(), &end, room)
+    item_list(&begin, lost.iter().map(|one| &one.item).collect(), &end, budget)
 }
 
 /// Returns what the agent's summary is to keep, for the prompt of the summary. `None` if nothing is
 /// known.
 #[must_use]
-pub fn keep_list(known: &SessionKnowledge, room: ReplyBudget) -> Option<String> {
+pub fn keep_list(known: &SessionKnowledge, budget: ReplyBudget) -> Option<String> {
     let begin =
         "Keep these in the summary, with their ids; they are from forge's record of this work:\n";
-    let room = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
+    let budget = ReplyBudget { units: budget.units.min(AIM_UNITS), bytes: budget.bytes };
     let items = known.known_items();
-    item_list(begin, items.iter().collect(), "`forge brief` shows all of it.\n", room)
+    item_list(begin, items.iter().collect(), "`forge brief` shows all of it.\n", budget)
 }
 
 /// Returns a line for each item until the room is full, and the files on one line.
-fn item_list(begin: &str, items: Vec<&KnownItem>, end: &str, room: ReplyBudget) -> Option<String> {
+fn item_list(
+    begin: &str,
+    items: Vec<&KnownItem>,
+    end: &str,
+    budget: ReplyBudget,
+) -> Option<String> {
     if items.is_empty() {
         return None;
     }
@@ -87,16 +92,17 @@ fn item_list(begin: &str, items: Vec<&KnownItem>, end: &str, room: ReplyBudget) 
     for (place, item) in items.iter().enumerate() {
         let word = item.word.as_deref().filter(|word| *word != item.kind.word());
         let word = word.map(|word| format!(" ({})", word.replace('_', " "))).unwrap_or_default();
-        let id = if item.kind.has_telling_id() { format!(" {}", item.id) } else { String::new() };
+        let id =
+            if item.kind.has_meaningful_id() { format!(" {}", item.id) } else { String::new() };
         let line = format!("- {}{id}{word}: {}\n", item.kind.word(), shorten(&item.text, 160));
         let more = format!("- {} more\n", items.len() - place);
-        if !room.holds(&[&text, line.as_str(), &more, &files, end].concat()) {
+        if !budget.holds(&[&text, line.as_str(), &more, &files, end].concat()) {
             text.push_str(&more);
             break;
         }
         text.push_str(&line);
     }
-    Some(room.cut(&(text + &files + end)).to_owned())
+    Some(budget.cut(&(text + &files + end)).to_owned())
 }
 
 fn render(

@@ -19,7 +19,7 @@ use crate::context::{self, Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::workspace;
-use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain, room};
+use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain, reply_budget};
 use forge_store::error::{BackendError, Error};
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::Store;
@@ -95,8 +95,8 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
         Ok((_, Ok(heard))) => call.handle(&heard.event, heard.store),
     };
     let mut stdout = std::io::stdout();
-    let told = stdout.write_all(done.answer.as_bytes()).and_then(|()| stdout.flush());
-    if let (Ok(()), Some(_)) = (&told, &done.handover)
+    let written = stdout.write_all(done.answer.as_bytes()).and_then(|()| stdout.flush());
+    if let (Ok(()), Some(_)) = (&written, &done.handover)
         && call.line.outcome != HookOutcome::Failed
     {
         call.line.outcome = HookOutcome::Handed;
@@ -112,7 +112,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
         }
     }
     // Last of all, because an agent ignores the answer of a hook that is stopped before its end.
-    if let (Ok(()), Some(handover)) = (told, done.handover)
+    if let (Ok(()), Some(handover)) = (written, done.handover)
         && let Err(error) = handover.note_delivered()
     {
         tracing::info!(error = error.message(), "that it was handed over could not be noted");
@@ -215,18 +215,18 @@ impl HookCall<'_> {
         path: &Path,
         done: &mut HookResult,
     ) -> Result<(), CommandError> {
-        let mut desk = HookRecorder::open(self.context, event, path)?;
+        let mut recorder = HookRecorder::open(self.context, event, path)?;
         if let HookEventKind::ToolUsed(_) = event.happening {
-            desk.save_tool_call()?;
-            desk.sync(&mut self.line)?;
-            done.sync = PendingSync::after(self.context, &desk.store, event);
-            hand_over(&mut desk, event, done)?;
-            self.tell(&desk, event, done, None);
+            recorder.save_tool_call()?;
+            recorder.sync(&mut self.line)?;
+            done.sync = PendingSync::after(self.context, &recorder.store, event);
+            hand_over(&mut recorder, event, done)?;
+            self.answer_with_notices(&recorder, event, done, None);
             return Ok(());
         }
         self.export_session(event, path);
-        if remote_exchange::pull(self.context, &desk.store, event) {
-            desk.find_session()?;
+        if remote_exchange::pull(self.context, &recorder.store, event) {
+            recorder.find_session()?;
         }
         let looks_at_code = matches!(
             event.happening,
@@ -238,50 +238,50 @@ impl HookCall<'_> {
                 | HookEventKind::SessionEnd { .. }
         );
         if looks_at_code {
-            desk.start_code_capture();
+            recorder.start_code_capture();
         }
         // An unreadable transcript must not prevent saving the rest.
-        let looked = if is_about_compaction(event) { desk.read_tail() } else { Ok(()) };
-        let imported = looked.and_then(|()| desk.import_transcripts());
+        let looked = if is_about_compaction(event) { recorder.read_tail() } else { Ok(()) };
+        let imported = looked.and_then(|()| recorder.import_transcripts());
         // A held lock must not prevent the delivery either: reading needs no lock.
         let is_locked = |outcome: &Result<(), CommandError>| {
             outcome.as_ref().is_err_and(|error| error.kind() == CommandErrorKind::Locked)
         };
         if is_locked(&imported) {
-            desk.stop_waiting()?;
+            recorder.stop_waiting()?;
         }
-        let saved = self.save(&mut desk, event);
+        let saved = self.save(&mut recorder, event);
         if is_locked(&saved) {
-            desk.stop_waiting()?;
+            recorder.stop_waiting()?;
         } else if saved.is_err() {
             return saved;
         }
-        desk.sync(&mut self.line)?;
-        done.sync = PendingSync::after(self.context, &desk.store, event);
-        done.worked = Some(desk.store.clone());
+        recorder.sync(&mut self.line)?;
+        done.sync = PendingSync::after(self.context, &recorder.store, event);
+        done.worked = Some(recorder.store.clone());
         done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
-        hand_over(&mut desk, event, done)?;
+        hand_over(&mut recorder, event, done)?;
         if done.handover.is_none() {
-            let greeting = handover::greeting(&desk, event)?;
-            self.tell(&desk, event, done, greeting);
+            let greeting = handover::greeting(&recorder, event)?;
+            self.answer_with_notices(&recorder, event, done, greeting);
         }
         imported.and(saved)
     }
 
     /// Puts into an answer without a handover what purges elsewhere did here, and a greeting.
-    fn tell(
+    fn answer_with_notices(
         &mut self,
-        desk: &HookRecorder<'_>,
+        recorder: &HookRecorder<'_>,
         event: &HookEvent,
         done: &mut HookResult,
         greeting: Option<String>,
     ) {
-        if done.handover.is_some() || room(event).is_none() {
+        if done.handover.is_some() || reply_budget(event).is_none() {
             return;
         }
         let session = event.session.as_deref();
         let purges = session
-            .and_then(|session| remote_exchange::take_pending_sentences(&desk.store, session));
+            .and_then(|session| remote_exchange::take_pending_sentences(&recorder.store, session));
         let text: String = purges.into_iter().chain(greeting).collect();
         if !text.is_empty() {
             done.answer = answer(event, Some(&text));
@@ -290,24 +290,28 @@ impl HookCall<'_> {
     }
 
     /// Saves what happened, besides what the transcript says.
-    fn save(&mut self, desk: &mut HookRecorder<'_>, event: &HookEvent) -> Result<(), CommandError> {
+    fn save(
+        &mut self,
+        recorder: &mut HookRecorder<'_>,
+        event: &HookEvent,
+    ) -> Result<(), CommandError> {
         let line = &mut self.line;
         match &event.happening {
             HookEventKind::PreCompact { automatic, tokens } => {
-                desk.record_announcement(*automatic, *tokens, line)
+                recorder.record_announcement(*automatic, *tokens, line)
             }
             HookEventKind::PostCompact { automatic, summary } => {
-                desk.record_compaction(*automatic, summary.as_deref(), line).map(|_| ())
+                recorder.record_compaction(*automatic, summary.as_deref(), line).map(|_| ())
             }
             HookEventKind::SessionStart { .. } if follows_compaction(event) => {
-                desk.record_compaction(None, None, line).map(|_| ())
+                recorder.record_compaction(None, None, line).map(|_| ())
             }
-            HookEventKind::Prompt { .. } => desk.save_prompt(),
+            HookEventKind::Prompt { .. } => recorder.save_prompt(),
             HookEventKind::Stop
             | HookEventKind::SubAgentStart
             | HookEventKind::SubAgentStop
             | HookEventKind::Task
-            | HookEventKind::SessionEnd { .. } => desk.save_code(line),
+            | HookEventKind::SessionEnd { .. } => recorder.save_code(line),
             _ => Ok(()),
         }
     }
@@ -349,11 +353,11 @@ impl HookCall<'_> {
 
 /// Puts the text for the agent into the answer.
 fn hand_over(
-    desk: &mut HookRecorder<'_>,
+    recorder: &mut HookRecorder<'_>,
     event: &HookEvent,
     done: &mut HookResult,
 ) -> Result<(), CommandError> {
-    if let Some(handover) = handover::next_handover(desk, event)? {
+    if let Some(handover) = handover::next_handover(recorder, event)? {
         done.answer = answer(event, Some(&handover.text));
         done.handover = Some(handover);
     }
@@ -435,10 +439,10 @@ fn store_directory(
         return context.store_directory();
     }
     let project = project_directory(&context.environment, agent);
-    let told = event.into_iter().flat_map(|event| event.cwd.iter().chain(&event.roots));
-    let told = told.filter(|path| path.is_absolute()).cloned();
+    let reported = event.into_iter().flat_map(|event| event.cwd.iter().chain(&event.roots));
+    let reported = reported.filter(|path| path.is_absolute()).cloned();
     let mut first = None;
-    for directory in project.into_iter().chain(told).chain([context.cwd.clone()]) {
+    for directory in project.into_iter().chain(reported).chain([context.cwd.clone()]) {
         match discovery::find_store(&directory, &context.environment) {
             Ok(store) => return Ok(store),
             Err(error) => first = first.or(Some(error)),

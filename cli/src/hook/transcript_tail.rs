@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_behind_much_else_is_found_and_nothing_is_no_error() {
+    fn an_end_after_much_else_is_found_and_nothing_is_no_error() {
         let filler = line("progress", 6, &format!(",\"x\":\"{}\"", "y".repeat(1 << 20)));
         let said = spoken("assistant", 5, "found it");
         assert_eq!(of_claude(&format!("{said}{filler}")), of_claude(&said));

@@ -33,8 +33,8 @@ const MOST_BYTES: u64 = 4 << 20;
 fn package_version(folder: &Path, name: &str) -> Option<[u32; 3]> {
     let text = plain_file::read_text(&folder.join("package.json"), MOST_BYTES).ok()?;
     let package: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let is_it = package.get("name")?.as_str()?.contains(name);
-    is_it.then(|| version(package.get("version")?.as_str()?))?
+    let is_package = package.get("name")?.as_str()?.contains(name);
+    is_package.then(|| version(package.get("version")?.as_str()?))?
 }
 
 fn version(text: &str) -> Option<[u32; 3]> {
@@ -48,7 +48,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_version_is_told_from_the_files_of_a_program() {
+    fn a_version_is_distinguished_from_the_files_of_a_program() {
         let folder = tempfile::tempdir().unwrap();
         let (bin, package) = (folder.path().join("bin"), folder.path().join("claude-code"));
         for folder in [&bin, &package.join("bin"), &folder.path().join("versions")] {

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let is_server = || {
-        let is_it = |edit: &JsonEdit| match edit {
+        let is_server_edit = |edit: &JsonEdit| match edit {
             JsonEdit::Member { path: wanted, keep: false, .. } => wanted == path,
             _ => false,
         };
-        edits.iter().any(is_it) && server_binary(value).is_some()
+        edits.iter().any(is_server_edit) && server_binary(value).is_some()
     };
     match (agent, names.as_slice()) {
         // An element of an array has no name.
@@ -49,13 +49,13 @@ pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &
 
 /// Whether an installation added this member, as far as its path and value show.
 pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
-    let is_it = |edit: &JsonEdit| match edit {
+    let is_server_edit = |edit: &JsonEdit| match edit {
         JsonEdit::Member { path: place, value: wanted, keep: true } => {
             place == path && json::input_value(wanted) == *value
         }
         _ => false,
     };
-    added.iter().any(|place| place == path) && edits.iter().any(is_it)
+    added.iter().any(|place| place == path) && edits.iter().any(is_server_edit)
 }
 
 /// Whether this is a command that the permission rules allow: `forge status`, `/opt/forge status`.

@@ -38,11 +38,11 @@ pub(super) enum SessionUse {
 /// the current session.
 pub(super) fn choose_session(
     context: &mut Context,
-    asked: Option<&str>,
+    requested: Option<&str>,
     to: SessionUse,
 ) -> Result<ChosenBy, CommandError> {
-    if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
-        context.global.session = Some(asked.to_owned());
+    if let Some(requested) = requested.filter(|requested| !requested.is_empty()) {
+        context.global.session = Some(requested.to_owned());
         return Ok(ChosenBy::Request);
     }
     if context.session().is_some() {

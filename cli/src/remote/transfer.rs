@@ -104,16 +104,16 @@ impl<'a> Transfer<'a> {
     pub fn shared(&self) -> Result<Vec<SharedSession>, CommandError> {
         let shared = self.store.shared_sessions(&self.known.access)?;
         if shared.is_empty() && self.known.access.key().is_none() {
-            return self.there(None);
+            return self.on_remote(None);
         }
         shared.into_iter().map(|session| self.own(session)).collect()
     }
 
     /// Returns the sessions on the remote; with a time, only what was written to or pushed then or
     /// later.
-    pub fn there(&self, since: Option<Timestamp>) -> Result<Vec<SharedSession>, CommandError> {
-        let there = remote_sessions(&self.remote, since)?.into_iter();
-        there.map(|session| self.located(session)).collect()
+    pub fn on_remote(&self, since: Option<Timestamp>) -> Result<Vec<SharedSession>, CommandError> {
+        let sessions = remote_sessions(&self.remote, since)?.into_iter();
+        sessions.map(|session| self.located(session)).collect()
     }
 
     /// Finds a session by name or id here, or else by name, agent's id or handle on the remote.

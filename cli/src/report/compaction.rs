@@ -59,7 +59,7 @@ pub struct LostItemJson {
     /// The number of its significant words.
     pub telling: usize,
     #[serde(skip)]
-    has_telling_id: bool,
+    has_meaningful_id: bool,
 }
 
 impl From<&LostItem> for LostItemJson {
@@ -70,8 +70,8 @@ impl From<&LostItem> for LostItemJson {
             text: lost.item.text.clone(),
             status: lost.item.word.clone(),
             mentioned: lost.mentioned,
-            telling: lost.telling,
-            has_telling_id: lost.item.kind.has_telling_id(),
+            telling: lost.significant_words,
+            has_meaningful_id: lost.item.kind.has_meaningful_id(),
         }
     }
 }
@@ -142,7 +142,7 @@ fn print_lost(lost: &[LostItemJson], screen: &mut Screen) {
             (_, 0) => "  (does not occur)".to_owned(),
             (_, telling) => format!("  ({} of {telling} words)", one.mentioned),
         };
-        let id = match (one.id.strip_prefix(folder), one.has_telling_id) {
+        let id = match (one.id.strip_prefix(folder), one.has_meaningful_id) {
             (Some(path), _) if is_file(&one) => path.to_owned(),
             (_, true) => format!("{}  ", one.id),
             (_, false) => String::new(),

@@ -176,7 +176,7 @@ pub struct ProgressStagesReport {
 
 impl ProgressStagesReport {
     pub fn new(preset: &PipelinePreset) -> Self {
-        let to_json = |stage: &progress::PipelineStage| {
+        let stage_json = |stage: &progress::PipelineStage| {
             let (frequency, items, seconds) = match stage.frequency {
                 SaveFrequency::PerItem => ("per_item", None, None),
                 SaveFrequency::PerBatch(items) => ("per_batch", Some(items), None),
@@ -185,7 +185,7 @@ impl ProgressStagesReport {
             };
             StageJson { stage: stage.name, about: stage.about, frequency, items, seconds }
         };
-        let stages = preset.stages.iter().map(to_json).collect();
+        let stages = preset.stages.iter().map(stage_json).collect();
         Self { preset: preset.name, about: preset.about, stages }
     }
 }
@@ -238,7 +238,7 @@ pub struct ProgressCleanReport {
 
 impl ProgressCleanReport {
     pub fn new(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
-        let to_json = |one: progress::CleanedExecution| CleanedExecutionJson {
+        let execution_json = |one: progress::CleanedExecution| CleanedExecutionJson {
             session: forge_systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
             review: one.review,
             execution: one.execution,
@@ -246,7 +246,8 @@ impl ProgressCleanReport {
             kept: one.kept.map(KeepReason::word),
             operation: one.operation,
         };
-        let (removed, left) = found.into_iter().map(to_json).partition(|one| one.kept.is_none());
+        let (removed, left) =
+            found.into_iter().map(execution_json).partition(|one| one.kept.is_none());
         Self { dry_run, removed, left }
     }
 }

@@ -34,7 +34,7 @@ impl KeyShowReport {
         Self {
             path: path.display().to_string(),
             id: state.id,
-            seals: state.standing,
+            seals: state.seal_status,
             encrypted: state.encrypted,
             keyring: keyring.map(|path| path.display().to_string()),
             witnessed: state.witnessed,

@@ -74,7 +74,7 @@ impl CheckpointPruneReport {
 impl PrunedSession {
     fn new(session: String, pruned: store::PruneReport) -> Self {
         let folded = pruned.folded_revisions();
-        let told = |one: store::CheckpointVerdict| VerdictJson {
+        let verdict_json = |one: store::CheckpointVerdict| VerdictJson {
             id: one.checkpoint.id,
             sequence: one.checkpoint.sequence,
             time: one.checkpoint.time,
@@ -82,7 +82,7 @@ impl PrunedSession {
             tags: one.checkpoint.tags,
             kept_by: one.reasons.iter().map(forge_store::model::RetentionReason::word).collect(),
         };
-        let verdicts = pruned.verdicts.into_iter().map(told);
+        let verdicts = pruned.verdicts.into_iter().map(verdict_json);
         let (dropped, kept) = verdicts.partition(|one| one.kept_by.is_empty());
         Self {
             session,

@@ -362,7 +362,7 @@ impl RunResumeReport {
     pub fn new(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
-        let told = |one: LoadedItem| ResumedItem {
+        let resumed_item = |one: LoadedItem| ResumedItem {
             outputs: one.outputs.into_iter().map(|output| (output.step, output.content)).collect(),
             item: one.item.into(),
         };
@@ -371,7 +371,7 @@ impl RunResumeReport {
             status: resume.run.status.word(),
             total,
             active,
-            items: resume.items.into_iter().filter(wanted).map(told).collect(),
+            items: resume.items.into_iter().filter(wanted).map(resumed_item).collect(),
         }
     }
 }

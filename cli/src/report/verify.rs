@@ -46,7 +46,7 @@ impl StoreVerifyReport {
         Self {
             path: path.display().to_string(),
             outcome: found.outcome,
-            seals: found.standing,
+            seals: found.seal_status,
             encrypted: found.encrypted,
             read_data,
             records: found.checked.records,

@@ -133,7 +133,7 @@ fn a_deleted_transcript_whose_last_line_had_no_end_is_empty() {
 }
 
 #[test]
-fn an_append_behind_an_old_end_is_refused() {
+fn an_append_after_an_old_end_is_refused() {
     let store = Store::in_memory().unwrap();
     let (mirror, key) = (TranscriptMirror::new(&store), key("cc-1"));
     append(&store, &key, &small()[0]);

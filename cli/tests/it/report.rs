@@ -131,7 +131,7 @@ fn a_secret_that_was_stored_is_not_on_the_page() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "keys"]).success();
     let secrets = forge_testkit::secret::fake_secrets(1);
-    let secret = secrets.iter().find(|secret| secret.has_telling_shape()).unwrap();
+    let secret = secrets.iter().find(|secret| secret.has_secret_shape()).unwrap();
     let (token, text) = (&secret.secret, format!("we saw {}", secret.secret));
     environment.forge(["--no-redact", "note", "add", &text]).success();
     environment

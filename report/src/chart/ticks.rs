@@ -41,20 +41,20 @@ pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
 fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
     let mut found = Vec::new();
     let mut day = String::new();
-    for stretch in ruler.stretches() {
-        let this_day = zone.short_day(stretch.from);
-        let clock = zone.clock(stretch.from);
+    for period in ruler.periods() {
+        let this_day = zone.short_day(period.from);
+        let clock = zone.clock(period.from);
         let is_new = this_day != day;
         let label = if is_new { format!("{this_day} {clock}") } else { clock };
-        found.push((stretch.start, label, is_new));
+        found.push((period.start, label, is_new));
         day = this_day;
         #[expect(clippy::cast_precision_loss, reason = "a place needs no microseconds")]
-        let length = stretch.to.micros_since(stretch.from) as f64 / 1e6;
+        let length = period.to.micros_since(period.from) as f64 / 1e6;
         #[expect(clippy::cast_precision_loss, reason = "at most a day")]
-        let step = STEPS.iter().find(|step| stretch.width * **step as f64 / length > STEP_ROOM);
+        let step = STEPS.iter().find(|step| period.width * **step as f64 / length > STEP_ROOM);
         let Some(step) = step.filter(|_| length > 0.0) else { continue };
-        let mut at = zone.next_step(stretch.from, *step);
-        while at < stretch.to {
+        let mut at = zone.next_step(period.from, *step);
+        while at < period.to {
             let this_day = zone.short_day(at);
             let is_new = this_day != day;
             let label =

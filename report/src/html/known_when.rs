@@ -60,11 +60,11 @@ impl Page<'_> {
             .question_texts
             .iter()
             .map(|(id, text)| json!([id.as_str(), text.short(160).as_str()]));
-        let asked = model.asked_texts.iter().map(|text| json!(text.as_str()));
+        let prompts = model.prompt_texts.iter().map(|text| json!(text.as_str()));
         let data = json!({
             "ideas": ideas.collect::<Vec<_>>(),
             "questions": questions.collect::<Vec<_>>(),
-            "asked": asked.collect::<Vec<_>>(),
+            "asked": prompts.collect::<Vec<_>>(),
             "moments": model.moments.iter().map(|moment| self.moment(moment)).collect::<Vec<_>>(),
         });
         // A `<` could begin a tag that ends the script element.
@@ -106,8 +106,8 @@ impl Page<'_> {
             if let Some(failing) = &moment.failing {
                 add("f", failing.iter().map(|name| name.short(90).as_str().to_owned()).collect());
             }
-            if let Some(asked) = moment.asked {
-                add("q", json!(asked));
+            if let Some(prompt) = moment.prompt {
+                add("q", json!(prompt));
             }
             if let Some(served) = &self.options.served {
                 add("u", json!(format!("{}/at/{}", served.path, moment.at)));

@@ -253,8 +253,8 @@ impl Page<'_> {
         add("open", "Open questions", "", self.questions());
         add("lost", "What compaction lost", "", self.compactions());
         if has_story {
-            let (all, told) = model.item_counts;
-            let lead = format!("{told} of {all} events are told; the rest is folded.");
+            let (all, shown) = model.item_counts;
+            let lead = format!("{shown} of {all} events are told; the rest is folded.");
             add("story", "The story", &lead, self.story());
         }
         add("checks", "Checks", "", self.checks(frame.as_ref()));

@@ -45,11 +45,11 @@ impl Page<'_> {
                 }
             }
             h1 class=[(model.title.as_str().chars().count() > 70).then_some("long")] { (breakable(model.title.as_str())) }
-            @if let Some(asked) = &model.asked {
-                p class="asked" { span class="who" { "Asked" } " " (asked.short(ASKED_CHARS).inline()) }
+            @if let Some(prompt) = &model.first_prompt {
+                p class="asked" { span class="who" { "Asked" } " " (prompt.short(ASKED_CHARS).inline()) }
             }
-            @if let Some(asked) = &model.last_asked {
-                p class="asked" { span class="who" { "Asked last" } " " (asked.short(ASKED_CHARS).inline()) }
+            @if let Some(prompt) = &model.last_prompt {
+                p class="asked" { span class="who" { "Asked last" } " " (prompt.short(ASKED_CHARS).inline()) }
             }
             (self.outcome())
             (self.figures())

@@ -30,7 +30,7 @@ impl LineAnchors {
     /// Numbers the shown items of a story.
     pub(super) fn of(story: &Story) -> Self {
         let mut anchors = Self::default();
-        for (number, item) in story.items().filter(|item| is_told(item)).enumerate() {
+        for (number, item) in story.items().filter(|item| has_line(item)).enumerate() {
             let sequence = item.refs.iter().find_map(|about| match about {
                 StoryRef::Sequence(sequence) => Some(*sequence),
                 StoryRef::Entity(_) => None,
@@ -62,7 +62,7 @@ fn entity_of(item: &StoryItem) -> Option<&Key> {
 }
 
 /// Returns whether an item has a line of its own.
-pub(super) const fn is_told(item: &StoryItem) -> bool {
+pub(super) const fn has_line(item: &StoryItem) -> bool {
     item.loud || matches!(item.kind, StoryKind::Prompt)
 }
 
@@ -89,7 +89,7 @@ impl<'a> LineWriter<'a> {
         shared: bool,
     ) -> Self {
         let mut work: HashMap<&str, Vec<&StoryItem>> = HashMap::new();
-        for item in texts.story.items().filter(|item| !is_told(item) && item.fold_key.is_none()) {
+        for item in texts.story.items().filter(|item| !has_line(item) && item.fold_key.is_none()) {
             if let Some(agent) = &item.agent {
                 work.entry(agent).or_default().push(item);
             }
@@ -104,7 +104,7 @@ impl<'a> LineWriter<'a> {
             let mut rows = Vec::new();
             let mut quiet: Vec<&StoryItem> = Vec::new();
             for item in &turn.items {
-                if !is_told(item) {
+                if !has_line(item) {
                     quiet.extend(item.fold_key.is_some().then_some(item));
                     continue;
                 }

@@ -28,9 +28,9 @@ pub struct ReportModel {
     /// What the session is about.
     pub title: PageText,
     /// What a person asked first, if the title does not say all of it.
-    pub asked: Option<PageText>,
+    pub first_prompt: Option<PageText>,
     /// What a person asked last, if that is something else.
-    pub last_asked: Option<PageText>,
+    pub last_prompt: Option<PageText>,
     /// The zone of all times.
     pub zone: PageZone,
     /// The first and the last moment.
@@ -76,7 +76,7 @@ pub struct ReportModel {
     /// How many such moments are not listed.
     pub moments_left_out: usize,
     /// The texts of the prompts that [`KnownMoment::asked`] refers to.
-    pub asked_texts: Vec<PageText>,
+    pub prompt_texts: Vec<PageText>,
     /// The ids and texts of the questions that [`KnownMoment::gaps`] refers to.
     pub question_texts: Vec<(PageText, PageText)>,
 }
@@ -275,14 +275,14 @@ pub struct CompactionNote {
     /// How many things were known that the summary could mention.
     pub known: usize,
     /// What the summary left out; `None` if that cannot be known.
-    pub lost: Option<Vec<LostThing>>,
+    pub lost: Option<Vec<LostKnowledge>>,
     /// The agent's summary.
     pub summary: Option<String>,
 }
 
 /// Something that a summary left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LostThing {
+pub struct LostKnowledge {
     /// The sort of thing: `hypothesis`, `file`.
     pub kind: &'static str,
     /// The id, if it means something to a person. A file has its path here.
@@ -509,7 +509,7 @@ pub struct KnownMoment {
     /// The checks that fail, if that changed.
     pub failing: Option<Vec<PageText>>,
     /// The last prompt, by its place in [`ReportModel::asked_texts`].
-    pub asked: Option<usize>,
+    pub prompt: Option<usize>,
     /// How many files were edited so far.
     pub files: usize,
     /// How many commits there were so far.

@@ -2,7 +2,7 @@
 //! then.
 
 use super::fact_texts::FactTexts;
-use super::lines::is_told;
+use super::lines::has_line;
 use super::{FilePart, KnownMoment};
 use crate::page_text::PageText;
 use forge_store::error::Result;
@@ -22,7 +22,7 @@ const ASKED_CHARS: usize = 220;
 pub(super) struct KnownMoments {
     pub(super) moments: Vec<KnownMoment>,
     pub(super) left_out: usize,
-    pub(super) asked: Vec<PageText>,
+    pub(super) prompts: Vec<PageText>,
     /// The questions that were ever open, by id, with their texts.
     pub(super) questions: Vec<(String, String)>,
 }
@@ -32,7 +32,7 @@ struct TimeGroup<'a> {
     at: Timestamp,
     anchor: usize,
     items: Vec<&'a StoryItem>,
-    asked: Option<usize>,
+    prompt: Option<usize>,
 }
 
 fn first_edit(file: &FilePart) -> Timestamp {
@@ -45,8 +45,8 @@ pub(super) fn moments(
     ideas: &HashMap<String, usize>,
     files: &[FilePart],
 ) -> Result<KnownMoments> {
-    let mut asked = Vec::new();
-    let mut groups = groups(texts, &mut asked);
+    let mut prompts = Vec::new();
+    let mut groups = groups(texts, &mut prompts);
     let all = groups.len();
     thin_out(&mut groups);
     let times: Vec<Timestamp> = groups.iter().map(|group| group.at).collect();
@@ -69,29 +69,29 @@ pub(super) fn moments(
             ideas: changed_ideas(&changes, ideas),
             gaps: changed_gaps(&changes, &mut questions),
             failing: failing.map(|names| names.iter().map(|name| texts.clean(name)).collect()),
-            asked: group.asked,
+            prompt: group.prompt,
             files: files.iter().filter(|file| first_edit(file) <= group.at).count(),
             commits: commits.iter().filter(|commit| commit.at <= group.at).count(),
         });
     }
-    Ok(KnownMoments { left_out: all - moments.len(), moments, asked, questions })
+    Ok(KnownMoments { left_out: all - moments.len(), moments, prompts, questions })
 }
 
 /// Groups the items of the story by their time. A group begins with an item that changes what is
 /// known.
-fn groups<'a>(texts: &FactTexts<'a>, asked: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
+fn groups<'a>(texts: &FactTexts<'a>, prompts: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
     let mut groups: Vec<TimeGroup<'a>> = Vec::new();
-    let mut last_asked = None;
-    for (anchor, item) in texts.story.items().filter(|item| is_told(item)).enumerate() {
+    let mut last_prompt = None;
+    for (anchor, item) in texts.story.items().filter(|item| has_line(item)).enumerate() {
         if item.kind == StoryKind::Prompt {
-            asked.push(texts.clean(&item.text).short(ASKED_CHARS));
-            last_asked = Some(asked.len() - 1);
+            prompts.push(texts.clean(&item.text).short(ASKED_CHARS));
+            last_prompt = Some(prompts.len() - 1);
         }
         if let Some(group) = groups.last_mut().filter(|group| group.at == item.at) {
             group.items.push(item);
-            group.asked = last_asked;
+            group.prompt = last_prompt;
         } else if is_moment(item) {
-            groups.push(TimeGroup { at: item.at, anchor, items: vec![item], asked: last_asked });
+            groups.push(TimeGroup { at: item.at, anchor, items: vec![item], prompt: last_prompt });
         }
     }
     groups

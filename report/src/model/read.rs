@@ -90,15 +90,15 @@ impl ReportModel {
         let title = story.findings.title.clone().unwrap_or_else(|| info.name.clone());
         let title = texts.clean(&title).short(TITLE_CHARS);
         let mut prompts = turns.iter().filter_map(|turn| turn.prompt.as_ref());
-        let asked = prompts.next().map(|line| line.whole_text().clone());
-        let last_asked = prompts.next_back().map(|line| line.whole_text().clone());
-        let last_asked = last_asked.filter(|last| asked.as_ref() != Some(last));
+        let first_prompt = prompts.next().map(|line| line.whole_text().clone());
+        let last_prompt = prompts.next_back().map(|line| line.whole_text().clone());
+        let last_prompt = last_prompt.filter(|last| first_prompt.as_ref() != Some(last));
         Ok(Self {
             session: texts.clean(&info.name),
             agent: info.agent.as_deref().map(|agent| texts.clean(agent)),
             branch: texts.clean(&brief.branch),
-            asked: asked.filter(|asked| *asked != title),
-            last_asked,
+            first_prompt: first_prompt.filter(|first_prompt| *first_prompt != title),
+            last_prompt,
             title,
             zone: limits.zone,
             span: ruler.as_ref().map(TimeRuler::span),
@@ -118,7 +118,7 @@ impl ReportModel {
             agents: files::agents(&texts, &facts, &anchors.facts),
             moments: known.moments,
             moments_left_out: known.left_out,
-            asked_texts: known.asked,
+            prompt_texts: known.prompts,
             question_texts: known
                 .questions
                 .iter()

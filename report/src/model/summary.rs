@@ -24,12 +24,12 @@ pub(super) fn compactions(
         tokens: note.tokens,
         known: note.known,
         lost: note.lost.as_ref().map(|lost| {
-            let thing = |thing: &super::LostThing| super::LostPart {
-                kind: thing.kind,
-                id: thing.id.as_deref().map(|id| texts.path(id)),
-                text: texts.clean(&thing.text),
+            let part = |lost: &super::LostKnowledge| super::LostPart {
+                kind: lost.kind,
+                id: lost.id.as_deref().map(|id| texts.path(id)),
+                text: texts.clean(&lost.text),
             };
-            lost.iter().map(thing).collect()
+            lost.iter().map(part).collect()
         }),
         summary: note.summary.as_deref().filter(|_| !shared).map(|text| texts.clean(text)),
         anchor: anchors.sequences.get(&note.sequence).copied(),
@@ -81,7 +81,7 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
     let last_word = last.map(|line| line.whole_text().clone());
     // A question is answered if a prompt follows it.
     let is_last_turn = |line: &LinePart| {
-        turns.last().and_then(|turn| turn.prompt.as_ref()).is_none_or(|asked| asked.at <= line.at)
+        turns.last().and_then(|turn| turn.prompt.as_ref()).is_none_or(|prompt| prompt.at <= line.at)
     };
     let last_question = last_word.as_ref().filter(|_| last.is_some_and(is_last_turn));
     let last_question = last_question.and_then(|word| closing_question(word.as_str()));

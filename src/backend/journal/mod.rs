@@ -258,7 +258,7 @@ impl Journal {
     /// Retries until two attempts find damage at the same position: a single finding may be a file
     /// that another process was just replacing.
     fn confirmed<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        let (mut before, mut told) = (None, None);
+        let (mut before, mut breach) = (None, None);
         for _ in 1..VERDICTS {
             match attempt() {
                 Err(Error::Damaged { position, .. }) if before != Some(position) => {
@@ -266,10 +266,10 @@ impl Journal {
                     *held(&self.tip) = None;
                     *held(&self.place) = None;
                 }
-                Err(Error::Breach { what, .. }) if told.as_ref() != Some(&what) => {
+                Err(Error::Breach { what, .. }) if breach.as_ref() != Some(&what) => {
                     // The cursors are kept: they show whether another file took the place of the
                     // known segment.
-                    told = Some(what);
+                    breach = Some(what);
                 }
                 verdict => return verdict,
             }

@@ -39,7 +39,7 @@ pub fn rescue(
     folder: &Path,
     seals: &SealMode,
     cipher: Option<&Cipher>,
-    mend: BitRepair<'_>,
+    repair: BitRepair<'_>,
 ) -> Result<(Vec<JournalPiece>, LogPosition), Error> {
     let mark = match SyncMarkFile::open(folder, false).and_then(|file| file.read()) {
         // There is no mark if its file, or the folder of the file, is something else.
@@ -63,9 +63,9 @@ pub fn rescue(
         let mut at = usize::try_from(end - start).unwrap_or(usize::MAX);
         while at < bytes.len() && next.is_none_or(|next| start + (at as u64) < next) {
             let position = start + at as u64;
-            let (whole, mended) = match frame(bytes, at, position, seals) {
+            let (whole, is_corrected) = match frame(bytes, at, position, seals) {
                 Some(found) => (Some(found), false),
-                None => (mended(bytes, (at, position, *start), seals, mend), true),
+                None => (corrected_frame(bytes, (at, position, *start), seals, repair), true),
             };
             match whole {
                 Some((header, frame)) if header.kind == FrameKind::Record => {
@@ -73,7 +73,7 @@ pub fn rescue(
                     at += usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
                     end = frame.end;
                     pieces.push(match shown(frame, cipher) {
-                        Ok(frame) => JournalPiece::Record(frame, mended),
+                        Ok(frame) => JournalPiece::Record(frame, is_corrected),
                         // The record is whole, but was not written with this key.
                         Err(_) => JournalPiece::Lost { from: position, to: end },
                     });
@@ -170,8 +170,8 @@ fn segments_in(
 fn own_start(bytes: &[u8], seals: &SealMode) -> Option<LogPosition> {
     let magics = bytes.windows(FRAME_MAGIC.len()).enumerate();
     magics.filter(|(_, four)| *four == FRAME_MAGIC).find_map(|(at, _)| {
-        let said = bytes.get(at + POSITION_AT..)?.first_chunk();
-        let position = said.map(|eight| LogPosition::from_le_bytes(*eight))?;
+        let position_bytes = bytes.get(at + POSITION_AT..)?.first_chunk();
+        let position = position_bytes.map(|eight| LogPosition::from_le_bytes(*eight))?;
         let start = position.checked_sub(at as u64)?;
         frame(bytes, at, position, seals).map(|_| start)
     })
@@ -261,15 +261,17 @@ fn next_whole_frame(
 
 /// Returns the frame at this offset after correcting one wrong bit. The frame is assumed to end, in
 /// turn, at the next whole frame, at its declared length, and at the end of the file.
-fn mended(
+fn corrected_frame(
     bytes: &[u8],
     (at, position, start): (usize, LogPosition, LogPosition),
     seals: &SealMode,
-    mend: BitRepair<'_>,
+    repair: BitRepair<'_>,
 ) -> Option<(FrameHeader, LogFrame)> {
-    let said = bytes.get(at + 4..at + 8)?.first_chunk().map(|four| u32::from_le_bytes(*four));
-    let said = said.and_then(|length| at.checked_add(HEADER_BYTES + length as usize));
-    let ends = [next_whole_frame(bytes, at + 1, start, seals), said, Some(bytes.len())];
+    let declared_end =
+        bytes.get(at + 4..at + 8)?.first_chunk().map(|four| u32::from_le_bytes(*four));
+    let declared_end =
+        declared_end.and_then(|length| at.checked_add(HEADER_BYTES + length as usize));
+    let ends = [next_whole_frame(bytes, at + 1, start, seals), declared_end, Some(bytes.len())];
     for end in ends.into_iter().flatten() {
         let Some(mut copy) = bytes.get(at..end).map(<[u8]>::to_vec) else { continue };
         let is_whole = |bytes: &[u8]| {
@@ -277,7 +279,7 @@ fn mended(
                 header.frame_bytes() as usize == bytes.len() || header.kind == FrameKind::End
             })
         };
-        if mend(&mut copy, &is_whole) {
+        if repair(&mut copy, &is_whole) {
             return frame(&copy, 0, position, seals);
         }
     }

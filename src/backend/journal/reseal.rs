@@ -47,10 +47,10 @@ fn rewrite(
     let mut at = 0;
     while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER_BYTES>()) {
         let Ok(header) = FrameHeader::decode(head, start + at as u64) else { break };
-        let behind = at + header.frame_bytes() as usize;
-        let Some(frame) = bytes.get_mut(at..behind) else { break };
+        let frame_end = at + header.frame_bytes() as usize;
+        let Some(frame) = bytes.get_mut(at..frame_end) else { break };
         frame::reseal(frame, seals);
-        at = behind;
+        at = frame_end;
         if header.kind == FrameKind::End {
             break;
         }

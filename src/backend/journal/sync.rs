@@ -99,7 +99,7 @@ impl Journal {
             if self.progress.covers(to) {
                 return Ok(());
             }
-            match self.flush(&self.tip_behind(to)?) {
+            match self.flush(&self.tip_after(to)?) {
                 Err(error) if !self.progress.has_failed() => return Err(error),
                 Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
                 Ok(()) => return Ok(()),
@@ -111,7 +111,7 @@ impl Journal {
     }
 
     /// Returns an end of the journal at or after `to`.
-    fn tip_behind(&self, to: LogPosition) -> Result<JournalCursor, Error> {
+    fn tip_after(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
             return Ok(tip);

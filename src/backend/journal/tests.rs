@@ -117,7 +117,7 @@ fn a_record_follows_the_one_that_is_there_though_another_was_read_in_its_place()
 }
 
 #[test]
-fn a_position_behind_the_end_when_read_or_appended_to_is_damage() {
+fn a_position_after_the_end_when_read_or_appended_to_is_damage() {
     let place = Place::new();
     let journal = place.create();
     let one = add(&journal, 0, "one");

@@ -135,12 +135,12 @@ impl IndexSealer {
 
     /// Returns the original contents of the files of a generation that have one wrong bit each. The
     /// file's hash identifies the bit. `None` if more than that is wrong.
-    pub(super) fn mended(
+    pub(super) fn repaired_files(
         &self,
         folder: &Path,
         generation: GenerationId,
     ) -> Result<Option<RepairedFiles>, Error> {
-        let mut mended = RepairedFiles::default();
+        let mut repaired = RepairedFiles::default();
         let path = folder.join(SEAL);
         let mut list = match fs::read(&path) {
             Ok(list) => list,
@@ -153,7 +153,7 @@ impl IndexSealer {
             if sst_blocks::turn_right(&mut list, 0, bits, is_sealed).is_none() {
                 return Ok(None);
             }
-            mended.insert(SEAL.to_owned(), list.clone());
+            repaired.insert(SEAL.to_owned(), list.clone());
         }
         let Some(list) = decode(&list, generation, &self.key) else { return Ok(None) };
         for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
@@ -175,12 +175,12 @@ impl IndexSealer {
                 continue;
             }
             let mut bytes = read(&path)?;
-            if !sst_blocks::mend_file(&mut bytes, &right) {
+            if !sst_blocks::repair_file(&mut bytes, &right) {
                 return Ok(None);
             }
-            mended.insert(name, bytes);
+            repaired.insert(name, bytes);
         }
-        Ok(Some(mended))
+        Ok(Some(repaired))
     }
 
     /// Checks a file, and returns whether it had to be read. Fails with `None` if it is not the

@@ -52,10 +52,10 @@ fn kinds(bytes: &[u8]) -> impl Iterator<Item = u8> {
     bytes.chunks(BLOCK_BYTES).flat_map(|block| {
         let mut rest = block;
         std::iter::from_fn(move || {
-            let ([_, _, _, _, low, high, kind], behind) =
+            let ([_, _, _, _, low, high, kind], after) =
                 rest.split_first_chunk::<HEADER_BYTES>()?;
             let length = usize::from(u16::from_le_bytes([*low, *high]));
-            rest = behind.get(length..).unwrap_or_default();
+            rest = after.get(length..).unwrap_or_default();
             Some(*kind)
         })
     })
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_each_record_is_looked_at_over_blocks_and_behind_lengths_that_lead_nowhere() {
+    fn the_kind_of_each_record_is_looked_at_over_blocks_and_after_lengths_that_lead_nowhere() {
         let record = |length: usize, kind: u8| {
             let [low, high] = (length as u16).to_le_bytes();
             [&[9, 9, 9, 9, low, high, kind], vec![7; length].as_slice()].concat()

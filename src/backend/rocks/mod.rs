@@ -25,7 +25,8 @@ mod tests;
 pub use copy::copy;
 pub use layout::ClusteredTables;
 pub use rescue::{
-    KeyedRow, RepairedGeneration, RescuedIndex, find_repairs, first_rows, rescue, rescue_mended,
+    KeyedRow, RepairedGeneration, RescuedIndex, find_repairs, first_rows, rescue,
+    rescue_with_repairs,
 };
 
 use super::{

@@ -26,7 +26,7 @@ pub struct RescuedIndex {
     /// Why the generation could not be read completely.
     pub problem: Option<String>,
     /// The number of blocks or files in which a single wrong bit was corrected.
-    pub mended: u64,
+    pub corrected_bits: u64,
     /// How the generation differs from what was sealed.
     pub breach: Option<String>,
 }
@@ -40,12 +40,12 @@ pub struct RepairedGeneration {
 
 /// Reads everything readable of the index in this folder. Writes nothing.
 pub fn rescue(path: &Path, seals: &SealMode) -> Result<RescuedIndex, Error> {
-    rescue_mended(path, seals, None)
+    rescue_with_repairs(path, seals, None)
 }
 
 /// Reads the index like [`rescue`], reusing the result of [`find_repairs`], which takes long to
 /// compute.
-pub fn rescue_mended(
+pub fn rescue_with_repairs(
     path: &Path,
     seals: &SealMode,
     known: Option<RepairedGeneration>,
@@ -62,28 +62,28 @@ pub fn rescue_mended(
     };
     let place = folder.path(generation);
     let mut rescued = RescuedIndex { position: generation.position, ..RescuedIndex::default() };
-    let guard = guard_of(seals);
+    let sealer = sealer_of(seals);
     if place.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
         let problem = Some("its newest generation is no folder".to_owned());
-        return Ok(RescuedIndex { breach: guard.and(problem.clone()), problem, ..rescued });
+        return Ok(RescuedIndex { breach: sealer.and(problem.clone()), problem, ..rescued });
     }
     if let Some(odd) = odd_entry(&place)? {
         // RocksDB would wait for a pipe.
         let what = format!("'{odd}' in the index is no file");
-        let (rows, mended) = raw(&place, &RepairedFiles::new())?;
-        let breach = guard.map(|_| what.clone());
-        return Ok(RescuedIndex { rows, mended, breach, problem: Some(what), ..rescued });
+        let (rows, corrected_bits) = raw(&place, &RepairedFiles::new())?;
+        let breach = sealer.map(|_| what.clone());
+        return Ok(RescuedIndex { rows, corrected_bits, breach, problem: Some(what), ..rescued });
     }
-    let right = guard.as_ref().map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
-    if let (Err(error @ Error::Breach { .. }), Some(guard)) = (&right, guard) {
+    let right = sealer.as_ref().map_or(Ok(()), |sealer| sealer.check(&place, generation).map(drop));
+    if let (Err(error @ Error::Breach { .. }), Some(sealer)) = (&right, sealer) {
         let known = known.filter(|known| known.generation == generation).map(|known| known.files);
-        let mended = match known {
+        let files = match known {
             Some(known) => Some(known),
-            None => guard.mended(&place, generation)?,
+            None => sealer.repaired_files(&place, generation)?,
         };
-        if let Some(mended) = mended {
-            let (rows, _) = raw(&place, &mended)?;
-            return Ok(RescuedIndex { rows, mended: mended.len() as u64, ..rescued });
+        if let Some(files) = files {
+            let (rows, _) = raw(&place, &files)?;
+            return Ok(RescuedIndex { rows, corrected_bits: files.len() as u64, ..rescued });
         }
         rescued.breach = Some(error.to_string());
     }
@@ -97,11 +97,11 @@ pub fn rescue_mended(
     });
     if let Err(error) = read {
         rescued.problem = Some(error_text(&error));
-        let (rows, mended) = raw(&place, &RepairedFiles::new())?;
+        let (rows, corrected_bits) = raw(&place, &RepairedFiles::new())?;
         for (key, value) in rows {
             rescued.rows.entry(key).or_insert(value);
         }
-        rescued.mended = mended;
+        rescued.corrected_bits = corrected_bits;
     }
     Ok(rescued)
 }
@@ -157,10 +157,10 @@ type LiveRows = BTreeMap<TableKey, Vec<u8>>;
 /// flipped, and repairs them in memory. `None` if the generation is intact, or more is wrong.
 pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGeneration>, Error> {
     let folder = IndexFolder::new(path.to_owned());
-    let (Some(guard), Ok(Some(generation))) = (guard_of(seals), folder.newest()) else {
+    let (Some(sealer), Ok(Some(generation))) = (sealer_of(seals), folder.newest()) else {
         return Ok(None);
     };
-    let files = guard.mended(&folder.path(generation), generation)?;
+    let files = sealer.repaired_files(&folder.path(generation), generation)?;
     Ok(files
         .filter(|files| !files.is_empty())
         .map(|files| RepairedGeneration { generation, files }))
@@ -178,14 +178,14 @@ fn odd_entry(place: &Path) -> Result<Option<String>, Error> {
     Ok(None)
 }
 
-fn guard_of(seals: &SealMode) -> Option<IndexSealer> {
+fn sealer_of(seals: &SealMode) -> Option<IndexSealer> {
     seals.key().map(|key| IndexSealer::new(key.clone(), None))
 }
 
 /// Returns the rows in the files of a folder, the newest for each key, and the number of corrected
 /// bits. For files in `known`, the repaired content is read instead.
 fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
-    let mut mended = 0;
+    let mut corrected_bits = 0;
     let mut newest: BTreeMap<TableKey, (u64, Option<Vec<u8>>)> = BTreeMap::new();
     for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
         let path: PathBuf = entry.map_err(Error::io("list", place))?.path();
@@ -203,7 +203,7 @@ fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
             },
         };
         let (found, turned) = entries(&bytes);
-        mended += turned;
+        corrected_bits += turned;
         for entry in found {
             let Some((table, key)) = row_key(&entry.key) else { continue };
             let known = newest.entry((table, key)).or_insert((0, None));
@@ -213,13 +213,13 @@ fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
         }
     }
     let live = newest.into_iter().filter_map(|(key, (_, value))| Some((key, value?))).collect();
-    Ok((live, mended))
+    Ok((live, corrected_bits))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::rocks::sst_blocks::mend_file;
+    use crate::backend::rocks::sst_blocks::repair_file;
     use crate::backend::rocks::{ClusteredTables, RocksIndex, manifest};
     use crate::backend::{Index, OBJECTS, RowBatch};
 
@@ -338,7 +338,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
         let place = newest(folder.path());
-        let (mut turned, mut mended) = (0_usize, 0);
+        let (mut turned, mut corrected_bits) = (0_usize, 0);
         for entry in fs::read_dir(&place).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|extension| extension != "sst") {
@@ -351,14 +351,17 @@ mod tests {
                 turned += 1;
                 fs::write(&path, bytes).unwrap();
                 let (rows, right) = raw(&place, &RepairedFiles::new()).unwrap();
-                mended += right;
+                corrected_bits += right;
                 let same = all.iter().filter(|(key, value)| rows.get(*key) == Some(*value)).count();
                 assert!(same + 1 >= all.len(), "{} byte {place_in}: {same}", path.display());
                 assert!(all.keys().all(|key| rows.contains_key(key)), "byte {place_in}");
             }
             fs::write(&path, whole).unwrap();
         }
-        assert!(turned > 1000 && mended as usize > turned / 20, "{mended} of {turned}");
+        assert!(
+            turned > 1000 && corrected_bits as usize > turned / 20,
+            "{corrected_bits} of {turned}"
+        );
     }
 
     /// Regression test: a length of 9 became 22,000, which led to an apparent key. That was too
@@ -413,7 +416,7 @@ mod tests {
         for place in [0, 7000, 20_000].into_iter().chain(behind_rows) {
             let mut bytes = right.clone();
             bytes[place] ^= 1 << (place % 8);
-            assert!(mend_file(&mut bytes, &hash), "{place} of {end}");
+            assert!(repair_file(&mut bytes, &hash), "{place} of {end}");
             assert!(bytes == right, "{place} of {end}");
         }
     }

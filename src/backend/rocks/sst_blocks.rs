@@ -32,7 +32,7 @@ const MAX_HASHED_BYTES: usize = 1 << 30;
 /// on: a tenth of a second for a block of 8 KB, at most half a minute.
 const MAX_TRIED_BYTES: usize = 4 << 20;
 /// Maximum number of blocks of a file that are repaired: if more are wrong, everything is.
-const MENDS: usize = 32;
+const MAX_REPAIR_ATTEMPTS: usize = 32;
 
 /// An entry of a block.
 pub(super) struct SstEntry {
@@ -46,8 +46,8 @@ pub(super) struct SstEntry {
 /// after an unreadable block it continues at the next readable one.
 pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
     let sum = SstChecksum::of(bytes);
-    let (mut found, mut mended) = (Vec::new(), 0);
-    let mut mends = MENDS;
+    let (mut found, mut corrected_bits) = (Vec::new(), 0);
+    let mut attempts_left = MAX_REPAIR_ATTEMPTS;
     let mut at = 0;
     // Another block follows a whole one.
     let mut begins = true;
@@ -56,13 +56,13 @@ pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
         let is_right = block.end.zip(sum).is_none_or(|(end, sum)| sum.is_right(bytes, at..end));
         if let Some(sum) = sum
             && begins
-            && mends > 0
+            && attempts_left > 0
             && (block.end.is_none() || !is_right)
         {
-            mends -= 1;
-            if let Some(right) = mend(bytes, at, &block, sum) {
+            attempts_left -= 1;
+            if let Some(right) = repair_block(bytes, at, &block, sum) {
                 block = right;
-                mended += 1;
+                corrected_bits += 1;
             }
         }
         begins = block.end.is_some();
@@ -73,7 +73,7 @@ pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
             found.append(&mut block.entries);
         }
     }
-    (found, mended)
+    (found, corrected_bits)
 }
 
 /// The base context of the checksums of a file's blocks.
@@ -111,7 +111,12 @@ impl SstChecksum {
 /// Repairs a block by flipping the one bit of a length or key that makes its checksum right. Wrong
 /// bits in values are not searched: values have their own hashes, and their errors hide no other
 /// entries.
-fn mend(bytes: &[u8], start: usize, broken: &SstBlock, sum: SstChecksum) -> Option<SstBlock> {
+fn repair_block(
+    bytes: &[u8],
+    start: usize,
+    broken: &SstBlock,
+    sum: SstChecksum,
+) -> Option<SstBlock> {
     let bits = 8 * broken.suspects().count();
     let mut left = MAX_HASHED_BYTES;
     broken.ends(bytes, start).into_iter().find_map(|end| {
@@ -148,7 +153,7 @@ pub(super) fn turn_right(
 
 /// Corrects the one wrong bit of a file with a known hash. Returns whether it did; otherwise the
 /// file is unchanged.
-pub(super) fn mend_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
+pub(super) fn repair_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
     // The footer defines how blocks are checked, may itself be wrong, and is quick to search.
     let footer = bytes.len().saturating_sub(FOOTER_BYTES)..bytes.len();
     if bit_repair::by_hash(bytes, hash, footer) {
@@ -270,9 +275,9 @@ fn entry(bytes: &[u8], at: usize, key: &mut Vec<u8>) -> Option<(SstEntry, Range<
     let (shared, at) = varint(bytes, at)?;
     let (further, at) = varint(bytes, at)?;
     let (length, at) = varint(bytes, at)?;
-    let behind = at.checked_add(further)?;
-    let end = behind.checked_add(length)?;
-    let (more, value) = (bytes.get(at..behind)?, bytes.get(behind..end)?);
+    let value_start = at.checked_add(further)?;
+    let end = value_start.checked_add(length)?;
+    let (more, value) = (bytes.get(at..value_start)?, bytes.get(value_start..end)?);
     if shared > key.len() || !(NUMBER_BYTES + 1..HEADER_BYTES).contains(&(shared + further)) {
         return None;
     }
@@ -285,7 +290,7 @@ fn entry(bytes: &[u8], at: usize, key: &mut Vec<u8>) -> Option<(SstEntry, Range<
         1 => Some(value.to_vec()),
         _ => return None,
     };
-    Some((SstEntry { key: stored.to_vec(), number: tail >> 8, value }, start..behind, end))
+    Some((SstEntry { key: stored.to_vec(), number: tail >> 8, value }, start..value_start, end))
 }
 
 fn varint(bytes: &[u8], at: usize) -> Option<(usize, usize)> {

@@ -137,9 +137,9 @@ fn an_index_is_clustered_as_it_was_made() {
     publish(&index, 100, 200);
     assert_eq!(of(&index), ClusteredTables::default());
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 200);
-    let mut anew = index.empty_writer(Duration::ZERO).unwrap();
-    anew.write(rows(0, 300)).unwrap();
-    anew.publish(300).unwrap();
+    let mut writer = index.empty_writer(Duration::ZERO).unwrap();
+    writer.write(rows(0, 300)).unwrap();
+    writer.publish(300).unwrap();
     assert_eq!(of(&index), clustered());
     // A handle without clustered tables reads and writes the existing layout.
     let other = RocksIndex::new(index.folder.path("").as_path());
@@ -383,7 +383,7 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
 /// Half of all rows are deleted in many places: each file is rewritten without them, whatever the
 /// levels above contain.
 #[test]
-fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
+fn pieces_that_are_rewritten_hold_what_is_left_and_nothing_else() {
     const ROWS: u64 = 4000;
     let (folder, index) = index();
     let value = |n: u64| {

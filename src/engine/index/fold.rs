@@ -113,9 +113,9 @@ impl RecordIndexer<'_> {
     ) -> Result<OperationEffect> {
         let id = session(refs, number)?.info.id;
         let RevisionRef { branch, sequence: last } = at;
-        let stretch = RevisionRange { branch, after: first.saturating_sub(1), to: last };
+        let range = RevisionRange { branch, after: first.saturating_sub(1), to: last };
         let view = self.view();
-        let old = lineage::revisions(&view, number, stretch, ScanDirection::Ascending, usize::MAX)?;
+        let old = lineage::revisions(&view, number, range, ScanDirection::Ascending, usize::MAX)?;
         let ends = (old.first().map(|(one, _)| *one), old.last().map(|(one, _)| *one));
         let (Some((_, before)), true) = (old.last(), ends == (Some(first), Some(last))) else {
             return Err(Error::missing(format!("what is folded into #{last}")));

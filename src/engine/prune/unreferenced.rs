@@ -36,8 +36,8 @@ pub(crate) fn unreferenced_blobs(
         ids.extend(TextRef::objects_in(&old.body));
     }
     for number in pruned_sessions(view, &view.refs, &pruning.operation)? {
-        let gone = session(&view.refs, number)?.gone;
-        if gone == Some(SessionRemoval::Pruned(pruning.operation)) {
+        let removal = session(&view.refs, number)?.removal;
+        if removal == Some(SessionRemoval::Pruned(pruning.operation)) {
             let owned = session_drop::session_objects(view, number)?;
             leaving.objects.extend(owned.objects);
             ids.extend(owned.named);

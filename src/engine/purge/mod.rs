@@ -113,11 +113,11 @@ impl Engine {
     pub(crate) fn purge(&self, task: &PurgeTask<'_>) -> Result<PurgeOutcome> {
         self.check_writable()?;
         let mut purging = PurgeOutcome { comes_back: true, ..PurgeOutcome::default() };
-        let mut told = BTreeSet::new();
+        let mut noted_sessions = BTreeSet::new();
         for pass in 0..MAX_PASSES {
             self.drain()?;
             let sources = if pass == 0 { SourceNaming::OldAndNew } else { SourceNaming::NewOnly };
-            let made = self.purge_once(task, sources, &mut told)?;
+            let made = self.purge_once(task, sources, &mut noted_sessions)?;
             for place in made.places {
                 let same = |known: &&mut PurgePlace| {
                     (known.session, known.kind, &known.name)
@@ -143,18 +143,18 @@ impl Engine {
         &self,
         task: &PurgeTask<'_>,
         sources: SourceNaming,
-        told: &mut BTreeSet<SessionNumber>,
+        noted_sessions: &mut BTreeSet<SessionNumber>,
     ) -> Result<PurgedStore> {
         let mut applier = self.follower.index.empty_writer(self.options.lock_timeout)?;
         let mut made: Result<Option<PurgedStore>> = Ok(None);
         let from = self.follower.written_refs()?.1;
         let rotated = self.follower.log.rotate(from, self.options.lock_timeout, &mut |tail| {
             let rewritten = self.follower.take_in(tail).and_then(|_| {
-                let view = self.follower.view_to_write_anew()?;
+                let view = self.follower.view_to_rewrite()?;
                 let mut rewritten = rewrite(&view, &view.refs, task, sources, Objects::Kept)?;
                 rewritten.refs.purges += 1;
                 let mut rows = std::mem::take(&mut rewritten.rows);
-                rewritten.note_purges(task, &mut rows, view.position(), told)?;
+                rewritten.note_purges(task, &mut rows, view.position(), noted_sessions)?;
                 let mut first = None;
                 complete(&mut rows, &rewritten.refs, view.position(), &mut |_, error| {
                     first.get_or_insert(error);
@@ -204,7 +204,7 @@ impl PurgedStore {
         task: &PurgeTask<'_>,
         rows: &mut RowOverlay,
         position: u64,
-        told: &mut BTreeSet<SessionNumber>,
+        noted_sessions: &mut BTreeSet<SessionNumber>,
     ) -> Result<()> {
         let mut counts: BTreeMap<SessionNumber, u64> = BTreeMap::new();
         for place in &self.places {
@@ -219,10 +219,10 @@ impl PurgedStore {
         let is_placed = self.places.iter().all(|place| place.session.is_some());
         for (session, places) in counts {
             let mut operation = task.operation.clone();
-            if !told.is_empty() {
+            if !noted_sessions.is_empty() {
                 operation.id = OperationId::from_bytes(super::random::random()?);
             }
-            if !told.insert(session) {
+            if !noted_sessions.insert(session) {
                 continue;
             }
             let known = self.refs.sessions.get(session)?;

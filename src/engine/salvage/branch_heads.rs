@@ -85,14 +85,14 @@ impl SalvagedStore {
     ) -> Result<Vec<(Vec<u8>, EntryBytes)>> {
         let view = self.view();
         let mut claims: BTreeMap<Vec<u8>, EntryBytes> = BTreeMap::new();
-        let mut stretches = lineage::state_ranges(&view, refs, number, at)?;
-        stretches.reverse();
-        for stretch in stretches {
-            let place = of(number).branch(stretch.branch);
+        let mut ranges = lineage::state_ranges(&view, refs, number, at)?;
+        ranges.reverse();
+        for range in ranges {
+            let place = of(number).branch(range.branch);
             // The range begins after a reset. The reset is read too, because resets by
             // earlier repairs have changes.
-            let from = place.clone().number(stretch.after).build();
-            let to = place.number(stretch.to.saturating_add(1)).build();
+            let from = place.clone().number(range.after).build();
+            let to = place.number(range.to.saturating_add(1)).build();
             for (_, row) in table_rows::rows_between(&view, key::REVISIONS, &from, &to)? {
                 let Ok(row) = RevisionRow::decode(&row) else { continue };
                 for part in &row.parts {

@@ -32,7 +32,7 @@ pub(crate) struct SalvagedStore {
     /// What is lost, one line each.
     pub(crate) lost: Vec<String>,
     /// Number of rows and records in which a single wrong bit was corrected.
-    pub(crate) mended: u64,
+    pub(crate) corrected_bits: u64,
     /// Number of revisions whose changes are intact.
     pub(crate) revisions: u64,
 }
@@ -54,7 +54,7 @@ pub(crate) fn salvage(
         refs: StoreRefs::default(),
         end: end.max(position),
         lost: Vec::new(),
-        mended: 0,
+        corrected_bits: 0,
         revisions: 0,
     };
     saved.refs = saved.first_refs(&index, &pieces, now)?;
@@ -86,10 +86,10 @@ impl SalvagedStore {
         OverlaySnapshot { base: &EmptySnapshot, rows: &self.rows, position: self.end }
     }
 
-    fn mend(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
-        let mended = repair_bit(bytes, is_right);
-        self.mended += u64::from(mended);
-        mended
+    fn correct_bit(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
+        let is_corrected = repair_bit(bytes, is_right);
+        self.corrected_bits += u64::from(is_corrected);
+        is_corrected
     }
 
     /// Whether the operation with this id was salvaged.

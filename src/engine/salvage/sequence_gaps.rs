@@ -120,9 +120,9 @@ impl SalvagedStore {
         let mut effects = Vec::new();
         for sequence in missing {
             let place = of(number).number(*sequence).build();
-            let said = self.view().get(key::SEQUENCES, &place)?;
-            let said = said.and_then(|row| SequenceRow::decode(&row).ok());
-            let branch = match said {
+            let row = self.view().get(key::SEQUENCES, &place)?;
+            let row = row.and_then(|row| SequenceRow::decode(&row).ok());
+            let branch = match row {
                 Some(SequenceRow::Checkpoint(_)) => None,
                 Some(SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)) => {
                     Some(branch)

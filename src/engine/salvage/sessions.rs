@@ -72,7 +72,7 @@ impl SalvagedStore {
         if let Some(row) = index.rows.get(&(key::COUNTERS, key::HEAD.to_vec())) {
             let mut row = row.clone();
             let is_right = |row: &[u8]| HeadRow::decode(row).is_ok();
-            if (is_right(&row) || self.mend(&mut row, &is_right))
+            if (is_right(&row) || self.correct_bit(&mut row, &is_right))
                 && let Ok(row) = HeadRow::decode(&row)
             {
                 return Ok(row.head);
@@ -97,7 +97,7 @@ impl SalvagedStore {
     ) -> Option<SessionRefs> {
         let mut row = index.rows.get(&(table, of(number).build()))?.clone();
         let is_right = |row: &[u8]| decode_session(row).is_ok();
-        if !is_right(&row) && !self.mend(&mut row, &is_right) {
+        if !is_right(&row) && !self.correct_bit(&mut row, &is_right) {
             return None;
         }
         decode_session(&row).ok()

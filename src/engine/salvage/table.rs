@@ -32,7 +32,7 @@ impl SalvagedStore {
                 continue;
             }
             let Some(is_right) = check_of(table) else { continue };
-            if !is_right(&value) && !self.mend(&mut value, &is_right) {
+            if !is_right(&value) && !self.correct_bit(&mut value, &is_right) {
                 // Other steps report these: a missing revision is found by its number, a missing
                 // object by the rows that name it. Keyframes and their chunks are computed again.
                 if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
@@ -89,7 +89,7 @@ impl SalvagedStore {
         let mut row = index.rows.get(&(key::COUNTERS, key::TOTALS.to_vec()))?.clone();
         let is_right = |row: &[u8]| TotalsRow::decode(row).is_ok();
         if !is_right(&row) {
-            self.mend(&mut row, &is_right);
+            self.correct_bit(&mut row, &is_right);
         }
         TotalsRow::decode(&row).ok()
     }

@@ -34,16 +34,16 @@ impl SalvagedStore {
         let pieces = if begun { pieces } else { Vec::new() };
         let mut next = position;
         for piece in pieces {
-            let (frame, mended) = match piece {
-                JournalPiece::Record(frame, mended) if frame.position >= position => {
-                    (frame, mended)
+            let (frame, is_corrected) = match piece {
+                JournalPiece::Record(frame, is_corrected) if frame.position >= position => {
+                    (frame, is_corrected)
                 }
                 // A damaged piece is reported as the gap before the next record, or before the end.
                 _ => continue,
             };
             self.gap(next, frame.position);
             next = frame.end;
-            self.mended += u64::from(mended);
+            self.corrected_bits += u64::from(is_corrected);
             let what = format!("the record at {} of the journal", frame.position);
             let record = match Record::decode(&frame.payload) {
                 Ok(record) => record,

@@ -31,7 +31,7 @@ pub(super) fn encode(session: &SessionRefs) -> Vec<u8> {
         bookmarks,
         schedule,
         dropped,
-        gone,
+        removal,
     } = session;
     let mut out = Vec::with_capacity(SESSION_BYTES);
     put_info(&mut out, info);
@@ -55,7 +55,7 @@ pub(super) fn encode(session: &SessionRefs) -> Vec<u8> {
         put_varint(out, text.bytes);
         put_option(out, text.pruning.as_ref(), put_operation);
     });
-    match gone {
+    match removal {
         None => out.push(0),
         Some(SessionRemoval::Pruned(operation)) => {
             out.push(1);
@@ -103,7 +103,7 @@ pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, Deco
             Ok(DroppedText { blob, bytes, pruning: option(from, operation)? })
         })?
         .0,
-        gone: match from.byte()? {
+        removal: match from.byte()? {
             0 => None,
             1 => Some(SessionRemoval::Pruned(operation(from)?)),
             2 => Some(SessionRemoval::Swept),
@@ -387,7 +387,7 @@ pub(super) mod tests {
         let dropped = (text, any::<u64>(), prop::option::of(id)).prop_map(|(blob, bytes, id)| {
             DroppedText { blob, bytes, pruning: id.map(OperationId::from_bytes) }
         });
-        let gone = prop_oneof![
+        let removal = prop_oneof![
             Just(None),
             Just(Some(SessionRemoval::Swept)),
             Just(Some(SessionRemoval::Incomplete)),
@@ -400,8 +400,8 @@ pub(super) mod tests {
             prop::collection::vec(dropped, 0..3),
         );
         let numbers = (10..1000_u64, 0..1000_u64, prop::option::of(any::<i64>()));
-        (info, lists, numbers, prop::option::of(when), gone).prop_map(
-            |(info, lists, (next_sequence, facts, schedule), time, gone)| {
+        (info, lists, numbers, prop::option::of(when), removal).prop_map(
+            |(info, lists, (next_sequence, facts, schedule), time, removal)| {
                 let (mut branches, hidden, bookmarks, dropped) = lists;
                 for (number, branch) in (0..).zip(&mut branches) {
                     branch.base = (number > 0).then_some((number / 2, 3));
@@ -421,7 +421,7 @@ pub(super) mod tests {
                     bookmarks,
                     schedule,
                     dropped,
-                    gone,
+                    removal,
                 }
             },
         )

@@ -33,10 +33,10 @@ pub fn seal_pack(
     sealed.extend_from_slice(MAGIC);
     let mut rest = bytes;
     for number in 0..count {
-        let (frame, behind) = rest.split_at(FRAME_BYTES.min(rest.len()));
+        let (frame, after) = rest.split_at(FRAME_BYTES.min(rest.len()));
         let nonce = frame_nonce(number, number + 1 == count);
         sealed.extend(content.seal(nonce, &place, frame));
-        rest = behind;
+        rest = after;
     }
     Ok(sealed)
 }

@@ -149,7 +149,7 @@ fn a_marker_with_a_wrong_byte_or_a_missing_end_is_damaged() {
 }
 
 /// Returns a marker with other lines, whose last line matches them.
-fn mended(text: &str, old: &str, new: &str) -> Vec<u8> {
+fn with_right_check(text: &str, old: &str, new: &str) -> Vec<u8> {
     assert!(text.contains(old), "{text}");
     let text = text.replacen(old, new, 1);
     let before = &text[..text.rfind("check ").unwrap()];
@@ -160,7 +160,7 @@ fn mended(text: &str, old: &str, new: &str) -> Vec<u8> {
 #[test]
 fn a_marker_of_a_later_version_says_so_and_a_forged_one_has_the_wrong_key() {
     let text = RemoteMarker::new(RemoteId::from_bytes([2; 16]), &keys()).encode();
-    let decode = |old: &str, new: &str| RemoteMarker::decode(&mended(&text, old, new));
+    let decode = |old: &str, new: &str| RemoteMarker::decode(&with_right_check(&text, old, new));
     for (old, new, needs) in [
         ("format 1.0", "format 2.7", "format 2.7"),
         ("required ", "required sharded", "the feature 'sharded'"),

@@ -37,7 +37,7 @@ impl SessionMetrics {
         hypotheses: impl IntoIterator<Item = &'a Value>,
         gaps: impl IntoIterator<Item = &'a Value>,
         verifications: impl IntoIterator<Item = &'a Value>,
-        stretches: impl IntoIterator<Item = RangeInclusive<Timestamp>>,
+        periods: impl IntoIterator<Item = RangeInclusive<Timestamp>>,
     ) -> Self {
         Self {
             checkpoints_created: checkpoints,
@@ -55,7 +55,7 @@ impl SessionMetrics {
                 status != Some(VerificationStatus::Skipped)
             }),
             gaps_filled: count(gaps, |status| status == Some(GapStatus::Filled)),
-            time_in_debugging: time_in_debugging(stretches),
+            time_in_debugging: time_in_debugging(periods),
         }
     }
 }
@@ -64,14 +64,12 @@ impl SessionMetrics {
 /// [`IDLE_AFTER`]. The events are given as time ranges in any order: each begins and ends with an
 /// event and contains no longer pause. A single event is a range too.
 #[must_use]
-pub fn time_in_debugging(
-    stretches: impl IntoIterator<Item = RangeInclusive<Timestamp>>,
-) -> Duration {
-    let mut stretches: Vec<_> = stretches.into_iter().map(RangeInclusive::into_inner).collect();
-    stretches.sort_unstable();
+pub fn time_in_debugging(periods: impl IntoIterator<Item = RangeInclusive<Timestamp>>) -> Duration {
+    let mut periods: Vec<_> = periods.into_iter().map(RangeInclusive::into_inner).collect();
+    periods.sort_unstable();
     let mut total = Duration::ZERO;
     let mut last: Option<Timestamp> = None;
-    for (start, end) in stretches {
+    for (start, end) in periods {
         let before = last.unwrap_or(start);
         let pause = since(start, before);
         // A range inside an earlier one was counted with it.

@@ -258,10 +258,10 @@ fn second(number: i64) -> Timestamp {
 }
 
 #[test]
-fn stretches_that_overlap_count_once() {
-    let spent = |stretches: &[(i64, i64)]| {
-        let stretches = stretches.iter().map(|(start, end)| second(*start)..=second(*end));
-        time_in_debugging(stretches).as_secs()
+fn periods_that_overlap_count_once() {
+    let spent = |periods: &[(i64, i64)]| {
+        let periods = periods.iter().map(|(start, end)| second(*start)..=second(*end));
+        time_in_debugging(periods).as_secs()
     };
     assert_eq!(spent(&[]), 0);
     assert_eq!(spent(&[(10, 10)]), 0);

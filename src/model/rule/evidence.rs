@@ -174,8 +174,8 @@ fn effective(strength: Option<Strength>) -> Option<Strength> {
 }
 
 fn confidence_of(hypothesis: &Value) -> Confidence {
-    let said = hypothesis.field("confidence").and_then(Value::as_f64);
-    said.and_then(Confidence::new).unwrap_or(Confidence::EVEN)
+    let confidence = hypothesis.field("confidence").and_then(Value::as_f64);
+    confidence.and_then(Confidence::new).unwrap_or(Confidence::EVEN)
 }
 
 fn with_confidence(id: &str, hypothesis: &Value, confidence: Confidence) -> Option<(Key, Value)> {

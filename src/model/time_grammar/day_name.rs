@@ -38,7 +38,7 @@ pub(super) fn read<Tz: TimeZone>(
     zone: &Tz,
 ) -> Result<Option<ResolvedTime>, GrammarFault> {
     if !eat_last_before_clock(&mut cursor) {
-        refuse_stretch(cursor)?;
+        refuse_period(cursor)?;
     }
     let mut day = read_day(&mut cursor)?;
     if day.is_some() {
@@ -121,7 +121,7 @@ fn eat_last_before_clock(cursor: &mut TextCursor<'_>) -> bool {
 
 /// Rejects `last week`, `this morning`, `tonight` and `next friday`: they are spans of time, or in
 /// the future.
-fn refuse_stretch(mut cursor: TextCursor<'_>) -> Result<(), GrammarFault> {
+fn refuse_period(mut cursor: TextCursor<'_>) -> Result<(), GrammarFault> {
     const HOURS: &str = "'today 08:00', 'yesterday 20:00' or '2 hours ago'";
     if cursor.eat_word("tonight") {
         return Err(GrammarFault::Vague(HOURS));
@@ -133,7 +133,7 @@ fn refuse_stretch(mut cursor: TextCursor<'_>) -> Result<(), GrammarFault> {
     }
     cursor.skip_spaces();
     if is_next {
-        let is_known = read_weekday(&mut cursor).is_some() || is_stretch(cursor.letters());
+        let is_known = read_weekday(&mut cursor).is_some() || is_period(cursor.letters());
         return if is_known { Err(GrammarFault::Future(None)) } else { Ok(()) };
     }
     if cursor.peek().is_some_and(|next| next.is_ascii_digit()) {
@@ -151,10 +151,10 @@ fn refuse_stretch(mut cursor: TextCursor<'_>) -> Result<(), GrammarFault> {
     }
 }
 
-fn is_stretch(word: &str) -> bool {
+fn is_period(word: &str) -> bool {
     ["minute", "hour", "day", "night", "week", "month", "year"]
         .iter()
-        .any(|stretch| word.eq_ignore_ascii_case(stretch))
+        .any(|period| word.eq_ignore_ascii_case(period))
 }
 
 fn resolve_day<Tz: TimeZone>(

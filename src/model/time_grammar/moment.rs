@@ -283,13 +283,13 @@ fn read_became(mut cursor: TextCursor<'_>, text: &str) -> Result<MomentBase, Mom
     if hypothesis.is_empty() || hypothesis.chars().any(char::is_control) || !is_verb {
         return Err(wrong("'when' is followed by a hypothesis, 'was' and a status".to_owned()));
     }
-    let said = cursor.rest().split_ascii_whitespace().collect::<Vec<_>>().join("_");
-    let said = said.replace('-', "_").to_ascii_lowercase();
+    let status_word = cursor.rest().split_ascii_whitespace().collect::<Vec<_>>().join("_");
+    let status_word = status_word.replace('-', "_").to_ascii_lowercase();
     let status =
-        HYPOTHESIS_STATUSES.into_iter().find(|status| *status == said).ok_or_else(|| {
+        HYPOTHESIS_STATUSES.into_iter().find(|status| *status == status_word).ok_or_else(|| {
             wrong(format!(
                 "'{}' is not a status of a hypothesis ({})",
-                quoted(&said),
+                quoted(&status_word),
                 HYPOTHESIS_STATUSES.join(", ")
             ))
         })?;

@@ -82,11 +82,15 @@ fn is_date_end(mut cursor: TextCursor<'_>) -> Result<bool, GrammarFault> {
 }
 
 /// Rejects a weekday that does not match the date.
-pub(super) fn check_weekday(said: Option<Weekday>, date: NaiveDate) -> Result<(), GrammarFault> {
-    match said.filter(|said| *said != date.weekday()) {
+pub(super) fn check_weekday(weekday: Option<Weekday>, date: NaiveDate) -> Result<(), GrammarFault> {
+    match weekday.filter(|weekday| *weekday != date.weekday()) {
         None => Ok(()),
-        Some(said) => Err(GrammarFault::impossible(
-            format!("{date} is a {}, not a {}", weekday_name(date.weekday()), weekday_name(said)),
+        Some(weekday) => Err(GrammarFault::impossible(
+            format!(
+                "{date} is a {}, not a {}",
+                weekday_name(date.weekday()),
+                weekday_name(weekday)
+            ),
             DATES,
         )),
     }

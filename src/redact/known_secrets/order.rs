@@ -149,8 +149,8 @@ fn code(rest: &[u8], slashes: usize) -> Option<char> {
     if let Some(char) = char::from_u32(u32::from(first)) {
         return Some(char);
     }
-    let behind = rest.get(slashes + 5..)?;
-    let more = behind.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let after = rest.get(slashes + 5..)?;
+    let more = after.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
     let second = unit(slashes + 5 + more + 1)?;
     char::decode_utf16([first, second]).next()?.ok()
 }

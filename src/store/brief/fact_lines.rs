@@ -96,8 +96,8 @@ pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
             continue;
         }
         let reason = text_of("reason");
-        let said = text_preview(&reason).unwrap_or_default();
-        if CANCELLED.iter().any(|beginning| said.starts_with(beginning)) {
+        let reason_text = text_preview(&reason).unwrap_or_default();
+        if CANCELLED.iter().any(|beginning| reason_text.starts_with(beginning)) {
             continue;
         }
         if allowed.contains(&text) || lines.iter().any(|line| line.text == text) {

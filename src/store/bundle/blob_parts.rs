@@ -152,7 +152,7 @@ impl BundleBlobs {
         }
         let (old, new) = window.bytes.split_at(read.min(window.bytes.len()));
         let overlap = old.len().saturating_sub(secrets.overlap());
-        secrets.text_after(old.get(overlap..).unwrap_or_default(), new, source.form);
+        secrets.count_after(old.get(overlap..).unwrap_or_default(), new, source.form);
         source.next += bytes;
         let (offset, prefix) = (part.offset, part.prefix);
         source.places.push(BlobPartLocation { offset, prefix, at, length, index });

@@ -36,7 +36,7 @@ pub(super) fn went_another_way(session: &BundleSession, here: &SessionRefs) -> E
 
 /// Returns whether a change, effect number `at` of its operation, is here already.
 pub(super) fn is_known(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     known: Option<&OperationRow>,
     change: &RecordChange,
     at: usize,
@@ -45,10 +45,10 @@ pub(super) fn is_known(
         RecordChange::Segment { .. } if known.is_some_and(|row| at < row.effects.len()) => true,
         RecordChange::Segment { session, blob, offset, prefix, object } => {
             let part = (*offset, *prefix, object);
-            is_known_part(desk, *session, blob, part)?
+            is_known_part(context, *session, blob, part)?
         }
         RecordChange::TextMissing { session, blob, bytes } => {
-            blob::end(&desk.view()?, *session, blob)? >= *bytes
+            blob::end(&context.view()?, *session, blob)? >= *bytes
         }
         // These changes come last, in one record.
         RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
@@ -63,12 +63,12 @@ pub(super) fn is_known(
 /// may be in other parts here if they were undone and imported again: then the parts of the bundle
 /// count.
 fn is_known_part(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     session: SessionNumber,
     blob: &str,
     (offset, prefix, object): (u64, u64, &RecordBytes),
 ) -> Result<bool> {
-    let view = desk.view()?;
+    let view = context.view()?;
     let place = of(session).text(blob).number(offset).build();
     let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
     let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
@@ -99,7 +99,7 @@ fn is_known_part(
 /// Returns whether a change that is here has the number here that it has in the bundle. `effect` is
 /// what it did here. A new branch has the number `branch` there, if that is known.
 pub(super) fn has_same_number(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     number: SessionNumber,
     (change, branch): (&RecordChange, Option<u64>),
     effect: Option<&OperationEffect>,
@@ -116,7 +116,7 @@ pub(super) fn has_same_number(
             branch.is_none_or(|branch| branch == u64::from(*here))
         }
         (RecordChange::Checkpoint { checkpoint, .. }, _) => {
-            let here = checkpoint::by_id(&desk.view()?, number, &checkpoint.id)?;
+            let here = checkpoint::by_id(&context.view()?, number, &checkpoint.id)?;
             here.is_none_or(|here| here.sequence == checkpoint.sequence)
         }
         _ => true,
@@ -126,7 +126,7 @@ pub(super) fn has_same_number(
 /// Checks that a change continues this session's history as it did where the bundle was made. A new
 /// branch has the number `branch` there, if that is known.
 pub(super) fn check_continuity(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     refs: &StoreRefs,
     number: SessionNumber,
     session: &BundleSession,
@@ -145,12 +145,14 @@ pub(super) fn check_continuity(
         }
         RecordChange::Folded { branch, first, last, .. } => {
             let at = RevisionRef { branch: *branch, sequence: *last };
-            if fold::row(&desk.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
+            if fold::row(&context.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
                 return Err(went());
             }
         }
         // The bytes here would not reach the next part.
-        RecordChange::TextMissing { blob, .. } if blob::end(&desk.view()?, number, blob)? > 0 => {
+        RecordChange::TextMissing { blob, .. }
+            if blob::end(&context.view()?, number, blob)? > 0 =>
+        {
             return Err(went());
         }
         RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),

@@ -209,12 +209,11 @@ fn place(
     let known = refs.sessions.find(SessionLookup::Id(session.info.id))?;
     let mut own = known.into_iter().filter(|(number, known)| match into {
         Some(into) => *number == into,
-        None => {
-            ![Some(SessionRemoval::Swept), Some(SessionRemoval::Incomplete)].contains(&known.gone)
-        }
+        None => ![Some(SessionRemoval::Swept), Some(SessionRemoval::Incomplete)]
+            .contains(&known.removal),
     });
     if let Some((number, here)) = own.next() {
-        if here.gone.is_some() && into.is_none() {
+        if here.removal.is_some() && into.is_none() {
             return Err(Error::Conflict(format!(
                 "the session '{}' was pruned here: undo that first",
                 here.info.name
@@ -375,8 +374,8 @@ impl BundleImporter<'_> {
             session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
         let first_branch = self.next_branches.get(named).copied().flatten();
-        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            let mut refs = (*desk.refs).clone();
+        self.store.engine.commit(CommitDurability::Later, &mut |context| {
+            let mut refs = (*context.refs).clone();
             let (number, is_there) = place(&refs, session, self.into)?;
             let mut changes = Vec::new();
             if !is_there {
@@ -389,7 +388,7 @@ impl BundleImporter<'_> {
                 changes.iter().try_for_each(|change| advance_by(&mut refs, change))?;
             }
             let known = match is_there {
-                true => find_operation_of(&desk.view()?, number, &record.operation.id)?,
+                true => find_operation_of(&context.view()?, number, &record.operation.id)?,
                 false => None,
             };
             let mut at = passed;
@@ -402,21 +401,22 @@ impl BundleImporter<'_> {
                 if let Some(own) = change.session_mut() {
                     *own = number;
                 }
-                let there = is_there && is_known(desk, known.as_ref(), &change, at)?;
+                let there = is_there && is_known(context, known.as_ref(), &change, at)?;
                 let effect = known.as_ref().and_then(|row| row.effects.get(at));
                 at += usize::from(has_effect(&change));
                 if there {
                     if self.same_numbers
-                        && !has_same_number(desk, number, (&change, branch), effect)?
+                        && !has_same_number(context, number, (&change, branch), effect)?
                     {
                         return Err(went_another_way(session, session_refs(&refs, number)?));
                     }
                     continue;
                 }
-                check_continuity(desk, &refs, number, session, (&change, branch))?;
+                check_continuity(context, &refs, number, session, (&change, branch))?;
                 if let RecordChange::Switched { branch, elsewhere, .. } = &mut change {
                     let id = &record.operation.id;
-                    *elsewhere = self.keeps_checkout && !was_checked_out_here(desk, session, id)?;
+                    *elsewhere =
+                        self.keeps_checkout && !was_checked_out_here(context, session, id)?;
                     checked_out = elsewhere.then_some(*branch).or(checked_out);
                 }
                 advance_by(&mut refs, &change)?;
@@ -426,7 +426,7 @@ impl BundleImporter<'_> {
             let record = Record { operation: record.operation.clone(), changes };
             // A record that cannot be applied here must not enter the journal.
             if written {
-                let checked = desk.view()?.check(record.clone());
+                let checked = context.view()?.check(record.clone());
                 let missing = checked.map_err(|error| divergence_error(session, &error))?;
                 // With a wrong clock an object may be swept right after it is written.
                 if let Some(gone) = missing.iter().find(|one| self.passed.contains(*one)) {
@@ -442,12 +442,12 @@ impl BundleImporter<'_> {
 
 /// Returns whether an operation of the session here, which may be replaced, checked out a branch.
 fn was_checked_out_here(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     session: &BundleSession,
     operation: &OperationId,
 ) -> Result<bool> {
-    let Some(here) = present_session(&desk.refs, session.info.id)? else { return Ok(false) };
-    let row = find_operation_of(&desk.view()?, here, operation)?;
+    let Some(here) = present_session(&context.refs, session.info.id)? else { return Ok(false) };
+    let row = find_operation_of(&context.view()?, here, operation)?;
     Ok(row.is_some_and(|row| row.effects.iter().any(OperationEffect::is_own_switch)))
 }
 

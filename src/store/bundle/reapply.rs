@@ -229,8 +229,8 @@ impl<'a> Reapply<'a> {
         if is_there || self.left_out.contains(&id) {
             return Ok(());
         }
-        let planned = self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            let planned = self.planned(view, desk, step)?;
+        let planned = self.store.engine.commit(CommitDurability::Later, &mut |context| {
+            let planned = self.planned(view, context, step)?;
             let operation = step.operation.clone();
             let record = Record { operation, changes: planned.changes.clone() };
             Ok(((!record.changes.is_empty()).then_some(record), planned))
@@ -334,10 +334,10 @@ impl<'a> Reapply<'a> {
         common: Option<RevisionRef>,
         time: Timestamp,
     ) -> Result<BranchNumber> {
-        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            let refs = session_refs(&desk.refs, self.new)?;
+        self.store.engine.commit(CommitDurability::Later, &mut |context| {
+            let refs = session_refs(&context.refs, self.new)?;
             let head = match common {
-                Some(at) => Some(self.common_head(&desk.view()?, at)?),
+                Some(at) => Some(self.common_head(&context.view()?, at)?),
                 None => None,
             };
             let change = BranchChange {
@@ -432,8 +432,8 @@ impl<'a> Reapply<'a> {
             false => self.written_branch(old.current_branch),
         };
         let (session, time) = (self.new, self.operation.time);
-        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            let refs = session_refs(&desk.refs, session)?;
+        self.store.engine.commit(CommitDurability::Later, &mut |context| {
+            let refs = session_refs(&context.refs, session)?;
             let branch = refs.visible_branch(branch)?;
             let is_there = refs.current_branch == branch;
             let changes = vec![RecordChange::switched(session, branch, time)];

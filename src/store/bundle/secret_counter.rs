@@ -48,7 +48,7 @@ impl<'a> SecretCounter<'a> {
 
     /// Searches a text that follows `before`, which was searched already and may contain the
     /// beginning of a secret.
-    pub(super) fn text_after(&mut self, before: &[u8], text: &[u8], form: TextForm) {
+    pub(super) fn count_after(&mut self, before: &[u8], text: &[u8], form: TextForm) {
         if self.redactor.is_none() && self.hashes.is_none() {
             return;
         }
@@ -65,7 +65,7 @@ impl<'a> SecretCounter<'a> {
     }
 
     pub(super) fn text(&mut self, text: &str) {
-        self.text_after(&[], text.as_bytes(), TextForm::Plain);
+        self.count_after(&[], text.as_bytes(), TextForm::Plain);
     }
 
     fn value(&mut self, value: &Value) {
@@ -101,7 +101,7 @@ impl<'a> SecretCounter<'a> {
                         self.side(&change.new);
                     }
                 }
-                Err(_) => self.text_after(&[], content, TextForm::Plain),
+                Err(_) => self.count_after(&[], content, TextForm::Plain),
             },
             ObjectKind::Page => match FactPage::decode(content) {
                 Ok(page) => {
@@ -111,7 +111,7 @@ impl<'a> SecretCounter<'a> {
                         self.value(&fact.value);
                     }
                 }
-                Err(_) => self.text_after(&[], content, TextForm::Plain),
+                Err(_) => self.count_after(&[], content, TextForm::Plain),
             },
             ObjectKind::Blob | ObjectKind::Chunk => self.entry(content),
         }
@@ -120,7 +120,7 @@ impl<'a> SecretCounter<'a> {
     fn key(&mut self, key: &[u8]) {
         match decode_key(key) {
             Ok(key) => self.text(&key.id),
-            Err(_) => self.text_after(&[], key, TextForm::Plain),
+            Err(_) => self.count_after(&[], key, TextForm::Plain),
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> SecretCounter<'a> {
     fn entry(&mut self, entry: &[u8]) {
         match decode_entry(entry) {
             Ok(entry) => self.value(&entry.value),
-            Err(_) => self.text_after(&[], entry, TextForm::Plain),
+            Err(_) => self.count_after(&[], entry, TextForm::Plain),
         }
     }
 
@@ -149,14 +149,14 @@ impl<'a> SecretCounter<'a> {
             | RecordChange::TextDropped { blob, .. }
             | RecordChange::TextShown { blob, .. }
             | RecordChange::TextMissing { blob, .. } => self.text(blob),
-            RecordChange::Revision { body, .. } => self.text_after(&[], &body.0, TextForm::Plain),
+            RecordChange::Revision { body, .. } => self.count_after(&[], &body.0, TextForm::Plain),
             RecordChange::Checkpoint { checkpoint, .. }
             | RecordChange::CheckpointShown { checkpoint, .. } => self.checkpoint(checkpoint),
             RecordChange::Bookmark { source, bookmark, .. } => {
                 self.text(source);
                 if let Some(bookmark) = bookmark {
                     self.text(&bookmark.blob);
-                    self.text_after(&[], &bookmark.carry.0, TextForm::Plain);
+                    self.count_after(&[], &bookmark.carry.0, TextForm::Plain);
                 }
             }
             RecordChange::Head(_)

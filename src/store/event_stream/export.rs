@@ -405,8 +405,8 @@ impl EventStreamWriter<'_> {
         sequence: u64,
         next: u64,
     ) -> Result<RevisionSelector> {
-        let standing = if sequence == 0 { None } else { self.written_ancestor(on, sequence) };
-        let Some((on, sequence)) = standing else {
+        let ancestor = if sequence == 0 { None } else { self.written_ancestor(on, sequence) };
+        let Some((on, sequence)) = ancestor else {
             return Ok(RevisionSelector { nothing: true, ..RevisionSelector::default() });
         };
         let own = self.emitted.get(&on).map_or(&[][..], Vec::as_slice);

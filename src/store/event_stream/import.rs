@@ -509,14 +509,14 @@ impl<'a> StreamImporter<'a> {
         let mut memo = None;
         let id = event.map(|_| random()).transpose()?.map(CheckpointId::from_bytes);
         let (mut revisions, mut checkpoints) = (0, 0);
-        let written = self.write(&session, mark, &mut |desk, refs, operation| {
+        let written = self.write(&session, mark, &mut |context, refs, operation| {
             let on = branch_number(refs, &branch)?;
             let place = CommitTarget { session: number, branch: on, time: at, operation };
             let mut planned = match changes.as_slice() {
                 [] => None,
                 changes => {
                     check_not_before_head(refs, on, at)?;
-                    revision_plan::plan(desk, place, changes, &mut memo)?
+                    revision_plan::plan(context, place, changes, &mut memo)?
                 }
             };
             let mut all = objects.clone();
@@ -525,7 +525,7 @@ impl<'a> StreamImporter<'a> {
             revisions = u64::from(planned.is_some());
             if let (Some(event), Some(id)) = (event, id) {
                 let head = planned.as_ref().map(|planned| planned.head.sequence);
-                let made = make_checkpoint(desk, refs, (number, on), (id, at), event, head)?;
+                let made = make_checkpoint(context, refs, (number, on), (id, at), event, head)?;
                 checkpoints = u64::from(made.is_some());
                 all.extend(made.map(|made| RecordChange::checkpoint(number, made)));
             }
@@ -560,10 +560,10 @@ impl<'a> StreamImporter<'a> {
     ) -> Result<()> {
         let number = session.number;
         let mut revisions = 0;
-        self.write(session, after, &mut |desk, refs, operation| {
+        self.write(session, after, &mut |context, refs, operation| {
             let change = match event {
                 StreamEvent::Branch(event) => {
-                    return Ok((branch_changes(desk, refs, number, at, event)?, None));
+                    return Ok((branch_changes(context, refs, number, at, event)?, None));
                 }
                 StreamEvent::Switch(to) => {
                     let to = branch_number(refs, &to.branch)?;
@@ -576,14 +576,14 @@ impl<'a> StreamImporter<'a> {
                     RecordChange::branch_changed(number, branch, change)
                 }
                 StreamEvent::Tag(event) => {
-                    RecordChange::checkpoint(number, tagged(desk, number, event)?)
+                    RecordChange::checkpoint(number, tagged(context, number, event)?)
                 }
                 StreamEvent::Restore(target) => {
                     let on = branch_number(refs, branch)?;
                     check_not_before_head(refs, on, at)?;
                     let place = CommitTarget { session: number, branch: on, time: at, operation };
-                    let to = resolve(desk, number, branch, target)?;
-                    let planned = session.plan_reset(desk, place, to)?;
+                    let to = resolve(context, number, branch, target)?;
+                    let planned = session.plan_reset(context, place, to)?;
                     let head = refs.branch(on)?.head;
                     let now = head.map_or_else(Default::default, |head| (head.digest, head.count));
                     if now == (planned.head.digest, planned.head.count) {
@@ -637,10 +637,10 @@ impl<'a> StreamImporter<'a> {
             .then(|| self.bookmark_change(home, self.bookmark(mark)));
         let (source, noted) = (self.stream.source, self.noted);
         let engine = &self.store.engine;
-        let moved = engine.commit_written(CommitDurability::Later, &mut |desk| {
-            check_untouched(&desk.refs, home, source, noted)?;
-            let refs = session_refs(&desk.refs, number)?;
-            let (mut changes, planned) = plan(desk, refs, &operation)?;
+        let moved = engine.commit_written(CommitDurability::Later, &mut |context| {
+            check_untouched(&context.refs, home, source, noted)?;
+            let refs = session_refs(&context.refs, number)?;
+            let (mut changes, planned) = plan(context, refs, &operation)?;
             if let Some(bookmark) = &bookmark {
                 changes.push(bookmark.clone());
             } else if home != number && !changes.is_empty() {

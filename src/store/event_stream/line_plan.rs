@@ -38,12 +38,12 @@ pub(super) fn check_not_before_head(
 
 /// Resolves a revision selector.
 pub(super) fn resolve(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     number: SessionNumber,
     branch: &str,
     target: &RevisionSelector,
 ) -> Result<Option<RevisionRef>> {
-    let view = desk.view()?;
+    let view = context.view()?;
     if let Some(tag) = &target.tag {
         let filter = CheckpointFilter { tag: Some(tag.clone()), ..Default::default() };
         let newest = checkpoint::list(&view, number, &filter)?.into_iter().next();
@@ -55,21 +55,22 @@ pub(super) fn resolve(
         };
     }
     let Some(time) = target.at else { return Ok(None) };
-    let refs = session_refs(&desk.refs, number)?;
+    let refs = session_refs(&context.refs, number)?;
     let name = target.branch.as_deref().unwrap_or(branch);
     let on = branch_number(refs, name)?;
     let none = || Error::invalid(format!("'{name}' has no such revision at {time}"));
-    let (at, _) = timeline::revision_at(&view, &desk.refs, number, on, time)?.ok_or_else(none)?;
+    let (at, _) =
+        timeline::revision_at(&view, &context.refs, number, on, time)?.ok_or_else(none)?;
     match target.back {
         0 => Ok(Some(at)),
-        back => {
-            timeline::nth_ancestor(&view, &desk.refs, number, at, back)?.ok_or_else(none).map(Some)
-        }
+        back => timeline::nth_ancestor(&view, &context.refs, number, at, back)?
+            .ok_or_else(none)
+            .map(Some),
     }
 }
 
 pub(super) fn make_checkpoint(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     refs: &SessionRefs,
     (session, branch): (SessionNumber, BranchNumber),
     (id, time): (CheckpointId, Timestamp),
@@ -78,11 +79,11 @@ pub(super) fn make_checkpoint(
 ) -> Result<Option<Checkpoint>> {
     let own = refs.branch(branch)?;
     let revision = match &event.of {
-        Some(target) => resolve(desk, session, &own.name, target)?.map(|at| at.sequence),
+        Some(target) => resolve(context, session, &own.name, target)?.map(|at| at.sequence),
         None => new_head.or(own.head.map(|head| head.sequence)),
     };
     let known = match &event.key {
-        Some(key) => checkpoint::by_key(&desk.view()?, session, key)?,
+        Some(key) => checkpoint::by_key(&context.view()?, session, key)?,
         None => None,
     };
     let mut tags = event.tags.clone();
@@ -105,13 +106,13 @@ pub(super) fn make_checkpoint(
 }
 
 pub(super) fn tagged(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     number: SessionNumber,
     event: &TagEvent,
 ) -> Result<Checkpoint> {
     event.add.iter().try_for_each(|tag| check_tag(tag))?;
     let name = &event.checkpoint;
-    let all = checkpoint::list(&desk.view()?, number, &CheckpointFilter::default())?;
+    let all = checkpoint::list(&context.view()?, number, &CheckpointFilter::default())?;
     let found = all.into_iter().find(|one| one.message == *name || one.tags.contains(name));
     let mut found = found.ok_or_else(|| Error::not_found("checkpoint", name.clone()))?;
     found.tags.retain(|tag| !event.remove.contains(tag));
@@ -123,13 +124,13 @@ pub(super) fn tagged(
 
 /// Returns the changes that a branch line makes.
 pub(super) fn branch_changes(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     refs: &SessionRefs,
     session: SessionNumber,
     time: Timestamp,
     event: &BranchEvent,
 ) -> Result<Vec<RecordChange>> {
-    let said = |old: &BranchMetadata| BranchMetadata {
+    let merged_metadata = |old: &BranchMetadata| BranchMetadata {
         hypothesis: event.hypothesis.clone().unwrap_or_else(|| old.hypothesis.clone()),
         approach: event.approach.clone().unwrap_or_else(|| old.approach.clone()),
         success_criteria: event
@@ -145,7 +146,7 @@ pub(super) fn branch_changes(
         }
         let old = refs.branch(branch)?.latest_change();
         let status = event.status.unwrap_or(old.status);
-        let metadata = said(&old.metadata);
+        let metadata = merged_metadata(&old.metadata);
         let mut changes = Vec::new();
         if (status, &metadata) != (old.status, &old.metadata) {
             let change = BranchChange { time, status, metadata };
@@ -160,15 +161,16 @@ pub(super) fn branch_changes(
     let from = event.from.as_deref().unwrap_or(MAIN);
     let on = branch_number(refs, from)?;
     let at = match &event.base {
-        Some(target) => resolve(desk, session, from, target)?,
-        None => timeline::head_of(&desk.refs, session, on)?,
+        Some(target) => resolve(context, session, from, target)?,
+        None => timeline::head_of(&context.refs, session, on)?,
     };
     let (base, head) = match at {
         None => (on, None),
-        Some(at) => (at.branch, Some(timeline::head_at(&desk.view()?, session, at)?.0)),
+        Some(at) => (at.branch, Some(timeline::head_at(&context.view()?, session, at)?.0)),
     };
     let status = event.status.unwrap_or_default();
-    let change = BranchChange { time, status, metadata: said(&BranchMetadata::default()) };
+    let change =
+        BranchChange { time, status, metadata: merged_metadata(&BranchMetadata::default()) };
     let name = event.name.clone();
     Ok(vec![RecordChange::Branch { session, name, base, head, change: Box::new(change) }])
 }

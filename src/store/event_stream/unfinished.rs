@@ -197,18 +197,18 @@ impl StreamImporter<'_> {
         let begin = Begun { operation: operation_id()?, own: None };
         operation.id = begin.operation;
         let (info, stream) = (session_metadata(self.act, new)?, self.stream);
-        let (number, own) = self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            if home_in(&desk.refs, &stream)?.is_some() {
+        let (number, own) = self.store.engine.commit(CommitDurability::Later, &mut |context| {
+            if home_in(&context.refs, &stream)?.is_some() {
                 return Err(overtaken(stream.source));
             }
             let mut info = info.clone();
             // Only one session may have an agent's id, since hooks find a session by it.
             if let Some(id) = &info.agent_session
-                && agent_session(&desk.refs, id)?.is_some()
+                && agent_session(&context.refs, id)?.is_some()
             {
                 info.agent_session = None;
             }
-            let (record, number) = begun(desk, &operation, &info, (clash, false))?;
+            let (record, number) = begun(context, &operation, &info, (clash, false))?;
             let name = record.iter().flat_map(|record| &record.changes).find_map(|change| {
                 if let RecordChange::Session { info } = change { Some(&info.name) } else { None }
             });
@@ -232,8 +232,8 @@ impl StreamImporter<'_> {
         let operation = self.act.operation()?;
         let begin = Begun { operation: operation.id, own: self.own.clone() };
         let (source, noted) = (self.stream.source, self.noted);
-        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            check_untouched(&desk.refs, home.number, source, noted)?;
+        self.store.engine.commit(CommitDurability::Later, &mut |context| {
+            check_untouched(&context.refs, home.number, source, noted)?;
             let changes = vec![marking(home.number, source, &begin)];
             Ok((Some(Record { operation: operation.clone(), changes }), ()))
         })?;

@@ -86,8 +86,8 @@ impl Store {
         // it.
         let found = ahead.look(view)?;
         let seen = crate::backend::Snapshot::position(view);
-        self.engine.commit(CommitDurability::Later, &mut |desk| {
-            let view = desk.view()?;
+        self.engine.commit(CommitDurability::Later, &mut |context| {
+            let view = context.view()?;
             let still = PrewrittenObjects::written_until(&view, until)?;
             let change = match self.engine.follower.records_since(seen) {
                 Some(since) => found.change(&still, since.iter().map(|placed| &placed.record))?,
@@ -119,8 +119,8 @@ impl Store {
         // records are searched under the lock.
         let found = prune::unreferenced_blobs(view, pruning)?;
         let seen = crate::backend::Snapshot::position(view);
-        self.engine.commit(CommitDurability::Later, &mut |desk| {
-            let pending = prune::prunings(&desk.view()?, pruning.time)?;
+        self.engine.commit(CommitDurability::Later, &mut |context| {
+            let pending = prune::prunings(&context.view()?, pruning.time)?;
             let since = self.engine.follower.records_since(seen);
             let mut changes = since.iter().flatten().flat_map(|placed| &placed.record.changes);
             let came_back = |change: &RecordChange| {
@@ -144,14 +144,18 @@ impl Store {
                 }
                 // More was written than the follower remembers.
                 None if looks < MAX_UNLOCKED_ATTEMPTS => return Ok((None, SweepOutcome::Again)),
-                None => prune::unreferenced_blobs(&desk.view()?, pruning)?.into_ids(),
+                None => prune::unreferenced_blobs(&context.view()?, pruning)?.into_ids(),
             };
             let values = blobs.len() as u64;
             let change = RecordChange::Swept {
                 session: pruning.session,
                 operation: pruning.operation,
                 blobs,
-                sessions: prune::pruned_sessions(&desk.view()?, &desk.refs, &pruning.operation)?,
+                sessions: prune::pruned_sessions(
+                    &context.view()?,
+                    &context.refs,
+                    &pruning.operation,
+                )?,
             };
             let record = Record { operation: operation.clone(), changes: vec![change] };
             Ok((Some(record), SweepOutcome::Done(values)))

@@ -94,7 +94,7 @@ impl Store {
         let mut begun = own.filter(|(_, session)| {
             let id = session.info.id;
             let is_shared = remote.handle(&id).is_ok_and(|handle| shared.contains(&handle));
-            session.gone.is_none()
+            session.removal.is_none()
                 && session.info.kind == info.kind
                 && !is_shared
                 && self.id_tag(id).is_none()

@@ -46,9 +46,9 @@ impl Store {
         let operation = act.operation()?;
         let (pushed, last) = (KnownRef::end_of(known), KnownRef::last_of(known));
         // Without notices, the packs would bring back what was purged.
-        let is_told =
+        let has_notices =
             remote.notices_key().is_some() && !remote.purge_track(self)?.notices.is_empty();
-        if !is_told && self.was_purged_since(old, &pushed, last)? {
+        if !has_notices && self.was_purged_since(old, &pushed, last)? {
             return Err(Error::Conflict(
                 "a purge here was not pushed yet, and the session was changed on the remote \
                  meanwhile: both cannot be joined"
@@ -123,15 +123,16 @@ impl Store {
         let reapplied = reapply.all(&view, &since)?;
         self.check_elsewhere(elsewhere, (old, new))?;
         self.note_reordered(elsewhere, new)?;
-        let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
-            let removal = |number| -> Result<_> { Ok(session_refs(&desk.refs, number)?.gone) };
+        let is_replaced = self.engine.commit(CommitDurability::Now, &mut |context| {
+            let removal =
+                |number| -> Result<_> { Ok(session_refs(&context.refs, number)?.removal) };
             if removal(old)?.is_some() || removal(new)? != Some(SessionRemoval::Incomplete) {
                 return Err(Error::Conflict(
                     "the session was dropped, or pulled by another process, meanwhile: try again"
                         .to_owned(),
                 ));
             }
-            let now = desk.view()?;
+            let now = context.view()?;
             let is_same = !Self::was_written_since(&now, old, view.position())?;
             let changes = vec![RecordChange::SessionReplaced { session: new, of: old }];
             let record = Record { operation: operation.clone(), changes };
@@ -184,8 +185,8 @@ impl Store {
 
     /// Begins a session with the same id as another one, hidden until it replaces that one.
     fn begin_beside(&self, operation: &Operation, info: &SessionMetadata) -> Result<SessionNumber> {
-        self.engine.commit(CommitDurability::Later, &mut |desk| {
-            let number = desk.refs.sessions.len() as SessionNumber;
+        self.engine.commit(CommitDurability::Later, &mut |context| {
+            let number = context.refs.sessions.len() as SessionNumber;
             let changes = vec![RecordChange::SessionBegun { info: Box::new(info.clone()) }];
             Ok((Some(Record { operation: operation.clone(), changes }), number))
         })
@@ -194,11 +195,11 @@ impl Store {
     /// Deletes the sessions that were begun beside this one and are not complete: their process was
     /// killed.
     fn give_up_incomplete(&self, operation: &Operation, info: &SessionMetadata) -> Result<()> {
-        self.engine.commit(CommitDurability::Later, &mut |desk| {
-            let known = desk.refs.sessions.find(SessionLookup::Id(info.id))?;
+        self.engine.commit(CommitDurability::Later, &mut |context| {
+            let known = context.refs.sessions.find(SessionLookup::Id(info.id))?;
             let known = known.into_iter();
             let left =
-                known.filter(|(_, session)| session.gone == Some(SessionRemoval::Incomplete));
+                known.filter(|(_, session)| session.removal == Some(SessionRemoval::Incomplete));
             let changes: Vec<_> =
                 left.map(|(session, _)| RecordChange::SessionAbandoned { session }).collect();
             let record = Record { operation: operation.clone(), changes };

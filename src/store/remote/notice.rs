@@ -112,20 +112,20 @@ impl Remote {
             return Ok(Vec::new());
         }
         // A binary search for the first missing notice.
-        let (mut there, mut gone) = (0, last);
-        while there < gone {
-            let middle = usize::midpoint(there, gone);
+        let (mut present, mut missing) = (0, last);
+        while present < missing {
+            let middle = usize::midpoint(present, missing);
             if self.has_notice(key, track, middle)? {
-                there = middle + 1;
+                present = middle + 1;
             } else {
-                gone = middle;
+                missing = middle;
             }
         }
-        let mut lost = track.notices.split_off(there);
+        let mut lost = track.notices.split_off(present);
         let written_before = lost.iter().map(|notice| notice.salt).collect();
         lost.append(&mut track.pending);
         track.pending = lost;
-        track.searched = track.searched.min(there as u64);
+        track.searched = track.searched.min(present as u64);
         Ok(written_before)
     }
 

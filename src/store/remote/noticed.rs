@@ -223,7 +223,7 @@ impl NoticedPurge<'_> {
             Ok(other != remote.id && (is_unknown || store.may_share(other, &sessions)?))
         };
         let reason = self.reason.as_deref();
-        let purged = store.purge_told(act, known, reason, (&remote.resolve, &|_| ()), &to)?;
+        let purged = store.purge_and_notify(act, known, reason, (&remote.resolve, &|_| ()), &to)?;
         let mut activity = remote.activity();
         activity.is_unfinished |= !purged.is_done();
         activity.replaced.extend(purged.places);
@@ -240,12 +240,12 @@ impl NoticedPurge<'_> {
         for number in &self.shared {
             let known = session_refs(&refs, *number)?;
             let (id, name) = (known.info.id, known_secrets.masked_text(&known.info.name));
-            if known.gone == Some(SessionRemoval::Incomplete) {
+            if known.removal == Some(SessionRemoval::Incomplete) {
                 // It is being pulled. A push of it finds whether it holds the secret.
                 self.holding.push(HoldingSession { id, name, reason: reason.clone() });
                 continue;
             }
-            if known.gone.is_some() {
+            if known.removal.is_some() {
                 continue;
             }
             let session = self.store.session_at(*number);

@@ -235,8 +235,8 @@ impl Store {
             let refs = self.engine.follower.written_refs()?.0;
             let branch = session_refs(&refs, old)?.branch(branch)?;
             let is_active = branch.latest_change().status == BranchStatus::Active;
-            let is_told = is_active && !branch.hidden && branch.name != now.branch;
-            report.checked_out_elsewhere = is_told.then(|| branch.name.clone());
+            let is_elsewhere = is_active && !branch.hidden && branch.name != now.branch;
+            report.checked_out_elsewhere = is_elsewhere.then(|| branch.name.clone());
         }
         report.session = now.info.name;
         // All operations are new in a session that was built again.

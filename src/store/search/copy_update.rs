@@ -160,8 +160,8 @@ impl SearchScope<'_> {
         }
         writer.examined(examined.now, examined.changed.iter().copied())?;
         for number in self.lacking(&writer.copy.catalogue, None) {
-            let is_gone = session_refs(&self.view.refs, number)?.gone.is_some();
-            if is_gone && writer.copy.catalogue.blocks_of(number).next().is_some() {
+            let is_removed = session_refs(&self.view.refs, number)?.removal.is_some();
+            if is_removed && writer.copy.catalogue.blocks_of(number).next().is_some() {
                 writer.remove_session(number)?;
             }
         }

@@ -229,7 +229,7 @@ fn hits_of(
         return Ok(Vec::new());
     }
     let refs = session_refs(&scope.view.refs, number)?;
-    if refs.gone.is_some() {
+    if refs.removal.is_some() {
         return Ok(Vec::new());
     }
     // The copy keeps what checkpoints said before.

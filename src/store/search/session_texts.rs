@@ -70,7 +70,7 @@ pub(super) fn new_texts(
 ) -> Result<SessionProgress> {
     let refs = session_refs(&view.refs, session.number)?;
     let mut progress = SessionProgress { session: session.number, ..SessionProgress::default() };
-    if refs.gone.is_some() {
+    if refs.removal.is_some() {
         return Ok(progress);
     }
     (progress.facts, progress.pages) = (refs.facts, refs.pages);
@@ -210,7 +210,7 @@ fn claims(
 /// Adds the texts of a value, one line each.
 fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> String) {
     match value {
-        Value::Text(said) => line(said, text),
+        Value::Text(line_text) => line(line_text, text),
         Value::List(items) => items.iter().for_each(|item| put(item, text, long)),
         Value::Map(fields) => {
             if let Some(reference) = TextRef::from_value(value) {
@@ -224,9 +224,9 @@ fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> Strin
     }
 }
 
-fn line(said: &str, text: &mut String) {
+fn line(line_text: &str, text: &mut String) {
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(said);
+    text.push_str(line_text);
 }

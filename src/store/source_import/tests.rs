@@ -64,7 +64,7 @@ fn assert_totals(session: &Session) {
 /// Regression: a part equal to an earlier one was stored as the same object, which can only be
 /// decompressed after the bytes that preceded the earlier one.
 #[test]
-fn a_part_equal_to_an_earlier_one_is_read_behind_what_precedes_it() {
+fn a_part_equal_to_an_earlier_one_is_read_after_what_precedes_it() {
     let session = session();
     let (a, b) = (noise(1, 500), noise(2, 300));
     let mut bookmark = SourceBookmark::default();
@@ -138,7 +138,7 @@ fn what_was_compressed_ahead_is_what_would_be_compressed_then() {
 
 /// Bytes that were compressed as the first part of a source cannot be used after other bytes.
 #[test]
-fn what_was_compressed_ahead_is_compressed_again_behind_other_bytes() {
+fn what_was_compressed_ahead_is_compressed_again_after_other_bytes() {
     let session = session();
     let first = lines(1, 300_000);
     let bookmark = take(&session, &SourceBookmark::default(), &[], &first).unwrap();
@@ -161,11 +161,11 @@ fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     let first = noise(1, 100);
     let bookmark = take(&session, &SourceBookmark::default(), &[], &first).unwrap();
     let operation = session.store.new_operation().unwrap();
-    let mut taking =
+    let mut precondition =
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let ahead = session.segments(&bookmark, &noise(2, 5 << 20)).unwrap();
     assert!(ahead.len() > 1);
-    session.write_ahead(&act(), operation, &mut taking, ahead).unwrap();
+    session.write_ahead(&act(), operation, &mut precondition, ahead).unwrap();
     let mut source = first;
     for (bookmark, seed, length) in [(Some(bookmark), 3, 700), (None, 4, 3 << 20), (None, 5, 50)] {
         let bookmark = bookmark.unwrap_or_else(|| session.bookmark("log").unwrap().unwrap());
@@ -193,19 +193,19 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
 
     // One import pre-writes many segments; the other one commits meanwhile.
     let operation = session.store.new_operation().unwrap();
-    let mut taking =
+    let mut precondition =
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let ahead = session.segments(&known, &large[100..]).unwrap();
-    session.write_ahead(&act(), operation, &mut taking, ahead.clone()).unwrap();
+    session.write_ahead(&act(), operation, &mut precondition, ahead.clone()).unwrap();
     let now = take(&session, &known, &small[..100], &small[100..]).unwrap();
     let act = act();
     let row = known.row();
-    let late = session.write(&act).taking(taking, vec![], row.clone()).commit();
+    let late = session.write(&act).importing(precondition, vec![], row.clone()).commit();
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
     assert_eq!(kept(&session), small);
-    let mut taking =
+    let mut precondition =
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
-    let late = session.write_ahead(&act, operation, &mut taking, ahead);
+    let late = session.write_ahead(&act, operation, &mut precondition, ahead);
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
 
     // Both pre-write from the same bookmark: the segments of the first are replaced.
@@ -216,7 +216,7 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     session.write_ahead(&act, operation, &mut one, parts).unwrap();
     let parts = session.segments(&now, &large[400..5 << 20]).unwrap();
     session.write_ahead(&act, operation, &mut other, parts).unwrap();
-    let late = session.write(&act).taking(one, vec![], row).commit();
+    let late = session.write(&act).importing(one, vec![], row).commit();
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
     take(&session, &now, small, &large[400..]).unwrap();
     assert_eq!(kept(&session), large);

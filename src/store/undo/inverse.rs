@@ -25,7 +25,7 @@ impl Session {
     /// `done_by` left them.
     pub(super) fn inverse_changes(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         view: &ReadSnapshot,
         operation: &Operation,
         target: &OperationRow,
@@ -71,13 +71,13 @@ impl Session {
                 }
                 OperationEffect::BranchMade { branch } => {
                     let branch = *branch;
-                    self.check_unused(desk, branch, target, done_by)?;
+                    self.check_unused(context, branch, target, done_by)?;
                     changes.push(RecordChange::BranchHidden { session, branch, hidden: true });
                 }
                 OperationEffect::BranchHidden { branch, hidden, .. } => {
                     let (branch, hidden) = (*branch, !hidden);
                     if !hidden {
-                        self.check_name_free(desk, branch)?;
+                        self.check_name_free(context, branch)?;
                     }
                     changes.push(RecordChange::BranchHidden { session, branch, hidden });
                 }
@@ -118,12 +118,13 @@ impl Session {
                     folded.push(run);
                 }
                 OperationEffect::SessionDropped { of } => {
-                    check_session_free(desk, *of)?;
+                    check_session_free(context, *of)?;
                     changes.push(RecordChange::SessionShown { session, of: *of });
                 }
                 OperationEffect::SessionShown { of } => {
-                    let current = [desk.refs.pinned, desk.refs.last_used].contains(&Some(*of));
-                    if current || session_refs(&desk.refs, *of)?.gone.is_some() {
+                    let current =
+                        [context.refs.pinned, context.refs.last_used].contains(&Some(*of));
+                    if current || session_refs(&context.refs, *of)?.removal.is_some() {
                         return Err(Error::Conflict(
                             "the session was used again, or pruned again, since".to_owned(),
                         ));
@@ -133,14 +134,14 @@ impl Session {
                     changes.push(RecordChange::SessionDropped { session, of: *of, pruning });
                 }
                 OperationEffect::TextDropped { of, blob, bytes, old } => {
-                    if self.dropped_by(desk, *of, blob)? != (*bytes, true) {
+                    if self.dropped_by(context, *of, blob)? != (*bytes, true) {
                         return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
                     }
                     let (of, blob, bytes) = (*of, blob.clone(), *old);
                     changes.push(RecordChange::TextShown { session, of, blob, bytes });
                 }
                 OperationEffect::TextShown { of, blob, bytes } => {
-                    if self.dropped_by(desk, *of, blob)?.0 >= *bytes {
+                    if self.dropped_by(context, *of, blob)?.0 >= *bytes {
                         return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
                     }
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
@@ -169,7 +170,7 @@ impl Session {
         let mut planned = None;
         for (branch, (first, last)) in revisions(done_by) {
             let place = CommitTarget { session, branch, time: operation.time, operation };
-            if let Some(plan) = self.inverse_revision(desk, view, place, first, last)? {
+            if let Some(plan) = self.inverse_revision(context, view, place, first, last)? {
                 changes.extend(plan.changes.iter().cloned());
                 planned = Some(plan);
             }
@@ -194,11 +195,11 @@ impl Session {
     /// undone.
     fn dropped_by(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         of: SessionNumber,
         blob: &str,
     ) -> Result<(u64, bool)> {
-        let dropped = &session_refs(&desk.refs, of)?.dropped;
+        let dropped = &session_refs(&context.refs, of)?.dropped;
         let text = dropped.iter().find(|text| text.blob == blob);
         Ok(text.map_or((0, false), |text| (text.bytes, text.pruning.is_some())))
     }
@@ -228,8 +229,8 @@ impl Session {
     }
 
     /// Checks that a branch can be shown again: no other branch has its name.
-    fn check_name_free(&self, desk: &PlanContext<'_>, branch: BranchNumber) -> Result<()> {
-        let session = session_refs(&desk.refs, self.number)?;
+    fn check_name_free(&self, context: &PlanContext<'_>, branch: BranchNumber) -> Result<()> {
+        let session = session_refs(&context.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         match session.branch_named(name) {
             Some(other) if other != branch => Err(Error::Conflict(format!(
@@ -242,12 +243,12 @@ impl Session {
     /// Checks that the creation of a branch can be undone: nothing else depends on the branch.
     fn check_unused(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         branch: BranchNumber,
         target: &OperationRow,
         done_by: &OperationRow,
     ) -> Result<()> {
-        let session = session_refs(&desk.refs, self.number)?;
+        let session = session_refs(&context.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
         // Undone work does not count: what matters is whether the claims equal those that the
@@ -257,7 +258,7 @@ impl Session {
             None | Some((_, 0)) => (StateDigest::EMPTY, 0),
             Some((branch, sequence)) => {
                 let at = RevisionRef { branch, sequence };
-                let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
+                let (head, _) = timeline::head_at(&context.view()?, self.number, at)?;
                 (head.digest, head.count)
             }
         };
@@ -284,7 +285,7 @@ impl Session {
     /// revision changed the same claims.
     fn inverse_revision(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         view: &ReadSnapshot,
         place: CommitTarget<'_>,
         first: u64,
@@ -297,19 +298,19 @@ impl Session {
         }
         prune::check_no_outer_fold(view, self.number, branch, (first, last))?;
         let at = RevisionRef { branch, sequence: first };
-        let before = timeline::parent_of(view, &desk.refs, self.number, at)?;
-        let head = session_refs(&desk.refs, self.number)?.branch(branch)?.head;
+        let before = timeline::parent_of(view, &context.refs, self.number, at)?;
+        let head = session_refs(&context.refs, self.number)?.branch(branch)?.head;
         if head.is_some_and(|head| head.sequence == last) {
-            return self.plan_reset(desk, place, before).map(Some);
+            return self.plan_reset(context, place, before).map(Some);
         }
         let after = Some(RevisionRef { branch, sequence: last });
-        let done = compare::compare(view, &desk.refs, self.number, before, after)?;
-        let now = timeline::head_of(&desk.refs, self.number, branch)?;
-        let since = compare::compare(view, &desk.refs, self.number, after, now)?;
+        let done = compare::compare(view, &context.refs, self.number, before, after)?;
+        let now = timeline::head_of(&context.refs, self.number, branch)?;
+        let since = compare::compare(view, &context.refs, self.number, after, now)?;
         if let Some(again) =
             since.iter().find(|change| done.iter().any(|one| one.key == change.key))
         {
-            let by = self.last_change_by(desk, view, now, &again.key)?;
+            let by = self.last_change_by(context, view, now, &again.key)?;
             return Err(Error::Conflict(format!(
                 "the {} was changed again since{by}: undo that first",
                 again.key
@@ -318,10 +319,10 @@ impl Session {
         let opposite: Vec<ClaimChange> = diff::invert(done)
             .into_iter()
             .map(|change| {
-                revision_plan::restoring_change(view, &desk.refs, self.number, before, change)
+                revision_plan::restoring_change(view, &context.refs, self.number, before, change)
             })
             .collect::<Result<_>>()?;
-        revision_plan::plan(desk, place, &opposite, &mut None)
+        revision_plan::plan(context, place, &opposite, &mut None)
     }
 }
 
@@ -329,13 +330,13 @@ impl Session {
     /// Names the operation that last changed a claim: `, by 'gap fill' (0123abcd)`.
     fn last_change_by(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         view: &ReadSnapshot,
         head: Option<RevisionRef>,
         key: &Key,
     ) -> Result<String> {
         let Some(head) = head else { return Ok(String::new()) };
-        let touched = lookup::history(view, &desk.refs, self.number, head, &encode_key(key))?;
+        let touched = lookup::history(view, &context.refs, self.number, head, &encode_key(key))?;
         let Some(last) = touched.first().map(|change| change.at) else { return Ok(String::new()) };
         let made = |effect: &OperationEffect| {
             matches!(effect, OperationEffect::Revision { branch, sequence }
@@ -372,19 +373,19 @@ fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
 
 /// Checks that a dropped session can be restored: no other session has its name, its id or its
 /// agent's id.
-fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<()> {
-    let own = session_refs(&desk.refs, number)?;
-    if own.gone.is_none() {
+fn check_session_free(context: &PlanContext<'_>, number: SessionNumber) -> Result<()> {
+    let own = session_refs(&context.refs, number)?;
+    if own.removal.is_none() {
         return Err(Error::Conflict(format!("'{}' was brought back already", own.info.name)));
     }
     let info = &own.info;
     let agent = info.agent_session.as_deref();
-    let sessions = &desk.refs.sessions;
+    let sessions = &context.refs.sessions;
     let mut others = sessions.find(SessionLookup::Name(&info.name))?;
     others.retain(|(_, other)| other.info.kind == info.kind);
     others.extend(sessions.find(SessionLookup::Id(info.id))?);
     others.extend(agent.map_or(Ok(Vec::new()), |id| sessions.find(SessionLookup::Agent(id)))?);
-    match others.into_iter().find(|(_, other)| other.gone.is_none()) {
+    match others.into_iter().find(|(_, other)| other.removal.is_none()) {
         Some((_, other)) => Err(Error::Conflict(format!(
             "another session '{}' has replaced it since: drop that one first",
             other.info.name

@@ -36,14 +36,14 @@ impl SessionWrite<'_> {
 
     pub(super) fn make_checkpoint(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         number: SessionNumber,
         (wanted, replaces): (NewCheckpoint, bool),
         (id, sequence): (CheckpointId, u64),
         (branch, new_head): (BranchNumber, Option<u64>),
     ) -> Result<Option<Checkpoint>> {
         let known = match &wanted.key {
-            Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
+            Some(event) => checkpoints::by_key(&context.view()?, number, event)?,
             None => None,
         };
         // A checkpoint of a change has the time that was given for the change.
@@ -51,16 +51,16 @@ impl SessionWrite<'_> {
         let time = wanted.at.or(changed_at).unwrap_or(self.act.now);
         let (branch, revision) = match wanted.at {
             Some(time) if new_head.is_none() && self.preceding.is_none() => {
-                let view = desk.view()?;
+                let view = context.view()?;
                 let branch = timeline::branch_at(&view, number, time)?;
-                let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
+                let at = timeline::revision_at(&view, &context.refs, number, branch, time)?;
                 (branch, at.map(|(at, _)| at.sequence))
             }
             _ => {
                 let head = match &self.preceding {
                     Some(preceding) => preceding.point.revision(),
                     None => {
-                        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+                        let head = session_refs(&context.refs, number)?.branch(branch)?.head;
                         head.map(|head| head.sequence)
                     }
                 };

@@ -30,11 +30,11 @@ impl fmt::Debug for HeadClaims {
 
 impl HeadClaims {
     pub(super) fn read(
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         (session, branch): (SessionNumber, BranchNumber),
         changes: &[Cow<'_, ClaimChange>],
     ) -> Result<Self> {
-        let state = desk.head_state(session, branch)?;
+        let state = context.head_state(session, branch)?;
         let changed =
             changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
         Ok(Self { state, changed, error: RefCell::new(None) })

@@ -111,12 +111,12 @@ impl NextIdRequest {
         own: impl Fn(&Key) -> bool,
     ) -> Result<String> {
         let session = session_refs(refs, number)?;
-        let mut stretches = Vec::new();
+        let mut ranges = Vec::new();
         for (branch, known) in (0..).zip(&session.branches) {
             if !known.hidden
                 && let Some(head) = timeline::head_of(refs, number, branch as BranchNumber)?
             {
-                stretches.extend(lineage::state_ranges(view, refs, number, head)?);
+                ranges.extend(lineage::state_ranges(view, refs, number, head)?);
             }
         }
         let plain = |free: u64| format!("{}{free}", self.prefix);
@@ -127,10 +127,11 @@ impl NextIdRequest {
         };
         let place = (&session.info.id, number);
         let is_taken = |free: u64, next: &[u64]| -> Result<bool, Error> {
-            let asked = || next.iter().flat_map(|free| keys(*free)).map(|key| encode_key(&key));
-            lookup::prefetch_touched(view, place, &stretches, &|| asked().collect())?;
+            let candidate_keys =
+                || next.iter().flat_map(|free| keys(*free)).map(|key| encode_key(&key));
+            lookup::prefetch_touched(view, place, &ranges, &|| candidate_keys().collect())?;
             for key in keys(free) {
-                if own(&key) || lookup::is_touched(view, place, &stretches, &encode_key(&key))? {
+                if own(&key) || lookup::is_touched(view, place, &ranges, &encode_key(&key))? {
                     return Ok(true);
                 }
             }

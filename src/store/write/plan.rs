@@ -35,29 +35,29 @@ impl SessionWrite<'_> {
     )]
     pub(super) fn plan(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         operation: &Operation,
         facts: &[RecordChange],
         ids: &[CheckpointId],
         memo: &mut Option<PreparedDelta>,
     ) -> Result<(Option<Record>, (WriteReport, Option<(BranchOfSession, PlannedRevision)>))> {
         let time = self.time.unwrap_or(self.act.now);
-        let mut begun = self.place(desk, time)?;
-        let advanced = begun.refs.take().map(|refs| desk.with_refs(refs));
-        let desk = advanced.as_ref().unwrap_or(desk);
+        let mut begun = self.place(context, time)?;
+        let advanced = begun.refs.take().map(|refs| context.with_refs(refs));
+        let context = advanced.as_ref().unwrap_or(context);
         let (number, branch) = (begun.session, begun.branch);
-        let session = session_refs(&desk.refs, number)?;
-        if let Some(taking) = &self.taking {
-            taking.check(&desk.refs, number, || desk.view())?;
+        let session = session_refs(&context.refs, number)?;
+        if let Some(precondition) = &self.import_precondition {
+            precondition.check(&context.refs, number, || context.view())?;
         }
         let place = CommitTarget { session: number, branch, time, operation };
         let mut done = WriteReport::begun(operation, &session.info, &session.branch(branch)?.name);
         let mut wanted = self.checkpoint.clone();
         let mut removed = self.removed.clone();
-        let new_id = self.find_next_id(number, Some(&desk.refs), || desk.view())?;
+        let new_id = self.find_next_id(number, Some(&context.refs), || context.view())?;
         let next_id = new_id.as_deref();
         let claims = self.claims(
-            desk,
+            context,
             ((number, branch), next_id),
             memo,
             (&mut wanted, &mut removed),
@@ -70,7 +70,7 @@ impl SessionWrite<'_> {
         done.warnings.extend(warning(&removed));
         let mut planned = match claims.as_slice() {
             [] => None,
-            claims => revision_plan::plan(desk, place, claims, memo)?,
+            claims => revision_plan::plan(context, place, claims, memo)?,
         };
         let mut changes = Vec::new();
         if let Some(planned) = &mut planned {
@@ -118,7 +118,7 @@ impl SessionWrite<'_> {
         {
             let replaces = self.replaces && place == self.checkpoints.len();
             let made = self.make_checkpoint(
-                desk,
+                context,
                 number,
                 (wanted, replaces),
                 (*id, next),
@@ -128,7 +128,7 @@ impl SessionWrite<'_> {
                 let is_new = checkpoint.sequence == next;
                 next += u64::from(is_new);
                 if replaces && !is_new {
-                    changes.extend(replacing(&desk.view()?, number, &checkpoint, &changes)?);
+                    changes.extend(replacing(&context.view()?, number, &checkpoint, &changes)?);
                 } else {
                     changes.push(RecordChange::checkpoint(number, checkpoint.clone()));
                 }
@@ -139,7 +139,7 @@ impl SessionWrite<'_> {
         if changes.is_empty() {
             return Ok((None, (done, None)));
         }
-        let used = desk.refs.last_used == Some(number);
+        let used = context.refs.last_used == Some(number);
         if !self.by_import && !used && session.info.kind == SessionKind::Debug {
             changes.push(RecordChange::Used { session: number });
         }
@@ -152,7 +152,7 @@ impl SessionWrite<'_> {
     /// Returns all changes of claims, including those made by rules.
     fn claims(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         (place, next_id): (BranchOfSession, Option<&str>),
         memo: &mut Option<PreparedDelta>,
         (wanted, removed): (&mut Option<NewCheckpoint>, &mut RedactionCounts),
@@ -189,7 +189,7 @@ impl SessionWrite<'_> {
                 WriteStep::Whole(kinds, claims) => {
                     *memo = None;
                     if head.is_none() {
-                        head = Some(HeadClaims::read(desk, place, &changes)?);
+                        head = Some(HeadClaims::read(context, place, &changes)?);
                     }
                     let held = head.as_mut().expect("read above");
                     for change in snapshot_diff::snapshot_changes(held, kinds, claims)? {
@@ -199,7 +199,7 @@ impl SessionWrite<'_> {
                 }
                 WriteStep::Edit(keys, edit) => {
                     *memo = None;
-                    let known = held_claims(desk, place, keys, &changes)?;
+                    let known = held_claims(context, place, keys, &changes)?;
                     for mut change in edit(&known)? {
                         gate.claim(&mut change, removed)?;
                         check_claim(&mut change)?;
@@ -214,7 +214,7 @@ impl SessionWrite<'_> {
                     // be used again.
                     *memo = None;
                     if head.is_none() {
-                        head = Some(HeadClaims::read(desk, place, &changes)?);
+                        head = Some(HeadClaims::read(context, place, &changes)?);
                     }
                     let claims = head.as_mut().expect("read above");
                     let outcome = match step {
@@ -252,14 +252,14 @@ impl SessionWrite<'_> {
 
 /// Returns these claims as they are at a branch's head after these changes.
 fn held_claims(
-    desk: &PlanContext<'_>,
+    context: &PlanContext<'_>,
     (number, branch): BranchOfSession,
     keys: &[Key],
     changes: &[Cow<'_, ClaimChange>],
 ) -> Result<Vec<Option<Value>>> {
-    let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+    let head = session_refs(&context.refs, number)?.branch(branch)?.head;
     let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
-    let entries = desk.head_entries(number, branch, head.as_ref(), &encoded)?;
+    let entries = context.head_entries(number, branch, head.as_ref(), &encoded)?;
     let held = |(key, held): (&Key, Option<DigestedEntry>)| {
         if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
             return Ok(change.value.clone());

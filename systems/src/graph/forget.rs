@@ -62,16 +62,16 @@ impl GraphStore {
     /// Any error of a write. Threads before the one that failed have none of these any more.
     pub fn delete_for_runs(&self, now: Timestamp, runs: &[String]) -> Result<()> {
         for one in self.store.sessions_by_kind(SessionKind::Graph)? {
-            let mut gone: BTreeSet<StepName> = BTreeSet::new();
+            let mut removed: BTreeSet<StepName> = BTreeSet::new();
             for run in runs {
                 let steps = steps_tagged(&one.session, Some(run_tag(run)))?.into_iter();
                 let of_run = steps.filter(|(_, record)| record.run_id.as_ref() == Some(run));
-                gone.extend(of_run.map(|(_, record)| (record.namespace, record.id)));
+                removed.extend(of_run.map(|(_, record)| (record.namespace, record.id)));
             }
-            if !gone.is_empty() {
+            if !removed.is_empty() {
                 let _only = self.put_lock(&one.name);
                 let steps = steps_tagged(&one.session, None)?;
-                self.drop_steps(now, &one.session, &steps, &gone)?;
+                self.drop_steps(now, &one.session, &steps, &removed)?;
             }
         }
         Ok(())
@@ -83,7 +83,7 @@ impl GraphStore {
         now: Timestamp,
         session: &Session,
         steps: &[(Checkpoint, StepRecord)],
-        gone: &BTreeSet<StepName>,
+        removed: &BTreeSet<StepName>,
     ) -> Result<()> {
         let act = WriteContext::asked("graph prune", now);
         let nodes: Vec<PruneNode> = steps.iter().map(|(_, record)| node(record)).collect();
@@ -92,7 +92,7 @@ impl GraphStore {
             .map(|step| ((step.1.namespace.clone(), step.1.id.clone()), step))
             .collect();
         let mut bodies: BTreeMap<CheckpointId, Value> = BTreeMap::new();
-        for orphan in orphans(&nodes, gone) {
+        for orphan in orphans(&nodes, removed) {
             let Some((checkpoint, record)) = by_name.get(&orphan.name) else { continue };
             let mut new = record.clone();
             let (namespace, id) = &orphan.name;
@@ -104,14 +104,14 @@ impl GraphStore {
             bodies.insert(checkpoint.id, new.to_value());
         }
         let dropped: Vec<CheckpointId> =
-            gone.iter().filter_map(|name| by_name.get(name)).map(|(one, _)| one.id).collect();
+            removed.iter().filter_map(|name| by_name.get(name)).map(|(one, _)| one.id).collect();
         let amended: Vec<CheckpointId> = bodies.keys().copied().collect();
         session.drop_and_amend_checkpoints(&act, &dropped, &amended, |checkpoint| {
             if let Some(body) = bodies.get(&checkpoint.id) {
                 checkpoint.body = body.clone();
             }
         })?;
-        let mut names = gone.iter().filter(|name| by_name.contains_key(*name));
+        let mut names = removed.iter().filter(|name| by_name.contains_key(*name));
         names.try_for_each(|(namespace, id)| {
             self.drop_writes(now, session, &step_event(namespace, id))
         })

@@ -55,12 +55,13 @@ pub fn is_call(namespace: &str) -> bool {
 /// Returns the checkpoints that stay after one that goes. They lose their parent, and must be given
 /// the history that they need of it.
 #[must_use]
-pub fn orphans<'a>(nodes: &'a [PruneNode], gone: &BTreeSet<StepName>) -> Vec<&'a PruneNode> {
-    let is_gone = |namespace: &str, id: &str| gone.contains(&(namespace.to_owned(), id.to_owned()));
+pub fn orphans<'a>(nodes: &'a [PruneNode], removed: &BTreeSet<StepName>) -> Vec<&'a PruneNode> {
+    let is_removed =
+        |namespace: &str, id: &str| removed.contains(&(namespace.to_owned(), id.to_owned()));
     nodes
         .iter()
-        .filter(|node| !gone.contains(&node.name))
-        .filter(|node| node.parent.as_ref().is_some_and(|parent| is_gone(&node.name.0, parent)))
+        .filter(|node| !removed.contains(&node.name))
+        .filter(|node| node.parent.as_ref().is_some_and(|parent| is_removed(&node.name.0, parent)))
         .collect()
 }
 
@@ -94,9 +95,9 @@ mod tests {
             node("a:t2|memory", "1", None, Some("2")),
             node("b:t3", "1", None, None),
         ];
-        let gone = older_checkpoints(&nodes);
-        assert_eq!(names(gone.clone()), ["/1", "/2", "a:t1/1", "a:t2/1", "memory/5"]);
-        let left = orphans(&nodes, &gone).into_iter().map(|node| node.name.clone());
+        let removed = older_checkpoints(&nodes);
+        assert_eq!(names(removed.clone()), ["/1", "/2", "a:t1/1", "a:t2/1", "memory/5"]);
+        let left = orphans(&nodes, &removed).into_iter().map(|node| node.name.clone());
         assert_eq!(names(left), ["/3", "memory/6", "a:t2/2"]);
     }
 

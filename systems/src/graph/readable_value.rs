@@ -71,8 +71,8 @@ pub fn readable_element(element: &Value) -> Option<Vec<Value>> {
 #[must_use]
 pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
     let values = readable_values(encoding, bytes)?;
-    let said: Vec<String> = values.iter().map(one_line).collect();
-    let mut title = said.join(": ");
+    let titles: Vec<String> = values.iter().map(one_line).collect();
+    let mut title = titles.join(": ");
     if !is_spaced(&title) {
         title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     }
@@ -161,8 +161,8 @@ fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
     let ValueRef::Array(parts) = content else { return None };
     if code == extension::NUMPY_ARRAY {
         let [kind, shape, ..] = parts.as_slice() else { return None };
-        let said = [("type", readable(kind, depth)), ("shape", readable(shape, depth))];
-        return Some(class("numpy.ndarray", said));
+        let class_fields = [("type", readable(kind, depth)), ("shape", readable(shape, depth))];
+        return Some(class("numpy.ndarray", class_fields));
     }
     let [module, name, given, ..] = parts.as_slice() else { return None };
     let (module, name) = (text(module)?, text(name)?);
@@ -189,9 +189,9 @@ fn text<'a>(value: &'a ValueRef<'_>) -> Option<&'a str> {
     if let ValueRef::String(text) = value { text.as_str() } else { None }
 }
 
-fn class<const N: usize>(path: &str, said: [(&str, Value); N]) -> Value {
-    let said = said.into_iter().map(|(name, value)| (name.to_owned(), value));
-    Value::Map(said.chain([(CLASS_FIELD.to_owned(), path.into())]).collect())
+fn class<const N: usize>(path: &str, class_fields: [(&str, Value); N]) -> Value {
+    let class_fields = class_fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Value::Map(class_fields.chain([(CLASS_FIELD.to_owned(), path.into())]).collect())
 }
 
 /// Returns whether a field says nothing: models have many such.

@@ -399,7 +399,7 @@ fn the_checkpoints_of_a_run_go_in_all_threads() {
 }
 
 #[test]
-fn a_deleted_thread_begins_anew() {
+fn a_deleted_thread_begins_empty() {
     let mut graph = Graph::new();
     graph.put_plain("t", "", "1", None);
     graph.put_plain("t", "a:x", "1", None);

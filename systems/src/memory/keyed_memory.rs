@@ -221,15 +221,15 @@ pub fn memory_names(store: &Store, prefix: &str) -> Result<Vec<String>> {
 
 /// Refuses a write that expects another version of an item.
 fn check_version(changes: &MemoryChanges, key: &str, version: Option<u64>) -> Result<()> {
-    let shown = |version: Option<u64>| match version {
+    let version_text = |version: Option<u64>| match version {
         Some(version) => format!("version {version}"),
         None => "no value".to_owned(),
     };
     match changes.expected.get(key) {
         Some(expected) if *expected != version => Err(Error::Conflict(format!(
             "the item '{key}' has {} now, and the write expects {}: read it again",
-            shown(version),
-            shown(*expected)
+            version_text(version),
+            version_text(*expected)
         ))),
         _ => Ok(()),
     }

@@ -167,13 +167,13 @@ impl Program {
         id: &str,
         from: &str,
         to: &str,
-        behind: Option<u64>,
+        after: Option<u64>,
     ) -> Result<WriteReport> {
         Self::check_ends(from, to)?;
         if self.message(id)?.is_some() {
             return Err(Error::Duplicate { kind: "message", id: id.to_owned() });
         }
-        let sent = self.position(from, behind)?;
+        let sent = self.position(from, after)?;
         let value = Value::from([("from", from.into()), ("to", to.into()), ("sent", sent.into())]);
         self.record(act, id, 0, value)
     }
@@ -183,17 +183,12 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::NotFound`] if no message with this id was sent; or any error of a write.
-    pub fn receive(
-        &self,
-        act: &WriteContext,
-        id: &str,
-        behind: Option<u64>,
-    ) -> Result<WriteReport> {
+    pub fn receive(&self, act: &WriteContext, id: &str, after: Option<u64>) -> Result<WriteReport> {
         let sent = self.message(id)?.ok_or_else(|| Error::not_found("message", id))?;
         if sent.received.is_some() {
             return Err(Error::Duplicate { kind: "receipt of the message", id: id.to_owned() });
         }
-        let received = self.position(&sent.to, behind)?;
+        let received = self.position(&sent.to, after)?;
         let value = Value::from([
             ("from", sent.from.into()),
             ("to", sent.to.into()),
@@ -223,9 +218,9 @@ impl Program {
     }
 
     /// Returns the sequence number of an agent's last revision or checkpoint; 0 without a session.
-    fn position(&self, agent: &str, behind: Option<u64>) -> Result<u64> {
-        match (behind, self.agent(agent)?) {
-            (Some(behind), _) => Ok(behind),
+    fn position(&self, agent: &str, after: Option<u64>) -> Result<u64> {
+        match (after, self.agent(agent)?) {
+            (Some(after), _) => Ok(after),
             (None, Some(session)) => Ok(session.summary()?.last_sequence),
             (None, None) => Ok(0),
         }

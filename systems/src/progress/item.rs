@@ -119,12 +119,12 @@ impl PipelineExecution {
         let state = self.session().state(&self.session().head()?)?;
         let mut found = BTreeMap::new();
         if let Some(document) = self.document()?.filter(|one| one.stage() == Some(stage)) {
-            let said = document.error_class().and_then(FailureClass::from_word);
+            let declared_class = document.error_class().and_then(FailureClass::from_word);
             let of_message = || document.last_error().and_then(FailureClass::of_message);
             for id in document.failed_item_ids() {
                 let failed = FailedItem {
                     id: id.to_owned(),
-                    class: said.or_else(of_message),
+                    class: declared_class.or_else(of_message),
                     error: document.last_error().map(str::to_owned),
                     attempts: 1,
                     failed_at: document.updated_at(),

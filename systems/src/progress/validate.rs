@@ -105,8 +105,8 @@ pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidati
 
 fn not_recoverable(document: &ProgressDocument) -> Option<String> {
     let error = document.last_error().unwrap_or("no message");
-    let said = document.error_class().and_then(FailureClass::from_word);
-    let class = said.or_else(|| FailureClass::of_message(error));
+    let declared_class = document.error_class().and_then(FailureClass::from_word);
+    let class = declared_class.or_else(|| FailureClass::of_message(error));
     match (document.recoverable(), class) {
         (Some(false), _) => {
             Some(format!("its last error is not recoverable ({error}): a person must examine it"))

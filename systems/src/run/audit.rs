@@ -113,7 +113,7 @@ pub fn audit(text: &str) -> Vec<PromptFinding> {
             note(FindingKind::Instruction, phrase);
         }
         for sentence in bare.split_inclusive(['.', '!', '?', ':', '"']) {
-            if asks(sentence) {
+            if is_instruction(sentence) {
                 note(FindingKind::Instruction, sentence);
             }
         }
@@ -127,16 +127,16 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns whether a sentence is an instruction as in prompts: "Craft a summary", "please grade
 /// this".
-fn asks(sentence: &str) -> bool {
+fn is_instruction(sentence: &str) -> bool {
     let small = sentence.to_lowercase();
     let mut words = words(&small);
     let first = match words.next() {
         Some("please" | "now") => words.next(),
         other => other,
     };
-    let asked = words.next();
+    let second = words.next();
     first.is_some_and(|word| ASKING.contains(&word))
-        && asked.is_some_and(|word| ASKED.contains(&word))
+        && second.is_some_and(|word| ASKED.contains(&word))
 }
 
 #[cfg(test)]

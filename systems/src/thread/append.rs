@@ -314,8 +314,8 @@ impl<'t> AppendBatch<'t> {
         let ordered = paired_by_order(&header.pending, looked);
         let mut answers_others = false;
         for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
-            let told = answer.display_name();
-            let problem = |fault, remedy| MessageProblem::new(fault, told.as_deref(), remedy);
+            let shown_name = answer.display_name();
+            let problem = |fault, remedy| MessageProblem::new(fault, shown_name.as_deref(), remedy);
             let by_order = || {
                 let (_, id) = ordered.iter().find(|(at, _)| *at == answer.at)?;
                 header.pending.iter().position(|call| call.open && call.id == *id)
@@ -468,7 +468,7 @@ fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<
 /// has no id; of the last message with a candidate, the first one counts. Without any, the last
 /// call of another kind with its id is the one.
 fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
-    let is_asked = |call: &PendingCall| {
+    let is_answered = |call: &PendingCall| {
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
         // A call without an id is identified by its name.
         let by_name = call.id == call.name && answer.name.as_ref() == Some(&call.name);
@@ -478,10 +478,10 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
     let is_of_another_kind = |call: &PendingCall| {
         !answer.id.is_empty() && call.id == answer.id && call.sort.takes_result(answer)
     };
-    let Some(last) = pending.iter().rfind(|call| is_asked(call)) else {
+    let Some(last) = pending.iter().rfind(|call| is_answered(call)) else {
         return pending.iter().rposition(is_of_another_kind);
     };
-    pending.iter().position(|call| is_asked(call) && call.message == last.message)
+    pending.iter().position(|call| is_answered(call) && call.message == last.message)
 }
 
 /// Sets the format of the thread, which its writer knows.

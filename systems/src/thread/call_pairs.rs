@@ -152,7 +152,7 @@ impl CallResultPairs {
         queue: &mut CallQueue,
         answer: PartPosition,
     ) {
-        let said = &looked[answer.0].answers[answer.1];
+        let result = &looked[answer.0].answers[answer.1];
         while let Some(call) = queue.calls.get(queue.answered) {
             if self.calls[call.0][call.1] == PairAssignment::Nothing {
                 return self.assign(*call, answer);
@@ -162,7 +162,7 @@ impl CallResultPairs {
         for call in &queue.calls {
             let PairAssignment::To(message, place) = self.calls[call.0][call.1] else { continue };
             let known = &looked[message].answers[place];
-            if is_made_up(said) || known.content == said.content {
+            if is_made_up(result) || known.content == result.content {
                 self.answers[answer.0][answer.1] = PairAssignment::Repeated;
                 return;
             }
@@ -193,8 +193,8 @@ impl CallResultPairs {
             }
         }
         for answer in answers {
-            let said = &looked[answer.0].answers[answer.1];
-            if let Some(calls) = calls.get_mut(&(said.id.as_str(), said.sort)) {
+            let result = &looked[answer.0].answers[answer.1];
+            if let Some(calls) = calls.get_mut(&(result.id.as_str(), result.sort)) {
                 self.assign_first_open(looked, calls, *answer);
             }
         }

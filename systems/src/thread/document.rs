@@ -112,23 +112,23 @@ pub fn preview(message: &str) -> String {
     };
     let nested = ["data", "kwargs"].iter().find_map(|field| object.object(field));
     let body = nested.as_ref().unwrap_or(&object);
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     for field in ["content", "parts", "output", "arguments", "summary"] {
         if let Some(text) = body.text(field) {
-            said.push(text.into_owned());
+            texts.push(text.into_owned());
         }
         for block in body.list(field).unwrap_or_default() {
-            said.extend(RawObject::parse(block).and_then(|block| block_preview(&block)));
+            texts.extend(RawObject::parse(block).and_then(|block| block_preview(&block)));
         }
     }
     for call in body.list("tool_calls").unwrap_or_default() {
         let Some(call) = RawObject::parse(call) else { continue };
         let tool = call.object("function");
         let name = tool.as_ref().unwrap_or(&call).text("name").map(Cow::into_owned);
-        said.extend(name.map(|name| format!("{name}()")));
+        texts.extend(name.map(|name| format!("{name}()")));
     }
-    said.retain(|text| !text.trim().is_empty());
-    said.join(" ").chars().take(CHARACTERS).collect()
+    texts.retain(|text| !text.trim().is_empty());
+    texts.join(" ").chars().take(CHARACTERS).collect()
 }
 
 /// Describes a content block: its text, the tool that it calls, or the result of a call.
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_preview_says_what_a_message_says() {
-        for (message, said) in [
+        for (message, texts) in [
             (r#"{"role":"user","content":"hi"}"#, "hi"),
             (
                 r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"f"}]}"#,
@@ -223,7 +223,7 @@ mod tests {
                 "rain",
             ),
         ] {
-            assert_eq!(preview(message), said);
+            assert_eq!(preview(message), texts);
         }
     }
 }

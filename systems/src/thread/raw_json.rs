@@ -113,7 +113,7 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
 /// Replaces lone surrogate escapes, which encode no character (a text was cut in the middle of a
 /// pair), by U+FFFD.
 pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
-    let mut mended: Option<String> = None;
+    let mut replaced: Option<String> = None;
     let (mut at, mut kept) = (0, 0);
     while let Some(found) = json[at..].find('\\') {
         at += found;
@@ -129,14 +129,14 @@ pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
             continue;
         }
         if (0xd800..0xe000).contains(&unit) {
-            let out = mended.get_or_insert_default();
+            let out = replaced.get_or_insert_default();
             out.push_str(&json[kept..at]);
             out.push_str("\\ufffd");
             kept = at + 6;
         }
         at += 6;
     }
-    match mended {
+    match replaced {
         Some(mut out) => {
             out.push_str(&json[kept..]);
             Cow::Owned(out)

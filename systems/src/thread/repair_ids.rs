@@ -88,7 +88,7 @@ fn convert_results(
             one.text = Cow::Owned(text);
             one.answers[place].sort = kind;
             let id = one.answers[place].display_name();
-            one.mended(FaultKind::MismatchedResult, id.as_deref());
+            one.note_repaired(FaultKind::MismatchedResult, id.as_deref());
         }
     }
 }

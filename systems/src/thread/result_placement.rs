@@ -102,8 +102,9 @@ impl SanitizePlan<'_> {
         let results = self.split(holder).results;
         let blocks: Vec<String> =
             places.iter().filter_map(|place| results.get(*place).cloned()).collect();
-        let told = places.first().and_then(|place| looked.answers[*place].display_name());
-        let moved = MessageProblem::new(FaultKind::MisplacedResult, told.as_deref(), Remedy::Moved);
+        let shown_name = places.first().and_then(|place| looked.answers[*place].display_name());
+        let moved =
+            MessageProblem::new(FaultKind::MisplacedResult, shown_name.as_deref(), Remedy::Moved);
         if looked.speaker == MessageRole::Tool && settled.insert(holder) {
             let mut piece = self.kept(holder);
             piece.text = with_blocks(&looked.text, self.form, &blocks);
@@ -216,13 +217,13 @@ impl SanitizePlan<'_> {
             if self.messages[index].is_unusable || hosting.contains(&index) {
                 continue;
             }
-            let mut told: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+            let mut unmatched: UnmatchedResultBlocks = (Vec::new(), Vec::new());
             if self.messages[index].answers.is_empty() {
                 pieces.push(self.kept(index));
             } else {
-                told = self.without_results(index, &mut pieces);
+                unmatched = self.without_results(index, &mut pieces);
             }
-            pieces.extend(self.results_of(index, hosts.get(&index).copied(), told));
+            pieces.extend(self.results_of(index, hosts.get(&index).copied(), unmatched));
         }
         pieces
     }
@@ -275,16 +276,16 @@ impl SanitizePlan<'_> {
 
     /// Returns the results of a message that have no call, as blocks of a user message.
     fn unmatched_blocks(&self, index: usize) -> UnmatchedResultBlocks {
-        let mut told: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+        let mut unmatched: UnmatchedResultBlocks = (Vec::new(), Vec::new());
         for place in 0..self.messages[index].answers.len() {
             let Some(unassigned) = self.unassigned(index, place) else { continue };
             if unassigned.is_kept_as_text {
                 let answer = &self.messages[index].answers[place];
-                told.0.extend(result_as_user_blocks(self.form, answer, unassigned.doubled));
+                unmatched.0.extend(result_as_user_blocks(self.form, answer, unassigned.doubled));
             }
-            told.1.push(unassigned.problem);
+            unmatched.1.push(unassigned.problem);
         }
-        told
+        unmatched
     }
 
     /// Adds the message without its results. Returns the unmatched results that the message itself
@@ -294,7 +295,7 @@ impl SanitizePlan<'_> {
         index: usize,
         pieces: &mut Vec<PlannedMessage>,
     ) -> UnmatchedResultBlocks {
-        let (told, mut problems) = self.unmatched_blocks(index);
+        let (unmatched, mut problems) = self.unmatched_blocks(index);
         let moved = self.messages[index].answers.iter().enumerate();
         let moved: Vec<MessageProblem> = moved
             .filter(|(place, _)| matches!(self.pairs.answer(index, *place), PairAssignment::To(..)))
@@ -302,7 +303,7 @@ impl SanitizePlan<'_> {
             .collect();
         problems.extend(moved);
         let is_user = self.messages[index].speaker == MessageRole::User;
-        let mut blocks = if is_user { told.clone() } else { Vec::new() };
+        let mut blocks = if is_user { unmatched.clone() } else { Vec::new() };
         blocks.extend(self.split(index).others);
         let mut piece = self.kept(index);
         piece.text = with_blocks(&self.messages[index].text, self.form, &blocks);
@@ -314,7 +315,11 @@ impl SanitizePlan<'_> {
                 self.note(index, problem.clone());
             }
         }
-        if is_user || told.is_empty() { (Vec::new(), Vec::new()) } else { (told, problems) }
+        if is_user || unmatched.is_empty() {
+            (Vec::new(), Vec::new())
+        } else {
+            (unmatched, problems)
+        }
     }
 
     /// Returns the message with the results of the calls of this one, and the unmatched results
@@ -323,15 +328,15 @@ impl SanitizePlan<'_> {
         &self,
         index: usize,
         host: Option<usize>,
-        told: UnmatchedResultBlocks,
+        unmatched: UnmatchedResultBlocks,
     ) -> Option<PlannedMessage> {
         let (mut more, mut problems) = self.moved_to(index, host);
         let (made, orphaned) = self.inserted_results(index);
         more.extend(made);
         problems.extend(orphaned);
         let Some(host) = host else {
-            more.extend(told.0);
-            let reason = told.1.into_iter().next();
+            more.extend(unmatched.0);
+            let reason = unmatched.1.into_iter().next();
             if more.is_empty() {
                 return None;
             }
@@ -344,7 +349,8 @@ impl SanitizePlan<'_> {
         let parts = self.split(host);
         let kept = self.answers_for(host, index);
         let mut piece = self.kept(host);
-        let is_whole = kept.len() == parts.results.len() && more.is_empty() && told.0.is_empty();
+        let is_whole =
+            kept.len() == parts.results.len() && more.is_empty() && unmatched.0.is_empty();
         if is_whole && parts.results_first {
             return Some(piece);
         }
@@ -363,12 +369,12 @@ impl SanitizePlan<'_> {
         let mut blocks: Vec<String> = kept.collect();
         blocks.extend(more);
         blocks.extend(host_told);
-        blocks.extend(told.0);
+        blocks.extend(unmatched.0);
         blocks.extend(parts.others);
         piece.text = with_blocks(&self.messages[host].text, self.form, &blocks);
         piece.problems.extend(host_problems);
         piece.problems.extend(problems);
-        piece.reason = told.1.into_iter().next();
+        piece.reason = unmatched.1.into_iter().next();
         Some(piece)
     }
 

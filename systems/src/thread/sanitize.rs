@@ -115,7 +115,7 @@ fn shown_form(
 ) -> Result<MessageFormat, SanitizeError> {
     let (mut strong, mut weak): (Option<(usize, MessageFormat)>, Option<MessageFormat>) =
         (None, None);
-    let (mut known, mut strangers) = (0_usize, Vec::new());
+    let (mut known, mut unrecognised) = (0_usize, Vec::new());
     for (index, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(FormatEvidence::None, evidence) {
             FormatEvidence::Foreign(seems) => {
@@ -135,16 +135,16 @@ fn shown_form(
             FormatEvidence::Weak(form) => weak = weak.or(Some(form)),
             FormatEvidence::Any => {}
             FormatEvidence::None => {
-                strangers.push(index);
+                unrecognised.push(index);
                 continue;
             }
         }
         known += 1;
     }
     // A torn line or a null between messages is removed; but not most of a history.
-    let whole = strangers.iter().filter(|index| objects[**index].is_some()).count();
+    let whole = unrecognised.iter().filter(|index| objects[**index].is_some()).count();
     if known < whole.max(1)
-        && let Some(index) = strangers.first()
+        && let Some(index) = unrecognised.first()
     {
         return Err(SanitizeError::UnknownForm {
             index: *index,

@@ -136,14 +136,14 @@ impl<'a> SanitizePlan<'a> {
         let calls = || looked.calls.iter().zip(&places);
         let ids: Vec<&str> =
             calls().filter(|(_, cut)| **cut).map(|(call, _)| call.id.as_str()).collect();
-        let is_asked = |call: &ToolCallPart| {
+        let requests_approval = |call: &ToolCallPart| {
             call.sort == ToolCallKind::Approval && ids.contains(&call.arguments.as_str())
         };
-        let asked: Vec<bool> = looked.calls.iter().map(is_asked).collect();
+        let approvals: Vec<bool> = looked.calls.iter().map(requests_approval).collect();
         let cut = CallRemoval { ids, places: places.clone() };
         let left = without_calls(&looked.text, self.form, &cut);
-        for (place, asked) in places.iter_mut().zip(asked) {
-            *place |= asked;
+        for (place, is_approval) in places.iter_mut().zip(approvals) {
+            *place |= is_approval;
         }
         let kept: Vec<bool> = places.iter().map(|cut| !cut).collect();
         self.pairs.keep_calls(index, &kept);

@@ -62,7 +62,7 @@ fn an_encrypted_store_needs_a_keyring_and_reports_its_type() {
     let format = fs::read_to_string(place.path().join("FORMAT")).unwrap();
     assert!(format.contains("\nrequired encrypted\noptional sealed\n"), "{format}");
     let state = Store::key_state(&place.path(), &place.options()).unwrap();
-    assert!(state.encrypted && state.standing == SealStatus::Sealed);
+    assert!(state.encrypted && state.seal_status == SealStatus::Sealed);
     assert!(!Place::new(false).open().is_encrypted());
 }
 
@@ -87,7 +87,7 @@ fn without_its_key_nothing_is_readable_and_every_error_says_why() {
         }
         assert!(!to.exists());
         let state = Store::key_state(&place.path(), &options).unwrap();
-        assert_eq!((state.standing, state.encrypted), (SealStatus::NoKey, true));
+        assert_eq!((state.seal_status, state.encrypted), (SealStatus::NoKey, true));
     }
     let after: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after);

@@ -251,7 +251,7 @@ fn head_of_store(branches: usize) -> StoreHead {
             bytes: 60_000,
             pruning: Some(OperationId::from_bytes([0x12; 16])),
         }],
-        gone: Some(SessionRemoval::Pruned(OperationId::from_bytes([0x13; 16]))),
+        removal: Some(SessionRemoval::Pruned(OperationId::from_bytes([0x13; 16]))),
     };
     let encoded = encode_session(&session);
     assert_eq!(decode_session(&encoded).unwrap(), session);

@@ -26,7 +26,7 @@ fn verified(place: &Place, keyring: &Path) -> (VerifyOutcome, SealStatus) {
     let found =
         Store::verify(&place.store(), VerifyDepth::ReadData, time(0), Some(keyring)).unwrap();
     assert_eq!(found.findings, []);
-    (found.outcome, found.standing)
+    (found.outcome, found.seal_status)
 }
 
 #[test]

@@ -152,5 +152,5 @@ fn an_unchanged_sealed_store_can_be_read_and_written_and_is_sound() {
     let deep = forge_store::store::VerifyDepth::ReadData;
     let keyring = place.keyring();
     let verified = Store::verify(&place.store(), deep, time(0), Some(&keyring)).unwrap();
-    assert_eq!((verified.findings, verified.standing), (Vec::new(), store.seal_status()));
+    assert_eq!((verified.findings, verified.seal_status), (Vec::new(), store.seal_status()));
 }

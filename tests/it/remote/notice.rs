@@ -266,7 +266,7 @@ fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are()
 }
 
 #[test]
-fn a_purge_that_fails_before_it_changes_anything_is_not_told() {
+fn a_purge_that_fails_before_it_changes_anything_is_not_announced() {
     let (_, _, [first, _]) = leaked();
     let path = first.path();
     let access = first.key();
@@ -284,7 +284,7 @@ fn a_purge_that_fails_before_it_changes_anything_is_not_told() {
 }
 
 #[test]
-fn a_secret_that_was_not_pushed_leaves_nothing_to_write_anew() {
+fn a_secret_that_was_not_pushed_leaves_nothing_to_rewrite() {
     let (memory, depot, [first, second]) = leaked();
     first.purge().unwrap();
     first.finish_purges();

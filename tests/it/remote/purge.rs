@@ -204,7 +204,7 @@ fn a_stale_store_with_unpushed_work_does_not_bring_the_secret_back() {
 }
 
 #[test]
-fn a_session_that_nobody_thought_of_is_written_anew() {
+fn a_session_that_nobody_thought_of_is_rewritten() {
     let (memory, depot, [first, second]) = leaked();
     let Machine { store, remote } = &second.machine;
     let other = store.create_session(&act("begin"), NewSession::named("t")).unwrap();
@@ -321,7 +321,7 @@ fn an_old_pack_that_cannot_be_removed_is_named_until_it_is_gone() {
 }
 
 #[test]
-fn only_a_purge_that_changed_something_is_told_and_its_note_does_not_hold_the_secret() {
+fn only_a_purge_that_changed_something_is_announced_and_its_note_does_not_hold_the_secret() {
     let (_, depot, [first, _]) = leaked();
     let other = KnownSecrets::new(["another secret"]).unwrap();
     let store = &first.machine.store;

@@ -110,7 +110,7 @@ const REPLACED: &str = "has another history";
 const GONE: &str = "has no data of it any more";
 
 #[test]
-fn a_store_that_is_made_anew_or_restored_refuses_a_remote_that_was_set_back() {
+fn a_store_that_is_made_again_or_restored_refuses_a_remote_that_was_set_back() {
     let place = Place::new();
     let first = place.pushed("first");
     let (path, backup) = (place.path("first"), place.path("backup"));

@@ -30,8 +30,8 @@ pub(super) fn typed(app: &mut App) {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for (place, row) in app.timeline.rows.iter().enumerate() {
         let story = row.story.as_ref();
-        let told = story.map(|story| [story.reason.as_str(), story.question.as_str()]);
-        let [reason, question] = told.unwrap_or_default();
+        let texts = story.map(|story| [story.reason.as_str(), story.question.as_str()]);
+        let [reason, question] = texts.unwrap_or_default();
         if story.is_some() && !find.pattern.may_find(&[&row.title, reason, question]) {
             continue;
         }

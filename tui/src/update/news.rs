@@ -51,13 +51,13 @@ pub(super) fn arrived(
         app.looked.seen = Some(newest);
         app.looked.back = false;
     }
-    let told = fresh
+    let sentences = fresh
         .iter()
         .rev()
         .filter(|row| event(row).is_some_and(|event| app.notified.contains(&event)));
-    let told: Vec<String> = told.map(|row| words(row)).collect();
-    let from = told.len().saturating_sub(MAX_NAMED);
-    match told.get(from..) {
+    let sentences: Vec<String> = sentences.map(|row| words(row)).collect();
+    let from = sentences.len().saturating_sub(MAX_NAMED);
+    match sentences.get(from..) {
         None | Some([]) => Vec::new(),
         Some(last) => vec![AppEffect::Notify(last.join("; "))],
     }

@@ -136,11 +136,11 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
                 return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
             }
         }
-        WorkerAnswer::Done { said, command } => {
+        WorkerAnswer::Done { message, command } => {
             let command = if command.is_empty() { command } else { format!("   $ {command}") };
-            app.say(TextTone::Good, format!("{said}{command}"));
+            app.say(TextTone::Good, format!("{message}{command}"));
             // The story shows at once what was written here.
-            app.story_asked = None;
+            app.story_requested = None;
             app.looked.own = true;
             app.unsent = None;
             let name = app.session.id.clone();

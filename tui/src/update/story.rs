@@ -26,7 +26,7 @@ pub(super) fn is_wanted(app: &App) -> bool {
 /// Requests the story if it is older than the store.
 pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
     let is_old = app.story_position != app.session.position;
-    let rested = app.story_asked.is_none_or(|(asked, took)| {
+    let rested = app.story_requested.is_none_or(|(asked, took)| {
         app.now.micros_since(asked) >= PAUSE_MICROS.max(took * (SHARE + 1))
     });
     if app.stage != AppStage::Browsing
@@ -39,7 +39,7 @@ pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
     }
     app.story_loading = true;
     app.story_position = app.session.position;
-    app.story_asked = Some((app.now, 0));
+    app.story_requested = Some((app.now, 0));
     let (session, revisions) = (app.session.id.clone(), app.story_revisions);
     vec![app.ask(WorkerRequest::Story { session, revisions })]
 }
@@ -47,7 +47,7 @@ pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
 /// Takes over a story that was read.
 pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
     app.story_loading = false;
-    if let Some((asked, took)) = &mut app.story_asked {
+    if let Some((asked, took)) = &mut app.story_requested {
         *took = app.now.micros_since(*asked).max(0);
     }
     if view.session != app.session.id {
@@ -243,7 +243,7 @@ pub(super) fn enter(app: &mut App) -> Vec<AppEffect> {
     app.timeline.seek = None;
     app.timeline.arrived = 0;
     app.find = None;
-    app.asked.remove(&crate::effect::PaneSlot::Page);
+    app.requested.remove(&crate::effect::PaneSlot::Page);
     let head = before.filter(|(_, target)| *target != MomentTarget::Head);
     app.timeline.following = head.is_none();
     app.timeline.cursor = head.map_or(0, |(place, _)| row_at(app, place));

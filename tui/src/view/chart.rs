@@ -324,13 +324,13 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
         .find(|(_, point)| own(point))
         .or_else(|| steps.iter().rev().find(|(_, point)| point.at <= time));
     if let Some((id, point)) = last {
-        let told = app.timeline.rows.iter().find(|row| {
+        let row = app.timeline.rows.iter().find(|row| {
             row.target == MomentTarget::Sequence(point.sequence)
                 && row.title.split(' ').next() == Some(id)
         });
         let clock = format!(" {}  ", app.zone.clock(point.at));
         let rest = put(buffer, area, &clock, theme.style(TextTone::Dim));
-        let (title, reason) = match told {
+        let (title, reason) = match row {
             Some(row) => {
                 let reason = row.story.as_ref().map_or("", |story| story.reason.as_str());
                 (row.title.clone(), reason)

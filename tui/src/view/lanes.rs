@@ -111,8 +111,8 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
         write(middle.saturating_sub(half), &label, buffer);
     }
     let mut day = String::new();
-    for stretch in axis.stretches() {
-        let time = stretch.from;
+    for period in axis.periods() {
+        let time = period.from;
         let own = app.zone.day(time, app.now);
         let text = match own.split(' ').take(3).collect::<Vec<_>>().as_slice() {
             [_, date, month] if own != day && axis.folds().count() < 12 && !day.is_empty() => {
@@ -121,7 +121,7 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
             _ => app.zone.clock(time),
         };
         day = own;
-        write(column(stretch.start, line.width), &text, buffer);
+        write(column(period.start, line.width), &text, buffer);
     }
     let mut x = TICK;
     while x + 5 < line.width {

@@ -34,7 +34,7 @@ fn strip_area(area: Rect) -> Rect {
 
 /// Returns the axis of a story that is this many columns wide.
 pub(super) fn axis(story: &StoryView, columns: u16) -> TimeRuler {
-    TimeRuler::new(&story.stretches, ruler_shape(FOLD_COLUMNS / f64::from(columns.max(1))))
+    TimeRuler::new(&story.periods, ruler_shape(FOLD_COLUMNS / f64::from(columns.max(1))))
 }
 
 /// Returns the column of a place on an axis that is this many columns wide.
@@ -179,9 +179,9 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
 fn raw_line(app: &App, area: Rect, buffer: &mut Buffer) {
     let Some(activity) = app.strip.as_ref().map(|strip| &strip.activity) else { return };
     let area = strip_area(area);
-    let stretches = activity.counts.len().max(1);
+    let period_count = activity.counts.len().max(1);
     for x in 0..area.width {
-        let place = usize::from(x) * stretches / usize::from(area.width);
+        let place = usize::from(x) * period_count / usize::from(area.width);
         let count = activity.counts.get(place).copied().unwrap_or(0);
         let cell = Rect { x: area.x + x, width: 1, ..below(area, 0) };
         put(buffer, cell, bar(count, app.theme.ascii), app.theme.style(TextTone::Edit));

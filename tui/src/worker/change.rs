@@ -18,7 +18,7 @@ pub(super) fn run(
     now: Timestamp,
     triggers: Option<&[AutoTrigger]>,
 ) -> Result<WorkerAnswer> {
-    let said = match change {
+    let message = match change {
         WriteRequest::Create { message, target } => {
             let act = WriteContext::asked("checkpoint create", now);
             let mut new = NewCheckpoint::manual(message.clone());
@@ -109,7 +109,7 @@ pub(super) fn run(
             format!("{hypothesis} is {}", if *confirm { "confirmed" } else { "rejected" })
         }
     };
-    Ok(WorkerAnswer::Done { said, command: change.command() })
+    Ok(WorkerAnswer::Done { message, command: change.command() })
 }
 
 fn described(text: &str, status: Option<&str>) -> Value {

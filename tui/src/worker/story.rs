@@ -13,8 +13,8 @@ use forge_store::store::{
     HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
 };
 use forge_store::story::{
-    BranchWalk, FOLDED_SIGN, Story, StoryCut, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
-    TimeRuler, TimeStretch, folded_words, stretches_of,
+    ActivePeriod, BranchWalk, FOLDED_SIGN, Story, StoryCut, StoryItem, StoryKind, StoryMark,
+    StoryRef, StoryRow, TimeRuler, active_periods, folded_words,
 };
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
     let current = state.current_branch()?;
     let mut times: Vec<Timestamp> = story.items().map(|item| item.at).collect();
     times.sort_unstable();
-    let stretches = stretches_of(&times);
+    let periods = active_periods(&times);
     let mut rows = rows(&story, &current);
     rows.extend(story.cut.map(|cut| older_row(cut, &current)));
     Ok(StoryView {
@@ -36,8 +36,8 @@ pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
         ideas: confidence::series(&story, session, &state)?,
         summary: summary(&story, &state)?,
         longest_pause: longest_pause(&times),
-        events: events(&story, &stretches),
-        stretches,
+        events: events(&story, &periods),
+        periods,
     })
 }
 
@@ -65,8 +65,8 @@ fn longest_pause(times: &[Timestamp]) -> i64 {
 /// The number of places on an axis. Events of one kind at one place are combined.
 const PLACES: f64 = 4096.0;
 
-fn events(story: &Story, stretches: &[TimeStretch]) -> Vec<AxisEvent> {
-    let ruler = TimeRuler::new(stretches, ruler_shape(0.0));
+fn events(story: &Story, periods: &[ActivePeriod]) -> Vec<AxisEvent> {
+    let ruler = TimeRuler::new(periods, ruler_shape(0.0));
     let mut events: BTreeMap<(u32, AxisEventKind), AxisEvent> = BTreeMap::new();
     for item in story.items() {
         let kind = event_kind(item);

@@ -214,14 +214,14 @@ fn the_story_of_a_very_long_session_is_not_read_unasked() {
     overview.id = "million".to_owned();
     let opened = forge_tui::answer::WorkerAnswer::Opened(Box::new(overview));
     hand.app.story = None;
-    hand.app.asked.remove(&PaneSlot::Story);
+    hand.app.requested.remove(&PaneSlot::Story);
     let reply = forge_tui::answer::WorkerReply {
         generation: 0,
         slot: PaneSlot::Session,
         answer: Ok(opened),
     };
     let effects = forge_tui::update::update(&mut hand.app, BrowserAction::Reply(Box::new(reply)));
-    assert!(!hand.app.asked.contains_key(&PaneSlot::Story), "{effects:?}");
+    assert!(!hand.app.requested.contains_key(&PaneSlot::Story), "{effects:?}");
     assert_eq!(hand.app.timeline.level, TimelineLevel::Revisions);
 }
 

@@ -108,7 +108,7 @@ enum OpenHandsRequest {
 /// A call that waits for its answer.
 struct OpenHandsOpenCall {
     moment: StepMoment,
-    asked: OpenHandsRequest,
+    request: OpenHandsRequest,
     /// The id of the call, which differs from the id of its event.
     call: Option<String>,
 }
@@ -141,8 +141,8 @@ impl OpenHandsCallResult<'_> {
 }
 
 /// Whether an answer of the file editor is an error.
-fn is_editor_error(told: &str) -> bool {
-    told.trim_start().starts_with("ERROR:")
+fn is_editor_error(answer: &str) -> bool {
+    answer.trim_start().starts_with("ERROR:")
 }
 
 pub(super) fn read(
@@ -299,9 +299,9 @@ impl OpenHandsReader {
         self.run.fact(&moment, Kind::Message, id, value);
     }
 
-    fn call(&mut self, name: String, asked: OpenHandsRequest) {
+    fn call(&mut self, name: String, request: OpenHandsRequest) {
         let moment = self.moment.clone();
-        self.open.insert(name, OpenHandsOpenCall { moment, asked, call: None });
+        self.open.insert(name, OpenHandsOpenCall { moment, request, call: None });
     }
 
     /// The name of the event that made a call with this id.
@@ -313,7 +313,7 @@ impl OpenHandsReader {
     /// Closes the call of this name.
     fn answer(&mut self, name: &str, answer: OpenHandsCallResult<'_>) {
         let Some(open) = self.open.remove(name) else { return };
-        match open.asked {
+        match open.request {
             OpenHandsRequest::Command { .. } if answer.goes_on => {
                 self.command(name, &open, "background", &answer);
                 self.running = Some((name.to_owned(), open));
@@ -354,7 +354,9 @@ impl OpenHandsReader {
         outcome: &'static str,
         answer: &OpenHandsCallResult<'_>,
     ) {
-        let OpenHandsRequest::Command { line, command, working_dir } = &open.asked else { return };
+        let OpenHandsRequest::Command { line, command, working_dir } = &open.request else {
+            return;
+        };
         if let Some(directory) = &answer.working_dir {
             self.run.carry.session.cwd = Some(directory.clone());
         }
@@ -386,13 +388,13 @@ impl OpenHandsReader {
 
     fn used(&mut self, name: &str, open: OpenHandsOpenCall, answer: &OpenHandsCallResult<'_>) {
         let moment = self.moment.clone();
-        let said = || long_text::value(answer.text, moment.place, || answer.pointer.clone());
+        let text_value = || long_text::value(answer.text, moment.place, || answer.pointer.clone());
         let called = (!open.moment.synthetic).then(|| open.moment.at.to_string());
-        let outcome = match open.asked {
+        let outcome = match open.request {
             OpenHandsRequest::Edit { .. } if answer.refuses_edit() => "failed",
             _ => answer.outcome,
         };
-        let (kind, mut value) = match open.asked {
+        let (kind, mut value) = match open.request {
             OpenHandsRequest::Edit { mut fields } if outcome == "finished" => {
                 fields.remove("input");
                 fields.extend(answer.edit.clone());
@@ -401,7 +403,7 @@ impl OpenHandsReader {
             OpenHandsRequest::Agent { mut fields } if answer.outcome != REFUSED => {
                 let status = if answer.outcome == "finished" { "completed" } else { "failed" };
                 fields.insert("status".to_owned(), status.into());
-                fields.insert("result".to_owned(), said());
+                fields.insert("result".to_owned(), text_value());
                 (Kind::Agent, fields)
             }
             OpenHandsRequest::Edit { fields }
@@ -410,7 +412,7 @@ impl OpenHandsReader {
                 let mut fields = fields;
                 fields.insert("outcome".to_owned(), outcome.into());
                 if outcome != "finished" && !answer.text.is_empty() {
-                    fields.insert("reason".to_owned(), said());
+                    fields.insert("reason".to_owned(), text_value());
                 }
                 (Kind::Tool, fields)
             }
@@ -430,7 +432,7 @@ impl OpenHandsReader {
             self.moment = open.moment.clone();
             let nothing =
                 OpenHandsCallResult { outcome: "unknown", ..OpenHandsCallResult::default() };
-            match &open.asked {
+            match &open.request {
                 OpenHandsRequest::Command { .. } => self.command(&name, &open, "unknown", &nothing),
                 OpenHandsRequest::Tool { .. } | OpenHandsRequest::Edit { .. } => {
                     self.used(&name, open, &nothing);
@@ -484,12 +486,13 @@ fn ended(answer: &OpenHandsCallResult<'_>) -> &'static str {
 
 /// Parses the answer of a command without an exit code: whether it still runs, and whether it was
 /// stopped by the time limit.
-fn without_code(told: &str) -> (bool, bool) {
-    let asks = told.contains("[The command has no new output after ")
-        || (told.contains("[The command timed out after ") && told.contains("You may wait longer"));
-    let still = told.contains("Below is the output of the previous command")
-        && told.contains("The previous command is still running");
-    (asks || still, !asks && told.contains("[The command timed out after "))
+fn without_code(answer: &str) -> (bool, bool) {
+    let is_waiting = answer.contains("[The command has no new output after ")
+        || (answer.contains("[The command timed out after ")
+            && answer.contains("You may wait longer"));
+    let still = answer.contains("Below is the output of the previous command")
+        && answer.contains("The previous command is still running");
+    (is_waiting || still, !is_waiting && answer.contains("[The command timed out after "))
 }
 
 /// Whether this input stops the running command.

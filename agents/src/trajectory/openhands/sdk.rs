@@ -113,9 +113,9 @@ fn message(
     id: &str,
 ) {
     let message: SdkMessage<'_> = object(line.llm_message);
-    let said = long_text::content_text(message.content, "/llm_message/content");
+    let content = long_text::content_text(message.content, "/llm_message/content");
     let by_user = event.source.text() == Some("user");
-    let value = spot.found_text(said.as_ref());
+    let value = spot.found_text(content.as_ref());
     let role = message.role.text().unwrap_or(if by_user { "user" } else { "assistant" });
     let thinking = message.reasoning_content.text();
     let fact = fields([
@@ -126,7 +126,7 @@ fn message(
     ]);
     reading.message(id, fact);
     // Another agent may speak in the user's name.
-    if let (true, None, Some((text, _))) = (by_user, &line.sender.0, said) {
+    if let (true, None, Some((text, _))) = (by_user, &line.sender.0, content) {
         let moment = reading.moment.clone();
         reading.run.prompt(&moment, id, &text, value);
     }
@@ -167,14 +167,14 @@ fn action(
     if matches!(kind, "FinishAction" | "ThinkAction") {
         return;
     }
-    let asked = asked(reading, spot, line, event, &action, (kind, tool));
-    reading.call(name, asked);
+    let request = request_of(reading, spot, line, event, &action, (kind, tool));
+    reading.call(name, request);
     if let Some(open) = event.id.0.as_ref().and_then(|id| reading.open.get_mut(id)) {
         open.call = line.tool_call_id.0.clone();
     }
 }
 
-fn asked(
+fn request_of(
     reading: &mut OpenHandsReader,
     spot: &EventLocation<'_>,
     line: &SdkEvent<'_>,
@@ -221,13 +221,13 @@ fn observation(
     let base = format!("{}/observation", spot.base);
     let error = long_text::content_text(seen.error, "/error");
     let failed = seen.is_error.0 || error.is_some();
-    let told = long_text::content_text(seen.content, "/content")
+    let text = long_text::content_text(seen.content, "/content")
         .or_else(|| long_text::content_text(seen.output, "/output"))
         .or(error);
-    let (told, pointer) = told.unwrap_or_default();
+    let (text, pointer) = text.unwrap_or_default();
     let code = seen.exit_code.0.or(metadata.exit_code.0).filter(|code| *code != -1);
     let (mut goes_on, timed_out) =
-        if code.is_none() { without_code(&told) } else { (false, false) };
+        if code.is_none() { without_code(&text) } else { (false, false) };
     // A time-out does not stop the command: it still runs.
     goes_on |= code.is_none() && seen.timeout.0;
     let tasks = seen
@@ -235,7 +235,7 @@ fn observation(
         .map(|list| server::tasks(Some(list), spot.place, &format!("{base}/task_list")));
     let answer = OpenHandsCallResult {
         outcome: if failed && code.is_none() { "failed" } else { "finished" },
-        text: &told,
+        text: &text,
         pointer: format!("{base}{pointer}"),
         exit_code: code,
         working_dir: metadata.working_dir.0,

@@ -110,7 +110,7 @@ fn action(
     let args: ServerActionArgs<'_> = object(line.args);
     let call: ToolCallMetadata = object(line.tool_call_metadata);
     let tool = call.function_name.0.as_deref().unwrap_or(action);
-    let said = |reading: &mut OpenHandsReader, text: Value, thinking: Value| {
+    let record_message = |reading: &mut OpenHandsReader, text: Value, thinking: Value| {
         let role = if by_user { "user" } else { "assistant" };
         let value = fields([("role", role.into()), ("text", text), ("thinking", thinking)]);
         reading.message(id, value);
@@ -126,12 +126,12 @@ fn action(
             };
             let words = spot.optional_text(text, pointer);
             match action {
-                "think" => said(reading, Value::Null, words),
+                "think" => record_message(reading, Value::Null, words),
                 "system" => {
                     let value = fields([("role", "system".into()), ("text", words)]);
                     reading.message(id, value);
                 }
-                _ => said(reading, words, Value::Null),
+                _ => record_message(reading, words, Value::Null),
             }
             if let ("message", true, Some(text)) = (action, by_user, text) {
                 let moment = reading.moment.clone();
@@ -162,11 +162,11 @@ fn action(
         ("tool_calls", Value::List(vec![named])),
     ]);
     reading.message(id, value);
-    let asked = asked(reading, spot, line, &args, (action, tool));
-    reading.call(name.to_owned(), asked);
+    let request = request_of(reading, spot, line, &args, (action, tool));
+    reading.call(name.to_owned(), request);
 }
 
-fn asked(
+fn request_of(
     reading: &mut OpenHandsReader,
     spot: &EventLocation<'_>,
     line: &ServerEvent<'_>,
@@ -220,9 +220,9 @@ fn observation(
 ) {
     let extras: ServerObservationExtras<'_> = object(line.extras);
     let metadata: ShellMetadata = object(extras.metadata);
-    let told = line.content.text().unwrap_or_default();
+    let text = line.content.text().unwrap_or_default();
     let code = metadata.exit_code.0.or(extras.exit_code.0).filter(|code| *code != -1);
-    let (goes_on, timed_out) = if code.is_none() { without_code(told) } else { (false, false) };
+    let (goes_on, timed_out) = if code.is_none() { without_code(text) } else { (false, false) };
     let edit: FieldMap = fields([
         ("path", extras.path.text().into()),
         ("patch", spot.optional_text(extras.diff.text(), "/extras/diff")),
@@ -231,7 +231,7 @@ fn observation(
         "user_rejected" => REFUSED,
         "error" => "failed",
         // A file that was read without the editor is the whole content, whatever it begins with.
-        "read" if extras.impl_source.is("oh_aci") && is_editor_error(told) => "failed",
+        "read" if extras.impl_source.is("oh_aci") && is_editor_error(text) => "failed",
         _ => "finished",
     };
     let base = format!("{}/extras/task_list", spot.base);
@@ -239,7 +239,7 @@ fn observation(
         (observation == "task_tracking").then(|| tasks(extras.task_list, spot.place, &base));
     let answer = OpenHandsCallResult {
         outcome,
-        text: told,
+        text,
         pointer: format!("{}/content", spot.base),
         exit_code: code,
         working_dir: metadata.working_dir.0,

@@ -52,12 +52,12 @@ impl Reapply<'_> {
     pub(super) fn planned(
         &self,
         view: &ReadSnapshot,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         step: &ReplayStep,
     ) -> Result<PlannedStep> {
         let mut all = PlannedStep::default();
         for change in &step.changes {
-            let planned = self.change(view, desk, &step.operation, change)?;
+            let planned = self.change(view, context, &step.operation, change)?;
             all.changes.extend(planned.changes);
             all.number = planned.number.or(all.number);
             all.branch = planned.branch.or(all.branch);
@@ -69,7 +69,7 @@ impl Reapply<'_> {
     fn change(
         &self,
         view: &ReadSnapshot,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         operation: &Operation,
         change: &RecordChange,
     ) -> Result<PlannedStep> {
@@ -78,23 +78,23 @@ impl Reapply<'_> {
             RecordChange::Revision { header, .. } => {
                 let header =
                     RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision"))?;
-                return self.revision(view, desk, operation, &header);
+                return self.revision(view, context, operation, &header);
             }
             RecordChange::Checkpoint { checkpoint, .. } => {
-                return self.checkpoint(desk, checkpoint);
+                return self.checkpoint(context, checkpoint);
             }
             RecordChange::CheckpointShown { checkpoint, .. } => {
                 if self.left_out_checkpoints.contains(&checkpoint.id) {
                     return Ok(PlannedStep::default());
                 }
                 self.place_checkpoint(checkpoint);
-                if checkpoint::by_id(&desk.view()?, self.new, &checkpoint.id)?.is_some() {
+                if checkpoint::by_id(&context.view()?, self.new, &checkpoint.id)?.is_some() {
                     let checkpoint = checkpoint.clone();
                     return Ok(RecordChange::Checkpoint { session: self.new, checkpoint }.into());
                 }
             }
             RecordChange::CheckpointHidden { id, last, .. } => {
-                let here = desk.view()?;
+                let here = context.view()?;
                 if checkpoint::by_id(&here, self.new, id)?.is_none() {
                     return Ok(PlannedStep::default());
                 }
@@ -102,7 +102,7 @@ impl Reapply<'_> {
                 *last = checkpoint::last_time_without(&here, self.new, &hidden)?;
             }
             RecordChange::Branch { name, base, head, .. } => {
-                let (before, now) = self.branch(desk, (name, base, head))?;
+                let (before, now) = self.branch(context, (name, base, head))?;
                 return Ok(PlannedStep { branch: Some((before, now)), ..change.into() });
             }
             RecordChange::BranchHidden { branch, hidden: true, .. }
@@ -115,7 +115,7 @@ impl Reapply<'_> {
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 let own = *branch;
                 *branch = self.made_branch(own);
-                if !*hidden && self.is_name_taken(desk, *branch)? {
+                if !*hidden && self.is_name_taken(context, *branch)? {
                     let here = session_refs(&view.refs, self.old)?.branch(own)?;
                     // It was hidden again later.
                     if here.hidden {
@@ -129,16 +129,16 @@ impl Reapply<'_> {
             }
             RecordChange::TakesBack { operation, .. }
                 // Nothing of it was written again.
-                if find_operation_of(&desk.view()?, self.new, operation)?.is_none() =>
+                if find_operation_of(&context.view()?, self.new, operation)?.is_none() =>
             {
                 return Ok(PlannedStep::default());
             }
             RecordChange::Segment { blob, offset, .. }
-                if blob::end(&desk.view()?, self.new, blob)? != *offset =>
+                if blob::end(&context.view()?, self.new, blob)? != *offset =>
             {
                 return Err(both_read(blob));
             }
-            RecordChange::Bookmark { source, .. } => self.check_bookmark(view, desk, source)?,
+            RecordChange::Bookmark { source, .. } => self.check_bookmark(view, context, source)?,
             RecordChange::TextMissing { blob, .. } => return Err(both_read(blob)),
             _ => {}
         }
@@ -151,8 +151,8 @@ impl Reapply<'_> {
     }
 
     /// Returns whether others made another branch with the name of a hidden one.
-    fn is_name_taken(&self, desk: &PlanContext<'_>, branch: BranchNumber) -> Result<bool> {
-        let refs = session_refs(&desk.refs, self.new)?;
+    fn is_name_taken(&self, context: &PlanContext<'_>, branch: BranchNumber) -> Result<bool> {
+        let refs = session_refs(&context.refs, self.new)?;
         let named = refs.branch_named(&refs.branch(branch)?.name);
         Ok(named.is_some_and(|other| other != branch))
     }
@@ -201,7 +201,7 @@ impl Reapply<'_> {
     fn revision(
         &self,
         view: &ReadSnapshot,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         operation: &Operation,
         header: &RevisionHeader,
     ) -> Result<PlannedStep> {
@@ -213,22 +213,23 @@ impl Reapply<'_> {
         let changes: Vec<ClaimChange> = done.into_iter().map(restored).collect::<Result<_>>()?;
         let branch = self.written_branch(at.branch);
         let place = CommitTarget { session: self.new, branch, time: header.time, operation };
-        let merged = header.parents.get(1).map(|merged| self.parent(desk, merged)).transpose()?;
+        let merged =
+            header.parents.get(1).map(|merged| self.parent(context, merged)).transpose()?;
         // Others may have made the same state, or what it changed was purged.
-        let planned = revision_plan::plan_always(desk, place, &changes, merged)?;
+        let planned = revision_plan::plan_always(context, place, &changes, merged)?;
         let number = Some((at.sequence, planned.head.sequence));
         Ok(PlannedStep { changes: planned.changes, number, ..PlannedStep::default() })
     }
 
     /// Returns the parent of a revision, with its number and id in the new session.
-    fn parent(&self, desk: &PlanContext<'_>, parent: &ParentRevision) -> Result<ParentRevision> {
+    fn parent(&self, context: &PlanContext<'_>, parent: &ParentRevision) -> Result<ParentRevision> {
         let Some(sequence) = self.numbers.get(&parent.sequence) else { return Ok(*parent) };
-        let head = self.head(desk, *sequence)?;
+        let head = self.head(context, *sequence)?;
         Ok(ParentRevision { sequence: head.sequence, id: head.id })
     }
 
-    fn head(&self, desk: &PlanContext<'_>, sequence: u64) -> Result<BranchHead> {
-        let view = desk.view()?;
+    fn head(&self, context: &PlanContext<'_>, sequence: u64) -> Result<BranchHead> {
+        let view = context.view()?;
         match lineage::sequence_row(&view, self.new, sequence)? {
             Some(SequenceRow::Revision(branch)) => {
                 Ok(timeline::head_at(&view, self.new, RevisionRef { branch, sequence })?.0)
@@ -237,12 +238,12 @@ impl Reapply<'_> {
         }
     }
 
-    fn checkpoint(&self, desk: &PlanContext<'_>, known: &Checkpoint) -> Result<PlannedStep> {
+    fn checkpoint(&self, context: &PlanContext<'_>, known: &Checkpoint) -> Result<PlannedStep> {
         if self.left_out_checkpoints.contains(&known.id) {
             return Ok(PlannedStep::default());
         }
         let mut checkpoint = known.clone();
-        let here = desk.view()?;
+        let here = context.view()?;
         let row = lineage::sequence_row(&here, self.new, known.sequence)?;
         let is_shared = !self.numbers.contains_key(&known.sequence)
             && row == Some(SequenceRow::Checkpoint(known.id));
@@ -267,7 +268,7 @@ impl Reapply<'_> {
                     let left_out = Some(known.id);
                     return Ok(PlannedStep { number, left_out, ..PlannedStep::default() });
                 }
-                checkpoint.sequence = session_refs(&desk.refs, self.new)?.next_sequence;
+                checkpoint.sequence = session_refs(&context.refs, self.new)?.next_sequence;
                 Some((known.sequence, checkpoint.sequence))
             }
         };
@@ -291,15 +292,15 @@ impl Reapply<'_> {
     /// now.
     fn branch(
         &self,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         (name, base, head): (&mut String, &mut BranchNumber, &mut Option<BranchHead>),
     ) -> Result<(BranchNumber, BranchNumber)> {
-        let refs = session_refs(&desk.refs, self.new)?;
+        let refs = session_refs(&context.refs, self.new)?;
         let moved_head = head.and_then(|head| self.numbers.get(&head.sequence));
         let moved = self.moved.get(base).filter(|_| moved_head.is_some());
         match (moved_head, &head) {
-            (Some(now), _) => *head = Some(self.head(desk, *now)?),
-            (None, Some(head)) => self.check_not_pruned(&desk.view()?, head.sequence)?,
+            (Some(now), _) => *head = Some(self.head(context, *now)?),
+            (None, Some(head)) => self.check_not_pruned(&context.view()?, head.sequence)?,
             (None, None) => {}
         }
         *base = self.made.get(base).or(moved).copied().unwrap_or(*base);
@@ -321,13 +322,13 @@ impl Reapply<'_> {
     fn check_bookmark(
         &self,
         view: &ReadSnapshot,
-        desk: &PlanContext<'_>,
+        context: &PlanContext<'_>,
         source: &str,
     ) -> Result<()> {
         let at = |refs: &SessionRefs| {
             refs.bookmarks.iter().find(|known| known.source == source).map(|known| known.bytes)
         };
-        let theirs = at(session_refs(&desk.refs, self.new)?);
+        let theirs = at(session_refs(&context.refs, self.new)?);
         let ours = at(session_refs(&view.refs, self.old)?);
         if theirs > ours { Err(both_read(source)) } else { Ok(()) }
     }

@@ -112,13 +112,13 @@ impl SessionReplay<'_> {
             return Ok(());
         }
         let mut hides = false;
-        let mut told: HashMap<BranchNumber, usize> = HashMap::new();
+        let mut change_counts: HashMap<BranchNumber, usize> = HashMap::new();
         let mut seen = HashSet::new();
         for row in &self.operations {
             for effect in &row.effects {
                 hides |= matches!(effect, OperationEffect::CheckpointHidden { .. });
                 if let OperationEffect::BranchChanged { branch, .. } = effect {
-                    *told.entry(*branch).or_default() += 1;
+                    *change_counts.entry(*branch).or_default() += 1;
                 }
                 if let Some(id) = checkpoint_of(effect)
                     && seen.insert(id)
@@ -137,7 +137,7 @@ impl SessionReplay<'_> {
                 }
             }
         }
-        for (branch, new) in told {
+        for (branch, new) in change_counts {
             let all = self.refs.branch(branch)?.changes.len();
             self.branches.insert(branch, all.saturating_sub(new));
         }

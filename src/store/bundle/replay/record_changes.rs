@@ -83,9 +83,9 @@ impl SessionReplay<'_> {
             }
             OperationEffect::BranchMade { branch } => one(self.branch(branch)?),
             OperationEffect::BranchChanged { branch, .. } => {
-                let told = self.branches.entry(branch).or_insert(1);
-                let change = self.refs.branch(branch)?.changes.get(*told).cloned();
-                *told += 1;
+                let next_change = self.branches.entry(branch).or_insert(1);
+                let change = self.refs.branch(branch)?.changes.get(*next_change).cloned();
+                *next_change += 1;
                 let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
                 one(RecordChange::branch_changed(session, branch, change))
             }

@@ -12,7 +12,7 @@ fn point(text: &str, now: &str) -> ResumePoint {
 }
 
 #[test]
-fn screening_goes_on_with_the_batch_behind_the_last_finished_one() {
+fn screening_goes_on_with_the_batch_after_the_last_finished_one() {
     let point = point(
         r#"{"stage":"screening_ta",
             "batch_info":{"current_batch":15,"total_batches":42,"batch_size":100},
@@ -48,7 +48,7 @@ fn a_search_goes_on_by_its_pages_while_the_token_lives() {
 }
 
 #[test]
-fn extraction_goes_on_behind_the_last_item_and_names_the_failed_ones() {
+fn extraction_goes_on_after_the_last_item_and_names_the_failed_ones() {
     let found = point(
         r#"{"stage":"extraction",
             "progress":{"items_processed":78,"items_total":150,"items_failed":3},

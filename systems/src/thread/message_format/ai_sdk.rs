@@ -54,7 +54,7 @@ pub(super) fn check_message<'a>(
                 return looked.into_unusable(FaultKind::EmptyMessage);
             }
             object.set("content", quoted(&said.join("\n")));
-            looked.mended(FaultKind::MalformedBlock, None);
+            looked.note_repaired(FaultKind::MalformedBlock, None);
             looked.text = Cow::Owned(object.write());
             return looked;
         }
@@ -102,7 +102,7 @@ fn tidy_part(
     by_provider: &dyn Fn(&String) -> bool,
 ) {
     if let Some(json) = typed(json, &TYPES) {
-        looked.mended(FaultKind::MalformedBlock, None);
+        looked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return tidy_part(&json, looked, tidied, by_provider);
     }
@@ -186,7 +186,7 @@ fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlo
         quoted(&said)
     );
     tidied.changed = true;
-    looked.mended(FaultKind::MalformedBlock, None);
+    looked.note_repaired(FaultKind::MalformedBlock, None);
     if let Some(object) = RawObject::parse(&part) {
         result(&part, object, &named("toolCallId"), looked, tidied);
     }

@@ -73,11 +73,11 @@ fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) 
     let before = blocks.len();
     for entry in &entries {
         let Some((call, _)) = super::openai_chat::call(entry) else {
-            looked.removed(FaultKind::MalformedCall, None);
+            looked.note_removed(FaultKind::MalformedCall, None);
             continue;
         };
         if ids.contains(&call.id) {
-            looked.removed(FaultKind::MixedForms, Some(&call.id));
+            looked.note_removed(FaultKind::MixedForms, Some(&call.id));
             continue;
         }
         let arguments = quoted(&call.arguments);
@@ -87,13 +87,13 @@ fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) 
             quoted(&call.id),
             quoted(&call.name)
         ));
-        looked.mended(FaultKind::MixedForms, Some(&call.id));
+        looked.note_repaired(FaultKind::MixedForms, Some(&call.id));
     }
     if blocks.len() > before {
         object.set("content", written_list(&blocks));
     }
     if entries.is_empty() {
-        looked.removed(FaultKind::EmptyToolCalls, None);
+        looked.note_removed(FaultKind::EmptyToolCalls, None);
     }
     true
 }
@@ -113,7 +113,7 @@ const TYPES: [(&str, &str); 4] = [
 /// Keeps the block as far as it is valid.
 fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if let Some(json) = typed(json, &TYPES) {
-        looked.mended(FaultKind::MalformedBlock, None);
+        looked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return tidy_block(&json, looked, tidied);
     }
@@ -146,11 +146,11 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         }
         "tool_result" => {
             let id = id_in(&block, "tool_use_id");
-            let mended = tidy_result(&mut block);
+            let repaired = tidy_result(&mut block);
             let answer = ToolResultPart::new(id.clone(), block.get("content").unwrap_or_default());
             let calls_before = looked.calls.len();
             looked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
-            match mended {
+            match repaired {
                 Some(fault) => tidied.put(block.write(), fault, Some(&id)),
                 None => tidied.keep(json),
             }
@@ -165,7 +165,7 @@ fn is_blank(block: &RawObject<'_>) -> bool {
 
 /// Repairs the result. Returns what was wrong with it.
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
-    let mut wrong = (block.has("content") && super::mend_result(block, "content"))
+    let mut wrong = (block.has("content") && super::repair_result(block, "content"))
         .then_some(FaultKind::MalformedResult);
     // A text block must not be blank; a result without content is valid.
     if let ContentField::Blocks(blocks) = content(block, "content") {
@@ -312,7 +312,7 @@ fn cut_blocks(looked: &mut CheckedMessage<'_>, cuts: &[ServerToolCut]) {
         answer.at -= cuts.iter().filter(|(place, ..)| *place < answer.at).count();
     }
     for (_, fault, id) in cuts {
-        looked.removed(*fault, Some(id));
+        looked.note_removed(*fault, Some(id));
     }
     looked.is_unusable = text.is_none();
     if let Some(text) = text {

@@ -34,12 +34,12 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
     };
     let blocks: Vec<String> = match content(&object, "content") {
         ContentField::Text(said) => {
-            looked.mended(FaultKind::MalformedBlock, None);
+            looked.note_repaired(FaultKind::MalformedBlock, None);
             vec![text_block(&said)]
         }
         ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Other(json) => {
-            looked.mended(FaultKind::MalformedBlock, None);
+            looked.note_repaired(FaultKind::MalformedBlock, None);
             vec![json.to_owned()]
         }
         ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
@@ -85,7 +85,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         return tidied.keep_text(json, text_block);
     };
     if let Some(parts) = members(&block) {
-        looked.mended(FaultKind::MalformedBlock, None);
+        looked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return parts.iter().for_each(|part| tidy_block(part, looked, tidied));
     }
@@ -104,7 +104,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
             used.set("name", quoted(&accepted));
             let used = used.write();
             block.set("toolUse", used);
-            looked.mended(FaultKind::RefusedName, Some(&id));
+            looked.note_repaired(FaultKind::RefusedName, Some(&id));
             return tidy_block(&block.write(), looked, tidied);
         }
         let mistyped = as_object(used.get("input"));

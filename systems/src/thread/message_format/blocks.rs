@@ -135,7 +135,7 @@ impl NormalizedBlocks {
         let mut changed = changed || self.changed;
         looked.problems.append(&mut self.problems);
         if looked.speaker == MessageRole::Assistant && trim_thinking(&mut self.kept, form) {
-            looked.removed(FaultKind::TrailingThinking, None);
+            looked.note_removed(FaultKind::TrailingThinking, None);
             changed = true;
         }
         if self.kept.is_empty() {

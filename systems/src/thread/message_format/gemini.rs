@@ -48,7 +48,7 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
             Some(parts) => parts.into_iter().map(str::to_owned).collect(),
             None => {
                 changed = true;
-                looked.mended(FaultKind::MalformedBlock, None);
+                looked.note_repaired(FaultKind::MalformedBlock, None);
                 vec![json.to_owned()]
             }
         },
@@ -100,7 +100,7 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
     };
     if let Some(part) = with_text_id(&part) {
         tidied.changed = true;
-        looked.mended(FaultKind::RefusedId, None);
+        looked.note_repaired(FaultKind::RefusedId, None);
         return tidy_part(&part, looked, tidied);
     }
     if let Some(field) = call_field(&part) {
@@ -117,9 +117,9 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
         match mistyped {
             Some(args) => {
                 call.set("args", args);
-                let (call, told) = (call.write(), if id.is_empty() { &name } else { &id });
+                let (call, shown_name) = (call.write(), if id.is_empty() { &name } else { &id });
                 part.set(field, call);
-                tidied.put(part.write(), FaultKind::MistypedArguments, Some(told));
+                tidied.put(part.write(), FaultKind::MistypedArguments, Some(shown_name));
             }
             None => tidied.keep(json),
         }
@@ -138,8 +138,8 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
             response.set("response", output);
             let response = response.write();
             part.set(field, response);
-            let told = answer.display_name();
-            tidied.put(part.write(), FaultKind::MalformedResult, told.as_deref());
+            let shown_name = answer.display_name();
+            tidied.put(part.write(), FaultKind::MalformedResult, shown_name.as_deref());
         } else {
             tidied.keep(json);
         }

@@ -1,10 +1,10 @@
 //! LangChain's messages, as `messages_to_dict`, `model_dump` and `dumpd` write them.
 
 use super::openai_chat::{self, set_or_remove, without_entries};
-use super::recover_content::mend_blocks;
+use super::recover_content::repair_blocks;
 use super::{
     CheckedMessage, ContentField, FormatEvidence, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, as_text, content, evidence, id_in, is_block, mend_result, nonempty_text, own_id,
+    as_object, as_text, content, evidence, id_in, is_block, nonempty_text, own_id, repair_result,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, text, written_list};
@@ -72,7 +72,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
                     return looked.into_unusable(FaultKind::EmptyMessage);
                 }
                 body.set("content", "\"\"".to_owned());
-                looked.mended(FaultKind::EmptyMessage, None);
+                looked.note_repaired(FaultKind::EmptyMessage, None);
                 changed = true;
             } else if body.get("content") == Some("[]") && looked.calls.is_empty() {
                 return looked.into_unusable(FaultKind::EmptyMessage);
@@ -82,9 +82,9 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         "tool" => {
             looked.speaker = MessageRole::Tool;
             let id = id_in(&body, "tool_call_id");
-            let changed = mend_tool_content(&mut body);
+            let changed = repair_tool_content(&mut body);
             if changed {
-                looked.mended(FaultKind::MalformedResult, Some(&id));
+                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
             }
             let answer = ToolResultPart::new(id, body.get("content").unwrap_or_default());
             looked.answers.push(ToolResultPart { name: nonempty_text(&body, "name"), ..answer });
@@ -119,9 +119,9 @@ fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> boo
     let types = &openai_chat::TYPES;
     let kept = match content(body, "content") {
         ContentField::Text(_) | ContentField::Nothing => return false,
-        ContentField::Other(json) => mend_blocks(&[json], types, |_| false, &mut looked.problems),
+        ContentField::Other(json) => repair_blocks(&[json], types, |_| false, &mut looked.problems),
         ContentField::Blocks(blocks) => {
-            mend_blocks(&blocks, types, is_block_or_text, &mut looked.problems)
+            repair_blocks(&blocks, types, is_block_or_text, &mut looked.problems)
         }
     };
     let Some(kept) = kept else { return false };
@@ -134,13 +134,13 @@ fn is_block_or_text(json: &str) -> bool {
     is_block(json) || text(json).is_some()
 }
 
-fn mend_tool_content(body: &mut RawObject<'_>) -> bool {
+fn repair_tool_content(body: &mut RawObject<'_>) -> bool {
     if let ContentField::Blocks(blocks) = content(body, "content")
         && blocks.iter().all(|block| is_block_or_text(block))
     {
         return false;
     }
-    mend_result(body, "content")
+    repair_result(body, "content")
 }
 
 /// The lists in which an AI message may name its calls.
@@ -194,13 +194,13 @@ fn tidy_list(
 ) -> bool {
     let Some(json) = body.get(field) else { return false };
     let Some(entries) = list(json) else {
-        looked.removed(FaultKind::MalformedCall, None);
+        looked.note_removed(FaultKind::MalformedCall, None);
         body.set(field, "[]".to_owned());
         return true;
     };
     let parse = |entry: &str| {
-        let (call, mended) = call(entry, field == "invalid_tool_calls")?;
-        Some((call, mended.map(|mended| (mended, FaultKind::MistypedArguments))))
+        let (call, repaired) = call(entry, field == "invalid_tool_calls")?;
+        Some((call, repaired.map(|repaired| (repaired, FaultKind::MistypedArguments))))
     };
     let (kept, changed) = keep_calls(&entries, parse, looked, calls);
     if changed {
@@ -219,16 +219,16 @@ fn keep_calls(
 ) -> (Vec<String>, bool) {
     let (mut kept, mut changed) = (Vec::new(), false);
     for entry in entries {
-        if let Some((call, mended)) = parse(entry) {
-            if let Some((_, fault)) = &mended {
-                looked.mended(*fault, Some(&call.id));
+        if let Some((call, repaired)) = parse(entry) {
+            if let Some((_, fault)) = &repaired {
+                looked.note_repaired(*fault, Some(&call.id));
                 changed = true;
             }
-            kept.push(mended.map_or_else(|| (*entry).to_owned(), |(mended, _)| mended));
+            kept.push(repaired.map_or_else(|| (*entry).to_owned(), |(repaired, _)| repaired));
             calls.add(call);
         } else {
             let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
-            looked.removed(FaultKind::MalformedCall, id.as_deref());
+            looked.note_removed(FaultKind::MalformedCall, id.as_deref());
             changed = true;
         }
     }
@@ -278,7 +278,7 @@ fn tidy_blocks(
                 kept.push((*json).to_owned());
                 calls.add(ToolCallPart::new(id, name, arguments.unwrap_or_default().to_owned()));
             }
-            None => looked.removed(FaultKind::MalformedCall, Some(&id)),
+            None => looked.note_removed(FaultKind::MalformedCall, Some(&id)),
         }
     }
     if kept.len() == blocks.len() {
@@ -309,8 +309,8 @@ fn call(json: &str, invalid: bool) -> Option<(ToolCallPart, Option<String>)> {
     let mut entry = RawObject::parse(json)?;
     let (id, name) = (id_in(&entry, "id"), nonempty_text(&entry, "name")?);
     let args = entry.get("args");
-    let mended = if invalid { as_text(args) } else { as_object(args) };
-    let written = mended.map(|args| {
+    let repaired = if invalid { as_text(args) } else { as_object(args) };
+    let written = repaired.map(|args| {
         entry.set("args", args);
         entry.write()
     });

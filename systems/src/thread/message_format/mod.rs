@@ -251,12 +251,12 @@ impl<'a> CheckedMessage<'a> {
     }
 
     /// Records that something is removed.
-    fn removed(&mut self, fault: FaultKind, call: Option<&str>) {
+    fn note_removed(&mut self, fault: FaultKind, call: Option<&str>) {
         self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
     }
 
     /// Records that something is repaired.
-    pub(super) fn mended(&mut self, fault: FaultKind, call: Option<&str>) {
+    pub(super) fn note_repaired(&mut self, fault: FaultKind, call: Option<&str>) {
         self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
     }
 }
@@ -277,7 +277,7 @@ pub(super) fn check_message<'a>(
 ) -> CheckedMessage<'a> {
     if let Cow::Owned(whole) = replace_lone_surrogates(text) {
         let mut looked = check_message(&whole, RawObject::parse(&whole), form, around);
-        looked.mended(FaultKind::CutCharacter, None);
+        looked.note_repaired(FaultKind::CutCharacter, None);
         return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
     }
     let Some(object) = object else {
@@ -289,7 +289,7 @@ pub(super) fn check_message<'a>(
         whole.set(field, quoted(lost));
         let whole = whole.write();
         let mut looked = check_message(&whole, RawObject::parse(&whole), form, around);
-        looked.mended(FaultKind::MissingRole, None);
+        looked.note_repaired(FaultKind::MissingRole, None);
         return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
     }
     let looked = match form {
@@ -485,15 +485,15 @@ fn content<'o>(object: &'o RawObject<'_>, field: &str) -> ContentField<'o> {
 }
 
 /// Makes a result's content valid. Returns whether it changed.
-fn mend_result(object: &mut RawObject<'_>, field: &str) -> bool {
-    let mended = match content(object, field) {
+fn repair_result(object: &mut RawObject<'_>, field: &str) -> bool {
+    let repaired = match content(object, field) {
         ContentField::Text(_) => return false,
         ContentField::Blocks(blocks) if blocks.iter().all(|block| is_block(block)) => return false,
         ContentField::Nothing => quoted(""),
         ContentField::Blocks(_) => quoted(object.get(field).unwrap_or_default()),
         ContentField::Other(json) => quoted(json),
     };
-    object.set(field, mended);
+    object.set(field, repaired);
     true
 }
 

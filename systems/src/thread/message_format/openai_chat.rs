@@ -1,9 +1,9 @@
 //! OpenAI chat completions, and messages with only a role and content.
 
-use super::recover_content::{BlockTypes, mend_blocks};
+use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
-    ToolResultPart, as_text, content, id_in, is_block, mend_result, nonempty_text, own_id,
+    ToolResultPart, as_text, content, id_in, is_block, nonempty_text, own_id, repair_result,
     result_as_user_message,
 };
 use crate::thread::fault::{FaultKind, Remedy};
@@ -38,7 +38,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
                 None if !says => return looked.into_unusable(FaultKind::EmptyMessage),
                 None if object.get("content").is_some() => {
                     object.remove("content");
-                    looked.removed(FaultKind::EmptyMessage, None);
+                    looked.note_removed(FaultKind::EmptyMessage, None);
                     changed = true;
                 }
                 None => {}
@@ -47,8 +47,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         "tool" => {
             looked.speaker = MessageRole::Tool;
             let id = id_in(&object, "tool_call_id");
-            if mend_result(&mut object, "content") {
-                looked.mended(FaultKind::MalformedResult, Some(&id));
+            if repair_result(&mut object, "content") {
+                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
             // Ollama has its own field for the tool name.
@@ -59,7 +59,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             looked.answers.push(ToolResultPart { name, ..answer });
             if let Some(texts) = keep_texts(&object, &mut looked.user_blocks) {
                 object.set("content", texts);
-                looked.mended(FaultKind::MalformedResult, Some(&id));
+                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
         }
@@ -106,12 +106,12 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
     }
     let Some(mut call) = object.object("function_call") else {
         object.remove("function_call");
-        looked.removed(FaultKind::EmptyToolCalls, None);
+        looked.note_removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
     let Some(name) = nonempty_text(&call, "name") else {
         object.remove("function_call");
-        looked.removed(FaultKind::MalformedCall, None);
+        looked.note_removed(FaultKind::MalformedCall, None);
         return true;
     };
     let accepted = MessageFormat::OpenaiChat.replacement_name(&name);
@@ -121,11 +121,11 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
     }
     if let Some(accepted) = accepted {
         call.set("name", quoted(&accepted));
-        looked.mended(FaultKind::RefusedName, None);
+        looked.note_repaired(FaultKind::RefusedName, None);
     }
     if let Some(text) = arguments {
         call.set("arguments", text);
-        looked.mended(FaultKind::MistypedArguments, None);
+        looked.note_repaired(FaultKind::MistypedArguments, None);
     }
     let call = call.write();
     object.set("function_call", call);
@@ -147,7 +147,7 @@ fn function_result<'a>(
     };
     let Some(name) = nonempty_text(&object, "name") else {
         let given = whole.as_deref().or_else(|| object.get("content")).unwrap_or_default();
-        let told = result_as_user_message(
+        let user_text = result_as_user_message(
             MessageFormat::OpenaiChat,
             &ToolResultPart::new(String::new(), given),
             false,
@@ -155,16 +155,16 @@ fn function_result<'a>(
         looked.speaker = MessageRole::User;
         let remedy = Remedy::KeptAsText;
         looked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
-        looked.text = Cow::Owned(told);
+        looked.text = Cow::Owned(user_text);
         return looked;
     };
     if let Some(accepted) = MessageFormat::OpenaiChat.replacement_name(&name) {
         object.set("name", quoted(&accepted));
-        looked.mended(FaultKind::RefusedName, None);
+        looked.note_repaired(FaultKind::RefusedName, None);
     }
     if let Some(content) = whole {
         object.set("content", content);
-        looked.mended(FaultKind::MalformedResult, None);
+        looked.note_repaired(FaultKind::MalformedResult, None);
     }
     if !looked.problems.is_empty() {
         looked.text = Cow::Owned(object.write());
@@ -177,9 +177,11 @@ fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> 
     let kept = match content(object, "content") {
         ContentField::Text(_) => return Some(false),
         ContentField::Nothing => return None,
-        ContentField::Other(json) => mend_blocks(&[json], &TYPES, |_| false, &mut looked.problems),
+        ContentField::Other(json) => {
+            repair_blocks(&[json], &TYPES, |_| false, &mut looked.problems)
+        }
         ContentField::Blocks(blocks) => {
-            mend_blocks(&blocks, &TYPES, is_block, &mut looked.problems)
+            repair_blocks(&blocks, &TYPES, is_block, &mut looked.problems)
         }
     };
     let Some(kept) = kept else { return Some(false) };
@@ -228,9 +230,9 @@ fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> b
                     quoted(&id),
                     quoted(&name)
                 ));
-                looked.mended(FaultKind::MixedForms, Some(&id));
+                looked.note_repaired(FaultKind::MixedForms, Some(&id));
             }
-            _ => looked.removed(FaultKind::MixedForms, Some(&id)),
+            _ => looked.note_removed(FaultKind::MixedForms, Some(&id)),
         }
     }
     if kept.is_empty() {
@@ -257,22 +259,22 @@ fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bo
     }
     let Some(entries) = object.list("tool_calls").filter(|entries| !entries.is_empty()) else {
         object.remove("tool_calls");
-        looked.removed(FaultKind::EmptyToolCalls, None);
+        looked.note_removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
     let mut changed = false;
     let mut kept: Vec<String> = Vec::new();
     for entry in &entries {
         match call(entry) {
-            Some((call, mended)) => {
-                if let Some((_, fault)) = &mended {
-                    looked.mended(*fault, Some(&call.id));
+            Some((call, repaired)) => {
+                if let Some((_, fault)) = &repaired {
+                    looked.note_repaired(*fault, Some(&call.id));
                     changed = true;
                 }
-                let entry = mended.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry);
+                let entry = repaired.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry);
                 let renamed = with_accepted_name(&entry, &call.name);
                 if renamed.is_some() {
-                    looked.mended(FaultKind::RefusedName, Some(&call.id));
+                    looked.note_repaired(FaultKind::RefusedName, Some(&call.id));
                     changed = true;
                 }
                 kept.push(renamed.unwrap_or(entry));
@@ -280,7 +282,7 @@ fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bo
             }
             None => {
                 let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
-                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                looked.note_removed(FaultKind::MalformedCall, id.as_deref());
                 changed = true;
             }
         }
@@ -340,11 +342,11 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
     }
     let arguments = inner.text(field)?.into_owned();
     let call = ToolCallPart::new(id_in(&entry, "id"), name, arguments);
-    let mended = fault.map(|fault| {
+    let repaired = fault.map(|fault| {
         entry.set(kind, inner.write());
         (entry.write(), fault)
     });
-    Some((call, mended))
+    Some((call, repaired))
 }
 
 /// Returns the function of an entry that has name and arguments next to its id.

@@ -1,10 +1,10 @@
 //! Items of OpenAI's Responses API.
 
 use super::format_evidence::is_item;
-use super::recover_content::{BlockTypes, mend_blocks};
+use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
-    ToolResultPart, as_text, content, id_in, is_block, mend_result, nonempty_text, own_id,
+    ToolResultPart, as_text, content, id_in, is_block, nonempty_text, own_id, repair_result,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
@@ -21,8 +21,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             let mut looked = CheckedMessage { speaker: MessageRole::Tool, ..looked };
             let id = result_id(&object, sort);
             let takes_text = matches!(sort, ToolCallKind::Function | ToolCallKind::Custom);
-            if takes_text && mend_result(&mut object, "output") {
-                looked.mended(FaultKind::MalformedResult, Some(&id));
+            if takes_text && repair_result(&mut object, "output") {
+                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 looked.text = Cow::Owned(object.write());
             }
             let answer = ToolResultPart::new(id, object.get("output").unwrap_or_default());
@@ -44,7 +44,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             };
             let Some(call) = call(&mut object, sort, &mut looked) else {
                 let id = id_in(&object, "call_id");
-                looked.removed(FaultKind::MalformedCall, Some(&id));
+                looked.note_removed(FaultKind::MalformedCall, Some(&id));
                 return looked.into_unusable(FaultKind::MalformedCall);
             };
             looked.calls.push(call);
@@ -125,11 +125,11 @@ fn call(
     let accepted = MessageFormat::OpenaiResponses.replacement_name(&name);
     if let Some(accepted) = accepted.filter(|_| sort == ToolCallKind::Function) {
         object.set("name", quoted(&accepted));
-        looked.mended(FaultKind::RefusedName, Some(&id));
+        looked.note_repaired(FaultKind::RefusedName, Some(&id));
     }
     if let Some(text) = as_text(object.get(field)) {
         object.set(field, text);
-        looked.mended(FaultKind::MistypedArguments, Some(&id));
+        looked.note_repaired(FaultKind::MistypedArguments, Some(&id));
     }
     let arguments = object.text(field)?.into_owned();
     Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, arguments) })
@@ -156,8 +156,10 @@ fn message<'a>(mut looked: CheckedMessage<'a>, mut object: RawObject<'_>) -> Che
     let kept = match content(&object, "content") {
         ContentField::Text(_) => return looked,
         ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
-        ContentField::Other(json) => mend_blocks(&[json], types, |_| false, &mut looked.problems),
-        ContentField::Blocks(blocks) => mend_blocks(&blocks, types, is_block, &mut looked.problems),
+        ContentField::Other(json) => repair_blocks(&[json], types, |_| false, &mut looked.problems),
+        ContentField::Blocks(blocks) => {
+            repair_blocks(&blocks, types, is_block, &mut looked.problems)
+        }
     };
     let Some(kept) = kept else { return looked };
     if kept.is_empty() {

@@ -141,7 +141,7 @@ pub(super) struct BlockTypes {
 }
 
 /// Returns the content blocks of a message with the invalid ones repaired. `None` if all are valid.
-pub(super) fn mend_blocks(
+pub(super) fn repair_blocks(
     blocks: &[&str],
     types: &BlockTypes,
     is_one: fn(&str) -> bool,
@@ -156,13 +156,13 @@ pub(super) fn mend_blocks(
             kept.push((*json).to_owned());
             continue;
         }
-        let mended = typed(json, types.fields).filter(|json| is_block(json)).or_else(|| {
+        let repaired = typed(json, types.fields).filter(|json| is_block(json)).or_else(|| {
             let said = kept_text(json)?;
             Some(format!(r#"{{"type":"{}","text":{}}}"#, types.text, quoted(&said)))
         });
-        let remedy = if mended.is_some() { Remedy::Changed } else { Remedy::Removed };
+        let remedy = if repaired.is_some() { Remedy::Changed } else { Remedy::Removed };
         problems.push(MessageProblem::new(FaultKind::MalformedBlock, None, remedy));
-        kept.extend(mended);
+        kept.extend(repaired);
     }
     Some(kept)
 }

@@ -152,7 +152,7 @@ pub(super) fn with_text_ids<'a>(
     };
     if let Some(text) = with_ids(&looked.text, form, &same) {
         looked.text = Cow::Owned(text);
-        looked.mended(FaultKind::RefusedId, Some(&id));
+        looked.note_repaired(FaultKind::RefusedId, Some(&id));
     }
     looked
 }

@@ -5,7 +5,7 @@ use forge_systems::thread::{SanitizeError, SanitizeOptions, SanitizedHistory, sa
 use serde_json::{Value, json};
 
 /// Sanitises a history, and checks the result against the rules of its form.
-pub(super) fn mended(form: &str, history: &[Value]) -> (Vec<Value>, Vec<String>) {
+pub(super) fn sanitized(form: &str, history: &[Value]) -> (Vec<Value>, Vec<String>) {
     let texts: Vec<String> = history.iter().map(Value::to_string).collect();
     let done = sanitize_history(&texts, &SanitizeOptions::default()).unwrap();
     assert_eq!(done.form.word(), form);
@@ -92,7 +92,7 @@ fn arguments_and_a_missing_type_are_corrected() {
         call(flat),
         tool("c3", "r3"),
     ];
-    let (out, faults) = mended("openai_chat", &history);
+    let (out, faults) = sanitized("openai_chat", &history);
     assert_eq!(out[1]["tool_calls"], json!([chat_call("c1", json!("{\"a\":1}"))]));
     assert_eq!(out[3]["tool_calls"], json!([chat_call("c2", json!("{}"))]));
     assert_eq!(out[5]["tool_calls"], json!([chat_call("c3", json!("{\"b\":2}"))]));
@@ -108,7 +108,7 @@ fn arguments_and_a_missing_type_are_corrected() {
         (json!("no object"), json!({"arguments": "no object"})),
         (json!([1]), json!({"arguments": [1]})),
     ] {
-        let (out, _) = mended("anthropic", &[user("hi"), used(given), result.clone()]);
+        let (out, _) = sanitized("anthropic", &[user("hi"), used(given), result.clone()]);
         assert_eq!(out[1..], [used(right), result.clone()]);
     }
 }
@@ -123,7 +123,7 @@ fn calls_without_ids_get_ids_and_results_are_matched_by_order() {
         result("ra"),
         result("rb"),
     ];
-    let (out, _) = mended("openai_chat", &history);
+    let (out, _) = sanitized("openai_chat", &history);
     let id = |at: usize| out[1]["tool_calls"][at]["id"].clone();
     assert!(id(0).is_string() && id(0) != id(1));
     assert_eq!((&out[2]["tool_call_id"], &out[2]["content"]), (&id(0), &json!("ra")));
@@ -140,7 +140,7 @@ fn the_second_parallel_call_with_one_id_is_renamed_with_its_result() {
         json!({"role": "assistant", "content": [used("a"), used("b")]}),
         json!({"role": "user", "content": [result("ra"), result("rb")]}),
     ];
-    let (out, faults) = mended("anthropic", &history);
+    let (out, faults) = sanitized("anthropic", &history);
     assert_eq!(out[1]["content"][1]["id"], "grep_3_2");
     assert_eq!(out[1]["content"][1]["input"], json!({"p": "b"}));
     assert_eq!(out[2]["content"][0]["content"], "ra");
@@ -157,7 +157,7 @@ fn the_second_parallel_call_with_one_id_is_renamed_with_its_result() {
         result("ra"),
         result("rb"),
     ];
-    let (out, _) = mended("langchain_flat", &history);
+    let (out, _) = sanitized("langchain_flat", &history);
     assert_eq!(
         (&out[0]["tool_calls"][1]["id"], &out[0]["content"][1]["id"]),
         (&json!("x_2"), &json!("x_2"))
@@ -183,7 +183,7 @@ fn repeated_ids_get_the_first_free_numbers() {
         json!({"role": "assistant", "content": calls}),
         json!({"role": "user", "content": results}),
     ];
-    let (out, _) = mended("anthropic", &history);
+    let (out, _) = sanitized("anthropic", &history);
     let named = ["x", "x_2", "x_3", "x_4", "y", "x_5", "y_2", "x_3_2"];
     for (at, name) in named.into_iter().enumerate() {
         let (call, result) = (&out[1]["content"][at], &out[2]["content"][at]);
@@ -208,7 +208,7 @@ fn a_gemini_result_takes_the_first_call_of_its_name_that_its_id_allows() {
             response(Some("other"), "of the call without an id"), response(None, "ra"), response(Some("b"), "rb"),
         ]}),
     ];
-    assert_eq!(mended("gemini", &history), (history.to_vec(), Vec::new()));
+    assert_eq!(sanitized("gemini", &history), (history.to_vec(), Vec::new()));
 }
 
 #[test]
@@ -216,24 +216,24 @@ fn an_exact_duplicate_of_a_call_is_removed() {
     let call =
         json!({"role": "assistant", "content": null, "tool_calls": [chat_call("c1", json!("{}"))]});
     let (out, faults) =
-        mended("openai_chat", &[user("hi"), call.clone(), call.clone(), tool("c1", "r")]);
+        sanitized("openai_chat", &[user("hi"), call.clone(), call.clone(), tool("c1", "r")]);
     assert_eq!(out, [user("hi"), call, tool("c1", "r")]);
     assert_eq!(faults, ["message 2: a second call of the same id c1: removed"]);
 }
 
 #[test]
 fn a_result_without_a_call_is_kept_as_a_text() {
-    let (out, faults) = mended("openai_chat", &[user("hi"), tool("c9", "the lost result")]);
+    let (out, faults) = sanitized("openai_chat", &[user("hi"), tool("c9", "the lost result")]);
     assert_eq!(out[1]["role"], "user");
     assert!(out[1]["content"].as_str().unwrap().ends_with("\nthe lost result"));
     assert_eq!(faults, ["message 1: a result without a call c9: kept as a text"]);
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}});
     let lost = json!({"type": "tool_result", "tool_use_id": "t9", "content": [image]});
-    let (out, _) = mended("anthropic", &[json!({"role": "user", "content": [lost]})]);
+    let (out, _) = sanitized("anthropic", &[json!({"role": "user", "content": [lost]})]);
     assert_eq!(out[0]["content"][1], image);
     let call =
         json!({"role": "assistant", "content": null, "tool_calls": [chat_call("c1", json!("{}"))]});
-    let (out, faults) = mended(
+    let (out, faults) = sanitized(
         "openai_chat",
         &[call.clone(), tool("c1", "r"), tool("c1", "another"), tool("c1", "r")],
     );
@@ -256,7 +256,7 @@ fn faults_that_anthropic_refuses_are_found() {
         json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "content": [image], "is_error": true}]}),
         answer(json!("The answer is ")),
     ];
-    let (out, faults) = mended("anthropic", &history);
+    let (out, faults) = sanitized("anthropic", &history);
     assert_eq!(out[1]["content"][0]["id"], "functions_bash_0");
     assert_eq!(out[2]["content"][0]["tool_use_id"], "functions_bash_0");
     assert_eq!(out[3]["content"], json!([used("t2")]));
@@ -290,7 +290,7 @@ fn a_server_tool_use_and_its_result_need_each_other() {
         // A turn that has not ended may still get its result.
         answer(json!([used("srvtoolu_2")])),
     ];
-    assert_eq!(mended("anthropic", &whole), (whole.to_vec(), Vec::new()));
+    assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
     let history = [
         user("hi"),
         answer(json!([result("srvtoolu_1"), text])),
@@ -300,7 +300,7 @@ fn a_server_tool_use_and_its_result_need_each_other() {
         answer(json!([{"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "content": []}])),
         answer(json!([text])),
     ];
-    let (out, faults) = mended("anthropic", &history);
+    let (out, faults) = sanitized("anthropic", &history);
     let said = answer(json!([text]));
     assert_eq!(out, [user("hi"), said.clone(), user("go on"), said.clone(), user("so?"), said]);
     assert_eq!(
@@ -324,7 +324,7 @@ fn a_call_in_two_forms_in_one_message_is_kept_once() {
         tool("t1", "r1"),
         tool("t2", "r2"),
     ];
-    let (out, faults) = mended("openai_chat", &history);
+    let (out, faults) = sanitized("openai_chat", &history);
     let asks = json!({"role": "assistant", "content": [text],
         "tool_calls": [call("t1", "{}"), call("t2", "{\"a\":1}")]});
     assert_eq!(out, [user("hi"), asks, tool("t1", "r1"), tool("t2", "r2")]);
@@ -332,7 +332,7 @@ fn a_call_in_two_forms_in_one_message_is_kept_once() {
     let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
     let results = json!({"role": "user", "content": [result("t1"), result("t2")]});
     let asks = json!({"role": "assistant", "content": [block("t1")], "tool_calls": [call("t1", "{}"), call("t2", "{\"a\":1}")]});
-    let (out, _) = mended("anthropic", &[user("hi"), asks, results.clone()]);
+    let (out, _) = sanitized("anthropic", &[user("hi"), asks, results.clone()]);
     assert_eq!(out[1], json!({"role": "assistant", "content": [block("t1"), block("t2")]}));
     assert_eq!(out[2], results);
 }
@@ -341,7 +341,7 @@ fn a_call_in_two_forms_in_one_message_is_kept_once() {
 fn long_ids_are_shortened_in_call_and_result() {
     let long = "x".repeat(41);
     let call = json!({"role": "assistant", "content": null, "tool_calls": [chat_call(&long, json!("{}"))]});
-    let (out, faults) = mended("openai_chat", &[user("hi"), call, tool(&long, "r")]);
+    let (out, faults) = sanitized("openai_chat", &[user("hi"), call, tool(&long, "r")]);
     let id = out[1]["tool_calls"][0]["id"].as_str().unwrap();
     assert!(id.len() <= 40 && out[2]["tool_call_id"] == id);
     assert_eq!((out[2]["content"].as_str(), faults.len()), (Some("r"), 2));
@@ -357,7 +357,7 @@ fn bedrock_roles_alternate_from_the_user_and_texts_are_not_blank() {
         json!({"role": "assistant", "content": [{"text": " "}, {"toolUse": {"toolUseId": "t1", "name": "f", "input": "{}"}}]}),
         json!({"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": "rain"}}]}),
     ];
-    let (out, faults) = mended("bedrock", &history);
+    let (out, faults) = sanitized("bedrock", &history);
     assert_eq!((&out[0]["role"], &out[1]), (&json!("user"), &history[0]));
     assert_eq!(out[2]["content"], json!([{"text": "one"}, {"text": "two"}]));
     assert_eq!(
@@ -383,10 +383,10 @@ fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
     let asks = json!({"role": "model", "parts": [call("f"), call("g"), call("f")]});
     let answers = json!({"role": "user", "parts": [response("f", "1"), response("g", "2"), response("f", "3")]});
     let whole = [said("user", "hi"), asks.clone(), answers, said("model", "done")];
-    assert_eq!(mended("gemini", &whole), (whole.to_vec(), Vec::new()));
+    assert_eq!(sanitized("gemini", &whole), (whole.to_vec(), Vec::new()));
     // A response is missing, and a user message comes in between.
     let late = json!({"role": "user", "parts": [response("g", "2")]});
-    let (out, faults) = mended("gemini", &[said("user", "hi"), asks, said("user", "so?"), late]);
+    let (out, faults) = sanitized("gemini", &[said("user", "hi"), asks, said("user", "so?"), late]);
     assert_eq!(out[2]["parts"].as_array().unwrap().len(), 3);
     assert_eq!(out[2]["parts"][0], response("g", "2"));
     assert_eq!(out[3], said("user", "so?"));
@@ -398,7 +398,7 @@ fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
         json!({"role": "model", "parts": [{"function_call": {"id": "a", "name": "f", "args": "{\"x\": 1}"}}]}),
         json!({"role": "function", "parts": [{"function_response": {"id": "b", "name": "f", "response": "rain"}}]}),
     ];
-    let (out, _) = mended("gemini", &history);
+    let (out, _) = sanitized("gemini", &history);
     assert_eq!(out[1]["parts"][1]["function_call"]["args"], json!({"x": 1}));
     assert_eq!(
         out[2]["parts"][0]["functionResponse"]["id"], "a",
@@ -423,13 +423,13 @@ fn a_complete_vercel_thread_with_approvals_and_provider_tools_is_unchanged() {
         json!({"role": "tool", "content": [result("c1", "one")]}),
         json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]}),
     ];
-    assert_eq!(mended("ai_sdk", &whole), (whole.to_vec(), Vec::new()));
+    assert_eq!(sanitized("ai_sdk", &whole), (whole.to_vec(), Vec::new()));
     // One waits for a person; the other one's result is lost.
-    let (out, faults) = mended("ai_sdk", &whole[..2]);
+    let (out, faults) = sanitized("ai_sdk", &whole[..2]);
     assert_eq!(faults, ["message 1: a call without a result c2: a result is inserted"]);
     assert_eq!(out[2]["content"].as_array().unwrap().len(), 1);
     // With a user message after it, the question is closed.
-    let (_, faults) = mended("ai_sdk", &[whole[1].clone(), whole[0].clone()]);
+    let (_, faults) = sanitized("ai_sdk", &[whole[1].clone(), whole[0].clone()]);
     assert_eq!(faults.len(), 2, "{faults:?}");
 }
 
@@ -483,7 +483,7 @@ fn a_block_without_type_and_id_keeps_its_text() {
             "langchain_flat" => json!({"type": "human", "content": "hi"}),
             _ => user("hi"),
         };
-        let (out, _) = mended(form, &[hi, call, result]);
+        let (out, _) = sanitized(form, &[hi, call, result]);
         assert!(Value::from(out).to_string().contains("rain"), "{form}");
     }
 }
@@ -493,14 +493,14 @@ fn a_lost_role_or_type_is_restored_or_the_history_is_refused() {
     let call = json!({"tool_calls": [chat_call("c1", "{}")]});
     let whole = json!({"role": "assistant", "tool_calls": [chat_call("c1", "{}")]});
     let result = json!({"tool_call_id": "c1", "content": "rain"});
-    let (out, faults) = mended("openai_chat", &[user("hi"), call, tool("c1", "rain")]);
+    let (out, faults) = sanitized("openai_chat", &[user("hi"), call, tool("c1", "rain")]);
     assert_eq!(out[1]["role"], "assistant");
     assert_eq!(faults, ["message 1: a message that does not say its role or type: corrected"]);
-    let (out, _) = mended("openai_chat", &[user("hi"), whole.clone(), result]);
+    let (out, _) = sanitized("openai_chat", &[user("hi"), whole.clone(), result]);
     assert_eq!(out[2], json!({"tool_call_id": "c1", "content": "rain", "role": "tool"}));
     let call = json!({"call_id": "c1", "name": "f", "arguments": "{}"});
     let result = json!({"type": "function_call_output", "call_id": "c1", "output": "rain"});
-    let (out, _) = mended("openai_responses", &[user("hi"), call, result]);
+    let (out, _) = sanitized("openai_responses", &[user("hi"), call, result]);
     assert_eq!((out.len(), &out[1]["type"]), (3, &json!("function_call")));
     for lost in [json!({"content": "rain"}), json!({"role": "bot", "content": "rain"})] {
         let seems = seems(&[user("hi"), whole.clone(), lost]);
@@ -511,12 +511,12 @@ fn a_lost_role_or_type_is_restored_or_the_history_is_refused() {
 #[test]
 fn a_single_block_in_place_of_a_list_is_kept() {
     let text = json!({"type": "text", "text": "hi"});
-    let (out, _) = mended("plain", &[json!({"role": "user", "content": text})]);
+    let (out, _) = sanitized("plain", &[json!({"role": "user", "content": text})]);
     assert_eq!(out[0]["content"], json!([text]));
     let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]});
     let result = json!({"type": "tool_result", "tool_use_id": "t1", "content": "rain"});
     let alone = json!({"role": "user", "content": result});
-    let (out, _) = mended("anthropic", &[user("hi"), call, alone]);
+    let (out, _) = sanitized("anthropic", &[user("hi"), call, alone]);
     assert_eq!(out[2]["content"], json!([result]));
 }
 
@@ -527,12 +527,12 @@ fn a_result_of_the_older_function_call_is_kept() {
     let call =
         json!({"role": "assistant", "function_call": {"name": "f", "arguments": {"city": "Rome"}}});
     let named = json!({"role": "function", "name": "f", "content": {"said": "rain"}});
-    let (out, faults) = mended("openai_chat", &[user("hi"), call.clone(), named]);
+    let (out, faults) = sanitized("openai_chat", &[user("hi"), call.clone(), named]);
     assert_eq!(out[1]["function_call"]["arguments"], "{\"city\": \"Rome\"}".replace(' ', ""));
     assert_eq!(out[2]["content"], "{\"said\":\"rain\"}");
     assert_eq!(faults.len(), 2, "{faults:?}");
     let nameless = json!({"role": "function", "content": "rain"});
-    let (out, _) = mended("openai_chat", &[user("hi"), call, nameless]);
+    let (out, _) = sanitized("openai_chat", &[user("hi"), call, nameless]);
     assert_eq!(
         (&out[2]["role"], out[2]["content"].as_str().unwrap().contains("rain")),
         (&json!("user"), true)
@@ -542,7 +542,7 @@ fn a_result_of_the_older_function_call_is_kept() {
 /// A damaged field name left a Bedrock block with two fields; both are kept, each as a block.
 #[test]
 fn a_bedrock_block_of_two_members_becomes_two_blocks() {
-    let (out, faults) = mended(
+    let (out, faults) = sanitized(
         "bedrock",
         &[
             json!({"role": "user", "content": [{"text": "go"}]}),
@@ -577,10 +577,10 @@ fn thinking_left_at_the_end_by_a_moved_result_is_removed_at_once() {
             {"type": "tool_result", "tool_use_id": "a", "content": "found"},
         ]}),
     ];
-    let (out, _) = mended("anthropic", &history);
+    let (out, _) = sanitized("anthropic", &history);
     let written = json!(out).to_string();
     assert!(written.contains("found") && !written.contains("thinking"), "{out:#?}");
-    assert_eq!(mended("anthropic", &out), (out, Vec::new()));
+    assert_eq!(sanitized("anthropic", &out), (out, Vec::new()));
 }
 
 /// A signature that is not a text is invalid.
@@ -595,7 +595,7 @@ fn thinking_with_an_invalid_signature_is_removed() {
     let result = json!({"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "a", "content": "found"},
     ]});
-    let (out, faults) = mended("anthropic", &[user("go"), call, result, answer]);
+    let (out, faults) = sanitized("anthropic", &[user("go"), call, result, answer]);
     assert_eq!(out[3]["content"], json!([{"type": "text", "text": "done"}]));
     assert_eq!(faults.len(), 1, "{faults:?}");
 }

@@ -118,8 +118,8 @@ fn after_a_crash_the_thread_continues_and_its_past_is_readable() {
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     append(&thread, &[USER, ANSWER], AppendGuard::Mark).unwrap();
     let before = thread.session().head().unwrap();
-    let mended = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
-    assert_eq!(mended.sanitized.actions.len(), 1);
+    let sanitized = thread.sanitize(&act(), &SanitizeOptions::default(), None).unwrap();
+    assert_eq!(sanitized.sanitized.actions.len(), 1);
     let now = texts(&thread);
     assert!(now[2].contains(NO_RESULT) && now.len() == 5);
     assert_eq!(

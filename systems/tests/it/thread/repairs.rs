@@ -1,6 +1,6 @@
 //! Results that do not quite fit their calls, and values that only one provider refuses.
 
-use super::cases::{chat_call, mended, tool, user};
+use super::cases::{chat_call, sanitized, tool, user};
 use serde_json::{Value, json};
 
 /// Regression: the call was said to have no result, and its real result became a text.
@@ -17,7 +17,7 @@ fn a_result_of_another_type_than_its_call_is_converted() {
     let kinds = ["function_call", "custom_tool_call", "local_shell_call"];
     for (of_call, of_result) in kinds.into_iter().flat_map(|one| kinds.map(|other| (one, other))) {
         let history = [user("hi"), call(of_call), result(of_result, "call_id")];
-        let (out, faults) = mended("openai_responses", &history);
+        let (out, faults) = sanitized("openai_responses", &history);
         if of_call == of_result {
             assert_eq!((out, faults.len()), (history.to_vec(), 0));
             continue;
@@ -29,7 +29,7 @@ fn a_result_of_another_type_than_its_call_is_converted() {
     }
     // A local shell result may name its call in `id`.
     let (out, _) =
-        mended("openai_responses", &[call("function_call"), result("local_shell_call", "id")]);
+        sanitized("openai_responses", &[call("function_call"), result("local_shell_call", "id")]);
     assert_eq!(out[1], result("function_call", "call_id"));
     // A result of the proper type has precedence, and a screenshot is no text.
     let history = [
@@ -38,11 +38,11 @@ fn a_result_of_another_type_than_its_call_is_converted() {
         result("function_call", "call_id"),
         json!({"type": "function_call_output", "call_id": "a", "output": "another"}),
     ];
-    let (out, faults) = mended("openai_responses", &history);
+    let (out, faults) = sanitized("openai_responses", &history);
     assert_eq!((&out[2], &out[3]["type"]), (&history[2], &json!("custom_tool_call_output")));
     assert_eq!((&out[3]["output"], faults.len()), (&json!("another"), 1));
     let screen = json!({"type": "computer_call_output", "call_id": "a", "output": {"type": "computer_screenshot"}});
-    let (out, _) = mended("openai_responses", &[call("function_call"), screen]);
+    let (out, _) = sanitized("openai_responses", &[call("function_call"), screen]);
     assert!(Value::from(out).to_string().contains("computer_screenshot"));
 }
 
@@ -55,24 +55,24 @@ fn gemini_results_without_ids_belong_to_their_calls_by_order() {
     let asks = |names: &[&str]| json!({"role": "model", "parts": names.iter().map(|name| call(name)).collect::<Vec<_>>()});
     let answers = |role: &str, results: &[Value]| json!({"role": role, "parts": results});
     let (out, faults) =
-        mended("gemini", &[hi.clone(), asks(&["f"]), answers("user", &[response("g", "1")])]);
+        sanitized("gemini", &[hi.clone(), asks(&["f"]), answers("user", &[response("g", "1")])]);
     assert_eq!(out[2], answers("user", &[response("f", "1")]));
     let told = "message 2: a result that names another type or tool than its call g: corrected";
     assert_eq!(faults, [told]);
     // What is left after the names were matched.
     let given = answers("user", &[response("h", "1"), response("f", "2")]);
-    let (out, _) = mended("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
+    let (out, _) = sanitized("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
     assert_eq!(out[2], answers("user", &[response("g", "1"), response("f", "2")]));
     // Unequal numbers say nothing.
     let given = answers("user", &[response("h", "1")]);
-    let (out, _) = mended("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
+    let (out, _) = sanitized("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
     assert!(
         out[3]["parts"][0]["text"].as_str().is_some_and(|text| text.contains("\"1\"")),
         "{out:#?}"
     );
     // The role of results in the examples of the SDK.
     let whole = [hi, asks(&["f"]), answers("tool", &[response("f", "1")])];
-    assert_eq!(mended("gemini", &whole), (whole.to_vec(), Vec::new()));
+    assert_eq!(sanitized("gemini", &whole), (whole.to_vec(), Vec::new()));
 }
 
 /// Regression: the results of a message were read before its calls, so the first call got the
@@ -105,12 +105,12 @@ fn a_result_belongs_to_the_call_before_it_in_the_same_message() {
         // A result before the call of its message belongs to the call before it.
         vec![asks(json!([used("a")])), asks(json!([result("ra"), used("b"), result("rb")]))],
     ] {
-        let (out, _) = mended("anthropic", &[vec![user("hi")], messages].concat());
+        let (out, _) = sanitized("anthropic", &[vec![user("hi")], messages].concat());
         assert_eq!(joined(&out), right, "{out:#?}");
     }
     // The call before the message has no result of its own.
     let history = [user("hi"), asks(json!([used("a")])), asks(json!([used("b"), result("rb")]))];
-    let (out, _) = mended("anthropic", &history);
+    let (out, _) = sanitized("anthropic", &history);
     assert_eq!(joined(&out)[1], right[1], "{out:#?}");
     // Gemini without ids.
     let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
@@ -123,7 +123,7 @@ fn a_result_belongs_to_the_call_before_it_in_the_same_message() {
         model(json!([call("a"), response("ra")])),
         model(json!([call("b"), response("rb")])),
     ];
-    let (out, _) = mended("gemini", &history);
+    let (out, _) = sanitized("gemini", &history);
     let asks = |place: &str| model(json!([call(place)]));
     assert_eq!(out, [hi, asks("a"), answers("ra"), asks("b"), answers("rb")]);
 }
@@ -169,7 +169,7 @@ fn an_id_that_is_a_number_becomes_a_text() {
             "gemini" => json!({"role": "user", "parts": [{"text": "hi"}]}),
             _ => user("hi"),
         };
-        let (out, faults) = mended(form, &[hi, call.clone(), result.clone()]);
+        let (out, faults) = sanitized(form, &[hi, call.clone(), result.clone()]);
         // Only the id changes: the arguments and the content keep their numbers.
         for (at, given) in [(1, &call), (2, &result)] {
             let numbers = |message: &Value| message.to_string().matches(":1").count();
@@ -185,7 +185,7 @@ fn an_id_that_is_a_number_becomes_a_text() {
         json!({"role": "model", "parts": [{"functionCall": {"id": 1.5, "name": "f", "args": {}}}]});
     let result = json!({"role": "user", "parts": [{"functionResponse": {"id": 1.5, "name": "f", "response": {}}}]});
     let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
-    let (out, faults) = mended("gemini", &[hi, call, result]);
+    let (out, faults) = sanitized("gemini", &[hi, call, result]);
     assert_eq!(out[1]["parts"][0]["functionCall"]["id"], "1.5");
     assert_eq!(out[2]["parts"][0]["functionResponse"]["id"], "1.5");
     assert_eq!(faults.len(), 2, "{faults:?}");
@@ -198,7 +198,7 @@ fn a_tool_name_that_the_provider_refuses_is_corrected() {
         let mut call = chat_call("a", "{}");
         call["function"]["name"] = json!(given);
         let asks = json!({"role": "assistant", "content": null, "tool_calls": [call]});
-        let (out, faults) = mended("openai_chat", &[user("hi"), asks, tool("a", "r")]);
+        let (out, faults) = sanitized("openai_chat", &[user("hi"), asks, tool("a", "r")]);
         assert_eq!(out[1]["tool_calls"][0]["function"]["name"], right);
         assert_eq!(faults, ["message 1: a tool name that the provider refuses a: corrected"]);
         let history = [
@@ -206,7 +206,7 @@ fn a_tool_name_that_the_provider_refuses_is_corrected() {
             json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": given, "input": "{}"}}]}),
             json!({"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": []}}]}),
         ];
-        let (out, faults) = mended("bedrock", &history);
+        let (out, faults) = sanitized("bedrock", &history);
         let used = json!({"toolUse": {"toolUseId": "a", "name": right, "input": {}}});
         assert_eq!((&out[1]["content"][0], faults.len()), (&used, 2), "{faults:?}");
     }
@@ -215,14 +215,14 @@ fn a_tool_name_that_the_provider_refuses_is_corrected() {
         json!({"role": "assistant", "content": null, "function_call": {"name": "my.tool", "arguments": "{}"}}),
         json!({"role": "function", "name": "my.tool", "content": "r"}),
     ];
-    let (out, faults) = mended("openai_chat", &history);
+    let (out, faults) = sanitized("openai_chat", &history);
     let names = (&out[0]["function_call"]["name"], &out[1]["name"]);
     assert_eq!((names, faults.len()), ((&json!("my_tool"), &json!("my_tool")), 2));
     let history = [
         json!({"type": "function_call", "call_id": "a", "name": "my.tool", "arguments": "{}"}),
         json!({"type": "function_call_output", "call_id": "a", "output": "r"}),
     ];
-    let (out, faults) = mended("openai_responses", &history);
+    let (out, faults) = sanitized("openai_responses", &history);
     assert_eq!((&out[0]["name"], faults.len()), (&json!("my_tool"), 1));
 }
 
@@ -236,21 +236,22 @@ fn a_server_tool_use_waits_only_if_nothing_but_results_follows() {
         json!({"type": "mcp_tool_use", "id": "m", "name": "q", "server_name": "s", "input": {}});
     let web = json!({"type": "server_tool_use", "id": "w", "name": "web_search", "input": {}});
     let history = [user("hi"), answer(json!([mcp])), user("x"), answer(json!([text]))];
-    let (out, faults) = mended("anthropic", &history);
+    let (out, faults) = sanitized("anthropic", &history);
     assert_eq!(out, [user("hi"), user("x"), answer(json!([text]))]);
     assert_eq!(faults, ["message 1: a server tool's use without its result m: removed"]);
-    let (out, faults) = mended("anthropic", &[user("hi"), answer(json!([web, text])), user("x")]);
+    let (out, faults) =
+        sanitized("anthropic", &[user("hi"), answer(json!([web, text])), user("x")]);
     assert_eq!((&out[1], faults.len()), (&answer(json!([text])), 1));
     // The results of the client's own tools do not end the turn, but what is next to them does.
     let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
     let result = json!({"type": "tool_result", "tool_use_id": "t", "content": "r"});
     let asks = answer(json!([web, call]));
     let whole = [user("hi"), asks.clone(), json!({"role": "user", "content": [result]})];
-    assert_eq!(mended("anthropic", &whole), (whole.to_vec(), Vec::new()));
-    let (out, faults) = mended("anthropic", &[user("hi"), asks.clone()]);
+    assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
+    let (out, faults) = sanitized("anthropic", &[user("hi"), asks.clone()]);
     assert_eq!((&out[1], faults.len()), (&asks, 1));
     let said = json!({"role": "user", "content": [result, text]});
-    let (out, _) = mended("anthropic", &[user("hi"), asks, said]);
+    let (out, _) = sanitized("anthropic", &[user("hi"), asks, said]);
     assert_eq!(out[1], answer(json!([call])));
 }
 
@@ -270,7 +271,7 @@ fn an_image_in_a_result_goes_to_a_message_of_the_user() {
         result("b", json!([image])),
         done.clone(),
     ];
-    let (out, faults) = mended("openai_chat", &history);
+    let (out, faults) = sanitized("openai_chat", &history);
     assert_eq!(out[2]["content"][0], text);
     assert!(out[2]["content"][1]["text"].as_str().is_some_and(|said| said.contains("json")));
     assert_eq!(out[3]["content"][0]["text"], "The result is in a message of the user below.");
@@ -285,6 +286,6 @@ fn an_image_in_a_result_goes_to_a_message_of_the_user() {
     };
     assert_eq!(faults, [told(2, "a"), told(3, "b")]);
     // A result without a call keeps its image too.
-    let (out, _) = mended("openai_chat", &[user("hi"), result("a", json!([image]))]);
+    let (out, _) = sanitized("openai_chat", &[user("hi"), result("a", json!([image]))]);
     assert_eq!(out[1]["content"][1], image);
 }

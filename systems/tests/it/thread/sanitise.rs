@@ -196,13 +196,13 @@ fn ignored_calls_do_not_replace_removed_ones() {
 #[test]
 fn half_of_a_character_becomes_a_replacement_character() {
     let text = |inside: &str| format!(r#"{{"role": "user", "content": "{inside}"}}"#);
-    for (given, mended) in [
+    for (given, sanitized) in [
         (r"cut \ud83d", r"cut \ufffd"),
         (r"\uDE00 low", r"\ufffd low"),
         (r"\ud83d\ud83d\ude00 \ud83dx", r"\ufffd\ud83d\ude00 \ufffdx"),
     ] {
         let done = sanitize_history(&[text(given)], &SanitizeOptions::default()).unwrap();
-        assert_eq!(done.messages, [text(mended)]);
+        assert_eq!(done.messages, [text(sanitized)]);
         assert_eq!(done.faults[0].fault, FaultKind::CutCharacter);
         assert!(sanitize_history(&done.messages, &SanitizeOptions::default()).unwrap().is_clean());
     }
