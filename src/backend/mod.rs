@@ -1,9 +1,9 @@
 //! Storage of bytes: a [`WriteAheadLog`], and an [`Index`] that is updated from it. A [`depot`]
 //! stores what several stores share.
 //!
-//! All store opaque bytes. Implementations: [`memory`] for tests and temporary stores, files
-//! ([`journal`]) and RocksDB ([`rocks`]) for everything else. A remote store fits the same traits:
-//! an append at an expected position is an insert or a put-if-absent there.
+//! All store opaque bytes. Implementations of log and index: [`memory`] for tests and temporary
+//! stores; files ([`journal`]) and RocksDB ([`rocks`]) for a store in a folder; a [`database`],
+//! where an append at an expected position is the insert of a row ([`framed_log`]).
 
 mod cipher;
 pub mod database;
@@ -41,7 +41,7 @@ pub type LogPosition = u64;
 /// The target of traces of the calls that read the journal and the index.
 const CALLS: &str = "forge_store::calls";
 
-/// The name in messages of the lock for index writers.
+/// The name of the lock for index writers, in messages.
 const INDEX_LOCK: &str = "lock of the index";
 
 /// The hash that identifies a record and links the next one to it; all zeros before the first.
@@ -82,8 +82,8 @@ pub struct AppendedRecord {
 
 /// An append-only sequence of records shared by many processes. See `docs/format.md`, "Journal".
 pub trait WriteAheadLog: Send + Sync {
-    /// Returns the whole records from `from` on, until they have `limit` bytes or the log ends.
-    /// Takes no locks. A torn tail ends the read.
+    /// Returns the whole records from `from` on, until they have at least `limit` bytes or the log
+    /// ends. Takes no locks. A torn tail ends the read.
     ///
     /// # Errors
     /// [`Error::Gone`] if the segment that contains `from` has been removed: a newer generation of
@@ -91,8 +91,8 @@ pub trait WriteAheadLog: Send + Sync {
     /// or wrong.
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error>;
 
-    /// Returns the position of the newest generation of the index, and reads like
-    /// [`WriteAheadLog::read`] from there: in one request where log and index are in one database.
+    /// Returns the position of the newest generation of the index, and reads from there like
+    /// [`WriteAheadLog::read`]: with one request if log and index are in one database.
     ///
     /// # Errors
     /// See [`WriteAheadLog::read`] and [`Index::position`].
@@ -128,8 +128,8 @@ pub trait WriteAheadLog: Send + Sync {
     ) -> Result<Option<AppendedRecord>, Error>;
 
     /// Appends one record per payload with one write, if the log ends at `from`. Returns `None`,
-    /// and appends nothing, if another writer appended in between. After a crash, the first of them
-    /// may be there without the others.
+    /// and appends nothing, if another writer has appended after `from`. After a crash, the log may
+    /// contain the first of these records without the others.
     ///
     /// # Errors
     /// See [`WriteAheadLog::append`].
@@ -156,14 +156,14 @@ pub trait WriteAheadLog: Send + Sync {
         first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error>;
 
-    /// Removes the segments that end at or before `before`. Segments in use by readers of this
-    /// process stay readable there.
+    /// Removes the segments that end at or before `before`. Readers of this process can still read
+    /// the segments that they have open.
     fn remove_before(&self, before: LogPosition) -> Result<(), Error>;
 
-    /// Preallocates about `bytes` bytes after the end, if less than half of that is left, so that
-    /// syncs of later records cost less. From then on, appends through this handle preallocate a
-    /// little more as they reach the end of the room. `from` is an end of the log as last seen.
-    /// Readers see no difference.
+    /// Preallocates about `bytes` bytes after the end of the log, if less than half of that is
+    /// left, so that syncs of later records cost less. From then on, appends through this handle
+    /// preallocate a little more when they reach the end of this room. `from` is the last known end
+    /// of the log. Readers see no difference.
     fn make_room(&self, _from: LogPosition, _bytes: u64) -> Result<(), Error> {
         Ok(())
     }
@@ -179,7 +179,7 @@ pub trait WriteAheadLog: Send + Sync {
         Ok(())
     }
 
-    /// Returns how often this handle has asked the disk to make something durable.
+    /// Returns the number of syncs through this handle.
     fn syncs(&self) -> u64 {
         0
     }
@@ -199,8 +199,8 @@ pub trait WriteAheadLog: Send + Sync {
 
 /// Writes that wait for the append lock, by name. See `docs/format.md`, "Spool".
 pub trait Spool: Send + Sync {
-    /// Returns the names of the waiting writes, sorted: including acknowledged writes that are
-    /// missing, without those already appended to the journal. Names are 32 hex digits.
+    /// Returns the names of the waiting writes, sorted: with acknowledged writes that are missing,
+    /// and without writes that were appended to the journal already. Names are 32 hex digits.
     fn names(&self) -> Result<Vec<String>, Error>;
 
     /// Returns the names of unreadable writes that an earlier repair kept.
@@ -211,15 +211,15 @@ pub trait Spool: Send + Sync {
     fn is_acknowledged(&self, name: &str) -> bool;
 
     /// Returns the bytes of a waiting write from the first of its files that is whole, or from the
-    /// first file if none is. `None` if it no longer waits.
+    /// first file if none is. `None` if the write no longer waits.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Breach`] if its seal is missing or wrong, or if it was acknowledged
-    /// and is missing.
+    /// [`Error::Io`]; [`Error::Breach`] if the seal of the write is missing or wrong, or if the
+    /// write was acknowledged and is missing.
     fn read(&self, name: &str, is_whole: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Stores a write: once this returns, it survives kill -9 and power loss. It is stored as a
-    /// whole or not at all.
+    /// Stores a write as a whole or not at all. On return the write is durable: it survives kill -9
+    /// and power loss.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
 
     /// Records that these writes are durable in the journal, and removes them. A missing one is no
@@ -231,9 +231,8 @@ pub trait Spool: Send + Sync {
     fn sweep(&self) -> Result<(), Error>;
 }
 
-/// A table of the index; its number is the first byte of its keys on disk. The tables are listed in
-/// `format::key`. Number 255 is reserved for the index itself: its rows cannot be written by
-/// callers.
+/// A table of the index, by its number. The tables are listed in `format::key`. The numbers 254 and
+/// 255 are reserved for the index itself: callers cannot write rows of these tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u8);
 
@@ -279,14 +278,14 @@ pub enum ScanDirection {
     Descending,
 }
 
-/// The last rows of a table in a range of keys, to be read ahead.
+/// The last rows of a table in a range of keys; see [`Snapshot::prefetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastRows {
     /// The table.
     pub table: TableId,
     /// The start of the range.
     pub from: Vec<u8>,
-    /// The end of the range, which is not in it.
+    /// The end of the range, exclusive.
     pub to: Vec<u8>,
     /// The number of rows.
     pub limit: usize,
@@ -300,14 +299,15 @@ impl LastRows {
     }
 }
 
-/// One consistent state of an index. Cheap to share; its files are not removed until it is dropped.
+/// One consistent state of an index. Cheap to share. Its files or rows are kept until it is
+/// dropped, unless it [expires](Snapshot::expires_soon).
 pub trait Snapshot: Send + Sync {
-    /// Returns the log position of this snapshot: it contains everything before it, and nothing
-    /// after it.
+    /// Returns the log position of this snapshot, which contains everything before this position
+    /// and nothing after it.
     fn position(&self) -> LogPosition;
 
-    /// Returns whether the next request should open the newest snapshot instead, because this one
-    /// will be removed although it is in use.
+    /// Returns whether this snapshot will soon be removed although it is in use, so that the next
+    /// request should open the newest one instead.
     fn expires_soon(&self) -> bool {
         false
     }
@@ -320,9 +320,8 @@ pub trait Snapshot: Send + Sync {
         keys.iter().map(|key| self.get(table, key)).collect()
     }
 
-    /// Reads the last rows of several ranges, which will be asked for next, at once. Only a
-    /// snapshot that is read over a network asks for the ranges; all others read rows when they
-    /// are asked for.
+    /// Reads the last rows of several ranges at once, which the caller will scan next. Only a
+    /// snapshot that is read over a network calls `ranges`; for all others this does nothing.
     ///
     /// # Errors
     /// See [`Snapshot::get`].
@@ -347,7 +346,7 @@ pub trait Snapshot: Send + Sync {
 
     /// Returns, for each of several tables, all rows whose keys begin with a number of four bytes
     /// in this range, in key order. `None` if one scan of each table is as fast: if these tables
-    /// are not stored together, or if more than `limit` rows, of any table, are in the range.
+    /// are not stored together, or if the range has more than `limit` rows of all tables together.
     ///
     /// # Errors
     /// See [`Snapshot::scan`].
@@ -361,7 +360,7 @@ pub trait Snapshot: Send + Sync {
     }
 }
 
-/// An empty snapshot: before the first generation, and below rows that are not based on any.
+/// An empty snapshot: used before the first generation, and as the base of rows without one.
 pub(crate) struct EmptySnapshot;
 
 impl Snapshot for EmptySnapshot {
@@ -396,7 +395,7 @@ pub trait Index: Send + Sync {
     /// Returns the position of the newest generation, without opening it.
     fn position(&self) -> Result<LogPosition, Error>;
 
-    /// Returns the writer of the next generation; `None` while another writer exists, here or in
+    /// Returns the writer of the next generation. `None` while another writer exists, in this or in
     /// another process. Never waits.
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error>;
 
@@ -414,8 +413,8 @@ pub trait Index: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Rewrites the files so that they take the least space and contain nothing that was
-    /// overwritten. Returns `false` if another writer exists, or if there is nothing to do.
+    /// Rewrites the files so that they take the least space and contain no overwritten rows.
+    /// Returns `false`, and does nothing, if another writer exists or if there is nothing to do.
     fn compact(&self) -> Result<bool, Error> {
         Ok(false)
     }
@@ -450,13 +449,14 @@ impl Index for Box<dyn Index> {
 /// Writes the next generation of an index. If it is dropped without [`IndexWriter::publish`],
 /// nothing changes.
 pub trait IndexWriter: Send + Sync {
-    /// Returns the rows written so far, on top of the newest generation.
+    /// Returns the rows written so far, on top of the generation that the writer began with, if
+    /// any.
     fn view(&self) -> &dyn Snapshot;
 
     /// Writes rows.
     fn write(&mut self, batch: RowBatch) -> Result<(), Error>;
 
-    /// Makes what was written the newest generation, durable and at this position, and removes
+    /// Publishes the written rows as the newest generation at this position, durably, and removes
     /// older generations without readers.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Reads facts at a time.
+//! Reads the facts of a session up to a time.
 
 use super::parallel;
 use super::refs::session;
@@ -24,14 +24,14 @@ pub struct SourcedFact {
 /// The clock by which facts are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactClock {
-    /// The own time: what had happened by then.
+    /// The own time: selects what had happened by then.
     Happened,
-    /// The recorded time: what forge had recorded by then.
+    /// The recorded time: selects what had happened, and was recorded, by then.
     Recorded,
 }
 
-/// Returns the facts of one kind up to a time, one per id: the version with the greatest (time,
-/// position). Sorted by time, then id.
+/// Returns the facts of one kind up to a time, one per id: the latest version, by own time, then
+/// place in its source, then recorded time. Sorted by own time, then id.
 pub(crate) fn facts_at(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -43,7 +43,8 @@ pub(crate) fn facts_at(
     facts_of_kind(view, refs, number, kind, (time, clock), &mut FactReader::default())
 }
 
-/// Does the same for all kinds, in the order of their codes. Each page is read once.
+/// Returns the same as [`facts_at`] for all kinds, in the order of their codes. Each page is read
+/// once.
 pub(crate) fn all_facts_at(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -91,7 +92,7 @@ fn facts_of_kind(
     Ok(facts)
 }
 
-/// Returns all valid versions of the facts of one kind, earliest first.
+/// Returns all versions of the facts of one kind that no other origin replaced, earliest first.
 pub(crate) fn all_versions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -114,8 +115,8 @@ fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
     (fact.at, fact.place, fact.recorded_at)
 }
 
-/// Returns the ids of facts that have a version with an origin other than `hook`. Such a version
-/// replaces the hook's versions, even later ones.
+/// Returns the ids of the hook's versions in `facts` that are replaced: the fact has a version with
+/// another origin, which replaces the hook's versions, even later ones.
 fn replaced_hook_ids(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -134,7 +135,7 @@ fn replaced_hook_ids(
     Ok(replaced)
 }
 
-/// Whether a fact has a version with an origin other than `hook`.
+/// Returns whether a fact has a version with an origin other than `hook`.
 pub(crate) fn is_known_beyond_hooks(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -176,7 +177,7 @@ fn read(
     reader: &mut FactReader,
 ) -> Result<Vec<SourcedFact>> {
     let session = session(refs, number)?;
-    // A state contains every kind: for a session without facts nothing need be read.
+    // For a state, this is called for every kind: a session without facts should read no rows.
     if session.pages == 0 {
         return Ok(Vec::new());
     }
@@ -222,7 +223,7 @@ pub(crate) struct FactReader {
 }
 
 impl FactReader {
-    /// Opens pages that are not open yet, many in one read, on all cores if they are large.
+    /// Opens pages that are not open yet: many in one read, and on all cores if they are large.
     pub(crate) fn open_pages(
         &mut self,
         view: &dyn Snapshot,
@@ -250,7 +251,7 @@ impl FactReader {
         Ok(())
     }
 
-    /// Returns the fact of this row. May be called once per row.
+    /// Takes the fact of this row from its page. A second call for the same row is an error.
     pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<SourcedFact> {
         self.open_pages(view, std::iter::once(row.page))?;
         let missing = || Error::missing("a fact on its page");
@@ -284,8 +285,9 @@ pub(crate) fn newest(
     let replaced = replaced_hook_ids(view, refs, number, kind, &facts)?;
     let mut seen = BTreeSet::new();
     facts.retain(|known| {
-        let outdone = known.fact.origin == FactOrigin::Hook && replaced.contains(&known.fact.id);
-        !outdone && seen.insert(known.fact.id.clone())
+        let is_replaced =
+            known.fact.origin == FactOrigin::Hook && replaced.contains(&known.fact.id);
+        !is_replaced && seen.insert(known.fact.id.clone())
     });
     Ok(facts)
 }
@@ -306,7 +308,7 @@ pub(crate) fn last_at(
     for kind in Kind::facts() {
         let from = of(number).kind(kind).build();
         let mut to = of(number).kind(kind).time(time).end();
-        // Usually the first row decides; more are read only if an import was undone.
+        // Usually the first row has the time. More are read only if an operation was undone.
         'rows: loop {
             let limit = if hidden.is_empty() { 1 } else { 64 };
             let rows = view.scan(key::FACTS, &from, &to, ScanDirection::Descending, limit)?;

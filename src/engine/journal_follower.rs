@@ -43,12 +43,13 @@ pub(crate) struct TailState {
     operation_rows: Option<Arc<LazyOperationRows>>,
     indexed: usize,
     loaded: bool,
-    /// Whether this is the tail of a copy, which reads one generation to its end.
+    /// Whether this is the tail of a copied store, which keeps its generation even if that expires
+    /// soon.
     is_copy: bool,
 }
 
 impl TailState {
-    /// Returns the position of its end.
+    /// Returns the position at which the tail ends.
     pub(crate) const fn end(&self) -> LogPosition {
         self.end
     }
@@ -56,7 +57,7 @@ impl TailState {
     /// Rebases the tail onto the generation at this position. Earlier records are dropped; later
     /// ones stay, so that the next writer need not read them again. Returns the old state.
     fn rebase_onto(&mut self, position: LogPosition) -> Option<Self> {
-        // It is already based on this generation or a newer one: another thread was faster.
+        // The tail is already based on this generation or a newer one: another thread was faster.
         if self.loaded && position <= self.start {
             return None;
         }
@@ -84,8 +85,8 @@ impl TailState {
 
     /// Adds a record to the list.
     fn push(&mut self, placed: PositionedRecord) {
-        // If no snapshot has it, it need not share the list, which would be copied for every
-        // record.
+        // `operation_rows` shares the list, so that each push would copy the list. The field is
+        // cleared if no snapshot uses these rows and they are not made yet.
         self.operation_rows
             .take_if(|lazy| Arc::get_mut(lazy).is_some_and(|lazy| lazy.made().is_none()));
         Arc::make_mut(&mut self.records).push(Arc::new(placed));
@@ -102,7 +103,7 @@ impl TailState {
     }
 
     /// Makes the rows of the records that have none yet. The rows are moved out meanwhile, so that
-    /// an error leaves none instead of half of a record.
+    /// an error leaves no rows instead of rows of half a record.
     ///
     /// Operation rows are left out until they are needed by a reader or a record.
     fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
@@ -111,16 +112,16 @@ impl TailState {
             0 => empty(),
             from => (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs), from),
         };
-        let whole = self.operation_rows.take();
-        let asked_for = whole.as_ref().and_then(|whole| whole.made());
-        let none_yet = from == 0 || (self.lacks_operations && asked_for.is_none());
+        let lazy = self.operation_rows.take();
+        let all_rows = lazy.as_ref().and_then(|lazy| lazy.made());
+        let none_yet = from == 0 || (self.lacks_operations && all_rows.is_none());
         let new = self.records.get(from..).unwrap_or_default();
         if none_yet && new.iter().all(|placed| index::needs_no_operations(&placed.record)) {
             index::apply_all_but_operations(base, Arc::make_mut(&mut rows), &mut refs, new)?;
             self.operation_rows = Some(Arc::new(LazyOperationRows::of(Arc::clone(&self.records))));
             self.lacks_operations = true;
         } else {
-            if let Some(all) = asked_for {
+            if let Some(all) = all_rows {
                 rows = Arc::new(all.clone());
             } else if none_yet {
                 (rows, refs, from) = empty();
@@ -156,7 +157,7 @@ pub(super) struct PublishedGeneration {
 }
 
 impl PublishedGeneration {
-    /// Opens the generation, unless that was done.
+    /// Opens the generation, if it is not open yet.
     ///
     /// # Errors
     /// [`Gone`](backend::Error::Gone) if a newer one has replaced it.
@@ -177,8 +178,8 @@ impl PublishedGeneration {
         Ok(self.opened.get_or_init(|| base))
     }
 
-    /// Checks that the index has the same last record as the witness, if the index contains that
-    /// position.
+    /// Checks that the last record that the witness saw is in the index, if the index contains the
+    /// position at which this record ends.
     fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
         let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
         if position == 0 || position > base.position() {
@@ -224,25 +225,25 @@ pub(crate) struct JournalFollower {
     tail: Mutex<TailState>,
     /// Sessions in the spool, with the numbers that this process returned for them.
     promised: Mutex<Vec<(SessionNumber, SessionId)>>,
-    /// Set if this process reads one fixed moment: that moment, once it was read.
+    /// Set if all reads of this process show one fixed moment: what was read of it.
     held: OnceLock<Mutex<HeldMoment>>,
 }
 
-/// Tail cost in bytes from which a new generation is worth making: about 125 revisions of 25
-/// changes, or 250 of one. See `docs/benchmarks.md`.
+/// Cost of the tail, in bytes, from which a new generation is worth making: fewer than 147 records,
+/// or about 125 revisions of 25 changes. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
-/// Tail cost in bytes that an import leaves at most, as each later process applies the tail again.
+/// Maximum tail cost in bytes that an import leaves, because each later process reads the tail.
 pub(crate) const IMPORTED_TAIL_BYTES: u64 = APPLY_BYTES / 8;
 /// Approximate number of bytes per read of the journal.
 const READ_BYTES: u64 = 8 << 20;
-/// With a longer tail, a newer generation is looked for. During an apply, a writer of 25 changes
-/// per revision adds 3 to 7 MB; the limit is higher, so that the process that applies is the first
-/// to use its own generation.
+/// Tail length in bytes from which a newer generation is looked for. During an apply, a writer of
+/// 25 changes per revision adds 3 to 7 MB; the limit is higher, so that the process that applies is
+/// the first to use its own generation.
 const LONG_TAIL_BYTES: u64 = 12 << 20;
 /// A generation may be replaced while it is being opened; more attempts than this indicate a bug.
 const MAX_ATTEMPTS: usize = 100;
 
-/// What was read of the one moment that all reads show.
+/// What was read of the moment that [`JournalFollower::hold`] fixes.
 #[derive(Default)]
 enum HeldMoment {
     /// Nothing yet.
@@ -304,8 +305,8 @@ impl JournalFollower {
         Ok(view)
     }
 
-    /// Returns the refs of the present, with the entries of the spool. If the spool is empty, only
-    /// the journal is opened.
+    /// Returns the refs of the present, with the entries of the spool. If the spool is empty and
+    /// the refs of all sessions are in memory, only the journal is read.
     pub(crate) fn refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         if let Some(held) = self.held() {
             match &*held {
@@ -373,8 +374,7 @@ impl JournalFollower {
     }
 
     fn lock_tail(&self) -> MutexGuard<'_, TailState> {
-        // A poisoned lock is safe: every change is one assignment, so at worst a known prefix is
-        // left.
+        // A poisoned lock is used too: a panic in another request must not end all later ones.
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -383,7 +383,8 @@ impl JournalFollower {
         self.lock_tail().end
     }
 
-    /// Returns the refs at the end of the journal. Opens only the journal.
+    /// Returns the refs at the end of the journal. Opens the generation only if a new record
+    /// changes a session that is not in memory.
     pub(crate) fn written_refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         let mut known = self.lock_tail();
         self.look(&mut known)?;
@@ -393,8 +394,8 @@ impl JournalFollower {
         Ok((Arc::clone(&known.refs), known.end))
     }
 
-    /// Returns the refs at the end of the journal, with the generation open if some sessions are
-    /// only there.
+    /// Returns the refs at the end of the journal. Opens the generation if some sessions are only
+    /// there.
     pub(crate) fn written_refs_to_read(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         for _ in 0..MAX_ATTEMPTS {
             let (refs, end) = self.written_refs()?;
@@ -423,11 +424,11 @@ impl JournalFollower {
         Self::indexed(&mut known, base)
     }
 
-    /// Returns the generation below the tail, and the tail as the follower of a copy of this store
-    /// begins with it.
+    /// Returns the generation below the tail, and the tail with which the follower of a copy of
+    /// this store begins; see [`JournalFollower::begin_with`].
     pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, TailState)> {
         let mut known = self.lock_tail();
-        // A request may have looked before others wrote.
+        // The request of this thread may have read the journal before other writers appended.
         self.catch_up(&mut known)?;
         let generation = self.look_with_base(&mut known)?;
         let tail = TailState {
@@ -443,7 +444,7 @@ impl JournalFollower {
         Ok((generation, tail))
     }
 
-    /// Begins with the tail of a copied store. The log of the copy need not have it.
+    /// Begins with the tail of a copied store. The journal of the copy need not contain it.
     pub(crate) fn begin_with(&self, tail: TailState) {
         *self.lock_tail() = tail;
     }
@@ -451,7 +452,7 @@ impl JournalFollower {
     /// Adds records that this process has read or written itself. Known ones are skipped.
     pub(crate) fn take_in(&self, tail: &LogTail) -> Result<Arc<StoreRefs>> {
         let mut known = self.lock_tail();
-        // Another thread may have published a generation meanwhile, so that the tail was cleared.
+        // Another thread may have published a generation meanwhile and cleared the tail.
         let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
         if known.loaded && follows {
             for frame in &tail.frames {
@@ -469,7 +470,7 @@ impl JournalFollower {
     /// Adds a record that this process has just written.
     pub(crate) fn note_written(&self, placed: PositionedRecord, end: LogPosition) -> Result<()> {
         let mut known = self.lock_tail();
-        // Another thread may have read it from the journal already.
+        // Another thread may have read the record from the journal already.
         if known.loaded && known.end == placed.position {
             known.advance_refs(&placed.record)?;
             known.end = end;
@@ -505,7 +506,8 @@ impl JournalFollower {
         known.records.get(place(from)..place(to)).map(<[_]>::to_vec)
     }
 
-    /// Takes the records from a position on out of memory. The next read starts from the store.
+    /// Clears the tail in memory, and returns its records from a position on. The next read starts
+    /// from the store.
     pub(crate) fn take_records(&self, from: LogPosition) -> Vec<PositionedRecord> {
         let TailState { records, .. } = std::mem::take(&mut *self.lock_tail());
         let mut records = Arc::unwrap_or_clone(records);
@@ -513,15 +515,15 @@ impl JournalFollower {
         records.drain(first..).map(Arc::unwrap_or_clone).collect()
     }
 
-    /// Estimates what the tail costs a reader, in bytes of compressed objects: half of its bytes,
-    /// since small deltas are uncompressed there, and a fixed amount per record.
+    /// Estimates what the tail costs a reader, in bytes of compressed objects: half of the tail's
+    /// bytes, because small deltas are uncompressed there, and a fixed amount per record.
     pub(crate) fn tail_cost(&self) -> u64 {
         const RECORD_BYTES: u64 = 8192;
         let known = self.lock_tail();
         (known.end - known.start) / 2 + known.records.len() as u64 * RECORD_BYTES
     }
 
-    /// Clears everything: the next read starts from the store.
+    /// Clears the tail in memory. The next read starts from the store.
     pub(crate) fn forget(&self) {
         *self.lock_tail() = TailState::default();
     }
@@ -578,8 +580,8 @@ impl JournalFollower {
         })
     }
 
-    /// Rebases onto a newer generation if there is one and the tail is long, or a secret was purged
-    /// from the present one. Returns whether it did.
+    /// If there is a newer generation: rebases the tail onto it if the tail is long, and clears the
+    /// tail if a secret was purged since the present generation. Returns whether it did either.
     fn adopt_newer_base(&self, known: &mut TailState) -> Result<bool> {
         let begun = known.base.as_ref().and_then(|base| base.head.as_ref());
         let purged = begun.map_or(0, |head| head.purges) < known.refs.purges;
@@ -606,7 +608,7 @@ impl JournalFollower {
             known.advance_all(&old, self.generation(position, Some(head))).is_ok()
         });
         if !rebased {
-            // The next reader reads it again, and reports what is wrong.
+            // The next reader reads the journal again, and reports what is wrong.
             *known = TailState::default();
         }
         Some(old)
@@ -630,7 +632,7 @@ impl JournalFollower {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Reads what is new in the log, unless this thread's request has done so.
+    /// Reads the new records of the journal, unless this thread's request has done so.
     fn look(&self, known: &mut TailState) -> Result<()> {
         if known.loaded && request::has_looked(self.address()) {
             return Ok(());
@@ -640,8 +642,8 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// Reads what is new in the log, like [`JournalFollower::look`], and opens the generation below
-    /// the tail.
+    /// Reads the new records like [`JournalFollower::look`], and opens the generation below the
+    /// tail.
     fn look_with_base(&self, known: &mut TailState) -> Result<Arc<dyn Snapshot>> {
         for _ in 0..MAX_ATTEMPTS {
             self.look(known)?;
@@ -683,16 +685,16 @@ impl JournalFollower {
             }
         }
         if known.loaded {
-            // Others write faster than this process reads: what is known is a consistent moment
-            // too.
+            // Other writers append faster than this process reads. The records read so far are a
+            // consistent moment too.
             Ok(())
         } else {
             Err(Error::Internal("the journal is replaced faster than it can be read".to_owned()))
         }
     }
 
-    /// Adds the next records, which may have been read already, to the tail. Returns whether there
-    /// may be more.
+    /// Adds the next records to the tail: those in `read`, or else from the journal. Returns
+    /// whether there may be more.
     fn read_more(
         &self,
         known: &mut TailState,
@@ -732,7 +734,8 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// Opens the generation of the tail. `None`: it was replaced meanwhile, start again.
+    /// Opens the generation below the tail. `None` if a newer one has replaced it: then the caller
+    /// starts again.
     fn ensure_base(&self, known: &mut TailState) -> Result<Option<Arc<dyn Snapshot>>> {
         let start = known.start;
         let base = known.base.get_or_insert_with(|| self.generation(start, None));

@@ -1,4 +1,5 @@
-//! Computes the state of a revision: reads the nearest keyframe and replays the deltas between.
+//! Computes the state of a revision: reads the nearest keyframe, and replays the deltas between the
+//! keyframe and the revision.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
@@ -22,7 +23,7 @@ pub(super) const MIN_REPLAY_COST: u64 = 500_000;
 /// Below this number of entries one thread builds two states faster than two threads.
 const PARALLEL_ENTRIES: usize = 8192;
 
-/// Computes the state of a revision. Checks every object against its id, and the number of claims
+/// Computes the state of a revision. Checks each object against its id, and the number of claims
 /// against the revision's header.
 pub(crate) fn materialize(
     view: &dyn ObjectSource,
@@ -57,6 +58,7 @@ pub(crate) fn materialize_pair(
     Ok((one?, other?))
 }
 
+/// The keyframe and the deltas from which a state is computed.
 #[derive(Default)]
 struct ReplayPlan {
     keyframe: Option<KeyframeRow>,
@@ -69,12 +71,12 @@ struct ReplayPlan {
 }
 
 impl ReplayPlan {
-    fn forward(keyframe: Option<KeyframeRow>, way: ReplayPath) -> Self {
-        Self { keyframe, forward: way.rows, backward: Vec::new(), cost: way.cost }
+    fn forward(keyframe: Option<KeyframeRow>, path: ReplayPath) -> Self {
+        Self { keyframe, forward: path.rows, backward: Vec::new(), cost: path.cost }
     }
 
-    fn backward(keyframe: KeyframeRow, way: ReplayPath) -> Self {
-        Self { keyframe: Some(keyframe), forward: Vec::new(), backward: way.rows, cost: way.cost }
+    fn backward(keyframe: KeyframeRow, path: ReplayPath) -> Self {
+        Self { keyframe: Some(keyframe), forward: Vec::new(), backward: path.rows, cost: path.cost }
     }
 
     /// Number of objects that are deltas to replay forwards.
@@ -87,8 +89,8 @@ impl ReplayPlan {
         self.forward_parts() + self.backward.iter().map(|row| row.parts.len()).sum::<usize>()
     }
 
-    /// Returns the required objects: deltas to replay forwards, deltas to undo, the keyframe's
-    /// chunks.
+    /// Returns the required objects in this order: deltas to replay forwards, deltas to undo,
+    /// chunks of the keyframe.
     fn objects(&self) -> Vec<(ObjectKind, u64)> {
         let rows = self.forward.iter().chain(&self.backward);
         let deltas = rows.flat_map(|row| &row.parts).map(|part| (ObjectKind::Delta, *part));
@@ -97,6 +99,7 @@ impl ReplayPlan {
     }
 }
 
+/// Returns the first or last keyframe of a range of revisions, with its sequence number.
 fn keyframe_near(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -120,14 +123,14 @@ fn plan(
     if at.sequence == 0 {
         return Ok(ReplayPlan::default());
     }
-    let mut way = Vec::new();
+    let mut ranges = Vec::new();
     let mut keyframe = None;
     let mut count = 0;
     for range in lineage::state_ranges(view, refs, session, at)? {
         let found = keyframe_near(view, session, range, ScanDirection::Descending)?;
         let after = found.as_ref().map_or(range.after, |(sequence, _)| *sequence);
         count += range.to - after;
-        way.push(RevisionRange { after, ..range });
+        ranges.push(RevisionRange { after, ..range });
         if let Some((_, row)) = found {
             keyframe = Some(row);
             break;
@@ -136,25 +139,25 @@ fn plan(
     let start = keyframe.as_ref().map_or(0, |row: &KeyframeRow| row.bytes);
     let forward = || -> Result<ReplayPath> {
         let mut rows = Vec::new();
-        for range in &way {
+        for range in &ranges {
             rows.extend(rows_of(view, session, *range)?);
         }
         rows.reverse();
         Ok(ReplayPath::of(rows, start))
     };
-    let Some((between, later)) = later(view, session, at)? else {
+    let Some((between, later)) = later_keyframe(view, session, at)? else {
         return Ok(ReplayPlan::forward(keyframe, forward()?));
     };
     let backward = || Ok(ReplayPath::of(rows_of(view, session, between)?, later.bytes));
-    // The direction with fewer revisions is usually cheaper. The other one is read only if much can
-    // be saved.
+    // The direction with fewer revisions is usually cheaper. The rows of the other direction are
+    // read only if it could save much.
     let is_back = between.to - between.after < count;
-    let near = if is_back { backward()? } else { forward()? };
+    let first = if is_back { backward()? } else { forward()? };
     let other = || if is_back { forward() } else { backward() };
-    let far = if near.is_short() { None } else { Some(other()?) };
-    let (chosen, is_back) = match far {
-        Some(far) if far.cost < near.cost => (far, !is_back),
-        _ => (near, is_back),
+    let other = if first.is_short() { None } else { Some(other()?) };
+    let (chosen, is_back) = match other {
+        Some(other) if other.cost < first.cost => (other, !is_back),
+        _ => (first, is_back),
     };
     Ok(if is_back {
         ReplayPlan::backward(later, chosen)
@@ -163,17 +166,16 @@ fn plan(
     })
 }
 
-/// Returns the nearest keyframe after a revision on its branch, and the revisions between: deltas
-/// can be replayed backwards. `None` if there is none, or if a reset lies between, since its claims
-/// come from elsewhere.
-fn later(
+/// Returns the nearest keyframe after a revision on its branch, and the revisions between, whose
+/// deltas can be undone. `None` if there is no such keyframe, or if a reset is between: the claims
+/// of a reset do not follow from the revision before it.
+fn later_keyframe(
     view: &dyn Snapshot,
     session: SessionNumber,
     at: RevisionRef,
 ) -> Result<Option<(RevisionRange, KeyframeRow)>> {
-    let later_range = RevisionRange { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
-    let Some((sequence, row)) =
-        keyframe_near(view, session, later_range, ScanDirection::Ascending)?
+    let after = RevisionRange { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
+    let Some((sequence, row)) = keyframe_near(view, session, after, ScanDirection::Ascending)?
     else {
         return Ok(None);
     };
@@ -196,7 +198,7 @@ impl ReplayPath {
         Self { rows, cost }
     }
 
-    /// Whether the cost is so low that another path cannot save much.
+    /// Returns whether the cost is so low that another path cannot save much.
     fn is_short(&self) -> bool {
         let state = self.rows.first().map_or(u64::MAX, |row| row.state_bytes);
         self.cost <= state.saturating_mul(2).max(MIN_REPLAY_COST)
@@ -221,7 +223,7 @@ fn rows_of(
         .collect())
 }
 
-/// The final change of a key: the key's range and one side of the change.
+/// The last change of a key: the key, its range in a buffer, and one side of the change.
 #[derive(Clone, Copy)]
 struct EntryOverride<'a> {
     key: &'a [u8],
@@ -242,7 +244,7 @@ fn build(
     if at.sequence == 0 {
         return Ok(RevisionState::default());
     }
-    let state = lay_all(view, plan, scanned)?;
+    let state = replay(view, plan, scanned)?;
     let row = lineage::revision(view, session, at)?;
     let header =
         RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
@@ -255,7 +257,8 @@ fn build(
     Ok(state)
 }
 
-fn lay_all(
+/// Builds the state from the base of a plan and the last change of each key.
+fn replay(
     view: &dyn Snapshot,
     plan: &ReplayPlan,
     scanned: &[Arc<ScannedObject>],
@@ -275,8 +278,8 @@ fn lay_all(
             }));
         }
     }
-    // The sort is stable: keys of a large delta are sorted already, and for each key the
-    // changes stay in the order of their deltas. For each key the last delta counts.
+    // The stable sort is fast, because the keys of a large delta are sorted already. It keeps the
+    // changes of each key in the order of their deltas: the last one counts.
     overrides.sort_by(|a, b| a.key.cmp(b.key));
     overrides.dedup_by(|later, first| {
         let same = later.key == first.key;
@@ -311,9 +314,9 @@ fn lay_all(
     Ok(builder.finish())
 }
 
-/// Returns which objects form the sorted base that the other deltas are merged into: the chunks of
-/// the keyframe, or the delta that the state begins with. Their keys ascend, so they are not sorted
-/// again, and not all are compared.
+/// Returns which objects form the sorted base into which the other deltas are merged: the chunks of
+/// the keyframe, or the parts of the first delta. Their keys ascend, so they are not sorted again,
+/// and not all are compared.
 fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Range<usize> {
     if plan.keyframe.is_some() {
         return deltas..scanned.len();
@@ -323,7 +326,7 @@ fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Ran
         [one, next] => one.last_key() < next.first_key(),
         _ => true,
     };
-    // The order of a delta from another store has not been checked.
+    // The order of the parts of a delta from another store has not been checked before.
     let sorted = scanned.get(..first).is_some_and(|parts| parts.windows(2).all(ascend));
     0..if sorted { first } else { 0 }
 }
@@ -367,11 +370,10 @@ fn overlay_entries<'o>(
     let mut rest = entries;
     let mut left = overrides;
     while let Some((next, others)) = left.split_first() {
-        let (own, after) = rest.split_at(first_from(one, rest, next.key));
-        own.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
+        let (before, after) = rest.split_at(first_from(one, rest, next.key));
+        before.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
         rest = after;
-        // The override is after the last entry of this object; it may belong after the first entry
-        // of the next one.
+        // The key of the override is after the last key of this object.
         let Some((first, after)) = rest.split_first() else { break };
         next.push(view, builder)?;
         if one.at(first.key()) == next.key {
@@ -383,9 +385,9 @@ fn overlay_entries<'o>(
     Ok(left)
 }
 
-/// Returns the index of the first entry whose key is not less than this one. The step doubles until
-/// it is too far: keys are scattered in memory, so few should be compared, and if overrides are
-/// dense the next entry is near.
+/// Returns the index of the first entry whose key is not less than this key, by a galloping search:
+/// the step doubles until it is too far. Keys are scattered in memory, so few should be compared,
+/// and if there are many overrides the entry is near.
 fn first_from(one: &ScannedObject, entries: &[impl BaseEntry], key: &[u8]) -> usize {
     let is_before =
         |place: usize| entries.get(place).is_some_and(|entry| one.at(entry.key()) < key);
@@ -457,7 +459,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_laid_over_the_entries_of_several_objects_is_what_a_map_says(
+        fn overrides_of_several_base_objects_give_the_same_state_as_a_map(
             entries in prop::collection::btree_map(0_u8..60, any::<u8>(), 0..40),
             over in prop::collection::btree_map(0_u8..60, prop::option::of(any::<u8>()), 0..20),
             size in 1_usize..15,

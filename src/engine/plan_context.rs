@@ -1,4 +1,4 @@
-//! What a write is planned with: the refs, a snapshot on demand, and the cached heads of branches.
+//! The input for planning a write: the refs, a snapshot on demand, and cached heads of branches.
 
 use super::encoded_change::DigestedEntry;
 use super::head_cache::HeadCache;
@@ -12,8 +12,8 @@ use crate::format::{BranchHead, Record};
 use crate::model::{BranchNumber, SessionNumber};
 use std::sync::Arc;
 
-/// Plans the record to be written, if any, and computes the result of the commit. Called again if
-/// another writer appended first.
+/// Plans the record of a commit, if any, and computes the result of the commit. It is called again
+/// if another writer appends first.
 pub(crate) type RecordPlanner<'a, T> =
     &'a mut dyn FnMut(&PlanContext<'_>) -> Result<PlannedRecord<T>>;
 
@@ -29,8 +29,8 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
-    /// Returns the same context with refs that are advanced by changes of the record that is being
-    /// planned, such as the branch that it begins.
+    /// Returns the same context with refs that include changes of the record that is being planned,
+    /// such as a new branch.
     pub(crate) fn with_refs(&self, refs: StoreRefs) -> Self {
         Self { refs: Arc::new(refs), ..*self }
     }
@@ -39,7 +39,7 @@ impl PlanContext<'_> {
         PlanBase { follower: self.follower, refs: &self.refs, locked: self.locked }
     }
 
-    /// Returns the store that the plan is based on. Not needed for what the refs contain.
+    /// Returns the snapshot that the plan is based on. Reading only the refs is cheaper.
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
         self.base().view()
     }

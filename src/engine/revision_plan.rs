@@ -8,7 +8,7 @@ use super::plan_context::PlanContext;
 use super::random::random;
 use super::refs::session;
 use super::scanned_object::ObjectSource;
-use super::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta, finish, unchanged};
+use super::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta, empty_delta, finish};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -116,7 +116,7 @@ pub(crate) fn plan_reset(
     merged: &[ParentRevision],
 ) -> Result<PlannedRevision> {
     let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
-    let sealed = unchanged(head.as_ref(), digest, count);
+    let sealed = empty_delta(head.as_ref(), digest, count);
     // The first parent is the head of the branch. Without a head, the revision has no parents, even
     // in a merge.
     let merged = if head.is_some() { merged } else { &[] };
@@ -135,7 +135,7 @@ pub(crate) fn plan_always(
     let sealed = seal_changes(context, place, head.as_ref(), changes)?.unwrap_or_else(|| {
         let (digest, count) =
             head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
-        unchanged(head.as_ref(), digest, count)
+        empty_delta(head.as_ref(), digest, count)
     });
     finish(&context.refs, place, head.as_ref(), &sealed, None, merged.as_slice(), random()?)
 }

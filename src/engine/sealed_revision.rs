@@ -26,8 +26,8 @@ pub(crate) struct CommitTarget<'a> {
 /// A sealed delta, valid as long as the head does not change.
 pub(crate) struct PreparedDelta {
     pub(super) head: Option<RevisionId>,
-    /// Number of purges at that time: a purge changes the content of a head without changing its
-    /// id.
+    /// Number of purges when the delta was sealed: a purge changes the content of a head without
+    /// changing its id.
     pub(super) purges: u64,
     pub(super) blobs: Vec<RecordChange>,
     pub(super) parts: Vec<DeltaPart>,
@@ -38,16 +38,17 @@ pub(crate) struct PreparedDelta {
 }
 
 pub(crate) struct PlannedRevision {
-    /// The large values that it refers to, then the revision itself.
+    /// The large values that the revision refers to, then the revision itself.
     pub(crate) changes: Vec<RecordChange>,
     /// The branch's head after the commit.
     pub(crate) head: BranchHead,
     pub(crate) parent: Option<RevisionId>,
-    /// The entries before and after, for the head cache.
+    /// The changed entries before and after the revision, for the head cache.
     pub(crate) entries: Arc<[EncodedChange]>,
 }
 
-pub(super) fn unchanged(
+/// Returns an empty delta that leads to a state with this digest and count.
+pub(super) fn empty_delta(
     head: Option<&BranchHead>,
     digest: StateDigest,
     count: u64,
@@ -64,14 +65,14 @@ pub(super) fn unchanged(
     }
 }
 
-/// Plans a revision without claims, after a repair. All random values are derived from `salt`.
+/// Plans a revision whose state is empty, for a repair. All random values are derived from `salt`.
 pub(crate) fn plan_cleared(
     refs: &StoreRefs,
     place: CommitTarget<'_>,
     salt: [u8; 16],
 ) -> Result<PlannedRevision> {
     let head = session(refs, place.session)?.branch(place.branch)?.head;
-    let sealed = unchanged(head.as_ref(), StateDigest::EMPTY, 0);
+    let sealed = empty_delta(head.as_ref(), StateDigest::EMPTY, 0);
     finish(refs, place, head.as_ref(), &sealed, Some(ResetSource::Empty), &[], salt)
 }
 

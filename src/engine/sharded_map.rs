@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Number of maps that share many keys. A single map of 14,000 keys took 3.5 ms to grow, while a
-/// writer waited.
+/// Number of maps that share many keys. When a single map of 14,000 keys grows, a writer waits for
+/// 3.5 ms.
 const COUNT: usize = 64;
-/// Up to this number of keys there is one map: 64 empty ones take 3 KB.
+/// Up to this number of keys there is one map: 64 empty maps take 3 KB.
 const KEYS_IN_ONE: usize = 256;
 
-/// A map from bytes to values. Each of its shards grows separately.
+/// A map from bytes to values. It consists of several maps that grow separately.
 pub(super) struct ShardedMap<V> {
     maps: Vec<HashMap<Vec<u8>, V>>,
-    /// Selects the shard of a key.
+    /// Selects the map of a key.
     hasher: RandomState,
 }
 
@@ -55,7 +55,7 @@ impl<V> ShardedMap<V> {
         self.maps.clear();
     }
 
-    /// Distributes the keys of the first map.
+    /// Distributes the keys of the only map over [`COUNT`] maps.
     fn split(&mut self) {
         let one = std::mem::take(&mut self.maps);
         self.maps.resize_with(COUNT, HashMap::new);
@@ -65,6 +65,7 @@ impl<V> ShardedMap<V> {
         }
     }
 
+    /// Returns the index of the map of a key.
     fn place(&self, key: &[u8]) -> usize {
         self.hasher.hash_one(key) as usize % self.maps.len().max(1)
     }
@@ -75,20 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_in_is_found_until_it_is_taken_out() {
-        let mut shards = ShardedMap::default();
-        assert_eq!(shards.remove(b"1"), None);
-        assert!(!shards.contains_key(b"1"));
+    fn a_key_is_found_from_its_insertion_until_its_removal() {
+        let mut map = ShardedMap::default();
+        assert_eq!(map.remove(b"1"), None);
+        assert!(!map.contains_key(b"1"));
         for number in 0..10_000_u32 {
-            assert_eq!(shards.insert(number.to_string().as_bytes(), number), None);
+            assert_eq!(map.insert(number.to_string().as_bytes(), number), None);
         }
-        assert_eq!(shards.insert(b"77", 7), Some(77));
-        assert_eq!(shards.remove(b"78"), Some(78));
-        assert_eq!((shards.get(b"77"), shards.contains_key(b"78")), (Some(&7), false));
-        let sizes = shards.maps.iter().map(HashMap::len);
+        assert_eq!(map.insert(b"77", 7), Some(77));
+        assert_eq!(map.remove(b"78"), Some(78));
+        assert_eq!((map.get(b"77"), map.contains_key(b"78")), (Some(&7), false));
+        let sizes = map.maps.iter().map(HashMap::len);
         assert_eq!(sizes.clone().sum::<usize>(), 9_999);
         assert!(sizes.clone().max() < Some(400) && sizes.min() > Some(20));
-        shards.clear();
-        assert_eq!(shards.get(b"77"), None);
+        map.clear();
+        assert_eq!(map.get(b"77"), None);
     }
 }

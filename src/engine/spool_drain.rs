@@ -6,8 +6,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Record, SpoolEntry};
 
 impl Engine {
-    /// Spools a write. Returns the record that it would be now, if the store can be read. If it
-    /// would change nothing, the record is empty and nothing is spooled.
+    /// Puts a write into the spool. Returns the record that the write would append now, if the
+    /// store can be read. If the write would change nothing, the record is empty and nothing is
+    /// spooled.
     pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
         self.check_permitted()?;
         let Some(spool) = &self.follower.spool else {
@@ -36,12 +37,12 @@ impl Engine {
         Ok(planned)
     }
 
-    /// Moves the spooled writes to the journal. An unreadable write stays in the spool: readers get
-    /// its error, and a repair saves the others.
+    /// Moves the spooled writes to the journal. An unreadable write stays in the spool, and readers
+    /// get its error until a repair.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] if another process holds the append lock, or the error of a write that
-    /// could not be moved; that write stays in the spool.
+    /// [`ErrorKind::Locked`] if another process holds the append lock, or the error of the last
+    /// write that could not be moved. Such writes stay in the spool.
     pub(crate) fn drain(&self) -> Result<()> {
         let Some(spool) = &self.follower.spool else { return Ok(()) };
         spool.sweep()?;
@@ -81,8 +82,8 @@ impl Engine {
             }
         }
         if !brought.is_empty() {
-            // Syncs the records of other processes too: they may have been killed before their
-            // sync.
+            // Other processes may have appended some of these writes and been killed before their
+            // sync. This sync covers their records too.
             self.sync()?;
             spool.brought(&brought)?;
         }

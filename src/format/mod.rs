@@ -1,8 +1,8 @@
 //! The encoding of everything that forge stores, except for the frames of the journal
-//! (`backend::journal`) and RocksDB's own files.
+//! (`backend::frame`) and RocksDB's own files.
 //!
 //! `docs/format.md` is the specification; this module implements it without repeating it. No I/O:
-//! bytes in, bytes out. Input was either written by forge or is damaged, so decoding is strict:
+//! bytes in, bytes out. Input that forge would not have written is damaged, so decoding is strict:
 //! unknown fields, missing fields and trailing bytes are errors.
 #![warn(clippy::indexing_slicing)]
 

@@ -11,8 +11,8 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The mark of primary values; their length and a hash follow, so that they can be found in raw
-/// bytes.
+/// The first bytes of most rows. The length and a hash of the content follow, so that a row can be
+/// found in the raw bytes of a damaged file.
 const MAGIC: &[u8; 4] = b"fRw1";
 
 fn wrap(content: &[u8]) -> Vec<u8> {
@@ -53,7 +53,7 @@ pub(super) fn unwrap_as<'a>(
     Ok(content)
 }
 
-/// Returns a row with its content changed by `rewrite`; `None` if it changes nothing.
+/// Returns a row with its content changed by `rewrite`; `None` if `rewrite` returns `None`.
 pub fn rewrite_row(
     bytes: &[u8],
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
@@ -256,7 +256,7 @@ pub struct CheckpointRow {
 }
 packed_row!(CheckpointRow, "checkpoint");
 
-/// How far a source has been imported.
+/// The bookmark of a source: how far it was imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BookmarkRow {
@@ -270,7 +270,7 @@ pub struct BookmarkRow {
     pub blocks: RecordBytes,
     /// State that the importer of the source needs to continue.
     pub carry: RecordBytes,
-    /// What was kept, if secrets were removed.
+    /// What was kept, if secrets were removed from the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaned: Option<RedactionSummary>,
 }
@@ -284,13 +284,13 @@ impl BookmarkRow {
     }
 }
 
-/// A pre-written object: it was written before anything references it.
+/// A pre-written object, which no record names yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrewrittenRow {
-    /// The time of the last operation that wrote it, by its clock.
+    /// The time of the last operation that wrote the object.
     pub time: Timestamp,
-    /// The key in the table of segments, if it is a part of a growing blob.
+    /// The key in the table of segments, if the object is a part of a growing blob.
     pub part: Option<RecordBytes>,
 }
 packed_row!(PrewrittenRow, "pre-written object");
@@ -313,7 +313,7 @@ pub struct SegmentRow {
     pub object: u64,
     /// The length of the segment in bytes.
     pub length: u64,
-    /// The number of bytes before it that were the prefix for its compression.
+    /// The number of bytes before the segment that were the prefix for its compression.
     pub prefix: u64,
 }
 packed_row!(SegmentRow, "blob segment");
@@ -333,15 +333,15 @@ pub struct FoldRow {
 }
 packed_row!(FoldRow, "fold");
 
-/// A branch that is checked out from a time on: a row of the table of switches.
+/// A checkout: a branch that is current from a time on. A row of the table of switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkout {
     /// The branch.
     pub branch: BranchNumber,
-    /// The effective time: that of the clock or of the checkout before, whichever is later.
+    /// The effective time: the time of the clock or of the previous checkout, whichever is later.
     pub time: Timestamp,
-    /// The position of the record that checked it out.
+    /// The position of the record that checked the branch out.
     pub position: u64,
 }
 
@@ -382,7 +382,7 @@ pub enum OperationEffect {
         branch: BranchNumber,
         /// Whether the branch is hidden now.
         hidden: bool,
-        /// What is checked out since, if the branch was checked out.
+        /// The checkout from then on, if the branch was checked out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkout: Option<Checkout>,
     },
@@ -390,17 +390,17 @@ pub enum OperationEffect {
     Switched {
         /// The branch checked out before.
         old: BranchNumber,
-        /// The branch checked out by this.
+        /// The branch checked out now.
         branch: BranchNumber,
         /// The time of the checkout.
         time: Timestamp,
         /// The position of the record with this change.
         position: u64,
-        /// Whether it was checked out in another store only.
+        /// Whether the branch was checked out only in another store.
         #[serde(default, skip_serializing_if = "is_false")]
         elsewhere: bool,
-        /// What is checked out since, if it is another branch or at another time: the creation of
-        /// the branch was undone, or the clock went back.
+        /// The checkout from then on, if it has another branch or time: the creation of `branch`
+        /// was undone, or the clock went back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkout: Option<Checkout>,
     },
@@ -408,9 +408,9 @@ pub enum OperationEffect {
     Facts {
         /// The number of facts.
         count: u64,
-        /// The number of the object with their page.
+        /// The number of the object with the page of the facts.
         page: u64,
-        /// The name of that object, by which it is found if its number is lost.
+        /// The id of this object, by which the object is found if its number is lost.
         name: ObjectId,
     },
     /// Moved a bookmark.
@@ -460,7 +460,7 @@ pub enum OperationEffect {
         blob: String,
         /// The number of bytes that are dropped now.
         bytes: u64,
-        /// The number of bytes dropped before: they are permanently deleted.
+        /// The number of bytes dropped before. An undo does not bring these back.
         old: u64,
     },
     /// Undid the drop of the beginning of a growing blob.
@@ -471,7 +471,7 @@ pub enum OperationEffect {
         /// The number of bytes that had been dropped.
         bytes: u64,
     },
-    /// Pruned data that is permanently deleted now. Replaces all other effects.
+    /// Pruned data that is permanently deleted now. This replaces all other effects.
     Swept {
         /// The numbers and ids of deleted checkpoints, which are not reused.
         checkpoints: Vec<(u64, CheckpointId)>,
@@ -484,20 +484,20 @@ pub enum OperationEffect {
         reason: Option<String>,
         /// How often secrets were found in the session.
         places: u64,
-        /// The first sequence number with what was replaced; 0 if it can be anywhere.
+        /// The first sequence number whose data was replaced; 0 if any data may have been.
         #[serde(default, skip_serializing_if = "is_zero")]
         first: u64,
     },
 }
 
 impl OperationEffect {
-    /// Returns whether it checked out a branch in this store.
+    /// Returns whether this effect is a checkout in this store.
     #[must_use]
     pub const fn is_own_switch(&self) -> bool {
         matches!(self, Self::Switched { elsewhere: false, .. })
     }
 
-    /// Returns what is checked out in this store since, if that changed.
+    /// Returns the checkout in this store from then on, if this effect changed it.
     #[must_use]
     pub const fn checkout(&self) -> Option<Checkout> {
         match self {
@@ -520,25 +520,25 @@ pub struct OperationRow {
     pub operation: Operation,
     /// Its effects, in order.
     pub effects: Vec<OperationEffect>,
-    /// The operation that it undid.
+    /// The operation that this one undid.
     pub takes_back: Option<OperationId>,
-    /// The operation that undid it.
+    /// The operation that undid this one.
     pub taken_back_by: Option<OperationId>,
-    /// The last sequence number of the session when it began.
+    /// The last sequence number of the session when the operation began.
     pub sequence: u64,
     /// The session.
     pub session: SessionNumber,
-    /// The position of its first record. Operations are ordered by it, whatever the clock said.
+    /// The position of its first record. Operations are ordered by this position, not by time.
     pub position: u64,
-    /// The records that continued it: the position of each, and the number of effects before it,
-    /// or [`OperationRow::ALL_EFFECTS`] for one that swept it.
+    /// The later records of the operation: the position of each, and the number of effects before
+    /// that record, or [`OperationRow::ALL_EFFECTS`] for the record that swept the operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continued: Vec<(u64, u64)>,
 }
 packed_row!(OperationRow, "operation");
 
 impl OperationRow {
-    /// Stands for all effects of an operation that was swept, which are replaced by one.
+    /// In `continued`: the record swept the operation, and one effect replaced all others.
     pub const ALL_EFFECTS: u64 = u64::MAX;
 
     /// Returns whether what the operation pruned was permanently deleted.
@@ -548,7 +548,8 @@ impl OperationRow {
     }
 }
 
-/// What the segment after a generation begins with, without sessions: a second copy.
+/// A second copy of the head of the store with which the segment after a generation begins, without
+/// sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadRow {
@@ -557,7 +558,7 @@ pub struct HeadRow {
 }
 packed_row!(HeadRow, "head of the store", |row| row.head.check());
 
-/// Row counts of tables whose missing rows would not be noticed otherwise.
+/// The row counts of tables in which a missing row would not be noticed otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TotalsRow {

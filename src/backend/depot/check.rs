@@ -1,18 +1,18 @@
-//! Checks whether a depot does what remotes rely on.
+//! Checks whether a depot has the properties on which remotes rely.
 
 use super::{Depot, DepotEntry, DepotError, DepotRead, DepotTag, DepotWrite};
 use std::thread;
 
 /// The folder of the objects that a check writes.
 const FOLDER: &str = "check/";
-/// How many writers try the same write at once.
+/// Number of writers that try the same write at once.
 const WRITERS: u8 = 8;
-/// How far the time of an object may be from the depot's clock, in microseconds.
+/// The time of a new object must differ less than this from the depot's clock, in microseconds.
 const MAX_SKEW_MICROS: u64 = 3_600_000_000;
 
 /// Checks whether a depot does what [`Depot`] promises: conditional writes with one winner, reads
-/// and lists that see earlier writes, removal, and a clock. The objects that it writes have random
-/// names and are removed.
+/// and lists that see earlier writes, removal, and a clock. The check writes objects with random
+/// names and removes them.
 ///
 /// # Errors
 /// [`DepotError::Unsupported`] names what the depot cannot do; any error of the depot.
@@ -22,9 +22,9 @@ pub fn check_depot(depot: &dyn Depot) -> Result<(), DepotError> {
         what: "there are no random numbers".to_owned(),
         source: Some(Box::new(error)),
     })?;
-    let own = format!("{FOLDER}{:032x}", u128::from_le_bytes(random));
-    let [first, second, missing] = ["a", "b", "c"].map(|end| format!("{own}{end}"));
-    let probe = DepotProbe { depot, own: &own, first: &first, second: &second };
+    let prefix = format!("{FOLDER}{:032x}", u128::from_le_bytes(random));
+    let [first, second, missing] = ["a", "b", "c"].map(|end| format!("{prefix}{end}"));
+    let probe = DepotProbe { depot, prefix: &prefix, first: &first, second: &second };
     let checked = probe.all(&missing);
     for name in [&first, &second, &missing] {
         // The first error is the one to report.
@@ -36,10 +36,11 @@ pub fn check_depot(depot: &dyn Depot) -> Result<(), DepotError> {
     checked
 }
 
+/// A check in progress: the depot and the names of the objects.
 struct DepotProbe<'a> {
     depot: &'a dyn Depot,
-    /// What the names of the objects begin with.
-    own: &'a str,
+    /// The common prefix of the names of the objects.
+    prefix: &'a str,
     first: &'a str,
     second: &'a str,
 }
@@ -50,14 +51,15 @@ impl DepotProbe<'_> {
         let winner = self.has_one_winner(1, &|bytes| self.depot.put_new(self.second, bytes))?;
         let tag = self.has(self.second, &winner)?;
         let new = self.swaps(&old, missing)?;
-        // Contents that an object had before would bring its old tag back.
+        // Round 2 writes other bytes than round 1: a tag may be a hash of the contents, so equal
+        // bytes would have the expected tag again.
         self.has_one_winner(2, &|bytes| self.depot.swap(self.second, &tag, bytes))?;
         self.lists()?;
         self.depot.remove(self.first)?;
         ensure(self.depot.get(self.first, Some(&new))? == DepotRead::Absent, "remove objects")
     }
 
-    /// Checks that an object is created once. Returns its tag.
+    /// Checks that an object is created only if there is none. Returns its tag.
     fn creates(&self) -> Result<DepotTag, DepotError> {
         let what = "create an object only if there is none";
         let DepotWrite::Done(tag) = self.depot.put_new(self.first, b"first")? else {
@@ -85,7 +87,7 @@ impl DepotProbe<'_> {
         Ok(new)
     }
 
-    /// Checks that one of several writes at once succeeds. Returns its bytes.
+    /// Checks that exactly one of several simultaneous writes succeeds. Returns its bytes.
     fn has_one_winner(
         &self,
         round: u8,
@@ -114,17 +116,17 @@ impl DepotProbe<'_> {
         }
     }
 
-    /// Checks that lists have what was written, in order, with its time.
+    /// Checks that lists contain the written objects, in order, with their times.
     fn lists(&self) -> Result<(), DepotError> {
         let what = "list what was written";
         let listed = |after| -> Result<Vec<DepotEntry>, DepotError> {
             let mut listed = self.depot.list(FOLDER, after)?;
-            // Another check may be running.
-            listed.retain(|entry| entry.name.starts_with(self.own));
+            // Another check may write to the same folder.
+            listed.retain(|entry| entry.name.starts_with(self.prefix));
             Ok(listed)
         };
-        // The first names of the check are in one list, whatever other checks have left.
-        let all = listed(self.own)?;
+        // The list begins at the names of this check, so objects of other checks cannot fill it.
+        let all = listed(self.prefix)?;
         let names: Vec<&str> = all.iter().map(|entry| entry.name.as_str()).collect();
         ensure(names == [self.first, self.second], what)?;
         ensure(listed(self.first)?.first().map(|entry| &*entry.name) == Some(self.second), what)?;

@@ -9,14 +9,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Opening a pipe would otherwise block until its other end is opened.
+/// Without `NONBLOCK`, opening a pipe would block until its other end is opened.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const LOCK: OFlags = OFlags::RDWR.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const NEW: OFlags = LOCK.union(OFlags::CREATE).union(OFlags::EXCL);
 
-/// An open folder. What it opens by name is inside it, whatever other users of the folder do
-/// meanwhile: a link is an error. New files and folders get the permissions of the root.
+/// An open folder. Files and folders that it opens by name are inside it, whatever other users of
+/// the folder do meanwhile: a link is an error. New files and folders get the permissions of the
+/// root.
 #[derive(Debug)]
 pub(super) struct GuardedFolder {
     folder: File,
@@ -32,7 +33,7 @@ impl GuardedFolder {
         Ok(Self { folder, mode })
     }
 
-    /// Opens a folder in this one. `None` if there is none and `create` is false.
+    /// Opens a folder in this one, and creates it if `create` is set. `None` if there is none.
     pub(super) fn inside(&self, name: &str, create: bool) -> io::Result<Option<Self>> {
         let opened = || openat(&self.folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
         let made = |folder: OwnedFd| Some(Self { folder: folder.into(), mode: self.mode });
@@ -44,7 +45,7 @@ impl GuardedFolder {
         }
         let mode = Mode::from_raw_mode((self.mode & 0o2777) as _);
         match mkdirat(&self.folder, name, mode) {
-            // Another writer made it.
+            // Another writer created the folder meanwhile.
             Err(Errno::EXIST) => Ok(made(opened()?)),
             Err(error) => Err(error.into()),
             Ok(()) => {
@@ -56,12 +57,13 @@ impl GuardedFolder {
         }
     }
 
-    /// Makes names that were added or removed durable.
+    /// Makes additions and removals of names in this folder durable.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.folder.sync_all()
     }
 
-    /// Opens whatever has this name for reading, if it is no link. `None` if there is nothing.
+    /// Opens a file or anything else with this name for reading. A link is an error. `None` if
+    /// there is nothing.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<File>> {
         match openat(&self.folder, name, READ, Mode::empty()) {
             Ok(file) => Ok(Some(file.into())),
@@ -79,7 +81,7 @@ impl GuardedFolder {
         Ok(file.into())
     }
 
-    /// Opens a file that is only locked, and creates it if there is none.
+    /// Opens a file that is used only as a lock, and creates it if there is none.
     pub(super) fn lock_file(&self, name: &str) -> io::Result<File> {
         let opened = || openat(&self.folder, name, LOCK, Mode::empty());
         match opened() {
@@ -87,13 +89,14 @@ impl GuardedFolder {
             opened => return Ok(opened?.into()),
         }
         match self.create(name) {
-            // Another writer made it.
+            // Another writer created the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(opened()?.into()),
             created => created,
         }
     }
 
-    /// Renames a file of this folder to one of another folder, which is replaced.
+    /// Moves a file of this folder to the folder `to` under the name `new`. Replaces a file that
+    /// has that name.
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
         Ok(renameat(&self.folder, name, &to.folder, new)?)
     }

@@ -1,10 +1,10 @@
 //! An index whose rows are encrypted, on top of any other index.
 //!
-//! The value of a row is encrypted for its table and its key on disk. In that key, the bytes that
-//! reveal the subject are replaced by a keyed hash ([`HiddenKeyBytes`]); the original bytes are
-//! kept inside the encrypted value. Callers see the rows as they were written, in the order of
-//! their own keys. Rows whose keys differ only after the hidden part have that order on disk
-//! already; others are sorted while they are read (`scan`).
+//! The value of a row is encrypted so that it can be decrypted only for its table and its key on
+//! disk. In that key, the bytes that reveal the subject are replaced by a keyed hash
+//! ([`HiddenKeyBytes`]); the encrypted value contains the original bytes. Callers see the rows as
+//! they were written, in the order of the original keys. Rows whose keys differ only after the
+//! hidden bytes have this order on disk too; others are sorted while they are read (`scan`).
 
 mod hidden_keys;
 mod rescue;
@@ -38,7 +38,8 @@ impl RowCipher {
         stored.map(std::borrow::Cow::into_owned)
     }
 
-    /// Returns the value of a row if it has this key: two keys may share a hidden key on disk.
+    /// Returns the value of a row, if this is the row's original key: hashes are shortened, so two
+    /// keys may have the same key on disk.
     fn value_of(
         &self,
         table: TableId,

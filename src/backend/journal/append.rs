@@ -70,8 +70,8 @@ impl Journal {
         Ok((frames, appended))
     }
 
-    /// Returns everything from `from` on and the end of the journal, after cutting a torn tail. The
-    /// caller must hold the append lock.
+    /// Returns the records from `from` on and the end of the journal, after cutting a torn tail.
+    /// The caller must hold the append lock.
     pub(super) fn catch_up(&self, from: LogPosition) -> Result<(LogTail, JournalCursor), Error> {
         let known = held(&self.tip).clone();
         if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some())
@@ -121,8 +121,8 @@ impl Journal {
         if tip.end == 0 {
             return Ok(RecordHash::default());
         }
-        // Usually this process has just read that record. It may have been cut off since, so it is
-        // read again.
+        // Usually this process has just read the last record and knows where it begins. The record
+        // may have been cut off since, so it is read again.
         let record = held(&self.last_read).clone();
         let is_last = |record: &Range<LogPosition>| {
             record.end == tip.end && record.start >= tip.segment.start
@@ -136,7 +136,8 @@ impl Journal {
         hash.ok_or_else(|| damaged(tip.end, "no record ends here"))
     }
 
-    /// Returns the hash of the last record, by walking over the records from `start` on.
+    /// Returns the hash of the last record, by walking over the records from `start` on. `None` if
+    /// they do not end at `tip`.
     fn hash_from(
         &self,
         tip: &JournalCursor,
@@ -149,8 +150,8 @@ impl Journal {
         Ok(found.previous.filter(|_| found.end == tip.end))
     }
 
-    /// Removes a segment that an interrupted rotation left at the end of the journal. Once the
-    /// journal grows past that position, the file would be indistinguishable from a linked segment.
+    /// Removes a segment that an interrupted rotation left at the end of the journal. After the
+    /// next append, the file could not be distinguished from a segment of the journal.
     pub(super) fn remove_unlinked(&self, tip: &JournalCursor) -> Result<(), Error> {
         let path = self.folder.join(layout::segment_name(tip.end));
         // Checking is much cheaper than trying to remove, and this runs at every append.

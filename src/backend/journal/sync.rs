@@ -25,6 +25,7 @@ pub(super) struct SyncProgress {
     /// afterwards.
     turn: Mutex<()>,
     count: AtomicU64,
+    /// Whether syncs are only counted; see [`Journal::without_sync_for_canary`].
     left_out: bool,
     #[cfg(test)]
     pub(super) failures: AtomicU64,
@@ -99,7 +100,7 @@ impl Journal {
             if self.progress.covers(to) {
                 return Ok(());
             }
-            match self.flush(&self.tip_after(to)?) {
+            match self.flush(&self.tip_from(to)?) {
                 Err(error) if !self.progress.has_failed() => return Err(error),
                 Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
                 Ok(()) => return Ok(()),
@@ -111,7 +112,7 @@ impl Journal {
     }
 
     /// Returns an end of the journal at or after `to`.
-    fn tip_after(&self, to: LogPosition) -> Result<JournalCursor, Error> {
+    fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
             return Ok(tip);
@@ -126,7 +127,8 @@ impl Journal {
         })
     }
 
-    /// Syncs everything up to `tip` and updates the marks. A failed sync is remembered.
+    /// Syncs everything up to `tip`, and updates the sync mark and the witness. A failed sync is
+    /// remembered.
     pub(super) fn flush(&self, tip: &JournalCursor) -> Result<(), Error> {
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
@@ -177,10 +179,10 @@ impl Journal {
         Ok(segments)
     }
 
-    /// After a failed sync, the system may treat pages as written that are not on disk. Everything
-    /// not known to be durable is therefore written to new files, which replace the old ones once
-    /// they are synced. The bytes are the same, so readers need no notice. The caller must hold the
-    /// append lock.
+    /// Copies the segments that may not be durable to new files, which replace the old ones after
+    /// they are synced. Syncing the old files again is not enough: after a failed sync, the system
+    /// may treat pages as written that are not on disk. The bytes are the same, so readers need no
+    /// notice. The caller must hold the append lock.
     pub(super) fn write_again(&self) -> Result<(), Error> {
         let from = self.progress.failed.load(Ordering::Acquire).min(self.progress.known());
         let starts = segment::list(&self.folder)?;

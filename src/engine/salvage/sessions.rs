@@ -1,4 +1,5 @@
-//! Salvages the sessions: from their rows in the index, the copies there, and the journal.
+//! Salvages the sessions: from the journal, from their rows in the index, and from the copies of
+//! these rows.
 
 use super::SalvagedStore;
 use crate::backend::TableId;
@@ -17,7 +18,7 @@ use crate::model::{
 use std::collections::{BTreeMap, HashMap};
 
 impl SalvagedStore {
-    /// Returns the refs at the position of the index.
+    /// Returns the salvaged refs at the position of the index.
     pub(super) fn first_refs(
         &mut self,
         index: &RescuedIndex,
@@ -51,7 +52,8 @@ impl SalvagedStore {
         })
     }
 
-    /// Returns the head of the store at the position of the index.
+    /// Returns the head of the store at the position of the index: from the journal, or else from
+    /// its copy in the index, or else the next head in the journal.
     fn head(&mut self, index: &RescuedIndex, pieces: &[JournalPiece]) -> Result<StoreHead> {
         let of_record = |piece: &JournalPiece| match piece {
             JournalPiece::Record(frame, _) if frame.position >= index.position => {
@@ -79,7 +81,7 @@ impl SalvagedStore {
             }
         }
         match first {
-            // This head is of a later moment: anything that the rows lack is reported as lost.
+            // This head is of a later moment: sessions that have no rows are reported as lost.
             Some((_, head)) => Ok(head),
             None if index.position == 0 => Ok(StoreHead::default()),
             None => Err(Error::Corrupt {
@@ -103,7 +105,8 @@ impl SalvagedStore {
         decode_session(&row).ok()
     }
 
-    /// Makes a session whose rows are lost from its revisions. Its name is lost.
+    /// Rebuilds a session from its revisions, if its row and the copy are lost. Reports the loss of
+    /// its name.
     fn unknown_session(
         &mut self,
         index: &RescuedIndex,
@@ -177,8 +180,8 @@ impl SalvagedStore {
         }
     }
 
-    /// Takes in the head of a later segment: it shows which numbers were lost before it, and has
-    /// the sessions used last.
+    /// Adds the head of a later segment, which shows how many sessions and sequence numbers were
+    /// lost before it, and contains the sessions used last.
     pub(super) fn later_head(&mut self, head: &StoreHead, now: Timestamp) -> Result<()> {
         let recent: HashMap<_, _> =
             head.recent.iter().map(|one| (one.number, &one.session)).collect();

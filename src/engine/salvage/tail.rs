@@ -12,17 +12,17 @@ use crate::format::{Record, RecordChange, RevisionHeader};
 use crate::model::Timestamp;
 
 impl SalvagedStore {
-    /// Takes in the records after the index.
+    /// Adds the records after the position of the index.
     pub(super) fn tail(
         &mut self,
         pieces: Vec<JournalPiece>,
         position: LogPosition,
         now: Timestamp,
     ) -> Result<()> {
-        // The record at the position of the index begins a segment, with the refs. Any other record
-        // is from another store.
-        let is_behind = |piece: &JournalPiece| matches!(piece, JournalPiece::Record(frame, _) if frame.position >= position);
-        let first = pieces.iter().find(|piece| is_behind(piece));
+        // The record at the position of the index begins a segment, so its first change is the head
+        // of the store. Otherwise the journal is not that of the index, and nothing is added.
+        let is_after = |piece: &JournalPiece| matches!(piece, JournalPiece::Record(frame, _) if frame.position >= position);
+        let first = pieces.iter().find(|piece| is_after(piece));
         let begun = match first {
             Some(JournalPiece::Record(frame, _)) if frame.position == position && position > 0 => {
                 Record::decode(&frame.payload).map_or(true, |record| {
@@ -38,7 +38,7 @@ impl SalvagedStore {
                 JournalPiece::Record(frame, is_corrected) if frame.position >= position => {
                     (frame, is_corrected)
                 }
-                // A damaged piece is reported as the gap before the next record, or before the end.
+                // A damaged piece is reported as a gap before the next record or before the end.
                 _ => continue,
             };
             self.gap(next, frame.position);
@@ -71,7 +71,7 @@ impl SalvagedStore {
         }
     }
 
-    /// Reports the loss of everything after the index, and what each session had before.
+    /// Reports the loss of all records after the index, and where each session ends in the index.
     fn cut_off(&mut self, position: LogPosition) {
         let far = match self.end > position {
             true => format!("up to {} at least", self.end),
@@ -91,6 +91,7 @@ impl SalvagedStore {
         }
     }
 
+    /// Adds a record, after reporting the sequence numbers that are missing before it.
     pub(super) fn take_in(&mut self, placed: &PositionedRecord, now: Timestamp) -> Result<()> {
         for change in &placed.record.changes {
             match change {

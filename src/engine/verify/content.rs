@@ -1,5 +1,5 @@
-//! Verifies objects and their use: deltas lead to digests, keyframes equal their revisions, blobs
-//! can be opened.
+//! Verifies objects and their use: deltas lead to the digests of their revisions, keyframes have
+//! the digests of their revisions, growing blobs can be opened.
 
 use super::{VerifyFindings, chain};
 use crate::backend::Snapshot;
@@ -39,7 +39,7 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             && let Ok(id) = sealed_id(sealed)
             && object::find_number(view, &id)?.is_none()
         {
-            // A large value is only found by its id, and so is a chunk that later keyframes share.
+            // Large values, and chunks that later keyframes share, are found only by their ids.
             // Parts of growing blobs are found by number.
             findings.add_derived(format!("the name of the object {number}"), &"it is missing");
         }
@@ -89,14 +89,14 @@ pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             findings.lost_before += 1;
             continue;
         }
-        // The revision that its claims come from was lost, so it cannot be checked.
+        // The revision that the claims come from was lost, so this revision cannot be checked.
         let Some((digest, count)) = start else { continue };
         match replay(view, &parts, digest, count) {
             Ok((sum, names)) => {
                 if sum != (header.digest, header.count) {
                     findings.add_primary(place.clone(), &"its delta does not lead to its digest");
                 }
-                // Folding has replaced its delta by the combined one.
+                // A fold replaces the delta by the combined one, whose name the header lacks.
                 if names != header.delta && !folds {
                     findings.add_primary(place, &"its delta is another one's");
                 }
@@ -107,9 +107,9 @@ pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     Ok(())
 }
 
-/// Computes the state of each branch's head, unless something is wrong already: states are made
-/// with derived data too. A repair gives each branch a head that can be read, whatever was lost
-/// before it.
+/// Verifies the state of each branch's head, if nothing was found yet: states are computed from
+/// derived data too, whose damage would be reported as damage of the state. Even after losses every
+/// head must be readable, because a repair gives each branch a readable head.
 pub(super) fn heads(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     if !findings.found.is_empty() {
         return Ok(());
@@ -199,7 +199,7 @@ pub(super) fn keyframes(view: &ReadSnapshot, findings: &mut VerifyFindings) -> R
     })
 }
 
-/// Checks one keyframe against its revision.
+/// Checks that one keyframe has the digest and count of its revision.
 pub(crate) fn keyframe(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -229,7 +229,7 @@ pub(crate) fn keyframe(
     Err(Error::Corrupt { what, source: "its digest is not the revision's".into() })
 }
 
-/// Opens every part of a growing blob, from restart to restart.
+/// Opens every segment of every growing blob, each with the bytes before it as prefix.
 pub(super) fn segments(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut rows = Vec::new();
     for_each_row(view, key::SEGMENTS, |place, row| {

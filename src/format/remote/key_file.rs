@@ -6,9 +6,9 @@ use crate::model::{RemoteId, hex, unhex};
 use std::fmt::{self, Write as _};
 
 const FIRST_LINE: &str = "forge remote key ";
-/// The version of a file of a remote whose key was rotated.
+/// The latest version: a file with the lines about a rotation of the key.
 const VERSION: u32 = 3;
-/// The version of a file that says what was seen.
+/// The version of a file with `seen` lines and without a rotation.
 const SEEN_VERSION: u32 = 2;
 /// The version of any other file.
 const PLAIN_VERSION: u32 = 1;
@@ -25,32 +25,32 @@ pub struct RemoteKeyFile {
     pub remote: RemoteId,
     /// Its secret.
     pub secret: [u8; 32],
-    /// Where the remote is, in a keyring. A file for another machine does not say it.
+    /// The URL of the remote, in a keyring. A file for another machine does not contain it.
     pub url: Option<String>,
-    /// What was seen of the refs when the file was written for another machine, which refuses an
-    /// older state of the remote. A keyring keeps that elsewhere.
+    /// The newest known version of each ref when the file was written for another machine, which
+    /// refuses an older state of the remote. A keyring keeps these versions in other files.
     pub seen: SeenRefs,
-    /// What is left of earlier keys, if the key of the remote was rotated.
+    /// What is kept of earlier keys, if the key of the remote was rotated.
     pub rotated: Option<RotatedKey>,
 }
 
-/// What the key of a remote has of the keys before it.
+/// What is kept of the earlier keys of a remote whose key was rotated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RotatedKey {
     /// The key of names, which a rotation does not change.
     pub names: [u8; 32],
-    /// The secret before this one, in a keyring. A file for another machine does not have it.
+    /// The previous secret, in a keyring. A file for another machine does not contain it.
     pub earlier: Option<EarlierSecret>,
 }
 
 impl RotatedKey {
-    /// Returns what is left of earlier keys if the last rotation has not ended.
+    /// Returns a copy in which the last rotation has not ended.
     #[must_use]
     pub fn leaving(self) -> Self {
         Self { earlier: self.earlier.map(|one| EarlierSecret::Leaving(one.secret())), ..self }
     }
 
-    /// Returns what is left of earlier keys if the last rotation has ended.
+    /// Returns a copy in which the last rotation has ended.
     #[must_use]
     pub fn left(self) -> Self {
         Self { earlier: self.earlier.map(|one| EarlierSecret::Left(one.secret())), ..self }
@@ -68,9 +68,11 @@ impl EarlierSecret {
 /// The secret that a remote had before the last rotation of its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum EarlierSecret {
-    /// The rotation has not ended: the remote may have this secret, or refs and notices under it.
+    /// The rotation has not ended: the remote may still use this secret, or contain refs and
+    /// notices that are encrypted with it.
     Leaving([u8; 32]),
-    /// The rotation has ended: only what a store keeps of a remote may be under this secret.
+    /// The rotation has ended: only what a store keeps of a remote may still be encrypted with this
+    /// secret.
     Left([u8; 32]),
 }
 
@@ -167,7 +169,7 @@ impl RemoteKeyFile {
         self.keys_of(&self.secret)
     }
 
-    /// Returns the keys of the remote before the last rotation, if the file has that secret.
+    /// Returns the keys of the remote before the last rotation, if the file has the secret of then.
     #[must_use]
     pub fn earlier_keys(&self) -> Option<RemoteKeys> {
         Some(self.keys_of(&self.earlier()?.secret()))
@@ -179,13 +181,13 @@ impl RemoteKeyFile {
         self.rotated?.earlier
     }
 
-    /// Returns whether a rotation of the key has begun and not ended.
+    /// Returns whether a rotation of the key has begun but not ended.
     #[must_use]
     pub fn is_rotating(&self) -> bool {
         matches!(self.earlier(), Some(EarlierSecret::Leaving(_)))
     }
 
-    /// Returns the key for another machine, without the secret before the last rotation.
+    /// Returns the key file for another machine, without the secret before the last rotation.
     #[must_use]
     pub fn for_others(&self) -> Self {
         let rotated = self.rotated.map(|rotated| RotatedKey { earlier: None, ..rotated });
@@ -201,7 +203,7 @@ impl RemoteKeyFile {
     }
 }
 
-/// Reads the lines about a rotation. Returns the words after them too.
+/// Reads the lines about a rotation, if any. Returns what they say and the words after them.
 fn rotated_in<'a>(words: &'a [&'a str]) -> Option<(Option<RotatedKey>, &'a [&'a str])> {
     let [NAMES_LINE, names, words @ ..] = words else { return Some((None, words)) };
     let (earlier, words) = match words {
@@ -216,7 +218,7 @@ fn rotated_in<'a>(words: &'a [&'a str]) -> Option<(Option<RotatedKey>, &'a [&'a 
     Some((Some(RotatedKey { names: unhex(names)?, earlier }), words))
 }
 
-/// Reads the lines of what was seen.
+/// Reads the `seen` lines: the handle, version and link of each ref.
 fn seen_in(words: &[&str]) -> Option<SeenRefs> {
     let lines = words.chunks(4).map(|line| {
         let [SEEN_LINE, handle, version, link] = line else { return None };

@@ -1,10 +1,11 @@
-//! The marker of a remote: an object that names the remote, read before anything else.
+//! The marker of a remote: an object with the id and the format of the remote. It is read first.
 
 use super::{RemoteFormatError, RemoteKeys, check_limit};
 use crate::format::format_marker::check;
 use crate::model::{RemoteId, hex, unhex};
 
-/// The format of remotes that this version writes: major, minor. Another major version is rejected.
+/// The version of the format of remotes that forge writes: major, minor. Another major version is
+/// rejected.
 pub const REMOTE_VERSION: (u32, u32) = (1, 0);
 /// Maximum size of a marker in bytes.
 pub const MAX_REMOTE_MARKER_BYTES: usize = 4 << 10;
@@ -23,8 +24,8 @@ pub struct RemoteMarker {
     pub required: Vec<String>,
     /// The features needed to write to the remote.
     pub optional: Vec<String>,
-    /// The keyed hash of the lines before it.
-    key: [u8; 16],
+    /// The keyed hash of the lines before the line `key`, by which keys are checked.
+    key_hash: [u8; 16],
 }
 
 impl RemoteMarker {
@@ -32,8 +33,9 @@ impl RemoteMarker {
     #[must_use]
     pub fn new(id: RemoteId, keys: &RemoteKeys) -> Self {
         let (required, optional) = (Vec::new(), Vec::new());
-        let mut marker = Self { version: REMOTE_VERSION, id, required, optional, key: [0; 16] };
-        marker.key = keys.marker_hash(&marker.lines());
+        let mut marker =
+            Self { version: REMOTE_VERSION, id, required, optional, key_hash: [0; 16] };
+        marker.key_hash = keys.marker_hash(&marker.lines());
         marker
     }
 
@@ -52,12 +54,12 @@ impl RemoteMarker {
     /// Encodes the text of the marker.
     #[must_use]
     pub fn encode(&self) -> String {
-        let text = format!("{}key {}\n", self.lines(), hex(&self.key));
+        let text = format!("{}key {}\n", self.lines(), hex(&self.key_hash));
         format!("{text}check {}\n", check(&text))
     }
 
-    /// Decodes a marker, if this version can read the remote. [`RemoteMarker::check_key`] comes
-    /// next.
+    /// Decodes a marker, if this version of forge can read the remote. The caller must then call
+    /// [`RemoteMarker::check_key`].
     ///
     /// # Errors
     /// [`RemoteFormatError::Damaged`] if it is no marker or was altered,
@@ -75,7 +77,7 @@ impl RemoteMarker {
             line.ok_or_else(|| damaged(&format!("it has no line '{name}'")))
         };
         let version = version_in(field("format")?).ok_or_else(|| damaged("it has no version"))?;
-        // The other lines may look different in another major version, so this is checked first.
+        // Another major version may have other lines, so the version is checked first.
         if version.0 > REMOTE_VERSION.0 {
             let needs = format!("format {}.{}", version.0, version.1);
             return Err(RemoteFormatError::LaterVersion { what: WHAT, needs });
@@ -88,13 +90,13 @@ impl RemoteMarker {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let required = words(field("required")?);
         let optional = words(field("optional")?);
-        let key = unhex(field("key")?).ok_or_else(|| damaged("it has no valid line 'key'"))?;
-        // No feature exists so far.
+        let key_hash = unhex(field("key")?).ok_or_else(|| damaged("it has no valid line 'key'"))?;
+        // This version knows no feature.
         if let Some(feature) = required.first() {
             let needs = format!("the feature '{feature}'");
             return Err(RemoteFormatError::LaterVersion { what: WHAT, needs });
         }
-        let marker = Self { version, id: RemoteId::from_bytes(id), required, optional, key };
+        let marker = Self { version, id: RemoteId::from_bytes(id), required, optional, key_hash };
         if version.0 < REMOTE_VERSION.0 || !text.starts_with(&marker.lines()) {
             return Err(damaged("its lines are not as forge writes them"));
         }
@@ -106,16 +108,16 @@ impl RemoteMarker {
     /// # Errors
     /// [`RemoteFormatError::WrongKey`].
     pub fn check_key(&self, keys: &RemoteKeys) -> Result<(), RemoteFormatError> {
-        // A comparison of hashes takes the same time for all inputs.
+        // blake3 compares hashes in constant time.
         let hash = |bytes: &[u8; 16]| blake3::hash(bytes);
-        if hash(&self.key) == hash(&keys.marker_hash(&self.lines())) {
+        if hash(&self.key_hash) == hash(&keys.marker_hash(&self.lines())) {
             return Ok(());
         }
         Err(RemoteFormatError::WrongKey)
     }
 
-    /// Returns whether this version may write to the remote: it knows all optional features and the
-    /// minor version.
+    /// Returns whether this version of forge may write to the remote: it knows all optional
+    /// features and the minor version.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.version.1 <= REMOTE_VERSION.1 && self.optional.is_empty()

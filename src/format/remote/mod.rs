@@ -1,9 +1,9 @@
-//! What a remote holds: its marker, the refs and packs of its sessions, notices of purges, and the
-//! names and keys of these; and its key file and grants, which are outside of it.
-//! Specified in `docs/format.md`, "Remotes".
+//! The format of a remote: its marker, the refs and packs of its sessions, notices of purges, and
+//! their names. Also what is kept outside of the remote: its keys, its key file and grants, and
+//! what a machine has seen of it. Specified in `docs/format.md`, "Remotes".
 //!
-//! All of it comes from a place that others can write to. So every limit is checked when something
-//! is read and when it is written, and no length is believed.
+//! A remote is a place that others can write to. So every limit is checked when something is read
+//! and when it is written, and no stored length is trusted.
 
 mod foreign;
 mod grant;
@@ -52,7 +52,7 @@ pub enum RemoteFormatError {
     /// The key that was given is not the key of the remote.
     #[error("the key is not the key of this remote: ask for a key file from a place that uses it")]
     WrongKey,
-    /// The bytes were altered or cut, are of another place, or break a rule of the format.
+    /// The bytes were altered or cut, belong to another place, or break a rule of the format.
     #[error("the {what} of the remote is damaged: {reason}")]
     Damaged {
         /// What is damaged: `marker`, `ref`, `pack`, `notice`, `key file` or `grant`.
@@ -60,7 +60,7 @@ pub enum RemoteFormatError {
         /// How the damage was detected.
         reason: String,
     },
-    /// A later version of forge wrote it.
+    /// A later version of forge wrote the bytes.
     #[error("the {what} of the remote needs {needs}: use a later version of forge")]
     LaterVersion {
         /// What has the version: `marker`, `ref`, `pack`, `notice`, `key file` or `grant`.
@@ -68,7 +68,7 @@ pub enum RemoteFormatError {
         /// The version or feature that this version of forge lacks.
         needs: String,
     },
-    /// It exceeds a limit of the format. A writer that respects the limits never sees this error.
+    /// The content or its encoding exceeds a limit of the format.
     #[error("the {what} is too large: {has}, and at most {most} are permitted")]
     TooLarge {
         /// What is counted, with its unit.
@@ -94,7 +94,7 @@ fn check_limit(what: &'static str, has: usize, most: usize) -> Result<(), Remote
     Err(RemoteFormatError::TooLarge { what, has: has as u64, most: most as u64 })
 }
 
-/// Encodes a content that is encrypted afterwards, at most `most` bytes.
+/// Encodes content that the caller then encrypts. Rejects more than `most` bytes.
 fn pack_content(
     size: &'static str,
     content: &impl Serialize,
@@ -105,7 +105,7 @@ fn pack_content(
     Ok(content)
 }
 
-/// Decodes what [`pack_content`] has returned.
+/// Decodes bytes from [`pack_content`].
 fn unpack_content<T: DeserializeOwned>(
     what: &'static str,
     size: &'static str,
@@ -127,7 +127,7 @@ fn after_nonce<'a>(
     after_magic(what, magic, bytes)?.split_first_chunk().ok_or_else(cut)
 }
 
-/// Removes a magic of four bytes, whose last byte is the version.
+/// Returns the bytes after a magic of four bytes, whose last byte is the version.
 fn after_magic<'a>(
     what: &'static str,
     magic: &[u8; 4],
@@ -146,7 +146,8 @@ fn after_magic<'a>(
     }
 }
 
-/// The place of a session on a remote. Its ref and its packs open only there.
+/// The place of a session on a remote. The ref and the packs of the session can be decrypted only
+/// with the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionPlace {
     /// The remote.

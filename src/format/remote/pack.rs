@@ -6,16 +6,16 @@ use crate::model::PackId;
 
 const MAGIC: &[u8; 4] = b"fPk1";
 const WHAT: &str = "pack";
-/// Bytes of plaintext in each frame but the last.
+/// Bytes of plaintext in each frame except the last.
 const FRAME_BYTES: usize = 1 << 20;
 const SEALED_FRAME_BYTES: usize = FRAME_BYTES + CIPHER_BYTES;
-/// Maximum size of the bytes in a pack.
+/// Maximum size of the bundle in a pack, in bytes.
 pub const MAX_PACK_BYTES: usize = 127 << 20;
 /// Maximum size of a pack as stored, in bytes.
 pub const MAX_SEALED_PACK_BYTES: usize =
     MAGIC.len() + MAX_PACK_BYTES + MAX_PACK_BYTES / FRAME_BYTES * CIPHER_BYTES;
 
-/// Encrypts the bytes of a bundle as the pack with this name.
+/// Encrypts the bytes of a bundle as the pack with this id.
 ///
 /// # Errors
 /// [`RemoteFormatError::TooLarge`] if there are more than [`MAX_PACK_BYTES`].
@@ -41,7 +41,7 @@ pub fn seal_pack(
     Ok(sealed)
 }
 
-/// Decrypts a pack, and checks that it is whole and is the pack with this name.
+/// Decrypts a pack, and checks that it is whole and is the pack with this id.
 ///
 /// # Errors
 /// [`RemoteFormatError::Damaged`] if it was altered or cut, or is another pack;
@@ -61,7 +61,7 @@ pub fn open_pack(
     for (number, frame) in frames.chunks(SEALED_FRAME_BYTES).enumerate() {
         let is_last = number + 1 == count;
         let plain = content.open(frame_nonce(number, is_last), &place, frame);
-        // Only an empty pack has an empty frame: one plaintext has one form.
+        // Only an empty pack has an empty frame, so that each content has one division into frames.
         let plain = plain.filter(|plain| !plain.is_empty() || count == 1);
         let reason = || format!("frame {number} does not open with its key");
         bytes.extend(plain.ok_or_else(|| RemoteFormatError::damaged(WHAT, reason()))?);
@@ -72,7 +72,8 @@ pub fn open_pack(
     Ok(bytes)
 }
 
-/// Returns the nonce of a frame. No other frame under the same key has it.
+/// Returns the nonce of a frame. No other frame under the same key has this nonce: each pack has
+/// its own key.
 fn frame_nonce(number: usize, is_last: bool) -> [u8; 12] {
     let mut nonce = [0; 12];
     let bytes = (number as u64).to_le_bytes().into_iter().chain([u8::from(is_last)]);
