@@ -19,8 +19,7 @@ use claim_lines::last_claims;
 use fact_lines::{last_commands, last_refused, open_tasks};
 use std::collections::BTreeMap;
 
-/// What a session knew at a moment, in short. Each list has the most important entry first, in a
-/// reproducible order.
+/// What was known in a session at a moment, in short. The order of each list is reproducible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionBrief {
     /// The session's name.
@@ -37,9 +36,9 @@ pub struct SessionBrief {
     pub rejected: Vec<BriefLine>,
     /// Active hypotheses, the most confident first.
     pub active: Vec<BriefLine>,
-    /// Beliefs that rest on something removed or contradicted.
+    /// Beliefs in doubt.
     pub doubted: Vec<BriefLine>,
-    /// The last other beliefs, the latest first.
+    /// The last beliefs that are not in doubt, the latest first.
     pub beliefs: Vec<BriefLine>,
     /// The last evidence, the latest first.
     pub evidence: Vec<BriefLine>,
@@ -47,12 +46,13 @@ pub struct SessionBrief {
     pub notes: Vec<BriefLine>,
     /// Gaps that are open or being filled, the most critical first.
     pub gaps: Vec<BriefLine>,
-    /// Failing last results of checks, the latest first.
+    /// The last results of the checks that fail, the latest first.
     pub failing: Vec<BriefLine>,
-    /// Passing last results of checks, the latest first. Not one of the [`lists`](Self::lists).
+    /// The last results of the checks that pass, the latest first. Not one of the
+    /// [`lists`](Self::lists).
     pub passed: Vec<BriefLine>,
     /// The last prompts, the latest first. Only [`Story::brief`](crate::story::Story::brief) fills
-    /// this list and the next one.
+    /// this list and `uncommitted`.
     pub prompts: Vec<BriefLine>,
     /// The files that were edited after the last commit, the latest edit first.
     pub uncommitted: Vec<BriefLine>,
@@ -64,7 +64,8 @@ pub struct SessionBrief {
     pub tasks: Vec<BriefLine>,
     /// Suggested next steps; never empty.
     pub next: Vec<String>,
-    /// How many entries were left out of each list for lack of room, by list name.
+    /// How many entries were left out, by the name of the list: the entries that
+    /// [`Self::shortened`] cut off, and the beliefs, evidence and notes before the last few.
     pub omitted: BTreeMap<&'static str, usize>,
 }
 
@@ -74,7 +75,7 @@ impl StateAt {
         self.brief_of(&self.facts()?)
     }
 
-    /// Returns the brief of this moment, with these facts of it.
+    /// Returns the brief of this moment. `facts` are the facts of the moment.
     pub(crate) fn brief_of(&self, facts: &[SourcedFact]) -> Result<SessionBrief> {
         let hypotheses = self.hypothesis_lines()?;
         let checks = CheckResults::of_facts(facts);
@@ -175,8 +176,8 @@ impl SessionBrief {
         ]
     }
 
-    /// Returns this brief with at most `entries` entries in each list, and texts of at most
-    /// `text_bytes` bytes.
+    /// Returns this brief with at most `entries` entries in each of its [`lists`](Self::lists), and
+    /// with texts of at most `text_bytes` bytes in them.
     #[must_use]
     pub fn shortened(&self, entries: usize, text_bytes: usize) -> Self {
         let mut short = self.clone();
@@ -212,8 +213,8 @@ impl SessionBrief {
         short
     }
 
-    /// Returns the longest version of this brief that `fits` accepts; the shortest one if none is
-    /// accepted.
+    /// Returns this brief if `fits` accepts it, otherwise the longest of several shortened versions
+    /// that `fits` accepts; the shortest of them if it accepts none.
     #[must_use]
     pub fn fitting(&self, fits: impl Fn(&Self) -> bool) -> Self {
         const STEPS: [(usize, usize); 9] = [
@@ -263,7 +264,7 @@ fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String>
     if let Some(id) = first(&brief.doubted) {
         steps.push(format!("check the belief {id}: what it rests on is in doubt"));
     }
-    // What is confirmed may settle what it is a special case of.
+    // If a special case of a hypothesis is confirmed, the hypothesis may be right too.
     for (child, parent) in settled {
         if brief.active.iter().any(|line| line.id == *parent) {
             steps.push(format!(
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn hypotheses_are_sorted_by_sureness_and_gaps_by_criticality() {
+    fn hypotheses_are_sorted_by_confidence_and_gaps_by_criticality() {
         let store = Store::in_memory().unwrap();
         let act = WriteContext::asked("x", at(0));
         let session = store.create_session(&act, NewSession::named("s")).unwrap();

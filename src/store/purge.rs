@@ -32,7 +32,7 @@ pub struct PurgeFinding {
     pub kind: PurgeKind,
     /// The name of the place, without secrets.
     pub name: String,
-    /// How many secrets it contained, including a part of one at the end of a text.
+    /// How many secrets it contained, including a secret that the end of a text cuts off.
     pub count: u64,
 }
 
@@ -64,8 +64,8 @@ pub struct PurgeReport {
 }
 
 impl PurgeReport {
-    /// Returns whether no secrets are left where forge can reach them; else purge again once the
-    /// remaining files are released.
+    /// Returns whether no secrets are left where forge can reach them. If some are left, the other
+    /// fields say why: remove the causes and purge again.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.unsealed.is_empty()
@@ -78,17 +78,17 @@ impl PurgeReport {
 }
 
 impl Store {
-    /// Returns the secrets in all stored data that this detector finds: the candidates for a purge.
+    /// Returns the secrets that `detector` finds in all stored data: the candidates for a purge.
     /// [`KnownSecrets::new`] refuses secrets shorter than
     /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES). `progress` receives the number of
     /// bytes read.
     pub fn secrets(
         &self,
         act: &WriteContext,
-        seek: &SecretDetector,
+        detector: &SecretDetector,
         progress: &dyn Fn(u64),
     ) -> Result<BTreeSet<String>> {
-        let collector = SecretCollector { detector: seek, found: Default::default() };
+        let collector = SecretCollector { detector, found: Default::default() };
         let (operation, resolve) = (act.operation()?, &|_: &[u8], _: &str| None);
         self.engine.find_secrets(&PurgeTask {
             mask: &collector,
@@ -131,8 +131,8 @@ impl Store {
     /// [`PurgeReport::is_done`]. Takes about as much memory as the index has on disk; other writers
     /// wait meanwhile. `progress` receives the number of bytes read.
     ///
-    /// The next contact with each remote that was pushed to or pulled from tells others of the
-    /// purge, so that they do the same.
+    /// The next exchange with each remote that this store pushed to or pulled from writes a purge
+    /// notice there, so that other clones purge the same.
     ///
     /// # Errors
     /// [`crate::error::Error::Invalid`] if two names would become equal, or if a secret is a word
@@ -148,12 +148,12 @@ impl Store {
     ) -> Result<PurgeReport> {
         check_own_words(known)?;
         let _locked = self.lock_remotes()?;
-        self.purge_and_notify(act, known, reason, (resolve, progress), &|_| Ok(true))
+        self.purge_with_notices(act, known, reason, (resolve, progress), &|_| Ok(true))
     }
 
-    /// Replaces secrets like [`Store::purge`], and tells the remotes that a function accepts. The
-    /// caller has locked the remotes. A purge that changed nothing stays here.
-    pub(super) fn purge_and_notify(
+    /// Replaces secrets like [`Store::purge`], and adds pending notices for the remotes that `to`
+    /// accepts. The caller has locked the remotes. A purge that changed nothing leaves no notice.
+    pub(super) fn purge_with_notices(
         &self,
         act: &WriteContext,
         known: &KnownSecrets,
@@ -166,18 +166,18 @@ impl Store {
         let purged = self
             .note_purge(act, (known, reason), to, &mut noted)
             .and_then(|()| self.purge_here(act, known, reason, resolve, progress));
-        let is_undone = match &purged {
+        let changed_nothing = match &purged {
             Ok(purged) => purged.places.is_empty(),
-            // It begins by a new head of the journal, which counts it.
+            // A purge that has begun is counted in the head of the store.
             Err(_) => before.is_some() && purges().ok() == before,
         };
-        if is_undone {
+        if changed_nothing {
             self.forget_purge(&noted)?;
         }
         purged
     }
 
-    /// Replaces secrets like [`Store::purge`], without telling others.
+    /// Replaces secrets like [`Store::purge`], without notices for remotes.
     fn purge_here(
         &self,
         act: &WriteContext,
@@ -195,10 +195,11 @@ impl Store {
         self.set_keeps_purged(true)?;
         let purging = self.engine.purge(&task)?;
         if !purging.places.is_empty() {
-            // The tables may have been rewritten since, into other files.
+            // A vacuum may have rewritten the tables meanwhile. The mark is about their present
+            // files.
             self.set_keeps_purged(true)?;
         } else if !kept_before {
-            // The rows that were replaced had no secret.
+            // No row that was replaced contained a secret.
             self.set_keeps_purged(false)?;
         }
         let held = purging.held.clone();
@@ -216,7 +217,7 @@ impl Store {
                 files::remove(file)?;
             }
         }
-        for (file, _) in file_scan::search(&self.noted(), known, &[], progress)?.found {
+        for (file, _) in file_scan::search(&self.note_folders(), known, &[], progress)?.found {
             file_scan::overwrite(&file, known)?;
             purged.overwritten.push(file);
         }
@@ -246,12 +247,12 @@ impl Store {
 
     /// Returns the folders of notes about the store: the log of hooks, and which process works in
     /// which session.
-    fn noted(&self) -> Vec<PathBuf> {
+    fn note_folders(&self) -> Vec<PathBuf> {
         let folders = |notes: PathBuf| NOTE_FOLDERS.map(|name| notes.join(name)).to_vec();
         self.notes().map(folders).unwrap_or_default()
     }
 
-    /// Searches the store's folder, and the notes kept elsewhere.
+    /// Searches the store's folder, except in the folders `passed`, and the notes kept elsewhere.
     fn scan_store_files(
         &self,
         known: &KnownSecrets,
@@ -260,12 +261,12 @@ impl Store {
     ) -> Result<FileScanReport> {
         let Some(path) = self.path() else { return Ok(FileScanReport::default()) };
         let mut folders = vec![path.to_owned()];
-        folders.extend(self.noted().into_iter().filter(|noted| !noted.starts_with(path)));
+        folders.extend(self.note_folders().into_iter().filter(|noted| !noted.starts_with(path)));
         file_scan::search(&folders, known, passed, progress)
     }
 }
 
-/// Returns a function that adds up what it is called with, and passes on the sum.
+/// Returns a function that adds up its arguments and calls `progress` with each new sum.
 fn summed(progress: &dyn Fn(u64)) -> impl Fn(u64) {
     let sum = Cell::new(0);
     move |more| {
@@ -290,8 +291,8 @@ fn purge_report(purging: PurgeOutcome) -> PurgeReport {
     }
 }
 
-/// Returns the folder of the search copy, which is derived, and the files that were set aside
-/// because they cannot be read: no secret can be removed from inside them.
+/// Returns the folder of the search copy, which is derived, and the spool files that were set aside
+/// because they cannot be read. No secret can be replaced inside such a file.
 fn removable(path: &Path) -> Result<Vec<PathBuf>> {
     let copy = path.join(SEARCH_FOLDER);
     let mut found: BTreeSet<PathBuf> = copy.exists().then_some(copy).into_iter().collect();

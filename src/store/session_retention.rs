@@ -14,7 +14,8 @@ use crate::model::{OperationId, RetentionPolicy, SessionKind, SessionNumber, Tim
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A source whose bytes pruning drops. Its facts are kept, with the previews of their texts.
+/// The bytes of a source that pruning drops: one blob. The facts of the source are kept, with the
+/// previews of their texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DroppedSource {
     /// The name of its session.
@@ -23,7 +24,7 @@ pub struct DroppedSource {
     pub ended: Timestamp,
     /// The name of the source.
     pub source: String,
-    /// Bytes that a sweep will free; 0 if not measured.
+    /// How many bytes a sweep will free; 0 if that was not measured.
     pub bytes: u64,
     #[serde(skip)]
     number: SessionNumber,
@@ -49,7 +50,8 @@ impl DroppedSource {
         self.number
     }
 
-    /// Measures its size on disk. This reads all of its rows, so no lock should be held.
+    /// Sets `bytes` to the size of the blob on disk. This reads all rows of the blob, so no lock
+    /// should be held.
     pub(super) fn measure(&mut self, view: &ReadSnapshot) -> Result<()> {
         self.bytes = blob::stored_bytes(view, self.number, &self.blob)?;
         Ok(())
@@ -68,7 +70,7 @@ pub struct DroppedSession {
     pub session: String,
     /// When it ended.
     pub ended: Timestamp,
-    /// How many revisions and checkpoints it has.
+    /// The number of its last revision or checkpoint.
     pub last_sequence: u64,
     /// How many facts it has.
     pub facts: u64,
@@ -87,8 +89,8 @@ impl DroppedSession {
 }
 
 impl Session {
-    /// Returns the debugging sessions that ended by `until`, with their end; without this one, the
-    /// pinned one and the last used one.
+    /// Returns the debugging sessions that ended at `until` or earlier, each with the time of its
+    /// last event. This session, the pinned one and the last used one are left out.
     fn ended_sessions<'v>(
         &self,
         view: &'v ReadSnapshot,
@@ -119,8 +121,9 @@ impl Session {
         let named: BTreeSet<_> =
             program_references(view)?.into_iter().map(|named| named.agent).collect();
         let ended = self.ended_sessions(view, now.plus_micros(age.saturating_neg()))?;
-        let goes = ended.into_iter().filter(|(_, session, _)| !named.contains(&session.info.name));
-        let dropped = goes.map(|(of, session, ended)| DroppedSession {
+        let expired =
+            ended.into_iter().filter(|(_, session, _)| !named.contains(&session.info.name));
+        let dropped = expired.map(|(of, session, ended)| DroppedSession {
             session: session.info.name.clone(),
             ended,
             last_sequence: session.next_sequence - 1,
@@ -130,9 +133,9 @@ impl Session {
         Ok(dropped.collect())
     }
 
-    /// Returns the sources whose bytes these rules drop: all sources of debugging sessions other
-    /// than this one and the current one. Their sizes are not [measured](DroppedSource::measure)
-    /// yet.
+    /// Returns the blobs that these rules drop: of all sources of the debugging sessions that ended
+    /// long enough ago, the blobs that are not completely dropped. Their sizes are not
+    /// [measured](DroppedSource::measure) yet.
     pub(super) fn expired_texts(
         &self,
         view: &ReadSnapshot,
@@ -161,7 +164,7 @@ impl Session {
         Ok(found)
     }
 
-    /// Returns the blobs of a source with bytes that were not dropped yet, each with its length.
+    /// Returns the blobs of a source that still have bytes to drop, each with its length.
     fn kept_blobs(
         &self,
         view: &ReadSnapshot,
@@ -173,7 +176,7 @@ impl Session {
         let Some(row) = row.map_err(Error::corrupt("a bookmark"))? else { return Ok(Vec::new()) };
         let mut kept = Vec::new();
         for blob in self.blobs_of(source)? {
-            // Bytes after the bookmark are left from a killed import.
+            // Bytes after the bookmark were written by an import that was killed.
             let length = if blob == row.blob {
                 row.kept_bytes()
             } else {

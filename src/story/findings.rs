@@ -1,5 +1,5 @@
-//! What follows from the whole story: its title, what was delivered, what fails, what no commit
-//! has.
+//! What follows from the whole story: its title, the commits, the results of the checks, the edited
+//! files that no commit contains.
 
 use super::StoryTurn;
 use super::delivery::{Delivery, DeliveryKind};
@@ -12,22 +12,22 @@ use std::collections::BTreeMap;
 
 /// A prompt shorter than this says too little to be a title, in characters.
 const TITLE_MIN_CHARS: usize = 16;
-/// The longest title, in characters.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
 /// What follows from the whole story.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoryFindings {
-    /// The title of the last pull request that was opened, else the first prompt that says what to
-    /// do.
+    /// The title of the last pull request that was opened, else the beginning of the first prompt
+    /// that is long enough and is not a slash command.
     pub title: Option<String>,
     /// The time of the first and of the last item.
     pub span: Option<(Timestamp, Timestamp)>,
     /// How many prompts there were.
     pub prompts: usize,
-    /// How many items there are in all.
+    /// How many items there are.
     pub items: usize,
-    /// How many of them are loud.
+    /// How many items are loud.
     pub loud: usize,
     /// The commits, oldest first.
     pub commits: Vec<DeliveredCommit>,
@@ -42,16 +42,16 @@ pub struct StoryFindings {
     pub compactions: usize,
 }
 
-/// A commit that a command made.
+/// A commit that a command made or a checkpoint recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeliveredCommit {
-    /// When the command ended.
+    /// When the command ended, or the time of the checkpoint.
     pub at: Timestamp,
-    /// The first line of its message, if known.
+    /// The subject of its message, if known.
     pub subject: Option<String>,
-    /// Its hash as git printed it, if known.
+    /// Its hash, if known; it may be shortened.
     pub sha: Option<String>,
-    /// The sub-agent that made it.
+    /// The sub-agent that made it, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
@@ -156,7 +156,8 @@ fn pull_request_title(title: &str) -> String {
     one_line(&capitalised(plain), TITLE_CHARS)
 }
 
-/// Returns the first line of a prompt; of a long one the first sentence.
+/// Returns the first line of a prompt, with the next line if the first one ends with a colon. If
+/// this is too long for a title, only its first sentence.
 fn prompt_title(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The folder of the project, so that paths are relative and no home directory shows.
+//! The folder of the project. Paths are shown relative to it, and without home directories.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 pub struct ProjectRoot(String);
 
 impl ProjectRoot {
-    /// Returns the folder that is named most often; of several, the shortest one.
+    /// Returns the absolute folder that is named most often; if there are several, the shortest of
+    /// them.
     pub(super) fn most_common<'a>(folders: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for folder in folders.map(|folder| folder.trim_end_matches('/')) {
@@ -54,7 +55,7 @@ pub(super) fn shown_text<'t>(root: Option<&ProjectRoot>, text: &'t str) -> Cow<'
         let after = from.get(root.as_str().len()..).unwrap_or_default();
         rest = match after.chars().next() {
             Some('/') => after.get(1..).unwrap_or_default(),
-            // It is the beginning of a longer name.
+            // Only the beginning of a longer name was found.
             Some(c) if c.is_alphanumeric() || "-_.".contains(c) => {
                 shown.push_str(root.as_str());
                 after
@@ -69,7 +70,7 @@ pub(super) fn shown_text<'t>(root: Option<&ProjectRoot>, text: &'t str) -> Cow<'
     Cow::Owned(without_home(&shown).into_owned())
 }
 
-/// Replaces `/home/NAME` and `/Users/NAME` by `~`.
+/// Replaces `/home/NAME` and `/Users/NAME` by `~`, at the beginning of a path.
 fn without_home(text: &str) -> Cow<'_, str> {
     if !["/home/", "/Users/"].iter().any(|folder| text.contains(folder)) {
         return Cow::Borrowed(text);
@@ -80,16 +81,16 @@ fn without_home(text: &str) -> Cow<'_, str> {
         let found = ["/home/", "/Users/"]
             .iter()
             .filter_map(|folder| rest.find(folder).map(|place| (place, place + folder.len())));
-        let Some((place, name)) = found.min() else { break };
+        let Some((place, name_start)) = found.min() else { break };
         let (before, inside) = rest.split_at(place);
         shown.push_str(before);
-        let name = name - place;
+        let name_start = name_start - place;
         let is_name = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-        let after = inside.get(name..).unwrap_or_default();
+        let after = inside.get(name_start..).unwrap_or_default();
         let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
         let is_inner = before.chars().next_back().is_some_and(is_name);
         if end == 0 || is_inner {
-            shown.push_str(inside.get(..name).unwrap_or_default());
+            shown.push_str(inside.get(..name_start).unwrap_or_default());
             rest = after;
         } else {
             shown.push('~');

@@ -1,4 +1,4 @@
-//! The lines of branches, compactions and what commands delivered.
+//! The items for branches and commits, and the details of compactions.
 
 use super::delivery::{Delivery, DeliveryKind};
 use super::gist::{ITEM_CHARS, one_line};
@@ -6,7 +6,7 @@ use super::item::{StoryItem, StoryKind, StoryMark};
 use crate::model::{BranchStatus, Timestamp, Value};
 use crate::store::BranchSummary;
 
-/// Returns the line of what a command delivered.
+/// Returns the item for what a command delivered: a commit, a push or a pull request.
 pub(super) fn delivery_item(at: Timestamp, made: &Delivery) -> StoryItem {
     let title = made.title.as_deref();
     let (kind, text) = match made.kind {
@@ -21,7 +21,7 @@ pub(super) fn delivery_item(at: Timestamp, made: &Delivery) -> StoryItem {
     StoryItem::loud(at, kind, text).marked(StoryMark::New).detailed(Some(detail))
 }
 
-/// Returns the line of a commit.
+/// Returns the item for a commit.
 pub(super) fn commit_item(at: Timestamp, subject: Option<&str>, sha: Option<&str>) -> StoryItem {
     let text = match sha {
         Some(sha) => format!("commit {sha}"),
@@ -31,7 +31,7 @@ pub(super) fn commit_item(at: Timestamp, subject: Option<&str>, sha: Option<&str
     StoryItem::loud(at, StoryKind::Commit, text).marked(StoryMark::New).detailed(subject)
 }
 
-/// Returns what caused a compaction and how large the context was, as far as the record says.
+/// Returns what caused a compaction and how large the context was before it, if that is recorded.
 pub(super) fn compaction_detail(body: &Value) -> Option<String> {
     let trigger = body.field("trigger").and_then(Value::as_text).map(str::to_owned);
     let tokens = body.field("pre_tokens").and_then(Value::as_i64);
@@ -40,7 +40,7 @@ pub(super) fn compaction_detail(body: &Value) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Returns the line of a branch's creation.
+/// Returns the item for the creation of a branch.
 pub(super) fn branch_created(branch: &BranchSummary) -> StoryItem {
     let text = format!("branch {}", branch.name);
     let mut detail: Vec<String> = branch.metadata.approach.iter().cloned().collect();
@@ -50,7 +50,7 @@ pub(super) fn branch_created(branch: &BranchSummary) -> StoryItem {
     StoryItem { branch: Some(branch.name.clone()), ..item }
 }
 
-/// Returns the line of a branch that was merged or given up.
+/// Returns the item for a branch that was merged, abandoned or archived.
 pub(super) fn branch_settled(branch: &BranchSummary) -> StoryItem {
     let word = match branch.status {
         BranchStatus::Merged => "merged",

@@ -3,7 +3,7 @@
 use forge_store::error::{Error, Result};
 use forge_store::model::claim::{MAX_ID_BYTES, check_id};
 
-/// Maximum length of a key in bytes, including one byte between words.
+/// Maximum length of an id made of several words, in bytes, including one byte between words.
 pub const MAX_KEY_BYTES: usize = MAX_ID_BYTES;
 
 /// Joins several words to one id, separated by `/`; in a word, `/` is written as `%2F` and `%` as
@@ -51,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_come_back_whatever_stands_in_them(a in "[a%2F/5 x]{1,12}", b in "[a%2F/5]{1,12}") {
+        fn split_returns_the_joined_words(a in "[a%2F/5 x]{1,12}", b in "[a%2F/5]{1,12}") {
             prop_assume!(a.trim() == a && b.trim() == b);
             let joined = join(&[&a, &b]).unwrap();
             prop_assert_eq!(split::<2>(&joined), Some([a, b]));

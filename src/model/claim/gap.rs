@@ -5,7 +5,7 @@ use super::vocabulary::vocabulary;
 use crate::model::Value;
 
 vocabulary! {
-    /// What is missing.
+    /// What sort of knowledge is missing.
     GapType, "gap type" {
         /// A person or a document knows it.
         MissingInformation = "missing_information",
@@ -55,7 +55,7 @@ vocabulary! {
 }
 
 impl GapStatus {
-    /// Returns whether the question is still to be answered.
+    /// Returns whether the gap is still to be filled.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Filling)
@@ -173,7 +173,7 @@ record! {
 }
 
 impl Gap {
-    /// Returns whether the question is still to be answered. A gap without a status is open.
+    /// Returns whether the gap is still to be filled. A gap without a status is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.status.is_none_or(GapStatus::is_open)

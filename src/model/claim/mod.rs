@@ -1,8 +1,8 @@
 //! Claims and facts with their fields: typed records, and the validation before a value is stored.
 //!
 //! A kind has known fields. Any of them may be absent, and an entity may have other fields, which
-//! are preserved. A field known for one kind may be unknown for another (`tags` of a note). What
-//! follows from a claim is decided elsewhere, in [`rule`](super::rule).
+//! are preserved. A field known for one kind may be unknown for another: `tags` is a field of a
+//! prompt, but not of a note. The consequences of a claim are in [`rule`](super::rule).
 
 mod belief;
 mod code;

@@ -6,10 +6,10 @@ use crate::model::claim::{self, Confidence, Evidence, Strength};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
 /// Factor by which evidence of strength 1 multiplies the odds of its hypothesis: even odds become 9
-/// to 1, which is 0.9.
+/// to 1, which is a confidence of 0.9.
 pub const LIKELIHOOD_RATIO: f64 = 9.0;
 
-/// The confidence of a hypothesis without a stated one.
+/// The confidence of a hypothesis for which no confidence is recorded.
 pub const PRIOR: f64 = 0.5;
 
 /// Lowest confidence that evidence leads to: no amount of it gives certainty.
@@ -20,12 +20,13 @@ pub const MAX_CONFIDENCE: f64 = 0.99;
 
 /// Returns the confidence in a hypothesis after evidence of this strength.
 ///
-/// Bayes' theorem in its odds form: posterior odds = prior odds x likelihood ratio, where a
-/// strength means the ratio [`LIKELIHOOD_RATIO`]`^strength`; so strengths add up in the logarithm,
-/// which is I. J. Good's *weight of evidence* ("Probability and the Weighing of Evidence", 1950).
+/// Bayes' theorem in its odds form: posterior odds = prior odds x likelihood ratio. The ratio of
+/// evidence is [`LIKELIHOOD_RATIO`]`^strength`. So the strengths of several pieces of evidence add
+/// up: a strength is proportional to the logarithm of the ratio, which is I. J. Good's *weight of
+/// evidence* ("Probability and the Weighing of Evidence", 1950).
 /// The order of evidence does not matter while no bound is reached: results stay within
-/// [`MIN_CONFIDENCE`]`..=`[`MAX_CONFIDENCE`], and a confidence that was set beyond them only moves
-/// in the direction of the evidence.
+/// [`MIN_CONFIDENCE`]`..=`[`MAX_CONFIDENCE`]. A confidence that was set beyond these bounds stays
+/// as it is, or moves in the direction of the evidence.
 ///
 /// ```
 /// use forge_store::model::{claim::{Confidence, Strength}, rule::posterior};
@@ -47,19 +48,19 @@ pub fn posterior(prior: Confidence, strength: Strength) -> Confidence {
     } else {
         prior
     };
-    Confidence::new(moved).expect("it was clamped, or is the prior, which is one")
+    Confidence::new(moved).expect("the value was clamped, or is the prior confidence")
 }
 
 /// Adds evidence and updates the confidence of its hypothesis as [`posterior`] describes. Evidence
-/// without strength, or with strength 0, changes nothing.
+/// without strength, or with strength 0, does not change the confidence.
 ///
 /// The status of the hypothesis is unchanged. Evidence against a confirmed hypothesis, or for a
 /// rejected one, is reported as a contradiction, with the trigger
 /// [`AutoTrigger::NewContradictionDetected`]; other evidence has no trigger.
 ///
 /// # Errors
-/// [`RuleError::NotFound`] for its hypothesis, [`RuleError::AlreadyThere`] for its id, or an error
-/// for its fields or id.
+/// [`RuleError::NotFound`] if its hypothesis does not exist, [`RuleError::AlreadyThere`] if its id
+/// is taken, or an error for its fields or id.
 pub fn add_evidence(
     claims: &impl ClaimLookup,
     id: &str,
@@ -84,7 +85,8 @@ pub fn add_evidence(
 /// the old evidence had not been added (see [`retract_evidence`]) and the new one was added now.
 ///
 /// # Errors
-/// [`RuleError::NotFound`] for the evidence or its hypothesis, or an error for its fields.
+/// [`RuleError::NotFound`] if the evidence or its new hypothesis does not exist, or an error for
+/// its fields.
 pub fn update_evidence(
     claims: &impl ClaimLookup,
     id: &str,
@@ -120,14 +122,15 @@ pub fn update_evidence(
     Ok(outcome(changes, Vec::new(), contradiction))
 }
 
-/// Retracts evidence: removes it, divides the odds of its hypothesis by the factor that it
-/// multiplied them by, and puts in doubt the beliefs that rest on it, at any distance.
+/// Retracts evidence: removes it, divides the odds of its hypothesis by the likelihood ratio of the
+/// evidence, and puts in doubt the beliefs that rest on it, at any distance.
 ///
-/// At [`MAX_CONFIDENCE`] and [`MIN_CONFIDENCE`] evidence was cut off. There the other evidence is
-/// also counted from even odds, and the result that is nearer to the bound applies.
+/// A confidence at [`MAX_CONFIDENCE`] or [`MIN_CONFIDENCE`] may not show the effect of all
+/// evidence. Then the confidence is also computed from the other evidence alone, beginning with
+/// even odds, and the result that is nearer to the bound applies.
 ///
 /// # Errors
-/// [`RuleError::NotFound`].
+/// [`RuleError::NotFound`] if the evidence does not exist.
 pub fn retract_evidence(claims: &impl ClaimLookup, id: &str) -> Result<RuleOutcome, RuleError> {
     let old = Evidence::from_value(&find(claims, Kind::Evidence, id)?)?;
     let mut changes = Vec::new();
@@ -138,8 +141,8 @@ pub fn retract_evidence(claims: &impl ClaimLookup, id: &str) -> Result<RuleOutco
     Ok(outcome(changes, vec![Key::new(Kind::Evidence, id)], None))
 }
 
-/// Returns the hypothesis of some evidence, with the confidence that it has without it; `None` if
-/// it has no hypothesis or no effect.
+/// Returns the id and the value of the hypothesis of this evidence, and the confidence in it
+/// without the evidence; `None` if the evidence has no hypothesis or no effect.
 fn without(
     claims: &impl ClaimLookup,
     id: &str,
@@ -168,7 +171,7 @@ fn without(
     Some((hypothesis_id.to_owned(), hypothesis, confidence))
 }
 
-/// Returns a strength that changes confidence.
+/// Returns the strength if it changes confidence: if it is not 0.
 fn effective(strength: Option<Strength>) -> Option<Strength> {
     strength.filter(|strength| strength.value() != 0.0)
 }
@@ -183,7 +186,7 @@ fn with_confidence(id: &str, hypothesis: &Value, confidence: Confidence) -> Opti
     Some((Key::new(Kind::Hypothesis, id), moved))
 }
 
-/// Describes evidence that speaks against the decision on its hypothesis.
+/// Describes how evidence contradicts the status of its hypothesis; `None` if it does not.
 fn contradicted(
     id: &str,
     hypothesis_id: &str,

@@ -12,7 +12,8 @@ use chrono::TimeZone;
 pub const HYPOTHESIS_STATUSES: [&str; 5] =
     ["active", "under_test", "confirmed", "rejected", "archived"];
 
-const MAX_MOMENT: usize = 1000;
+/// Maximum length of a moment, in bytes.
+const MAX_MOMENT_BYTES: usize = 1000;
 
 /// A parsed moment; the engine resolves it in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub enum MomentBase {
     Start,
     /// `last compaction`: the last compaction of an agent's context.
     LastCompaction,
-    /// `before last compaction`: just before that.
+    /// `before last compaction`: just before the last compaction.
     BeforeLastCompaction,
     /// `when H3 was rejected`: the last time a hypothesis changed to a status.
     HypothesisBecame {
@@ -62,14 +63,16 @@ pub enum MomentBase {
     },
     /// `commit 1a2b3c4`: when this commit was made.
     Commit(IdPrefix),
-    /// `before commit 1a2b3c4`: just before it was made.
+    /// `before commit 1a2b3c4`: just before this commit was made.
     BeforeCommit(IdPrefix),
 }
 
 /// Parses a moment as people write it. All forms are in `docs/time.md`.
 ///
-/// A word that can be a time and a name is a time; a word that only begins like a time is a name.
-/// The prefixes `tag:`, `branch:`, `id:` and `time:` force an interpretation.
+/// A word that can be a time or a name is a time, except a number such as `20250120` and a long
+/// hexadecimal word: they are names that have a time as their last meaning. A word that only begins
+/// like a time is a name. The prefixes `tag:`, `branch:`, `id:` and `time:` force an
+/// interpretation.
 ///
 /// ```
 /// use forge_store::model::Timestamp;
@@ -95,7 +98,7 @@ pub fn parse_moment<Tz: TimeZone>(
     if text.is_empty() {
         return Err(MomentError::Empty);
     }
-    if text.len() > MAX_MOMENT {
+    if text.len() > MAX_MOMENT_BYTES {
         return Err(MomentError::Unreadable { text: quoted(text) });
     }
     let (base, back) = read_steps(text)?;
@@ -111,7 +114,7 @@ fn impossible(text: &str, problem: impl Into<String>, instead: &str) -> MomentEr
     }
 }
 
-/// Strips `~3` and `~` from the end, any number of them.
+/// Strips all `~3` and `~` from the end. Returns the rest, and how many revisions they go back.
 fn read_steps(text: &str) -> Result<(&str, u64), MomentError> {
     let (mut base, mut back) = (text, 0_u64);
     while let Some((front, digits)) = base.rsplit_once('~')
@@ -159,7 +162,7 @@ fn read_base<Tz: TimeZone>(
     }
     let id = IdPrefix::parse(base);
     let time_error = match parse_time(base, now, zone) {
-        // Decimal digits alone, and many hexadecimal ones, are more often an id prefix than a time.
+        // A decimal number or a long hexadecimal word is more often a name than a time.
         Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) || is_long_id(base) => {
             let name = base.to_owned();
             return Ok(MomentBase::Name(AmbiguousName {
@@ -179,8 +182,8 @@ fn read_base<Tz: TimeZone>(
             _ => MomentError::Unreadable { text: quoted(text) },
         });
     }
-    let begins_like_one = !matches!(time_error, TimeError::Unreadable { rest: None, .. });
-    let time_error = begins_like_one.then_some(time_error);
+    let begins_like_time = !matches!(time_error, TimeError::Unreadable { rest: None, .. });
+    let time_error = begins_like_time.then_some(time_error);
     Ok(MomentBase::Name(AmbiguousName { name: base.to_owned(), id, time: None, time_error }))
 }
 

@@ -32,9 +32,9 @@ pub struct BundleRange {
 pub struct BundleExportReport {
     /// The names of the sessions.
     pub sessions: Vec<String>,
-    /// Where an export of each session goes on, with [`Store::export_bundle_since`].
+    /// Where the next export of each session continues, with [`Store::export_bundle_since`].
     pub marks: Vec<ExportMark>,
-    /// How many operations it has parts of.
+    /// How many operations are in the bundle, completely or in part.
     pub operations: u64,
     /// How many objects were written as separate items.
     pub objects: u64,
@@ -42,8 +42,8 @@ pub struct BundleExportReport {
     pub records: u64,
     /// How many bytes were written.
     pub bytes: u64,
-    /// Whether data was swept or purged since the export that it continues: earlier bundles still
-    /// have that data.
+    /// Whether data was swept or purged since the export that this one continues: earlier bundles
+    /// still contain that data.
     pub erases: bool,
 }
 
@@ -56,9 +56,9 @@ struct BundleWriter<'a, W> {
     operations: HashSet<OperationId>,
     end: BundleEnd,
     bytes: u64,
-    /// Changes of one operation that are not written yet.
+    /// A record with changes of one operation that are not written yet.
     open: Option<Record>,
-    /// The size of the objects in them, in bytes.
+    /// The size of the objects in `open`, in bytes.
     open_bytes: usize,
 }
 
@@ -74,8 +74,8 @@ impl Store {
     ///
     /// # Errors
     /// Any error of `write`; [`Error::Invalid`] if a range is not valid, or ends between a revision
-    /// and its pruning; [`Error::Corrupt`] if something is missing; also if the store cannot be
-    /// read or is damaged.
+    /// and the sweep that removed it; [`Error::Corrupt`] if something is missing; also if the store
+    /// cannot be read or is damaged.
     pub fn export_bundle<E: From<Error>>(
         &self,
         ranges: &[BundleRange],
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Writes what was written to a session since an earlier export of it, as a bundle that
-    /// continues that export. Its cost is that of what is new, unless that includes a pruning.
+    /// continues that export. The cost depends only on what is new, unless that includes a pruning.
     ///
     /// # Errors
     /// Any error of `write`; [`Error::Invalid`] if the mark is not of this store's history; also if
@@ -131,8 +131,7 @@ fn with_errors_of<T, E: From<Error>>(
     }
 }
 
-/// Writes ranges of sessions as one bundle, of them only what was written at the position `since`
-/// or later.
+/// Writes ranges of sessions as one bundle: only what was written at the position `since` or later.
 fn bundle(
     view: &ReadSnapshot,
     ranges: &[BundleRange],
@@ -155,8 +154,8 @@ fn bundle(
         }
         let named = contents.sessions.len() as u32;
         let replay = SessionReplay::new(view, range.session.number, named, since)?;
-        // A range to the end includes what follows the last number; one since a position begins at
-        // that position, whatever its number.
+        // A range to the end includes what follows the last number. A range that continues an
+        // export begins at the position of that export, not at a number.
         let from = if since > 0 { 0 } else { range.from };
         let span = (from, range.to.unwrap_or(u64::MAX));
         replay.check_end(span.1)?;
@@ -214,9 +213,10 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         for mut change in step.changes {
             self.objects(&mut change)?;
             // An undo mark stays in the same record as the changes of its operation.
-            let last = matches!(change, RecordChange::TakesBack { .. });
+            let is_undo_mark = matches!(change, RecordChange::TakesBack { .. });
             let fits = |open: &Record| {
-                open.operation == step.operation && (last || self.open_bytes < MAX_RECORD_BYTES)
+                open.operation == step.operation
+                    && (is_undo_mark || self.open_bytes < MAX_RECORD_BYTES)
             };
             if !self.open.as_ref().is_some_and(fits) {
                 self.close()?;

@@ -3,7 +3,7 @@
 use super::line_plan::{
     branch_changes, branch_number, check_not_before_head, make_checkpoint, resolve, tagged,
 };
-use super::unfinished::{Begun, check_untouched, written_mark};
+use super::unfinished::{BegunImport, check_untouched, written_mark};
 use super::{StreamImportReport, StreamImportRequest, at_line};
 use crate::engine::commit::CommitDurability;
 use crate::engine::journal_follower::APPLY_BYTES;
@@ -66,7 +66,7 @@ pub(super) struct StreamImporter<'a> {
     /// Whether this applies the lines to a copy of the store, for which nothing is maintained.
     is_staged: bool,
     /// The mark of the unfinished import, once it was written.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<BegunImport>,
     /// Whether this continues an import that was killed.
     pub(super) continues: bool,
     /// Up to where that import had written the stream, once it was read.
@@ -131,7 +131,7 @@ impl<'a> StreamImporter<'a> {
 
     /// Continues in the session with the bookmark, if there is one, and continues an unfinished
     /// import there.
-    pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<Begun>) -> Self {
+    pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<BegunImport>) -> Self {
         if let Some(begun) = &begun {
             self.own = self.own.take().or_else(|| begun.own.clone());
         }

@@ -5,10 +5,11 @@
 //! that continues after a crash is part of the same operation, and the session for lines that name
 //! none.
 //!
-//! An operation belongs to one session, so a line to another session than that of the bookmark does
-//! not move the bookmark, which is an effect of an operation. The record of such a line moves
-//! another mark beside the bookmark, which says up to where the stream was written. Lines before it
-//! are not written again after a crash. The bookmark moves in a record of its own after many lines.
+//! An operation belongs to one session, and moving the bookmark is an effect of an operation. So a
+//! line for another session does not move the bookmark. Its record moves a second mark in the
+//! session with the bookmark, which says up to where the stream was written: lines before this mark
+//! are not written again after a crash. After many such lines, a record of its own moves the
+//! bookmark.
 
 use super::super::begin::{Clash, begun};
 use super::super::new_session::NewSession;
@@ -43,7 +44,7 @@ pub struct UnfinishedImport {
 
 /// The state of an import that continues.
 #[derive(Clone, Debug)]
-pub(super) struct Begun {
+pub(super) struct BegunImport {
     pub(super) operation: OperationId,
     /// The session for lines that name none, once there is one.
     pub(super) own: Option<String>,
@@ -91,7 +92,7 @@ impl Store {
         }
     }
 
-    /// Returns the session that a stream was imported into before, completely or not.
+    /// Returns the first session that a stream was imported into, completely or not.
     pub(super) fn home_of(&self, stream: &StreamImportRequest<'_>) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(home_in(&refs, stream)?.map(|number| self.session_at(number)))
@@ -108,7 +109,7 @@ fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Result<Option<
 
 impl Session {
     /// Returns the state of an unfinished import into this session.
-    pub(super) fn begun_import(&self, source: &str) -> Result<Option<Begun>> {
+    pub(super) fn begun_import(&self, source: &str) -> Result<Option<BegunImport>> {
         let place = of(self.number).text(&mark_of(source)).build();
         let Some(row) = self.view()?.get(key::BOOKMARKS, &place)? else { return Ok(None) };
         let row = BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))?;
@@ -117,7 +118,7 @@ impl Session {
         };
         let own = String::from_utf8_lossy(&row.carry.0).into_owned();
         let own = Some(own).filter(|own| !own.is_empty());
-        Ok(Some(Begun { operation: OperationId::from_bytes(*id), own }))
+        Ok(Some(BegunImport { operation: OperationId::from_bytes(*id), own }))
     }
 }
 
@@ -125,8 +126,8 @@ fn mark_of(source: &str) -> String {
     format!("{UNFINISHED}{source}")
 }
 
-/// Returns the name of the mark that says up to where a stream was written to other sessions than
-/// that of the bookmark.
+/// Returns the name of the mark that says up to where a stream was written, for lines to other
+/// sessions than the one with the bookmark.
 fn written_mark_of(source: &str) -> String {
     format!("{WRITTEN}{source}")
 }
@@ -144,7 +145,7 @@ pub(super) fn written_mark(
 }
 
 /// Returns the change that marks an import as unfinished.
-fn marking(session: SessionNumber, source: &str, begun: &Begun) -> RecordChange {
+fn marking(session: SessionNumber, source: &str, begun: &BegunImport) -> RecordChange {
     let bookmark = BookmarkRow {
         blocks: RecordBytes(begun.operation.as_bytes().to_vec()),
         carry: RecordBytes(begun.own.clone().unwrap_or_default().into_bytes()),
@@ -180,7 +181,7 @@ impl StreamImporter<'_> {
             begun.operation
         } else {
             let refs = self.store.engine.follower.refs()?.0;
-            beside(&begun.operation, session_refs(&refs, number)?.info.id)
+            operation_id_in(&begun.operation, session_refs(&refs, number)?.info.id)
         };
         Ok(self.act.operation_with(id))
     }
@@ -194,7 +195,7 @@ impl StreamImporter<'_> {
         let mut new = new;
         self.store.gate().session(&mut new);
         let mut operation = self.act.operation()?;
-        let begin = Begun { operation: operation_id()?, own: None };
+        let begin = BegunImport { operation: operation_id()?, own: None };
         operation.id = begin.operation;
         let (info, stream) = (session_metadata(self.act, new)?, self.stream);
         let (number, own) = self.store.engine.commit(CommitDurability::Later, &mut |context| {
@@ -214,23 +215,24 @@ impl StreamImporter<'_> {
             });
             // A session that a line names need not be the one for lines that name none.
             let own = name.filter(|_| clash == Clash::NextName).cloned();
-            let mark = marking(number, stream.source, &Begun { own: own.clone(), ..begin.clone() });
+            let begin = BegunImport { own: own.clone(), ..begin.clone() };
+            let mark = marking(number, stream.source, &begin);
             let record = record.map(|record| Record {
                 changes: record.changes.into_iter().chain([mark]).collect(),
                 ..record
             });
             Ok((record, (number, own)))
         })?;
-        self.begun = Some(Begun { own, ..begin });
+        self.begun = Some(BegunImport { own, ..begin });
         Ok(self.store.session_at(number))
     }
 
-    /// Marks the import as unfinished in the session that will have its bookmark, unless that was
-    /// done.
+    /// Marks the import as unfinished in the session that will have its bookmark, unless it is
+    /// marked already.
     pub(super) fn mark(&mut self) -> Result<()> {
         let (Some(home), None) = (self.home.clone(), &self.begun) else { return Ok(()) };
         let operation = self.act.operation()?;
-        let begin = Begun { operation: operation.id, own: self.own.clone() };
+        let begin = BegunImport { operation: operation.id, own: self.own.clone() };
         let (source, noted) = (self.stream.source, self.noted);
         self.store.engine.commit(CommitDurability::Later, &mut |context| {
             check_untouched(&context.refs, home.number, source, noted)?;
@@ -241,10 +243,11 @@ impl StreamImporter<'_> {
         Ok(())
     }
 
-    /// Returns whether an import that was killed had written the line between these positions.
+    /// Returns whether an earlier import that was killed has written the line between these
+    /// positions.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the stream is not the one that it had written.
+    /// [`Error::Invalid`] if the stream is not the one that the earlier import read.
     pub(super) fn was_written(
         &mut self,
         before: &StreamPosition,
@@ -268,7 +271,7 @@ impl StreamImporter<'_> {
         Ok(true)
     }
 
-    /// Moves the bookmark, but not back.
+    /// Moves the bookmark forward; does nothing if it is already there or further on.
     pub(super) fn move_bookmark(&mut self, row: BookmarkRow) -> Result<()> {
         let Some(home) = self.home.clone().filter(|_| self.noted < row.bytes) else {
             return Ok(());
@@ -304,8 +307,9 @@ impl StreamImporter<'_> {
     }
 }
 
-/// Derives the operation id for another session from that of the first session.
-fn beside(operation: &OperationId, session: SessionId) -> OperationId {
+/// Derives the id of the operation in another session from the id of the operation in the session
+/// with the bookmark.
+fn operation_id_in(operation: &OperationId, session: SessionId) -> OperationId {
     let hash =
         blake3::Hasher::new().update(operation.as_bytes()).update(session.as_bytes()).finalize();
     OperationId::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"))

@@ -1,8 +1,9 @@
 //! Joining a session that was changed here and on the remote.
 //!
-//! What was pushed keeps its ids and numbers. What was not is written again after it, in a session
-//! that is built beside the one here and replaces it in one record. Until then nothing of it shows,
-//! and an error leaves the session as it was, but without prunings that were not pushed.
+//! What was pushed keeps its ids and numbers. What was not pushed is written again after it, in a
+//! new session that is built beside the old one and replaces it in one record. Until then the new
+//! session is hidden. After an error the old session is as before, except that prunings that were
+//! not pushed may have been undone.
 
 use super::other_remotes::TrackElsewhere;
 use super::pull::TakenPacks;
@@ -22,14 +23,15 @@ use crate::store::bundle::shared_history::SharedHistory;
 use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
 
-/// How often a join is begun again because the session was written to meanwhile.
+/// How often a join is tried. A try is repeated if the session was written to meanwhile, or if
+/// another branch must be kept apart.
 const MAX_ATTEMPTS: u32 = 8;
 
 /// What joining did.
 pub(super) struct Joined {
     pub(super) packs: TakenPacks,
     pub(super) reapplied: Reapplied,
-    /// Up to where the session is on the remote.
+    /// The end of what is on the remote, in the new session.
     pub(super) end: ExportMark,
 }
 
@@ -70,7 +72,8 @@ impl Store {
             match joined {
                 Ok(Some(joined)) => {
                     self.forget_text_copies([old])?;
-                    // Else each process applies the removal of a session until the next one does.
+                    // Until there is a new generation, each process applies the removal of the
+                    // session itself.
                     self.maintain(0).ok();
                     return Ok(joined);
                 }
@@ -97,8 +100,8 @@ impl Store {
         ))
     }
 
-    /// Builds the joined session, and lets it replace the one here; `None` if that one was written
-    /// to meanwhile.
+    /// Builds the joined session `new`, and lets it replace the session `old`; `None` if `old` was
+    /// written to meanwhile.
     fn join_into(
         &self,
         act: &WriteContext,
@@ -163,8 +166,8 @@ impl Store {
         }
     }
 
-    /// Undoes the prunings since a mark, which hide what is written again. The next pruning does
-    /// the same.
+    /// Undoes the prunings since a mark, because they hide data that is to be written again. The
+    /// next pruning hides the same again.
     fn undo_prunings(
         &self,
         act: &WriteContext,
@@ -174,7 +177,7 @@ impl Store {
         let view = self.engine.follower.written_view()?;
         let session = self.session_at(old);
         for pruning in self.prunings_since(old, since)? {
-            // Others have it, so it hides nothing that is written again.
+            // This pruning was pushed, so it hides nothing that is written again.
             if find_operation_of(&view, new, &pruning)?.is_some() {
                 continue;
             }
@@ -192,8 +195,7 @@ impl Store {
         })
     }
 
-    /// Deletes the sessions that were begun beside this one and are not complete: their process was
-    /// killed.
+    /// Deletes the incomplete sessions with this id: their join failed, or its process was killed.
     fn give_up_incomplete(&self, operation: &Operation, info: &SessionMetadata) -> Result<()> {
         self.engine.commit(CommitDurability::Later, &mut |context| {
             let known = context.refs.sessions.find(SessionLookup::Id(info.id))?;

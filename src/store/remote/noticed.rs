@@ -223,7 +223,8 @@ impl NoticedPurge<'_> {
             Ok(other != remote.id && (is_unknown || store.may_share(other, &sessions)?))
         };
         let reason = self.reason.as_deref();
-        let purged = store.purge_and_notify(act, known, reason, (&remote.resolve, &|_| ()), &to)?;
+        let purged =
+            store.purge_with_notices(act, known, reason, (&remote.resolve, &|_| ()), &to)?;
         let mut activity = remote.activity();
         activity.is_unfinished |= !purged.is_done();
         activity.replaced.extend(purged.places);

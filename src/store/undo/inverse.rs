@@ -1,4 +1,4 @@
-//! The changes that reverse an operation, and the checks that they may still be made.
+//! The changes that reverse an operation, and the checks that they are still possible.
 
 use super::super::session::Session;
 use super::swept;
@@ -21,8 +21,9 @@ use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionNumber, St
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Session {
-    /// Returns the changes that reverse an operation's effects, newest first. Its claims are as
-    /// `done_by` left them.
+    /// Returns the changes that reverse the effects of the operation `target`, and the last
+    /// revision among them. `done_by` is the operation that last applied these effects: `target` or
+    /// a redo.
     pub(super) fn inverse_changes(
         &self,
         context: &PlanContext<'_>,
@@ -43,14 +44,14 @@ impl Session {
                 | OperationEffect::Facts { .. }
                 | OperationEffect::Switched { elsewhere: true, .. } => {}
                 OperationEffect::CheckpointMade { id } => {
-                    // What the operation did to it later is undone with it.
+                    // What the operation did later to this checkpoint is undone with its creation.
                     changes.retain(|change| restored_checkpoint(change) != Some(id));
                     if checkpoint::by_id(view, session, id)?.is_some() {
                         hidden.insert(*id);
                     }
                 }
                 OperationEffect::CheckpointChanged { old } => {
-                    // The change may have been undone since: then there is nothing to do.
+                    // If the checkpoint was hidden since, there is nothing to do.
                     if checkpoint::by_id(view, session, &old.id)?.is_some() {
                         changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
                     }
@@ -59,7 +60,8 @@ impl Session {
                     if is_swept {
                         return Err(swept(target));
                     }
-                    // It was replaced, and its replacement is gone: then there is nothing to do.
+                    // If the operation replaced it and the replacement is hidden, there is nothing
+                    // to do.
                     let made = OperationEffect::CheckpointMade { id: old.id };
                     if target.effects.contains(&made)
                         && checkpoint::by_id(view, session, &old.id)?.is_none()
@@ -90,7 +92,8 @@ impl Session {
                     changes.push(RecordChange::switched(session, *old, operation.time));
                 }
                 OperationEffect::Bookmark { source, old, bytes } => {
-                    // The first effect that is seen is the operation's last one.
+                    // Effects are in reverse order: only the last bookmark of the operation is
+                    // compared.
                     if !bookmarks.contains_key(source)
                         && self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes) != *bytes
                     {
@@ -164,7 +167,7 @@ impl Session {
         }));
         self.check_unnamed(view, &folded, &hidden)?;
         let last = checkpoint::last_time_without(view, session, &hidden)?;
-        // Before what is shown again, which may have the id or the key of what is hidden.
+        // First, because a checkpoint that is shown again may have the id or key of a hidden one.
         let hide = |id| RecordChange::CheckpointHidden { session, id, last };
         changes.splice(0..0, hidden.into_iter().map(hide));
         let mut planned = None;
@@ -280,9 +283,9 @@ impl Session {
         Ok(())
     }
 
-    /// Returns a revision that undoes the revisions from `first` to `last` of a branch: a reset to
-    /// the state before `first` if nothing follows `last`, else the inverse changes if no later
-    /// revision changed the same claims.
+    /// Returns a revision that undoes the revisions from `first` to `last` of a branch. If nothing
+    /// follows `last`, it is a reset to the state before `first`. Otherwise it contains the inverse
+    /// changes; it is an error if a later revision changed the same claims.
     fn inverse_revision(
         &self,
         context: &PlanContext<'_>,

@@ -9,27 +9,27 @@ use forge_store::error::Result;
 use forge_store::model::{Checkpoint, FieldMap, Key, Kind, Value};
 use std::collections::BTreeSet;
 
-/// The body of the named checkpoint of a step.
+/// The body of the checkpoint of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct StepRecord {
-    /// The id of the thread, if the name of its session is not that.
+    /// The id of the thread, if it is not the name of the session.
     pub(super) thread: Option<String>,
     pub(super) namespace: String,
     /// The framework's id of the checkpoint.
     pub(super) id: String,
     pub(super) parent: Option<String>,
-    /// The checkpoint of the root graph that it belongs to.
+    /// The checkpoint of the root graph that this checkpoint belongs to.
     pub(super) root: Option<String>,
-    /// The operation that wrote it, so that a checkpoint that was replaced is not taken for the
-    /// new one. A field with the name "token" would be redacted.
+    /// The operation that wrote this checkpoint. It distinguishes the checkpoint from another one
+    /// that it replaced. The field is not called "token", because such a field would be redacted.
     pub(super) operation: String,
     pub(super) metadata: TypedBytes,
     pub(super) source: Option<String>,
     pub(super) step: Option<i64>,
     pub(super) run_id: Option<String>,
-    /// The channels that live on what tasks wrote.
+    /// The channels whose values are computed from what the tasks of earlier steps wrote.
     pub(super) delta: Vec<String>,
-    /// The histories of such channels, handed on by checkpoints that were dropped.
+    /// The histories of such channels, taken over from checkpoints that were dropped.
     pub(super) carried: ChannelHistories,
 }
 
@@ -89,8 +89,8 @@ impl StepRecord {
         Value::Map(fields)
     }
 
-    /// Reads the body of a checkpoint; `None` if it is not that of a step, but one that a person
-    /// made in the session.
+    /// Reads the body of a checkpoint; `None` if the checkpoint does not belong to a step, for
+    /// example because a person made it.
     pub(super) fn of_checkpoint(checkpoint: &Checkpoint) -> Result<Option<Self>> {
         let body = &checkpoint.body;
         let text = |name: &str| body.field(name).and_then(Value::as_text).map(str::to_owned);
@@ -201,7 +201,7 @@ pub(super) fn calls_of(value: &Value) -> BTreeSet<String> {
     calls.iter().filter_map(Value::as_text).map(str::to_owned).collect()
 }
 
-/// What one task wrote, as the value of a fact.
+/// Returns the value of a fact with what one task wrote.
 pub(super) fn writes_value(task: &str, path: &str, writes: &[PendingWrite]) -> Value {
     let writes = writes.iter().map(|write| {
         Value::from([
@@ -217,12 +217,13 @@ pub(super) fn writes_value(task: &str, path: &str, writes: &[PendingWrite]) -> V
     ])
 }
 
-/// The value of a fact that ends the writes before it: their checkpoint was dropped.
+/// Returns the value of a version of this fact that marks all earlier versions as dropped with
+/// their checkpoint.
 pub(super) fn dropped_value() -> Value {
     Value::from([("dropped", true.into())])
 }
 
-/// Returns whether everything before this version of the fact was dropped.
+/// Returns whether the versions before this version of the fact were dropped.
 pub(super) fn is_dropped(value: &Value) -> bool {
     value.field("dropped").and_then(Value::as_bool).unwrap_or(false)
 }

@@ -1,8 +1,8 @@
 //! Programs of several agents that checkpoint at different rates.
 //!
-//! A program's checkpoint records the position of each agent as one revision: a vector of their
-//! checkpoints. It is out of date as soon as an agent continues; resuming starts each agent from
-//! its latest position and reports the difference.
+//! A program's checkpoint is one revision that records the position of each agent: a vector of
+//! their checkpoints. The checkpoint is out of date as soon as an agent continues. Resuming starts
+//! each agent from its own latest checkpoint and reports the difference.
 
 mod consistent_cut;
 mod resume;
@@ -20,13 +20,13 @@ use forge_store::store::{ClaimChange, ResolvedMoment, Session, Store, WriteConte
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The id of the one claim of this kind in a program's session.
+/// The id of the only claim of the kind `program` in a program's session.
 const ID: &str = "program";
 
 /// The position of an agent when its program was checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckpointReference {
-    /// The checkpoint as it was named, or a name by which to find it again.
+    /// The name given for the position, or a name by which the agent's session finds it again.
     pub checkpoint: String,
     /// Its sequence number in the agent's session; `None` if the agent has no session.
     pub sequence: Option<u64>,
@@ -95,7 +95,7 @@ impl Program {
     /// position. If nothing changes, nothing is written.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if no agent is given; or any error of a write.
+    /// [`Error::Invalid`] if no agent is given or a name is not valid; or any error of a write.
     pub fn checkpoint(
         &self,
         act: &WriteContext,
@@ -144,8 +144,7 @@ impl Program {
         Ok(ProgramCheckpoint { number: revision.sequence, message, at: revision.time, agents })
     }
 
-    /// Checks whether a message can be sent from one agent to the other, even before the program
-    /// exists.
+    /// Checks that a message is not from an agent to itself. The program need not exist.
     ///
     /// # Errors
     /// [`Error::Invalid`] if both are the same agent.
@@ -160,7 +159,8 @@ impl Program {
     /// sender's session.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if a message with this id was sent; or any error of a write.
+    /// [`Error::Duplicate`] if a message with this id was sent; [`Error::Invalid`] if both are the
+    /// same agent; or any error of a write.
     pub fn send(
         &self,
         act: &WriteContext,
@@ -182,7 +182,8 @@ impl Program {
     /// session.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if no message with this id was sent; or any error of a write.
+    /// [`Error::NotFound`] if no message with this id was sent; [`Error::Duplicate`] if it was
+    /// received already; or any error of a write.
     pub fn receive(&self, act: &WriteContext, id: &str, after: Option<u64>) -> Result<WriteReport> {
         let sent = self.message(id)?.ok_or_else(|| Error::not_found("message", id))?;
         if sent.received.is_some() {
@@ -217,7 +218,8 @@ impl Program {
         self.session.write(act).fact(fact).commit()
     }
 
-    /// Returns the sequence number of an agent's last revision or checkpoint; 0 without a session.
+    /// Returns `after` if it is given, else the sequence number of the agent's last revision or
+    /// checkpoint; 0 without a session.
     fn position(&self, agent: &str, after: Option<u64>) -> Result<u64> {
         match (after, self.agent(agent)?) {
             (Some(after), _) => Ok(after),

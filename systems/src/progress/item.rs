@@ -16,7 +16,7 @@ pub enum ItemReport {
     Done,
     /// The item failed.
     Failed {
-        /// The class of the failure, if known.
+        /// The class of the failure; if it is `None`, the class is guessed from the error message.
         class: Option<FailureClass>,
         /// The error message.
         error: Option<String>,
@@ -35,7 +35,7 @@ impl StoredItem {
     }
 }
 
-/// An item that failed and was not done since.
+/// An item that failed and has not been done since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedItem {
     /// The id of the item.
@@ -46,7 +46,7 @@ pub struct FailedItem {
     pub error: Option<String>,
     /// Number of failures; 1 if only the document names the item.
     pub attempts: i64,
-    /// When it failed last.
+    /// When it failed last, if known.
     pub failed_at: Option<Timestamp>,
 }
 
@@ -57,7 +57,8 @@ impl FailedItem {
         self.class.is_none_or(FailureClass::is_retriable)
     }
 
-    /// Returns when to retry; `None` if a retry does not help.
+    /// Returns when to retry; `None` if a retry does not help, or the time of the failure is not
+    /// known.
     #[must_use]
     pub fn retry_at(&self, backoff: &RetryBackoff) -> Option<Timestamp> {
         let failed_at = self.failed_at.filter(|_| self.is_retriable())?;
@@ -113,8 +114,8 @@ impl PipelineExecution {
         self.session().write(act).edit(vec![key], edit).commit()
     }
 
-    /// Returns the items of a stage that failed and were not done since, sorted by id: those
-    /// reported one by one, and those that the document names.
+    /// Returns the items of a stage that failed and have not been done since, sorted by id: the
+    /// items that were reported one by one, and the items that the document names.
     pub fn failed(&self, stage: &str) -> Result<Vec<FailedItem>> {
         let state = self.session().state(&self.session().head()?)?;
         let mut found = BTreeMap::new();
@@ -159,7 +160,7 @@ impl PipelineExecution {
     /// Returns when an item was reported done.
     ///
     /// # Errors
-    /// [`forge_store::error::Error::NotFound`] if it was not.
+    /// [`forge_store::error::Error::NotFound`] if it was not reported done.
     pub fn done_at(&self, stage: &str, id: &str) -> Result<Timestamp> {
         let held = self.item(stage, id)?.filter(StoredItem::is_done);
         let time = held.as_ref().and_then(|item| item.0.field("recorded_at")?.as_text());

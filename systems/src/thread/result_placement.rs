@@ -1,5 +1,5 @@
-//! Placement of results: moves each to where its call needs it, and turns results without a call
-//! into text for the model.
+//! Placement of results: moves each result to the place after its call that the format requires,
+//! and turns results without a call into text for the model.
 
 use super::action_builder::PlannedMessage;
 use super::call_pairs::PairAssignment;
@@ -11,18 +11,18 @@ use super::message_format::{
 use super::sanitize_plan::SanitizePlan;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Results without a call, as blocks, and their problems.
-type UnmatchedResultBlocks = (Vec<String>, Vec<MessageProblem>);
+/// Results as blocks, and their problems.
+type ResultBlocks = (Vec<String>, Vec<MessageProblem>);
 
 impl SanitizePlan<'_> {
-    /// Returns the positions of the results in a message that answer calls of another message.
+    /// Returns the positions of the results in `message` that answer calls of the message `calls`.
     fn answers_for(&self, message: usize, calls: usize) -> Vec<usize> {
         let answers = 0..self.messages[message].answers.len();
         let is_one = |place: &usize| matches!(self.pairs.answer(message, *place), PairAssignment::To(at, _) if at == calls);
         answers.filter(is_one).collect()
     }
 
-    /// Returns the messages that hold results of the calls of this one.
+    /// Returns the messages that hold results of the calls of this message.
     fn holders(&self, index: usize) -> BTreeSet<usize> {
         let calls = 0..self.messages[index].calls.len();
         let holder = |place| match self.pairs.call(index, place) {
@@ -38,7 +38,7 @@ impl SanitizePlan<'_> {
     }
 
     /// Builds the outcome for formats in which results are separate messages directly after their
-    /// call; a message may hold several.
+    /// call. Such a message may hold several results.
     pub(super) fn in_messages(&mut self) -> Vec<PlannedMessage> {
         let mut pieces = Vec::new();
         // The messages whose position in the outcome is settled.
@@ -73,7 +73,8 @@ impl SanitizePlan<'_> {
         pieces
     }
 
-    /// Returns the user message with the content of this result that its own message cannot hold.
+    /// Returns a user message with the content of a result that the result's own message cannot
+    /// hold.
     fn rest_of_result(&self, holder: usize) -> Option<PlannedMessage> {
         let looked = &self.messages[holder];
         let answer = looked.answers.first().filter(|_| !looked.user_blocks.is_empty())?;
@@ -85,7 +86,8 @@ impl SanitizePlan<'_> {
         Some(piece)
     }
 
-    /// Returns the message, reduced to the results that answer the calls of this one.
+    /// Returns a message with only those results of `holder` that answer calls of the message
+    /// `calls`.
     fn results_in(
         &self,
         holder: usize,
@@ -102,9 +104,8 @@ impl SanitizePlan<'_> {
         let results = self.split(holder).results;
         let blocks: Vec<String> =
             places.iter().filter_map(|place| results.get(*place).cloned()).collect();
-        let shown_name = places.first().and_then(|place| looked.answers[*place].display_name());
-        let moved =
-            MessageProblem::new(FaultKind::MisplacedResult, shown_name.as_deref(), Remedy::Moved);
+        let name = places.first().and_then(|place| looked.answers[*place].display_name());
+        let moved = MessageProblem::new(FaultKind::MisplacedResult, name.as_deref(), Remedy::Moved);
         if looked.speaker == MessageRole::Tool && settled.insert(holder) {
             let mut piece = self.kept(holder);
             piece.text = with_blocks(&looked.text, self.form, &blocks);
@@ -114,8 +115,8 @@ impl SanitizePlan<'_> {
         PlannedMessage::put_in(results_message(self.form, &blocks), vec![moved], holder)
     }
 
-    /// Adds what remains of a message of results in its place: its other content, and the results
-    /// without a call.
+    /// Adds what remains at the place of a message with results: its other content, and its results
+    /// without a call as text.
     fn push_unmatched_results(
         &mut self,
         index: usize,
@@ -144,7 +145,7 @@ impl SanitizePlan<'_> {
             let answer = &self.messages[index].answers[place];
             let text = result_as_user_message(self.form, answer, unassigned.doubled);
             let mut piece = PlannedMessage::put_in(text, vec![unassigned.problem], index);
-            // The message itself becomes the text, unless other parts of it are needed.
+            // The text replaces the message, unless a call needs another result in it.
             let is_alone = !(0..self.messages[index].answers.len())
                 .any(|place| matches!(self.pairs.answer(index, place), PairAssignment::To(..)));
             if is_alone && settled.insert(index) {
@@ -177,8 +178,8 @@ impl SanitizePlan<'_> {
                 let last = pieces.last().and_then(|piece| piece.source);
                 let reasons =
                     |source: usize| self.messages[source].speaker == MessageRole::Reasoning;
-                let behind = if last.is_some_and(reasons) { &mut waiting } else { &mut pieces };
-                behind.push(piece);
+                let list = if last.is_some_and(reasons) { &mut waiting } else { &mut pieces };
+                list.push(piece);
                 continue;
             }
             let is_early =
@@ -217,7 +218,7 @@ impl SanitizePlan<'_> {
             if self.messages[index].is_unusable || hosting.contains(&index) {
                 continue;
             }
-            let mut unmatched: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+            let mut unmatched: ResultBlocks = (Vec::new(), Vec::new());
             if self.messages[index].answers.is_empty() {
                 pieces.push(self.kept(index));
             } else {
@@ -228,8 +229,9 @@ impl SanitizePlan<'_> {
         pieces
     }
 
-    /// Returns, for messages with calls, the message that holds their results: the next one if it
-    /// has any of them, else the first that consists only of them.
+    /// Returns the host of each message with calls, if it has one: the user message in which the
+    /// results of the calls are collected. This is the next message if it has any of the results,
+    /// otherwise the first message that contains nothing else.
     fn hosts(&self) -> BTreeMap<usize, usize> {
         let mut hosts = BTreeMap::new();
         let mut next: Option<usize> = None;
@@ -275,8 +277,8 @@ impl SanitizePlan<'_> {
     }
 
     /// Returns the results of a message that have no call, as blocks of a user message.
-    fn unmatched_blocks(&self, index: usize) -> UnmatchedResultBlocks {
-        let mut unmatched: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+    fn unmatched_blocks(&self, index: usize) -> ResultBlocks {
+        let mut unmatched: ResultBlocks = (Vec::new(), Vec::new());
         for place in 0..self.messages[index].answers.len() {
             let Some(unassigned) = self.unassigned(index, place) else { continue };
             if unassigned.is_kept_as_text {
@@ -288,13 +290,9 @@ impl SanitizePlan<'_> {
         unmatched
     }
 
-    /// Adds the message without its results. Returns the unmatched results that the message itself
-    /// cannot hold.
-    fn without_results(
-        &mut self,
-        index: usize,
-        pieces: &mut Vec<PlannedMessage>,
-    ) -> UnmatchedResultBlocks {
+    /// Adds the message without its results; a user message keeps its unmatched results as text.
+    /// Returns the unmatched results of a message that is not a user message.
+    fn without_results(&mut self, index: usize, pieces: &mut Vec<PlannedMessage>) -> ResultBlocks {
         let (unmatched, mut problems) = self.unmatched_blocks(index);
         let moved = self.messages[index].answers.iter().enumerate();
         let moved: Vec<MessageProblem> = moved
@@ -322,13 +320,13 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Returns the message with the results of the calls of this one, and the unmatched results
-    /// after them.
+    /// Returns the message with the results of the calls of the message `index`, and with the
+    /// unmatched results after them.
     fn results_of(
         &self,
         index: usize,
         host: Option<usize>,
-        unmatched: UnmatchedResultBlocks,
+        unmatched: ResultBlocks,
     ) -> Option<PlannedMessage> {
         let (mut more, mut problems) = self.moved_to(index, host);
         let (made, orphaned) = self.inserted_results(index);
@@ -345,7 +343,7 @@ impl SanitizePlan<'_> {
             piece.reason = reason;
             return Some(piece);
         };
-        let (host_told, host_problems) = self.unmatched_blocks(host);
+        let (host_unmatched, host_problems) = self.unmatched_blocks(host);
         let parts = self.split(host);
         let kept = self.answers_for(host, index);
         let mut piece = self.kept(host);
@@ -368,7 +366,7 @@ impl SanitizePlan<'_> {
         let kept = kept.iter().filter_map(|place| parts.results.get(*place).cloned());
         let mut blocks: Vec<String> = kept.collect();
         blocks.extend(more);
-        blocks.extend(host_told);
+        blocks.extend(host_unmatched);
         blocks.extend(unmatched.0);
         blocks.extend(parts.others);
         piece.text = with_blocks(&self.messages[host].text, self.form, &blocks);
@@ -378,9 +376,9 @@ impl SanitizePlan<'_> {
         Some(piece)
     }
 
-    /// Returns the results of the calls of a message that are outside its host.
-    fn moved_to(&self, index: usize, host: Option<usize>) -> UnmatchedResultBlocks {
-        let mut moved: UnmatchedResultBlocks = (Vec::new(), Vec::new());
+    /// Returns the results for the calls of a message that are not in its host, and their problems.
+    fn moved_to(&self, index: usize, host: Option<usize>) -> ResultBlocks {
+        let mut moved: ResultBlocks = (Vec::new(), Vec::new());
         for holder in self.holders(index).into_iter().filter(|holder| Some(*holder) != host) {
             let results = self.split(holder).results;
             for place in self.answers_for(holder, index) {

@@ -24,11 +24,11 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub(super) struct PlannedStep {
     pub(super) changes: Vec<RecordChange>,
-    /// The number of the revision or checkpoint before, and now.
+    /// The number of the revision or checkpoint in the old session, and in the new one.
     pub(super) number: Option<(u64, u64)>,
-    /// The number of the branch before, and now.
+    /// The number of the branch in the old session, and in the new one.
     pub(super) branch: Option<(BranchNumber, BranchNumber)>,
-    /// A checkpoint that others recorded too.
+    /// A checkpoint that is left out, because others recorded one for the same event.
     pub(super) left_out: Option<CheckpointId>,
 }
 
@@ -117,7 +117,7 @@ impl Reapply<'_> {
                 *branch = self.made_branch(own);
                 if !*hidden && self.is_name_taken(context, *branch)? {
                     let here = session_refs(&view.refs, self.old)?.branch(own)?;
-                    // It was hidden again later.
+                    // The branch was hidden again later.
                     if here.hidden {
                         return Ok(PlannedStep::default());
                     }
@@ -128,7 +128,7 @@ impl Reapply<'_> {
                 *branch = self.written_branch(*branch);
             }
             RecordChange::TakesBack { operation, .. }
-                // Nothing of it was written again.
+                // Nothing of the undone operation was written again.
                 if find_operation_of(&context.view()?, self.new, operation)?.is_none() =>
             {
                 return Ok(PlannedStep::default());
@@ -150,15 +150,16 @@ impl Reapply<'_> {
         self.made.get(&branch).copied().unwrap_or(branch)
     }
 
-    /// Returns whether others made another branch with the name of a hidden one.
+    /// Returns whether others made another branch with the name of this branch.
     fn is_name_taken(&self, context: &PlanContext<'_>, branch: BranchNumber) -> Result<bool> {
         let refs = session_refs(&context.refs, self.new)?;
         let named = refs.branch_named(&refs.branch(branch)?.name);
         Ok(named.is_some_and(|other| other != branch))
     }
 
-    /// Returns whether others wrote to a branch, or to one that began on it, since both sides had
-    /// the same, and did not undo its creation.
+    /// Returns whether a branch, or a branch that began on it, has something in the new session
+    /// that it does not have here: others wrote it. A branch whose creation was undone does not
+    /// count.
     fn is_continued_by_others(&self, view: &ReadSnapshot, branch: BranchNumber) -> Result<bool> {
         let theirs = session_refs(&self.theirs.refs, self.new)?;
         let here = session_refs(&view.refs, self.old)?;
@@ -197,7 +198,7 @@ impl Reapply<'_> {
         Ok(timeline::head_at(view, self.old, at)?.0.id == head.id)
     }
 
-    /// Makes a revision with the changes of the one with this header.
+    /// Plans a revision with the changes of the revision that has this header.
     fn revision(
         &self,
         view: &ReadSnapshot,
@@ -215,13 +216,14 @@ impl Reapply<'_> {
         let place = CommitTarget { session: self.new, branch, time: header.time, operation };
         let merged =
             header.parents.get(1).map(|merged| self.parent(context, merged)).transpose()?;
-        // Others may have made the same state, or what it changed was purged.
+        // Written even if it changes nothing: others may have made the same changes, or a purge
+        // removed the difference.
         let planned = revision_plan::plan_always(context, place, &changes, merged)?;
         let number = Some((at.sequence, planned.head.sequence));
         Ok(PlannedStep { changes: planned.changes, number, ..PlannedStep::default() })
     }
 
-    /// Returns the parent of a revision, with its number and id in the new session.
+    /// Returns a parent of a revision, with the parent's number and id in the new session.
     fn parent(&self, context: &PlanContext<'_>, parent: &ParentRevision) -> Result<ParentRevision> {
         let Some(sequence) = self.numbers.get(&parent.sequence) else { return Ok(*parent) };
         let head = self.head(context, *sequence)?;
@@ -250,7 +252,7 @@ impl Reapply<'_> {
         self.place_checkpoint(&mut checkpoint);
         let number = match self.numbers.get(&known.sequence) {
             Some(_) => None,
-            // Others took it back.
+            // Others undid the creation of the checkpoint.
             None if is_shared && checkpoint::by_id(&here, self.new, &known.id)?.is_none() => {
                 return Ok(PlannedStep::default());
             }
@@ -288,8 +290,8 @@ impl Reapply<'_> {
         checkpoint.sequence = now(checkpoint.sequence);
     }
 
-    /// Gives a new branch its name and its place in the new session. Returns its number before, and
-    /// now.
+    /// Gives a new branch its name, base and head in the new session. Returns its number in the old
+    /// session, and in the new one.
     fn branch(
         &self,
         context: &PlanContext<'_>,
@@ -318,7 +320,7 @@ impl Reapply<'_> {
         names.find(|name| refs.branch_named(name).is_none()).unwrap_or(first.clone())
     }
 
-    /// Checks that others did not read further in a source.
+    /// Checks that others did not import more of a source than was imported here.
     fn check_bookmark(
         &self,
         view: &ReadSnapshot,

@@ -1,4 +1,5 @@
-//! What continues an earlier export: its operations, and what they continue.
+//! What an export that continues an earlier one contains: the operations written since, and the
+//! state before them.
 
 use super::{ReplayAction, SessionReplay, is_omitted};
 use crate::engine::checkpoint::{self, CheckpointFilter};
@@ -12,7 +13,7 @@ use crate::model::{BranchNumber, Checkpoint, CheckpointId, OperationId, SessionN
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Returns the index of the first effect of an operation that was written at `position` or later;
-/// `None` if nothing of it was.
+/// `None` if no record of the operation was written then.
 pub(in crate::store::bundle) fn first_new_effect(
     row: &OperationRow,
     position: u64,
@@ -54,14 +55,15 @@ pub(in crate::store::bundle) fn operations_since(
 }
 
 /// Returns the part of an operation that was written at the position `since` or later, and how many
-/// of its effects come before it.
+/// effects come before that part, without the [omitted](is_omitted) ones.
 pub(in crate::store::bundle) fn new_part(mut row: OperationRow, since: u64) -> (OperationRow, u64) {
     let old = first_new_effect(&row, since).unwrap_or(0).min(row.effects.len());
     let left_out = row.effects.drain(..old).filter(|effect| !is_omitted(effect)).count();
     (row, left_out as u64)
 }
 
-/// Returns whether the new part of an operation can only be replayed with everything before it.
+/// Returns whether the new part of an operation can be replayed only together with everything
+/// before it.
 pub(super) fn needs_all_before(row: &OperationRow, since: u64) -> bool {
     let first = first_new_effect(row, since).unwrap_or(0);
     let folds = |effect: &OperationEffect| {
@@ -70,7 +72,8 @@ pub(super) fn needs_all_before(row: &OperationRow, since: u64) -> bool {
     row.is_swept() || row.effects.iter().skip(first).any(folds)
 }
 
-/// Returns whether an operation has erased something since a position.
+/// Returns whether an operation, which wrote something at the position `since` or later, has erased
+/// data since.
 pub(in crate::store::bundle) fn erases(row: &OperationRow, since: u64) -> bool {
     let purged = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
     row.is_swept() || (row.position >= since && row.effects.iter().any(purged))
@@ -106,38 +109,38 @@ impl SessionReplay<'_> {
         rows.collect()
     }
 
-    /// Sets the state that left out operations led to.
+    /// Sets the state before the operations that are replayed.
     pub(super) fn start(&mut self) -> Result<()> {
         if !self.is_partial {
             return Ok(());
         }
         let mut hides = false;
-        let mut change_counts: HashMap<BranchNumber, usize> = HashMap::new();
+        let mut branch_changes: HashMap<BranchNumber, usize> = HashMap::new();
         let mut seen = HashSet::new();
         for row in &self.operations {
             for effect in &row.effects {
                 hides |= matches!(effect, OperationEffect::CheckpointHidden { .. });
                 if let OperationEffect::BranchChanged { branch, .. } = effect {
-                    *change_counts.entry(*branch).or_default() += 1;
+                    *branch_changes.entry(*branch).or_default() += 1;
                 }
                 if let Some(id) = checkpoint_of(effect)
                     && seen.insert(id)
                 {
-                    // Only one that was made before has a number from before the operation.
+                    // A checkpoint with a number from before the operation was made before it.
                     let is_made = matches!(effect, OperationEffect::CheckpointMade { .. });
                     let versions = self.checkpoints.get(&id);
                     let number = versions.and_then(|all| all.last()).map(|one| one.sequence);
                     if !is_made || number.is_some_and(|number| number <= row.sequence) {
                         self.made.insert(id);
                     }
-                    // The first version is the one before.
+                    // The first version is from before the operations.
                     if !is_made && let Some(versions) = self.checkpoints.get_mut(&id) {
                         versions.pop();
                     }
                 }
             }
         }
-        for (branch, new) in change_counts {
+        for (branch, new) in branch_changes {
             let all = self.refs.branch(branch)?.changes.len();
             self.branches.insert(branch, all.saturating_sub(new));
         }
@@ -177,15 +180,16 @@ impl SessionReplay<'_> {
             passed.insert(which, (*effects, false));
         }
         for placed in &self.actions {
-            let (effects, goes_on) = passed.entry(placed.which).or_default();
+            let (effects, continues) = passed.entry(placed.which).or_default();
             let is_before = !placed.is_new || placed.key.0 <= from;
             if placed.is_wanted(from, to) {
-                *goes_on = true;
+                *continues = true;
             } else if is_before && matches!(placed.action, ReplayAction::Effect(_)) {
                 *effects += 1;
             }
         }
-        let begun = passed.into_iter().filter(|(_, (effects, goes_on))| *effects > 0 && *goes_on);
+        let begun =
+            passed.into_iter().filter(|(_, (effects, continues))| *effects > 0 && *continues);
         begun
             .filter_map(|(which, (effects, _))| {
                 let operation = self.operations.get(which)?.operation.id;

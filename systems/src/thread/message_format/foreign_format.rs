@@ -1,4 +1,4 @@
-//! Guesses what a message in an unsupported format is.
+//! Guesses in which unsupported format a message is.
 
 use crate::thread::raw_json::{RawObject, list, text};
 
@@ -37,7 +37,7 @@ const UI_MESSAGE: &str =
 const CODEX: [&str; 5] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 
-/// Parts with a kind are not Gemini's.
+/// Describes a message whose parts say what kind they are: parts of Gemini do not.
 fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
     object.list("parts")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
         if part.has("part_kind") {
@@ -48,7 +48,8 @@ fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
     })
 }
 
-/// Version 4 of the AI SDK has other names for the arguments and the result.
+/// Describes a message of version 4 of the AI SDK, which has other names for the arguments and the
+/// result of a call.
 fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
     object.list("content")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
         let old = match &*part.text("type")? {
