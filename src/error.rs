@@ -225,7 +225,9 @@ pub enum Error {
     )]
     RemoteKeySetBack,
     /// A key of a remote that has another key now.
-    #[error("the key of the remote was changed, and the one that is known here opens it no longer")]
+    #[error(
+        "the key of the remote was changed, and the key on this machine does not open it any more"
+    )]
     RemoteKeyChanged,
     /// A ref that does not open with the key of a remote whose key was rotated.
     #[error(

@@ -268,7 +268,7 @@ impl From<store::Error> for CommandError {
 fn hint_of(error: &store::Error) -> Option<Cow<'static, str>> {
     Some(Cow::Owned(match error {
         store::Error::NothingAt { other: Some(other), .. } => {
-            format!("'--session {other}' knows of that time")
+            format!("another session has data for that time: use '--session {other}'")
         }
         store::Error::Folded { into, .. } => {
             format!("name '#{into}'; or undo the pruning: 'forge log --operations' names it")
@@ -295,7 +295,7 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
         store::Error::Duplicate { .. } => "update it, or give the new one another id",
         store::Error::Dangling { .. } => "add that first, or name another",
         store::Error::Held { .. } => "wait for that, or longer with '--lock-timeout SECONDS'",
-        store::Error::ReadOnly { .. } => "reading goes on",
+        store::Error::ReadOnly { .. } => "reading still works",
         store::Error::Unkeyed { .. } => {
             "'forge key import' restores the key; 'forge adopt' accepts the store as it is"
         }
@@ -307,8 +307,8 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
             "restore the key with 'forge key import'; without it the store cannot be read"
         }
         store::Error::Backend(BackendError::Breach { .. }) => {
-            "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
-            folder, 'forge adopt' keeps it as it is"
+            "'forge verify' checks the whole store; 'forge repair TO' saves what is undamaged in a \
+            new folder, 'forge adopt' keeps it as it is"
         }
         store::Error::Backend(BackendError::Busy { .. }) => {
             "try again, or wait longer with '--lock-timeout SECONDS'"
@@ -334,11 +334,11 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
         }
         store::Error::PurgedSecrets { .. } => {
             "change what is named, or purge more of the text around the secret with 'forge purge', \
-            then push again; if it is no secret, '--allow-secrets' pushes it"
+            then push again; if it is not a secret, '--allow-secrets' pushes it"
         }
         store::Error::UnpushedSecrets { .. } => {
             "'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; \
-            '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all"
+            '--redact-allow TEXT' is for what is not a secret, '--allow-secrets' pushes all"
         }
         store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "key file", .. }) => {
             "'forge remote key export FILE' writes it where the remote is known"
@@ -356,7 +356,8 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
             --yes' ('--dry-run' shows it); reading still works"
         }
         damaged if damaged.kind() == store::ErrorKind::Corrupt => {
-            "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder"
+            "'forge verify' checks the whole store; 'forge repair TO' saves what is undamaged in a \
+            new folder"
         }
         store::Error::Backend(BackendError::Io { source, .. })
             if matches!(

@@ -69,9 +69,9 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
     };
     if let Some(missing) = &missing {
         context.out.warn(&format!(
-            "{missing}: what is read is not proven, and only notes, facts and checkpoints can be \
-            saved, in the spool ('forge key import' restores the key, 'forge adopt' accepts the \
-            store as it is)"
+            "{missing}: what is read cannot be fully verified, and only notes, facts and \
+            checkpoints can be saved, in the spool ('forge key import' restores the key, \
+            'forge adopt' accepts the store as it is)"
         ));
     }
     let unsealed = store.spool_status()?.unsealed.len();
@@ -196,10 +196,8 @@ pub fn choose_session(
         return Ok(session);
     }
     match need {
-        SessionNeed::Existing => {
-            Err(CommandError::not_found("no session has been begun in this store yet")
-                .hinted("the first thing you record begins one; 'forge session new NAME' too"))
-        }
+        SessionNeed::Existing => Err(CommandError::not_found("this store has no session yet")
+            .hinted("the first thing you record begins one; 'forge session new NAME' too")),
         SessionNeed::OrNew => first_session(context, store),
     }
 }
@@ -361,7 +359,7 @@ pub fn resolve(
             let error = CommandError::not_found(message);
             match other {
                 Some(other) => error.hinted(format!(
-                    "another session knows of that time: forge --session '{other}' ..."
+                    "another session has data for that time: forge --session '{other}' ..."
                 )),
                 None => error.hinted("'start' names the first moment"),
             }

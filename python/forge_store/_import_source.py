@@ -39,7 +39,7 @@ def import_parser(
 
 def unknown_source(kind: str, known: Sequence[str]) -> int:
     """Says that there is no such kind of source; returns the exit code."""
-    print(f"error: '{kind}' is no kind of source: use {' or '.join(known)}", file=sys.stderr)
+    print(f"error: '{kind}' is not a kind of source: use {' or '.join(known)}", file=sys.stderr)
     return 2
 
 

@@ -69,7 +69,7 @@ class Store:
     @property
     def seals(self) -> str:
         """``sealed``; ``unsealed``; or ``no_key`` or ``no_witness``, if that is not on this
-        machine: then what is read is not proven, and nothing can be written."""
+        machine: then what is read cannot be verified, and nothing can be written."""
         return str(self._native.about()["seals"])
 
     def close(self) -> None:

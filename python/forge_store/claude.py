@@ -170,7 +170,7 @@ def _line(entry: Mapping[str, Any]) -> str:
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         remedy = "append what json.dumps takes, without NaN and infinity"
-        raise refusal(_forge.Invalid, f"an entry is no JSON: {error}", remedy) from error
+        raise refusal(_forge.Invalid, f"an entry is not JSON: {error}", remedy) from error
     if any("\ud800" <= char <= "\udfff" for char in line):
         # Half a pair of surrogates has no UTF-8; JSON has an escape for it.
         line = json.dumps(entry, separators=(",", ":"))

@@ -83,7 +83,7 @@ def _text(item: Any) -> str:
         return json.dumps(item, allow_nan=False)
     except (TypeError, ValueError) as error:
         remedy = "add what json.dumps takes, without NaN and infinity"
-        raise refusal(_forge.Invalid, f"an item is no JSON: {error}", remedy) from error
+        raise refusal(_forge.Invalid, f"an item is not JSON: {error}", remedy) from error
 
 
 def _item(text: str) -> TResponseInputItem:

@@ -32,7 +32,7 @@ const CLASSES: [(ErrorKind, &str, &str, SecondBase); 10] = [
     (
         ErrorKind::Unavailable,
         "Unavailable",
-        "The system refused, for example for want of space or permission: correct this and retry.",
+        "The system refused, for example for lack of space or permission: correct this and retry.",
         SecondBase::None,
     ),
     (ErrorKind::Corrupt, "Corrupt", "Stored data is damaged: verify and repair.", SecondBase::None),
@@ -127,7 +127,7 @@ pub(crate) fn invalid(py: Python<'_>, what: &str, next: &str) -> PyErr {
 fn hint(error: &Error) -> String {
     let fixed = match error {
         Error::NothingAt { other: Some(other), .. } => {
-            return format!("the session '{other}' knows of that time");
+            return format!("the session '{other}' has data for that time");
         }
         Error::NothingAt { .. } => "'start' names the first moment",
         Error::Folded { into, .. } => {
@@ -141,7 +141,7 @@ fn hint(error: &Error) -> String {
         Error::Duplicate { .. } => "update that one, or give the new one another id",
         Error::Dangling { .. } => "add that first, or name another",
         Error::Held { .. } => "wait for that, or open the store with a longer lock_timeout",
-        Error::ReadOnly { .. } => "reading goes on; to write, open it without read_only=True",
+        Error::ReadOnly { .. } => "reading still works; to write, open it without read_only=True",
         Error::Unkeyed { .. } => {
             "'forge key import' restores the key; 'forge adopt' accepts the store as it is"
         }
@@ -152,8 +152,8 @@ fn hint(error: &Error) -> String {
             "restore the key with 'forge key import'; without it the store cannot be read"
         }
         Error::Backend(BackendError::Breach { .. }) => {
-            "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
-            folder"
+            "'forge verify' checks the whole store; 'forge repair TO' saves what is undamaged in a \
+            new folder"
         }
         Error::Backend(BackendError::Busy { .. }) => {
             "try again, or open the store with a longer lock_timeout"
@@ -168,10 +168,10 @@ fn hint(error: &Error) -> String {
             ErrorKind::Locked => "retry later",
             ErrorKind::Unavailable => "correct this and retry",
             ErrorKind::Corrupt => {
-                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
-                folder"
+                "'forge verify' checks the whole store; 'forge repair TO' saves what is undamaged \
+                in a new folder"
             }
-            ErrorKind::Forged => "find out who changed it; 'forge verify' looks at all of it",
+            ErrorKind::Forged => "find out who changed it; 'forge verify' checks the whole store",
             ErrorKind::Unkeyed => "restore the key with 'forge key import'",
             ErrorKind::Unsupported => "install a newer forge",
             ErrorKind::Internal => "this is a bug in forge: report it; what was saved is safe",

@@ -23,7 +23,11 @@ fn json_at(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value
     }
     if value.is_instance_of::<PyFloat>() {
         let number = value.extract::<f64>()?;
-        return if number.is_finite() { Ok(number.into()) } else { refuse("is no finite number") };
+        return if number.is_finite() {
+            Ok(number.into())
+        } else {
+            refuse("is not a finite number")
+        };
     }
     let map = value.cast::<PyDict>();
     let is_list = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
@@ -37,7 +41,7 @@ fn json_at(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value
     if let Ok(map) = map {
         let fields = map.iter().map(|(name, item)| {
             let Ok(name) = name.extract::<String>() else {
-                let what = format!("has the key {}, which is no str", name.repr()?);
+                let what = format!("has the key {}, which is not a str", name.repr()?);
                 return refuse(&what).map(|value| (String::new(), value));
             };
             let item = json_at(&item, &format!("{path}.{name}"), depth + 1)?;

@@ -155,7 +155,7 @@ pub(crate) fn checkpoint_fields(checkpoint: Checkpoint, branch: String) -> Plain
 pub(crate) fn time_from(value: &Bound<'_, PyAny>) -> PyResult<Timestamp> {
     let py = value.py();
     if !value.hasattr("astimezone")? {
-        let what = format!("{} is no datetime", value.repr()?);
+        let what = format!("{} is not a datetime", value.repr()?);
         return Err(invalid(py, &what, "give an aware datetime.datetime"));
     }
     if value.call_method0("utcoffset")?.is_none() {
@@ -229,7 +229,7 @@ fn value_from(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<V
     if let Ok(map) = value.cast::<PyDict>() {
         let fields = map.iter().map(|(name, item)| {
             let Ok(name) = name.extract::<String>() else {
-                return refuse("has a key that is no str").map(|value| (String::new(), value));
+                return refuse("has a key that is not a str").map(|value| (String::new(), value));
             };
             let item = value_from(&item, field, depth + 1)?;
             Ok((name, item))

@@ -143,9 +143,9 @@ impl Store {
         let now = Timestamp::now();
         let id = detached(py, || {
             let session = match name {
-                None => store.current_session()?.ok_or_else(|| {
-                    Error::invalid("no session has been begun in this store yet: give a name")
-                })?,
+                None => store
+                    .current_session()?
+                    .ok_or_else(|| Error::invalid("this store has no session yet: give a name"))?,
                 Some(name) if create => {
                     let context = WriteContext::asked("session new", now);
                     forge_systems::open_or_create(&store, &context, SessionKind::Debug, &name)?

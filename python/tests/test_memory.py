@@ -57,9 +57,9 @@ def repr_of(value: Any) -> str:
 @pytest.mark.parametrize(
     "value, what",
     [
-        ({"a": [1, float("nan")]}, r"the value of 'k'.a\[1\] is no finite number"),
+        ({"a": [1, float("nan")]}, r"the value of 'k'.a\[1\] is not a finite number"),
         (2**64, "the value of 'k' is an int of more than 64 bits"),
-        ([{1: 2}], r"the value of 'k'\[0\] has the key 1, which is no str"),
+        ([{1: 2}], r"the value of 'k'\[0\] has the key 1, which is not a str"),
         ({"when": datetime.now(timezone.utc)}, "the value of 'k'.when is a datetime"),
         ("\ud800", "lone surrogate"),
         (b"bytes", "is a bytes"),

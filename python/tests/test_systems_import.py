@@ -171,7 +171,7 @@ def test_a_row_that_does_not_say_what_is_needed_is_passed_over_with_its_id(store
         "the column 'posting_id' is a str and not a whole number": {"posting_id": "123"},
         "the column 'execution_order' is a bool": {"execution_order": True},
         "the column 'state_snapshot' is missing": {"state_snapshot": None},
-        "the column 'state_snapshot' is no JSON": {"state_snapshot": "{"},
+        "the column 'state_snapshot' is not JSON": {"state_snapshot": "{"},
         "the column 'state_snapshot' is a list": {"state_snapshot": []},
         "no object 'outputs'": {"state_snapshot": {}},
         "no output of the conversation 3341": {"state_snapshot": {"outputs": {"9": "x"}}},
@@ -187,7 +187,7 @@ def test_a_row_that_does_not_say_what_is_needed_is_passed_over_with_its_id(store
             "state_snapshot": {**snapshot, "current_conversation_id": "3"}
         },
         "the column 'created_at' is missing": {"created_at": None},
-        "no time: 'yesterday'": {"created_at": "yesterday"},
+        "is not a time: 'yesterday'": {"created_at": "yesterday"},
         "is a time to come: 2999-01-01": {"created_at": datetime(2999, 1, 1, tzinfo=timezone.utc)},
     }
     rows = [{**good, "checkpoint_id": 100 + n, **change} for n, change in enumerate(wrong.values())]
@@ -368,7 +368,7 @@ def test_the_tables_of_a_database_are_taken_over(
     assert main([*command, str(tmp_path / "c")]) == 1
     assert "cannot be reached" in capsys.readouterr().err
     assert main(["import", "--from", "mysql", "x"]) == 2
-    assert "'mysql' is no kind of source: use postgres" in capsys.readouterr().err
+    assert "'mysql' is not a kind of source: use postgres" in capsys.readouterr().err
 
 
 KILLED_DATABASE = """

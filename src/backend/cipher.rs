@@ -48,7 +48,9 @@ impl fmt::Display for EncryptionContext<'_> {
             Self::Record(position) => write!(out, "the record at position {position}"),
             Self::Row(table, _) => write!(out, "a row of table {} of the index", table.0),
             Self::Spooled(name) => write!(out, "the write '{name}' in the spool"),
-            Self::TextCopy(_, at) => write!(out, "the copy of texts at byte {at}"),
+            Self::TextCopy(_, place) => {
+                write!(out, "a piece of the copy of texts, at place {place}")
+            }
         }
     }
 }
@@ -126,7 +128,7 @@ impl Cipher {
         let aad = place.bytes();
         let plain = self.0.content.open(self.nonce(&aad), &aad, hidden);
         plain.ok_or_else(|| {
-            let what = format!("{place} does not open with the store's key");
+            let what = format!("{place} cannot be decrypted with the store's key");
             Error::Breach { breach: IntegrityBreach::Altered, what }
         })
     }

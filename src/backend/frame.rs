@@ -74,7 +74,7 @@ impl fmt::Display for FrameFlaw {
             Self::Checksum => "the record's bytes are not those that were written",
             Self::Link => "the record does not follow the one before it",
             Self::Unsealed => "the record has no seal",
-            Self::Seal => "the record does not bear the store's seal",
+            Self::Seal => "the record does not have the store's seal",
             Self::SealBit => "the record's seal has a wrong bit",
         })
     }

@@ -194,7 +194,7 @@ impl SpoolFolder {
         match self.seals.key() {
             Some(key) if trailer != trailer_of(key, name, &bytes) => Err(Error::Breach {
                 breach: IntegrityBreach::Altered,
-                what: format!("the write '{name}' in the spool does not bear the store's seal"),
+                what: format!("the write '{name}' in the spool does not have the store's seal"),
             }),
             _ => Ok(bytes),
         }

@@ -568,7 +568,7 @@ impl RecordIndexer<'_> {
         match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
             SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _) => Ok(branch),
             SequenceRow::Checkpoint(_) => {
-                Err(Error::Internal(format!("#{sequence} is no revision")))
+                Err(Error::Internal(format!("#{sequence} is not a revision")))
             }
         }
     }

@@ -153,7 +153,7 @@ impl Engine {
         if self.writes_much()
             && let Err(error) = self.follower.log.give_back_room(self.follower.end())
         {
-            tracing::debug!(%error, "the room in the journal was not given back");
+            tracing::debug!(%error, "the preallocated room of the journal was not removed");
         }
     }
 

@@ -248,13 +248,15 @@ pub(crate) fn check_unfoldable(
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
         Some(place) if folds[place].swept => Err(Error::Conflict(format!(
-            "what was folded into #{sequence} was permanently deleted"
+            "the revisions that were folded into #{sequence} were permanently deleted"
         ))),
         Some(0) => Ok(()),
         Some(_) => Err(Error::Conflict(format!(
             "earlier revisions were folded into #{sequence} since: undo that first"
         ))),
-        None => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
+        None => Err(Error::Conflict(format!(
+            "the revisions that were folded into #{sequence} are back already"
+        ))),
     }
 }
 

@@ -282,11 +282,11 @@ pub enum EventError {
     Json(#[from] serde_json::Error),
     /// The line contains no event, or several.
     #[error(
-        "a line says one thing: put, remove, checkpoint, branch, switch, merge, restore, tag, session or revision"
+        "a line must have exactly one event: put, remove, checkpoint, branch, switch, merge, restore, tag, session or revision"
     )]
     NotOne,
     /// A revision is not selected by exactly one of `at`, `tag` and `nothing`.
-    #[error("a revision is named by one of 'at', 'tag' and 'nothing'")]
+    #[error("a revision needs exactly one of 'at', 'tag' and 'nothing'")]
     NoTarget,
     /// The name of a session or branch is missing or empty.
     #[error("'name' is missing")]

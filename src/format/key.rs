@@ -53,9 +53,10 @@ pub const SEGMENTS: TableId = TableId(20);
 pub const COUNTERS: TableId = TableId(21);
 /// Session, hash of an event's key -> the id of its checkpoint.
 pub const CHECKPOINT_KEYS: TableId = TableId(22);
-/// Session, branch, sequence -> [`super::FoldRow`] of the revisions folded into that one.
+/// Session, branch, sequence folded into, first sequence of the fold -> its [`super::FoldRow`].
 pub const FOLDS: TableId = TableId(23);
-/// Session, branch, sequence folded into, sequence -> the [`super::RevisionRow`] before the fold.
+/// Session, branch, sequence folded into, first sequence of the fold, sequence -> the
+/// [`super::RevisionRow`] before the fold.
 pub const FOLDED: TableId = TableId(24);
 /// Time, operation id -> the session of a pruning operation that was not swept yet.
 pub const PRUNINGS: TableId = TableId(25);

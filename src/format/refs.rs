@@ -214,7 +214,7 @@ impl StoreHead {
         let sound =
             |one: &RecentSession| known(one.number) && check_session(&one.session.0).is_ok();
         if !self.recent.iter().all(sound) {
-            return Err("it has a session that cannot be read");
+            return Err("a session in it cannot be decoded");
         }
         Ok(())
     }

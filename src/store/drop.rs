@@ -58,7 +58,7 @@ impl Session {
             let mut changes = Vec::new();
             for id in amended.iter().collect::<BTreeSet<_>>() {
                 if dropped.contains_key(id) {
-                    return Err(Error::not_found("checkpoint that stays", id.to_string()));
+                    return Err(Error::not_found("remaining checkpoint", id.to_string()));
                 }
                 let new = self.amended(&self.known_checkpoint(&view, id)?, &amend)?;
                 changes.extend(new.map(|new| RecordChange::checkpoint(session, new)));

@@ -298,8 +298,8 @@ impl Keyring {
             return Ok(());
         }
         let what = format!(
-            "the store at {} is not the one that was there: that one was sealed, and the key of \
-            this one is missing",
+            "the store at {} is not the sealed store that was at this path before, and its key is \
+            missing",
             path.display()
         );
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())

@@ -78,15 +78,15 @@ pub(super) fn rescue(
     saved.corrected_bits += corrected_bits;
     saved.lost.extend(odd);
     if let Some(breach) = breach {
-        saved
-            .lost
-            .push(format!("proof of what the index held: {breach}; it was accepted as it is"));
+        saved.lost.push(format!(
+            "proof that the index is unchanged: {breach}; its content was saved unverified"
+        ));
     }
     match marked {
         MarkerState::Valid(_) => {}
         MarkerState::Corrected(_) => saved.corrected_bits += 1,
         MarkerState::Lost(why) => {
-            saved.lost.push(format!("the store's own id and key (FORMAT {why})"));
+            saved.lost.push(format!("the id and key in FORMAT, which {why}"));
         }
     }
     let kept = spooled(&known.spool(path), &mut saved)?;

@@ -215,7 +215,7 @@ fn place_of(cursor: &str) -> Result<HitPosition> {
         Some((at, session, kind, parts.next()?.to_owned()))
     };
     read().ok_or_else(|| {
-        Error::invalid("this is no cursor of a search: hand in what a page before said")
+        Error::invalid("this is not a cursor of a search: use the cursor of the previous page")
     })
 }
 

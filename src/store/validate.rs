@@ -22,7 +22,7 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
         })?;
         change.value = Some(checked);
     } else if change.expect == ClaimPrecondition::Absent {
-        return Err(Error::invalid("a claim cannot be removed here"));
+        return Err(Error::invalid("this write cannot remove a claim: give it a value"));
     }
     Ok(())
 }

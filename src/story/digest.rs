@@ -118,7 +118,7 @@ impl Story {
             }
             parts.push(named);
         }
-        if parts.is_empty() { "nothing that is recorded".to_owned() } else { parts.join("; ") }
+        if parts.is_empty() { "nothing is recorded".to_owned() } else { parts.join("; ") }
     }
 }
 

@@ -468,7 +468,7 @@ fn a_digest_does_not_guess_what_is_not_recorded() {
         ("Asked", "no prompt is recorded"),
         ("Came out", "nothing is recorded"),
         ("Ruled out", "nothing is recorded"),
-        ("Open", "nothing that is recorded"),
+        ("Open", "nothing is recorded"),
     ];
     assert_eq!(
         digest(&session(Vec::new())),

@@ -394,11 +394,11 @@ pub(crate) fn failure(error: &Error) -> WorkerFailure {
         cause = inner.source();
     }
     let advice = match error.kind() {
-        ErrorKind::NotFound => "name another one; s lists the sessions, ? the keys",
-        ErrorKind::Invalid => "say it differently",
+        ErrorKind::NotFound => "choose another one; s lists the sessions, ? lists the keys",
+        ErrorKind::Invalid => "correct the text",
         ErrorKind::Conflict => "look at what changed, then try again",
         ErrorKind::Locked => "another process is writing: press r to try again",
-        ErrorKind::Unavailable => "see to the disk and its permissions, then press r",
+        ErrorKind::Unavailable => "check the disk and its permissions, then press r",
         ErrorKind::Corrupt => {
             "other moments can be intact: select another one; 'forge maintain' rebuilds the index"
         }

@@ -65,7 +65,7 @@ impl TrajectoryAuthor {
 
 /// The document is not a trajectory of this agent.
 #[derive(Debug, thiserror::Error)]
-#[error("this is no trajectory of {}; {}", .author.title(), .author.expected())]
+#[error("this is not a trajectory of {}; {}", .author.title(), .author.expected())]
 pub struct NotATrajectory {
     author: TrajectoryAuthor,
     #[source]

@@ -119,6 +119,8 @@ fn short_of(field: &str) -> Option<char> {
 
 /// A kind with verbs of its own.
 pub trait ListedKind: TypedRecord {
+    /// What one of the kind is called in the help of its verbs. Add an `s` for several.
+    const NOUN: &'static str = Self::KIND.name();
     /// The name of its verb `list`.
     const LIST: &'static str;
     /// The name of its verb `show`.

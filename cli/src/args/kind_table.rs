@@ -120,7 +120,9 @@ kinds! {
     Measurement: "measurement" {
         LIST_OPTIONS: Options = &[option("name", "Only those with this name")];
     }
-    Agent: "agent"
+    Agent: "agent" {
+        NOUN: &'static str = "sub-agent";
+    }
     CodeState: "code"
     Dependency: "dependency"
     ExecutedCommand: "command"
@@ -129,7 +131,9 @@ kinds! {
     Notice: "notice"
     Prompt: "prompt"
     Task: "task"
-    ToolUse: "tool"
+    ToolUse: "tool" {
+        NOUN: &'static str = "tool call";
+    }
 }
 
 #[cfg(test)]

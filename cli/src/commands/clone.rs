@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct CloneArgs {
-    /// URL of the remote (file:///path), or path of its folder, with a slash
+    /// URL of the remote (file://, s3://, gs:// or az://), or path of its folder, with a slash
     #[arg(value_name = "URL")]
     pub url: String,
 

@@ -43,7 +43,7 @@ pub fn why(
         at: state.time()?,
         entity: Key { kind: me.0, id: me.1.clone() },
         fields: EntityJson::new(known.clone(), &mut texts)?,
-        doubt: in_doubt.then(|| doubt.unwrap_or("it is not said why").to_owned()),
+        doubt: in_doubt.then(|| doubt.unwrap_or("no reason given").to_owned()),
         supporting,
         contradicting,
         rests_on: graph.walk(&me, WalkDirection::Down),

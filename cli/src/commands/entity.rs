@@ -18,9 +18,9 @@ use forge_store::store::StateAt;
 /// List or show facts of one kind.
 #[derive(Debug, clap::Subcommand)]
 pub enum FactCommand<K: ListedKind> {
-    /// List them, oldest first
+    #[command(about = format!("List {}s, oldest first", K::NOUN))]
     List(FactListArgs<K>),
-    /// Show one with all its fields
+    #[command(about = format!("Show one {} with all its fields", K::NOUN))]
     Show(EntityShowArgs<K>),
 }
 

@@ -82,7 +82,7 @@ fn refuse_typo(text: &str) -> Result<(), CommandError> {
         None => Ok(()),
         Some(name) => Err(CommandError::new(
             CommandErrorKind::Usage,
-            format!("'{text}' is no command of 'forge note'"),
+            format!("'{text}' is not a command of 'forge note'"),
         )
         .hinted(format!("'forge note {name}' is; 'forge note add {text}' adds the note '{text}'"))),
     }

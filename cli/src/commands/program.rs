@@ -101,7 +101,7 @@ pub struct ProgramMessageArgs {
 
     /// Number in the agent's session after which it comes; the last one by default
     #[arg(long, value_name = "NUMBER")]
-    pub behind: Option<u64>,
+    pub after: Option<u64>,
 }
 
 commands!(ProgramCommand: Checkpoint, Show, Resume, Message);
@@ -194,13 +194,13 @@ impl Verb for ProgramMessageArgs {
                 // Checked before anything is created.
                 Program::check_ends(from, to)?;
                 let program = Program::open_or_create(store, &opened.write_context, name)?;
-                program.send(&opened.write_context, id, from, to, self.behind)?;
+                program.send(&opened.write_context, id, from, to, self.after)?;
                 program
             }
             // A message that was not sent cannot be received: this creates no program.
             _ => {
                 let program = Program::open(store, name)?;
-                program.receive(&opened.write_context, id, self.behind)?;
+                program.receive(&opened.write_context, id, self.after)?;
                 program
             }
         };

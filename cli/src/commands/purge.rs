@@ -92,7 +92,7 @@ impl Verb for PurgeArgs {
             let value = context.environment.text(name).map(str::to_owned);
             secrets.insert(value.ok_or_else(|| {
                 CommandError::not_found(format!(
-                    "the environment variable '{name}' is not set, or no text"
+                    "the environment variable '{name}' is not set, or is not text"
                 ))
             })?);
         }

@@ -49,7 +49,7 @@ commands!(RemoteCommand: Create, Add, List, Show, Remove, Check, Key, Grant, Tid
 pub enum RemoteKeyCommand {
     /// Write the key of a remote to a file, to add it on another machine
     Export(RemoteKeyExportArgs),
-    /// Replace the key of a remote: the key before and all grants open nothing that is pushed later
+    /// Replace the key of a remote: the old key and all grants open nothing that is pushed later
     Rotate(RemoteKeyRotateArgs),
 }
 
@@ -57,7 +57,7 @@ commands!(RemoteKeyCommand: Export, Rotate);
 
 #[derive(Debug, clap::Args)]
 pub struct RemoteCreateArgs {
-    /// URL (file:///path), or path of a folder that the machines share, with a slash
+    /// URL (file://, s3://, gs:// or az://), or path of a shared folder, with a slash
     #[arg(value_name = "URL")]
     pub url: String,
 
@@ -68,7 +68,7 @@ pub struct RemoteCreateArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RemoteAddArgs {
-    /// URL (file:///path), or path of a folder that the machines share, with a slash
+    /// URL (file://, s3://, gs:// or az://), or path of a shared folder, with a slash
     #[arg(value_name = "URL")]
     pub url: String,
 

@@ -39,7 +39,7 @@ impl Verb for RedoArgs {
     type Report = OperationUndoReport;
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let nothing = "there is nothing to do again: the last thing done was no undo";
+        let nothing = "there is nothing to do again: the last thing done was not an undo";
         let undone = writing.session.redo(&writing.write_context);
         let undone = undone.map_err(|error| nothing_to_undo(error, true, nothing))?;
         OperationUndoReport::new("Did again", &writing.session, undone)

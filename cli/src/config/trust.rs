@@ -74,7 +74,7 @@ impl ProjectTrust {
         };
         let failed = |error| CommandError::io(&format!("cannot write '{}'", file.display()), error);
         let text = serde_json::to_vec(&self)
-            .map_err(|error| CommandError::internal("a note is no JSON").caused_by(error))?;
+            .map_err(|error| CommandError::internal("a note is not JSON").caused_by(error))?;
         let folder = file.parent().unwrap_or(Path::new("/"));
         private_files::create_directories(folder)
             .and_then(|()| private_files::replace_file(&file, &text))

@@ -175,7 +175,7 @@ fn add_findings(
         findings.push(DoctorFinding::advice(
             name,
             format!("{title} is here, and does not call forge"),
-            format!("'forge hooks install {name} --{scope}' lets it save before each compaction"),
+            format!("'forge hooks install {name} --{scope}' makes it save before each compaction"),
         ));
     }
     if hooks && has_store && lines.is_empty() {
@@ -215,7 +215,12 @@ fn add_findings(
         let missed = health.compactions_missed;
         findings.push(DoctorFinding::problem(
             name,
-            format!("{missed} compactions were not announced by a hook; they were found later"),
+            match missed {
+                1 => "1 compaction was not announced by a hook; it was found later".to_owned(),
+                _ => format!(
+                    "{missed} compactions were not announced by a hook; they were found later"
+                ),
+            },
             format!("'forge hooks status {name}' says whether all hooks are installed"),
         ));
     }
@@ -281,7 +286,7 @@ mod tests {
         let (health, findings) = examined(&log, &known);
         assert_eq!((health.compactions_seen, health.compactions_missed), (1, 1));
         assert_eq!(health.last_event.as_deref(), Some("Stop"));
-        assert!(findings.iter().any(|it| it.what.starts_with("1 compactions were not announced")));
+        assert!(findings.iter().any(|it| it.what.starts_with("1 compaction was not announced")));
     }
 
     #[test]

@@ -62,7 +62,8 @@ pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec
                 let exchange = format!("'forge sync{with}' exchanges them");
                 let work = line.describe(None).map(|text| (text, exchange));
                 let purges = line.describe_purges();
-                let remedy = format!("'forge push{to}' tells it, and removes them");
+                let remedy =
+                    format!("'forge push{to}' sends the purges, and removes there what was purged");
                 let purges = purges.map(|text| (text, remedy));
                 work.into_iter().chain(purges)
             });

@@ -110,8 +110,8 @@ fn seal_finding(seals: SealStatus) -> Option<DoctorFinding> {
     let finding = |what: &str, remedy| Some(DoctorFinding::problem("store", what, remedy));
     match seals {
         SealStatus::NoKey => finding(
-            "its key is missing on this machine, or damaged: what is read is not proven, and \
-            writes wait in the spool",
+            "its key is missing on this machine, or damaged: what is read cannot be verified, \
+            and writes wait in the spool",
             "'forge key import' restores the key; 'forge adopt' accepts the store as it is",
         ),
         SealStatus::NoWitness => finding(

@@ -192,7 +192,7 @@ impl RestoreRepository {
     pub fn branch(&self, name: &str, commit: &str) -> Result<bool, CommandError> {
         let checked = self.git.run(&["check-ref-format", "--branch", name]);
         if name.starts_with('-') || name.starts_with('@') || checked.is_err() {
-            let text = format!("'{}' is no name for a branch of git", name.escape_debug());
+            let text = format!("'{}' is not a name for a branch of git", name.escape_debug());
             return Err(CommandError::invalid(text));
         }
         let full = format!("refs/heads/{name}");
@@ -230,7 +230,7 @@ impl RestoreRepository {
         let shown = path.display();
         let top = &self.git.top;
         let Some((parent, name)) = path.parent().zip(path.file_name()) else {
-            return Err(CommandError::invalid(format!("'{shown}' is no place for a worktree")));
+            return Err(CommandError::invalid(format!("'{shown}' is not a place for a worktree")));
         };
         let parent = parent.canonicalize().map_err(|error| {
             CommandError::io(&format!("cannot use '{}'", parent.display()), error)

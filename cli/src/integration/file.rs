@@ -51,7 +51,7 @@ pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
         return Err(refused(file, "is not a plain file"));
     }
     if about.len() > MOST_BYTES {
-        return Err(refused(file, "is larger than any settings"));
+        return Err(refused(file, "is larger than 64 MiB"));
     }
     if about.nlink() > 1 {
         return Err(refused(
@@ -73,7 +73,7 @@ fn missing(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     while let Some(folder) = above {
         match fs::canonicalize(folder) {
             Ok(found) if !found.is_dir() => {
-                return Err(refused(folder, "is no directory"));
+                return Err(refused(folder, "is not a directory"));
             }
             Ok(found) if !(found.starts_with(&real) || real.starts_with(&found)) => {
                 let target = found.display();
@@ -97,7 +97,7 @@ fn missing(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
 
 fn refused(file: &Path, why: &str) -> CommandError {
     CommandError::invalid(format!("'{}' {why}: it is left alone", file.display())).hinted(
-        "nothing was changed; put it right, or choose another of --local, --project, --user",
+        "nothing was changed; correct this, or choose another of --local, --project, --user",
     )
 }
 

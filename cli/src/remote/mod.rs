@@ -197,7 +197,7 @@ fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandErr
     let grant = RemoteGrant::decode(&text).map_err(Error::from);
     grant.map_err(|error| {
         CommandError::from(error)
-            .with_context(format!("what {GRANT_VARIABLE} names is no grant of a session"))
+            .with_context(format!("what {GRANT_VARIABLE} names is not a grant of a session"))
     })
 }
 
@@ -217,7 +217,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
     let text = match source.strip_prefix(VARIABLE_SOURCE) {
         Some(name) => context.environment.text(name).map(str::to_owned).ok_or_else(|| {
             CommandError::not_found(format!(
-                "the environment variable '{name}' is not set, or no text"
+                "the environment variable '{name}' is not set, or is not text"
             ))
         })?,
         // An error must not repeat the text.
@@ -238,7 +238,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
     };
     let key = RemoteKeyFile::decode(&text).map_err(Error::from);
     let key = key.map_err(|error| {
-        CommandError::from(error).with_context(format!("'{source}' is no key of a remote"))
+        CommandError::from(error).with_context(format!("'{source}' is not a key of a remote"))
     })?;
     Ok(RemoteKeyFile { url: None, ..key.for_others() })
 }

@@ -70,7 +70,7 @@ impl Report for ConfigSetReport {
                 ConfigLayer::Environment => "an environment variable",
                 _ => "the project's file",
             };
-            screen.warning(&format!("It has no effect here: {wins} says otherwise."));
+            screen.warning(&format!("It has no effect here: {wins} sets another value."));
         }
     }
 }
@@ -92,8 +92,7 @@ impl Report for ConfigTrustReport {
     fn human(&self, screen: &mut Screen) {
         let store = &self.store;
         if self.forgotten {
-            let text = format!("Nothing of what would weaken your settings is allowed in {store}");
-            screen.plain(&text);
+            screen.plain(&format!("{store} may no longer weaken any of your settings"));
             return;
         }
         if let Some(target) = &self.link {

@@ -104,7 +104,7 @@ impl Report for ProgressFailedReport {
         for item in &self.items {
             let retry = match item.retry_at {
                 None if item.retriable => "now".to_owned(),
-                None => "a person has to look".to_owned(),
+                None => "needs a person".to_owned(),
                 Some(_) if item.due => "now".to_owned(),
                 Some(time) => screen.ago(time),
             };

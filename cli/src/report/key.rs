@@ -69,8 +69,9 @@ impl Report for KeyShowReport {
         }
         if let (Some(time), Some(position)) = (self.adopted_at, self.adopted_position) {
             let when = screen.ago(time);
-            let line =
-                format!("  adopted {when} at position {position}: what came before is not proven");
+            let line = format!(
+                "  adopted {when} at position {position}: what came before cannot be verified"
+            );
             screen.plain(&line);
         }
     }
@@ -149,8 +150,8 @@ impl Report for StoreAdoptReport {
             true => {
                 screen.good(&format!("Adopted the store {}.", self.path));
                 screen.plain(
-                    "  It has a new id and a new key. What came before is kept as it was, but is \
-                    not proven.",
+                    "  It has a new id and a new key. What came before is kept as it was, but \
+                    cannot be verified.",
                 );
             }
             false => screen.plain("The store's seals are right: nothing to adopt."),

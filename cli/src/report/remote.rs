@@ -46,9 +46,9 @@ impl UnpushedLine {
         match (self.purges, self.purged_sessions) {
             (0, 0) => None,
             (0, _) => Some(format!("{sessions} on {remote} still {have} what was purged here")),
-            (_, 0) => Some(format!("{remote} was not told of {purges}")),
+            (_, 0) => Some(format!("{purges} not sent to {remote} yet")),
             _ => Some(format!(
-                "{remote} was not told of {purges}: {sessions} there still {have} what was purged"
+                "{purges} not sent to {remote} yet: {sessions} there still {have} what was purged"
             )),
         }
     }
@@ -295,8 +295,8 @@ impl Report for RemoteKeyExportReport {
     fn human(&self, screen: &mut Screen) {
         screen.plain(&format!("Wrote the key of the remote to {}", self.file));
         screen.dim(
-            "  whoever has it can read and write all of the remote: carry it over a safe way, and \
-            remove the file",
+            "  anyone with this key can read and write the whole remote: transfer the file \
+            securely, then remove it",
         );
     }
 }
@@ -340,7 +340,7 @@ impl Report for RemoteKeyRotateReport {
             "  'forge remote key export FILE{name}' writes it for the other machines, where \
                  'forge remote add URL{name} --key FILE' replaces the key"
         ));
-        screen.dim("  what was pushed before can still be read with the key before");
+        screen.dim("  what was pushed before can still be read with the previous key");
     }
 }
 

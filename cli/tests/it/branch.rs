@@ -149,7 +149,7 @@ fn the_last_operation_is_undone_and_redone() {
     assert_snapshot!(environment.forge(["redo", "--json"]), @r#"{"schema":"forge.redo/1","session":"project","branch":"main","operation":"<id3>","target":{"id":"<id2>","verb":"hypothesis confirm","time":"2026-02-01T12:00:02Z","effects":["revision #2","checkpoint <id1>"]},"revision":5}"#);
     assert_snapshot!(environment.forge(["redo"]), @r"
     [stderr]
-    error: there is nothing to do again: the last thing done was no undo
+    error: there is nothing to do again: the last thing done was not an undo
     hint: 'forge log --operations' names what was done
     [exit 3]
     ");

@@ -72,7 +72,7 @@ fn set_keeps_comments_and_makes_private_files() {
     let said = environment.forge(["config", "set", "--user", "color", "never"]);
     assert_snapshot!(said, @r"
     Set color to never for you
-    It has no effect here: the project's file says otherwise.
+    It has no effect here: the project's file sets another value.
     ");
     assert_eq!(environment.read("config/forge/config.toml"), "color = \"never\"\n");
     assert_eq!(mode(&environment.path("config/forge")), 0o700);

@@ -347,7 +347,7 @@ fn a_transcript_of_bad_lines_alone_names_them_and_strict_refuses_it() {
     assert!(output.stderr.contains("'nested.jsonl', line 1: is not a JSON object"), "{output}");
     let output = environment.forge(["import", "swe-agent", "nested.jsonl"]);
     assert_eq!(output.code, 2, "{output}");
-    assert!(output.stderr.contains("this is no trajectory of SWE-agent"), "{output}");
+    assert!(output.stderr.contains("this is not a trajectory of SWE-agent"), "{output}");
     let sessions = environment.forge(["session", "list", "--json"]).json();
     assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(1));
 }
@@ -393,7 +393,7 @@ fn a_repair_that_lost_states_makes_a_store_that_can_be_used() {
         assert_ne!(removed, 0);
         let repaired = environment.forge(["repair", "../fixed"]);
         assert_eq!(repaired.code, 2, "{repaired}");
-        assert!(repaired.stdout.contains("holds those that are known"), "{repaired}");
+        assert!(repaired.stdout.contains("has the claims that are known"), "{repaired}");
         let fixed = |arguments: &[&str]| {
             let arguments = ["--store", "../fixed"].iter().chain(arguments);
             environment.finished(&mut environment.command(arguments)).success()

@@ -76,7 +76,7 @@ fn resolving_an_unknown_conflict_is_refused() {
         |more: &[&str]| run(&environment, &[&["branch", "merge", "try"][..], more].concat());
     assert_snapshot!(merge(&["--resolve", "hypothesis/H1.status=ours"]), @r"
     [stderr]
-    error: 'hypothesis/H1.status=ours' settles nothing that is in conflict
+    error: 'hypothesis/H1.status=ours' names no conflict
     hint: in conflict: hypothesis/H1.description
     [exit 2]
     ");

@@ -300,7 +300,7 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "tomorrow"]), @r"
     [stderr]
-    error: 'tomorrow' is in the future: nothing is known of it yet; write a time up to now, such as 'now', '10m' or 'yesterday 14:30'
+    error: 'tomorrow' is in the future: nothing is recorded for it yet; write a time up to now, such as 'now', '10m' or 'yesterday 14:30'
     [exit 2]
     ");
     environment.forge(["session", "new", "later"]).success();
@@ -308,7 +308,7 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     assert_snapshot!(environment.forge(["checkpoint", "at", "2026-02-01 13:00:05"]), @r"
     [stderr]
     error: nothing is known at 2026-02-01 13:00:05 +01:00: the session 'later' begins at 2026-02-01 13:00:20 +01:00
-    hint: another session knows of that time: forge --session 'tensor' ...
+    hint: another session has data for that time: forge --session 'tensor' ...
     [exit 3]
     ");
 }

@@ -274,14 +274,14 @@ fn wrong_usage_says_what_to_do() {
     environment.write("first/checkout/text", "not a key");
     insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", "text"]), @r"
     [stderr]
-    error: 'text' is no key of a remote
+    error: 'text' is not a key of a remote
     Caused by: the key file of the remote is damaged: it does not begin with 'forge remote key'
     hint: 'forge remote key export FILE' writes it where the remote is known
     [exit 5]
     ");
     insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", "env:NO"]), @r"
     [stderr]
-    error: the environment variable 'NO' is not set, or no text
+    error: the environment variable 'NO' is not set, or is not text
     [exit 3]
     ");
     assert!(!environment.path("shared/forge").exists());
@@ -307,7 +307,7 @@ fn a_wrong_or_damaged_key_joins_nothing() {
     environment.write("damaged", &damaged);
     insta::assert_snapshot!(second.forge(["remote", "add", "../../shared", "--key", "../../damaged"]), @r"
     [stderr]
-    error: '../../damaged' is no key of a remote
+    error: '../../damaged' is not a key of a remote
     Caused by: the key file of the remote is damaged: it has no valid secret
     hint: 'forge remote key export FILE' writes it where the remote is known
     [exit 5]
@@ -512,7 +512,7 @@ fn a_secret_is_not_pushed() {
     insta::assert_snapshot!(first.forge(["push"]), @r"
     [stderr]
     error: the session 'checkout' holds 1 secret (github-token) that the remote does not have yet: nothing was pushed
-    hint: 'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all
+    hint: 'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; '--redact-allow TEXT' is for what is not a secret, '--allow-secrets' pushes all
     [exit 2]
     ");
     insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @r"
@@ -550,7 +550,7 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     environment.write("secret", word);
     first.forge(["purge", "../../secret", "--yes"]).success();
     let status = first.forge(["status"]).success();
-    let told = "origin was not told of 1 purge: 1 session there still has what was purged";
+    let told = "1 purge not sent to origin yet: 1 session there still has what was purged";
     assert!(status.contains(told), "{status}");
     assert!(first.forge(["remote", "show"]).stdout.contains(told));
     assert!(first.forge(["doctor"]).stdout.contains(told));

@@ -77,7 +77,7 @@ fn sessions_are_begun_listed_and_chosen() {
     ");
     assert_snapshot!(environment.forge(["session", "show"]), @r"
     [stderr]
-    error: no session has been begun in this store yet
+    error: this store has no session yet
     hint: the first thing you record begins one; 'forge session new NAME' too
     [exit 3]
     ");

@@ -111,7 +111,7 @@ fn hosts(settings: &ConnectSettings) -> Result<Vec<(String, u16)>, AddressError>
         let port = match ports.get(at).or(ports.first()).map_or("", |port| port.trim()) {
             "" => PORT,
             text => text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
-                settings.wrong("port", "it is no number from 1 to 65535: correct it")
+                settings.wrong("port", "it is not a number from 1 to 65535: correct it")
             })?,
         };
         let is_odd = |char: char| char.is_whitespace() || char.is_control() || "@?#".contains(char);
@@ -137,7 +137,7 @@ fn default_host() -> &'static str {
 fn limit(settings: &ConnectSettings) -> Result<Option<Duration>, AddressError> {
     let Some(text) = settings.text("connect_timeout") else { return Ok(Some(CONNECT_LIMIT)) };
     let Ok(seconds) = text.trim().parse::<i32>() else {
-        return Err(settings.wrong("connect_timeout", "it is no number of seconds: correct it"));
+        return Err(settings.wrong("connect_timeout", "it is not a number of seconds: correct it"));
     };
     // In libpq, there is no limit then.
     Ok(u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs))

@@ -158,13 +158,13 @@ fn roots_are_found_at_home() {
 #[test]
 fn wrong_settings_are_refused_with_their_origin() {
     for (address, variable, text, expected) in [
-        ("postgres://h:port", "X", "", "'port' in the address: it is no number"),
-        ("postgres://h:0", "X", "", "'port' in the address: it is no number"),
-        ("postgres://h", "PGPORT", "70000", "the variable PGPORT: it is no"),
+        ("postgres://h:port", "X", "", "'port' in the address: it is not a number"),
+        ("postgres://h:0", "X", "", "'port' in the address: it is not a number"),
+        ("postgres://h", "PGPORT", "70000", "the variable PGPORT: it is not a number"),
         ("postgres://a,b,c", "PGPORT", "1,2", "there are 2 ports for 3 hosts"),
         ("postgres://h?sslmode=on", "X", "", "it is none of disable, allow"),
         ("postgres://h?channel_binding=x", "X", "", "it is none of disable, prefer"),
-        ("postgres://h?connect_timeout=x", "X", "", "it is no number of seconds"),
+        ("postgres://h?connect_timeout=x", "X", "", "it is not a number of seconds"),
         ("postgres://h", "PGTARGETSESSIONATTRS", "standby", "read-write, primary"),
         ("postgres://h%20h", "X", "", "it is neither a name"),
         ("postgres://", "PGHOST", "@socket", "it is neither a name"),

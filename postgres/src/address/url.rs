@@ -73,7 +73,7 @@ fn add_hosts(found: &mut UrlSettings, text: &str) -> Result<(), AddressError> {
         let (host, port) = if let Some(rest) = host.strip_prefix('[') {
             let end = rest.split_once(']').filter(|(host, _)| host.parse::<Ipv6Addr>().is_ok());
             let Some((host, port)) = end else {
-                return Err(malformed("what is in [ ] is no IPv6 address: correct it"));
+                return Err(malformed("what is in [ ] is not an IPv6 address: correct it"));
             };
             let Some(port) = port.strip_prefix(':').or_else(|| port.is_empty().then_some(""))
             else {

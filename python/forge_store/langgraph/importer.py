@@ -101,7 +101,7 @@ def sqlite_source(path: str | Path) -> Generator[ThreadSource]:
             columns = {row[1] for row in query("PRAGMA table_info(writes)")}
             encodings = [row[0] for row in query("SELECT DISTINCT type FROM checkpoints")]
         except sqlite3.Error as error:
-            what = f"'{path}' is no database of SqliteSaver: {error}"
+            what = f"'{path}' is not a database of SqliteSaver: {error}"
             raise refusal(Invalid, what, "name another") from error
         for encoding in encodings:
             if encoding != "msgpack":

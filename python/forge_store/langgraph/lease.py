@@ -56,7 +56,7 @@ async def awriting(store: Store, thread_id: str, wait: float) -> AsyncGenerator[
 
 def _deadline(wait: float) -> float:
     if not wait >= 0:
-        raise refusal(Invalid, f"wait={wait!r} is no time to wait", "give seconds, or 0")
+        raise refusal(Invalid, f"wait={wait!r} is not a time to wait", "give seconds, or 0")
     return time.monotonic() + wait
 
 

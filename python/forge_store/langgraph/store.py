@@ -146,7 +146,7 @@ class ForgeStore(Closing, BaseStore):
             elif isinstance(op, PutOp):  # pyright: ignore[reportUnnecessaryIsInstance]
                 batch.puts[op.namespace, op.key] = op
             else:
-                what = f"{type(op).__name__} is no operation of a store"
+                what = f"{type(op).__name__} is not an operation of a store"
                 raise refusal(Invalid, what, "use GetOp, PutOp, SearchOp or ListNamespacesOp")
             batch.results.append(result)
         return batch

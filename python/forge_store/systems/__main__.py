@@ -59,7 +59,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        what = f"'{name}' is no time zone, as Europe/Berlin is"
+        what = f"'{name}' is not a time zone such as Europe/Berlin"
         raise argparse.ArgumentTypeError(what) from error
 
 

@@ -301,7 +301,7 @@ def _object(row: _Row, name: str) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise _BadRow(f"the column '{name}' is no JSON: {error}") from error
+            raise _BadRow(f"the column '{name}' is not JSON: {error}") from error
     found: dict[str, Any] = _column({name: value}, name, dict, "a JSON object")
     return dict(found)
 
@@ -312,7 +312,7 @@ def _time(row: _Row, name: str, zone: tzinfo | None) -> datetime:
         try:
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))
         except ValueError as error:
-            raise _BadRow(f"the column '{name}' is no time: '{value}'") from error
+            raise _BadRow(f"the column '{name}' is not a time: '{value}'") from error
     time: datetime = _column({name: value}, name, datetime, "a time")
     if time.utcoffset() is not None:
         return _past(time, name)

@@ -195,13 +195,13 @@ def test_the_command_says_what_it_saved(
     assert main(["import", "--from", "sqlite", str(path / "none"), "--store", str(path)]) == 1
     assert "name the database of SqliteSaver" in capsys.readouterr().err
     assert main(["import", "--from", "mysql", "x", "--store", str(path)]) == 2
-    known = "error: 'mysql' is no kind of source: use sqlite or postgres\n"
+    known = "error: 'mysql' is not a kind of source: use sqlite or postgres\n"
     assert capsys.readouterr().err == known
 
 
 def test_what_is_no_database_of_a_saver_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database, but long enough to look like one " * 30)
-    with pytest.raises(forge_store.Invalid, match="no database of SqliteSaver"):
+    with pytest.raises(forge_store.Invalid, match="not a database of SqliteSaver"):
         with importer.sqlite_source(tmp_path / "text"):
             pass
 

@@ -254,7 +254,7 @@ impl Page<'_> {
         add("lost", "What compaction lost", "", self.compactions());
         if has_story {
             let (all, shown) = model.item_counts;
-            let lead = format!("{shown} of {all} events are told; the rest is folded.");
+            let lead = format!("{shown} of {all} events are shown; the others are folded.");
             add("story", "The story", &lead, self.story());
         }
         add("checks", "Checks", "", self.checks(frame.as_ref()));

@@ -38,7 +38,7 @@ pub(crate) fn rescued(
         }
     }
     if closed > 0 && shown.problem.is_none() {
-        let said = format!("{closed} rows of the index do not open with the store's key");
+        let said = format!("{closed} rows of the index cannot be decrypted with the store's key");
         shown.problem = Some(said);
     }
     shown

@@ -167,7 +167,8 @@ fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
         write(&inner, 2, &edit);
         let snapshot = encrypted(&inner).snapshot().unwrap();
         let error = snapshot.scan(BETWEEN, &[], &[], ScanDirection::Ascending, 9).unwrap_err();
-        let said = "a row of table 10 of the index does not open with the store's key (altered)";
+        let said =
+            "a row of table 10 of the index cannot be decrypted with the store's key (altered)";
         assert_eq!(error.to_string(), said);
         write(&inner, 3, &[(BETWEEN, one.0.clone(), one.1.clone())]);
     }

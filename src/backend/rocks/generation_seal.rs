@@ -92,7 +92,7 @@ impl IndexSealer {
         let list = decode(&bytes, generation, &self.key).ok_or_else(|| Error::Breach {
             breach: IntegrityBreach::Altered,
             what: format!(
-                "the generation {generation} of the index does not bear the store's seal"
+                "the generation {generation} of the index does not have the store's seal"
             ),
         })?;
         let mut known = self.known();

@@ -67,7 +67,7 @@ impl RocksDatabase {
         if found != expected {
             let text = |p: Option<LogPosition>| p.map_or("none".to_owned(), |p| p.to_string());
             let (found, expected) = (text(found), text(expected));
-            let what = format!("its rows are of position {found}, its name says {expected}");
+            let what = format!("its rows are at position {found}, but its name says {expected}");
             return Err(Error::DamagedIndex { what });
         }
         Ok(database)

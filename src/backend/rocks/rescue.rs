@@ -64,12 +64,12 @@ pub fn rescue_with_repairs(
     let mut rescued = RescuedIndex { position: generation.position, ..RescuedIndex::default() };
     let sealer = sealer_of(seals);
     if place.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
-        let problem = Some("its newest generation is no folder".to_owned());
+        let problem = Some("its newest generation is not a folder".to_owned());
         return Ok(RescuedIndex { breach: sealer.and(problem.clone()), problem, ..rescued });
     }
     if let Some(odd) = odd_entry(&place)? {
         // RocksDB would wait for a pipe.
-        let what = format!("'{odd}' in the index is no file");
+        let what = format!("'{odd}' in the index is not a file");
         let (rows, corrected_bits) = raw(&place, &RepairedFiles::new())?;
         let breach = sealer.map(|_| what.clone());
         return Ok(RescuedIndex { rows, corrected_bits, breach, problem: Some(what), ..rescued });

@@ -346,8 +346,8 @@ fn a_renamed_generation_is_refused() {
     let path = folder.path().join("index");
     let renamed = path.join("1-000000000000000b");
     fs::rename(path.join("1-000000000000000a"), renamed).unwrap();
-    let Err(error) = index.snapshot() else { panic!("its rows are of position 10") };
-    let said = "the index is damaged: its rows are of position 10, its name says 11";
+    let Err(error) = index.snapshot() else { panic!("its rows are at position 10") };
+    let said = "the index is damaged: its rows are at position 10, but its name says 11";
     assert_eq!(error.to_string(), said);
 }
 

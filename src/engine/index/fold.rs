@@ -118,7 +118,7 @@ impl RecordIndexer<'_> {
         let old = lineage::revisions(&view, number, range, ScanDirection::Ascending, usize::MAX)?;
         let ends = (old.first().map(|(one, _)| *one), old.last().map(|(one, _)| *one));
         let (Some((_, before)), true) = (old.last(), ends == (Some(first), Some(last))) else {
-            return Err(Error::missing(format!("what is folded into #{last}")));
+            return Err(Error::missing(format!("a revision that is folded into #{last}")));
         };
         let mut after = RevisionRow { parts: Vec::new(), bytes: 0, ..before.clone() };
         for (sequence, row) in &old {
@@ -158,7 +158,7 @@ impl RecordIndexer<'_> {
         let id = session(refs, number)?.info.id;
         let RevisionRef { branch, sequence: last } = at;
         let fold = row(&self.view(), number, at)?
-            .ok_or_else(|| Error::missing(format!("what was folded into #{last}")))?;
+            .ok_or_else(|| Error::missing(format!("the list of revisions folded into #{last}")))?;
         let together = lineage::revision(&self.view(), number, at)?;
         self.forget_history(&id, number, at, &together)?;
         self.forget_objects(&together.parts)?;

@@ -49,7 +49,7 @@ impl SalvagedStore {
                     })?
                 };
                 self.lost.push(format!(
-                    "the exact claims at the head of the branch '{}' of '{}': #{sequence} holds those that are known",
+                    "the exact claims at the head of the branch '{}' of '{}': #{sequence} has the claims that are known",
                     one.name, session.info.name
                 ));
             }

@@ -35,7 +35,7 @@ impl SalvagedStore {
             let end = ends.entry(blob.clone()).or_default();
             if *end < offset {
                 let session = self.session_name(key::short_at(place, 0).unwrap_or(0));
-                lost.push(format!("the bytes {end} to {offset} of a source of {session}"));
+                lost.push(format!("bytes {end} to {offset} of an imported source of {session}"));
                 changed.put(key::SEGMENTS, at(&blob, *end), gap(*end, offset));
             }
             *end = offset + row.length;
@@ -55,7 +55,7 @@ impl SalvagedStore {
                 before = None;
                 let session = self.session_name(key::short_at(place, 0).unwrap_or(0));
                 let to = offset + row.length;
-                lost.push(format!("the bytes {offset} to {to} of a source of {session}"));
+                lost.push(format!("bytes {offset} to {to} of an imported source of {session}"));
                 let row = SegmentRow { object: LOST_OBJECT, ..row };
                 changed.put(key::SEGMENTS, place.to_vec(), row.encode());
             }
@@ -70,7 +70,7 @@ impl SalvagedStore {
             let kept = row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes);
             if !row.blob.is_empty() && end < kept {
                 let session = self.session_name(number);
-                lost.push(format!("the bytes {end} to {kept} of a source of {session}"));
+                lost.push(format!("bytes {end} to {kept} of an imported source of {session}"));
                 changed.put(key::SEGMENTS, at(&blob, end), gap(end, kept));
             }
             Ok(())

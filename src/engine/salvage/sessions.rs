@@ -85,7 +85,7 @@ impl SalvagedStore {
             Some((_, head)) => Ok(head),
             None if index.position == 0 => Ok(StoreHead::default()),
             None => Err(Error::Corrupt {
-                what: "what sessions and branches there are".to_owned(),
+                what: "the list of sessions and branches".to_owned(),
                 source: "both copies of the store's head are damaged: nothing can be saved".into(),
             }),
         }

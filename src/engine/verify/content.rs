@@ -144,7 +144,8 @@ fn first_folded(
     let mut at = at;
     loop {
         let Some(row) = fold::row(view, number, at)? else {
-            return Err(Error::missing(format!("what was folded into #{}", at.sequence)));
+            let what = format!("the list of revisions folded into #{}", at.sequence);
+            return Err(Error::missing(what));
         };
         let into = at.sequence;
         at.sequence = row.first;

@@ -42,7 +42,7 @@ impl fmt::Display for InvalidField {
 }
 
 /// Formats a value for an error message.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),

@@ -1,6 +1,6 @@
 //! Validation of values and ids before they are stored.
 
-use super::invalid_field::{InvalidField, quoted};
+use super::invalid_field::{InvalidField, quoted, shown};
 use super::{
     Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, FieldDefinition, FieldShape,
     FieldValue, Gap, Hypothesis, Inference, Measurement, Message, Note, Notice, Prompt, Task,
@@ -124,8 +124,12 @@ fn record_type(kind: Kind) -> Option<RecordType> {
 pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
     let Value::Map(fields) = value else { return Err(InvalidField::no_map(kind, value)) };
     for (name, field) in fields {
-        check_json(field, 1)
-            .map_err(|(found, allowed)| InvalidField::new(kind, name, found, allowed.to_owned()))?;
+        check_json(field, 1).map_err(|(found, allowed)| InvalidField {
+            kind,
+            field: Some(name.clone()),
+            found,
+            allowed: allowed.to_owned(),
+        })?;
     }
     let checked = match record_type(kind) {
         Some(record) => (record.stored)(value)?,
@@ -284,12 +288,13 @@ fn framework_fields(kind: Kind) -> &'static [FieldDefinition] {
 }
 
 /// Checks that all numbers are finite and that the depth is within the limit. Otherwise returns the
-/// invalid part, or null if the depth is the problem, and what is allowed.
-fn check_json(value: &Value, depth: usize) -> Result<(), (&Value, &'static str)> {
+/// invalid part, in words, and what is allowed.
+fn check_json(value: &Value, depth: usize) -> Result<(), (String, &'static str)> {
     match value {
-        Value::Float(number) if !number.is_finite() => Err((value, "a finite number")),
+        Value::Float(number) if !number.is_finite() => Err((shown(value), "a finite number")),
         Value::List(_) | Value::Map(_) if depth > MAX_DEPTH => {
-            Err((&Value::Null, "lists and maps at most 100 deep"))
+            let found = "a list or map nested too deep".to_owned();
+            Err((found, "lists and maps at most 100 deep"))
         }
         Value::List(items) => items.iter().try_for_each(|item| check_json(item, depth + 1)),
         Value::Map(fields) => fields.values().try_for_each(|field| check_json(field, depth + 1)),

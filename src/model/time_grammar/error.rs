@@ -76,7 +76,7 @@ pub enum TimeError {
         zone: String,
     },
     /// The text names a span of time, not a point in time.
-    #[error("'{text}' is a stretch of time, not a point in it: write for example {instead}")]
+    #[error("'{text}' is a span of time, not a point in time: write for example {instead}")]
     Vague {
         /// The text.
         text: String,
@@ -85,8 +85,8 @@ pub enum TimeError {
     },
     /// The time is later than now.
     #[error(
-        "'{text}' is in the future{}: nothing is known of it yet; write a time up to now, such \
-         as 'now', '10m' or 'yesterday 14:30'", in_brackets(.time)
+        "'{text}' is in the future{}: nothing is recorded for it yet; write a time up to now, \
+         such as 'now', '10m' or 'yesterday 14:30'", in_brackets(.time)
     )]
     Future {
         /// The text.
@@ -149,7 +149,8 @@ fn in_brackets(time: &Option<Timestamp>) -> String {
 const MOMENT_FORMS: &str = "a time ('2 hours ago', '2025-01-20 14:30'), a tag, a branch, the \
      beginning of an id (at least 4 digits), '#42', 'HEAD', 'HEAD~3', 'main@{10m}', 'start', \
      'last compaction', 'before last compaction', 'when H3 was rejected', 'commit 1a2b3c4' or \
-     'before commit 1a2b3c4'; 'tag:', 'branch:', 'id:' and 'time:' in front force a reading";
+     'before commit 1a2b3c4'; begin with 'tag:', 'branch:', 'id:' or 'time:' to say which of these \
+     it is";
 
 /// Why a text is not a moment. Quoted texts are escaped and truncated to 60 characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -421,7 +421,7 @@ impl BundleVerifier<'_> {
         };
         if !leads && !delta.is_empty() {
             return Err(Error::invalid(format!(
-                "what was folded into #{last} does not lead there"
+                "the changes that were folded into #{last} do not lead to its state"
             )));
         }
         let before = self.folds.get(&(number, branch, last)).and_then(|folds| folds.last());

@@ -109,7 +109,7 @@ impl Store {
         }
         if old.keys().names() != new.keys().names() {
             let reason =
-                "the key gives the sessions of the remote other places than the key before";
+                "the key gives the sessions of the remote other places than the previous key";
             return Err(Error::invalid(reason));
         }
         let secret = match old.earlier() {

@@ -175,7 +175,7 @@ impl Store {
             }
         }
         Err(Error::Conflict(format!(
-            "the session '{}' is written to or pushed all the time: try again later",
+            "the session '{}' was changed during each of {MAX_ATTEMPTS} attempts: try again later",
             report.session
         )))
     }

@@ -84,7 +84,8 @@ impl TypedBytes {
     /// Reads it from a stored value.
     pub(super) fn of_value(value: &Value) -> Result<Self> {
         let fields = value.as_map();
-        fields.map_or_else(|| Err(damaged("a value of a graph", "it is no map")), Self::of_fields)
+        fields
+            .map_or_else(|| Err(damaged("a value of a graph", "it is not a map")), Self::of_fields)
     }
 }
 

@@ -193,7 +193,7 @@ impl KeyedMemory {
     fn claim_key(&self, key: &str) -> Result<Key> {
         let id = id_of("the key", key)?;
         if id != key && self.store.without_secrets(key) != key {
-            return Err(Error::invalid("a key has a secret in it: use one without"));
+            return Err(Error::invalid("the key contains a secret: use another key"));
         }
         Ok(Key::new(Kind::MemoryItem, id))
     }

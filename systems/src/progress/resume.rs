@@ -94,7 +94,8 @@ pub fn resume_point(
     {
         let retry = match failed.len() {
             0 => String::new(),
-            some => format!("; {some} failed ones wait for a retry"),
+            1 => "; 1 failed item can be tried again".to_owned(),
+            some => format!("; {some} failed items can be tried again"),
         };
         return ResumeDecision::Nothing {
             reason: format!("all {total} items are processed{retry}"),
@@ -119,7 +120,7 @@ pub fn resume_point(
         validation.warnings.into_iter().map(|fault| fault.message).collect();
     if mode == ResumeMode::Sequential && after_id.is_none() && processed > 0 {
         warnings
-            .push("it does not say which item was the last: skip those that are done".to_owned());
+            .push("the last processed item is not recorded: skip the finished items".to_owned());
     }
     if force {
         warnings.extend(validation.refusals.iter().map(|fault| fault.message.clone()));

@@ -229,7 +229,7 @@ fn a_wrong_key_and_a_changed_marker_are_refused_by_name() {
     file(line, format!("cipher {}", "7".repeat(64)));
     let error = said(&place.path(), place.options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Forged);
-    assert!(error.to_string().contains("does not open with the store's key"), "{error}");
+    assert!(error.to_string().contains("cannot be decrypted with the store's key"), "{error}");
     file(&format!("{line}\n"), String::new());
     let error = said(&place.path(), place.options()).unwrap_err();
     assert!(error.to_string().contains("its key says that it was not so"), "{error}");

@@ -504,7 +504,8 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
     fs::remove_file(damaged.join(file)).unwrap();
     let verified = golden.verify(&damaged).unwrap();
     assert!(verified.encrypted);
-    let lost = "the store's own id and key (FORMAT cannot be read: No such file or directory (os error 2))";
+    let lost =
+        "the id and key in FORMAT, which cannot be read: No such file or directory (os error 2)";
     assert_eq!(
         (verified.outcome, &verified.lost[..]),
         (VerifyOutcome::Loss, &[lost.to_owned()][..])

@@ -43,7 +43,7 @@ pub(super) fn of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest
             confirm: *confirm,
             reason: text.to_owned(),
         }),
-        _ => Err("nothing is written by this".to_owned()),
+        _ => Err("this input writes nothing".to_owned()),
     }
 }
 

@@ -248,7 +248,7 @@ fn related(state: &StateAt, key: &Key, entry: &ClaimEntry) -> Result<Related> {
             list.push(named(Kind::Belief, &other, &value));
         }
     }
-    Ok(vec![("It rests on", rests_on), ("On it rest", above)])
+    Ok(vec![("It rests on", rests_on), ("What rests on it", above)])
 }
 
 /// Returns every change of a claim, field by field, the newest first.

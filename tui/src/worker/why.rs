@@ -137,7 +137,8 @@ pub(super) fn why(
         return Err(Error::not_found(key.kind.name(), key.id.clone()));
     }
     let mut sections = vec![section("", vec![graph.line(key, 0)])];
-    for (title, way) in [("It rests on", WalkDirection::Down), ("On it rest", WalkDirection::Up)] {
+    let ways = [("It rests on", WalkDirection::Down), ("What rests on it", WalkDirection::Up)];
+    for (title, way) in ways {
         let (mut lines, mut seen) = (Vec::new(), BTreeSet::from([key.clone()]));
         graph.walk(key, way, 1, &mut seen, &mut lines);
         if lines.is_empty() {

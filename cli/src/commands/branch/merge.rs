@@ -193,7 +193,7 @@ fn field_value(text: &str, conflict: &ClaimConflict) -> Value {
 
 fn unknown_conflict(text: &str, conflicts: &[ClaimConflict]) -> CommandError {
     let names: Vec<String> = conflicts.iter().take(8).map(conflict_name).collect();
-    let error = CommandError::invalid(format!("'{text}' settles nothing that is in conflict"));
+    let error = CommandError::invalid(format!("'{text}' names no conflict"));
     match names.as_slice() {
         [] => error.hinted("there is no conflict: omit '--resolve'"),
         names => error.hinted(format!("in conflict: {}", names.join(", "))),

@@ -71,11 +71,11 @@ pub(super) fn restore(
     let (wanted, before) = code_to_restore(reading, found, &place, context)?;
     let agreed = args.yes || {
         let preview = step(reading, found, context)?;
-        context.out.ask("Make this in git?", |screen| preview.print(screen))?
+        context.out.ask("Restore this in git?", |screen| preview.print(screen))?
     };
     if !agreed {
-        return Err(CommandError::invalid("nothing was made: it was not confirmed")
-            .hinted("'forge recover' shows what would be made; '--yes' makes it"));
+        return Err(CommandError::invalid("nothing was restored: you did not confirm")
+            .hinted("'forge recover' shows what would be restored; '--yes' restores it"));
     }
     let RestoredCommit { commit, files, left } =
         place.restore(&wanted, ObjectDestination::Repository)?;

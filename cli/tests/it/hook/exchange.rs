@@ -415,7 +415,7 @@ fn a_secret_is_not_pushed_and_the_reports_say_what_to_do() {
     insta::assert_snapshot!(first.forge(["status"]), @r"
     Store $ROOT/first/project/.forge (1 session)
     1 operation of 1 session not pushed to origin, the first 3 s ago
-    2 s ago, a hook could not sync the agent's session agent-1: the session 'agent-1' holds 1 secret (github-token) that the remote does not have yet: nothing was pushed ('forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all)
+    2 s ago, a hook could not sync the agent's session agent-1: the session 'agent-1' holds 1 secret (github-token) that the remote does not have yet: nothing was pushed ('forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; '--redact-allow TEXT' is for what is not a secret, '--allow-secrets' pushes all)
       'forge sync agent-1' tries it again
     Session agent-1 on branch main, at #1
       begun: 2026-02-01 13:00:03 +01:00 (5 s ago)
@@ -453,7 +453,7 @@ fn a_purge_elsewhere_is_done_by_the_sync_of_a_hook_and_told_once() {
     // A hook tells the remote, and writes the session anew.
     first.hook("Stop", json!({}));
     let status = first.forge(["status"]).stdout;
-    assert!(!status.contains("was not told"), "{status}");
+    assert!(!status.contains("not sent to"), "{status}");
     second.hook("Stop", json!({}));
     assert_eq!(second.commands(), ["login --with purgedxxxxxxx"]);
     assert_eq!(second.exchanges().last(), Some(&said("sync", "saved")));

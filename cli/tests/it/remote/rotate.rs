@@ -16,7 +16,7 @@ fn a_key_is_rotated_and_the_other_machines_are_told() {
     insta::assert_snapshot!(rotated, @r"
     Made a new key of origin: it encrypts 1 session now
       'forge remote key export FILE' writes it for the other machines, where 'forge remote add URL --key FILE' replaces the key
-      what was pushed before can still be read with the key before
+      what was pushed before can still be read with the previous key
     ");
     first.forge(["note", "add", "two"]).success();
     first.forge(["push"]).success();

@@ -185,7 +185,7 @@ fn a_wrong_grant_says_what_to_do() {
     let pull = |grant: &str| run(&container, grant, &["pull"]);
     insta::assert_snapshot!(pull(&grant[..200]), @r"
     [stderr]
-    error: what FORGE_GRANT names is no grant of a session
+    error: what FORGE_GRANT names is not a grant of a session
     Caused by: the grant of the remote is damaged: it was cut or altered
     hint: copy all of what 'forge remote grant' printed, or let it print another
     [exit 5]
@@ -199,7 +199,7 @@ fn a_wrong_grant_says_what_to_do() {
     ");
     insta::assert_snapshot!(pull(&grant.replacen("-1-", "-2-", 1)), @r"
     [stderr]
-    error: what FORGE_GRANT names is no grant of a session
+    error: what FORGE_GRANT names is not a grant of a session
     Caused by: the grant of the remote needs version 2: use a later version of forge
     [exit 5]
     ");

@@ -45,7 +45,7 @@ fn another_key_opens_nothing_and_a_wrong_byte_is_damage() {
     journal.sync(end).unwrap();
     match opened(&place, 2).read(0, u64::MAX) {
         Err(Error::Breach { breach: IntegrityBreach::Altered, what }) => {
-            assert_eq!(what, "the record at position 0 does not open with the store's key");
+            assert_eq!(what, "the record at position 0 cannot be decrypted with the store's key");
         }
         other => panic!("{other:?}"),
     }

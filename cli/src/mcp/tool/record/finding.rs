@@ -103,7 +103,8 @@ impl McpTool for FindingArguments {
                     )
                     .hinted(
                         "name the hypothesis it is about and how strongly it speaks for it, \
-                             from -1 to 1; what is about none is a belief or a note",
+                             from -1 to 1; record a finding about no hypothesis as a belief or a \
+                             note",
                     ));
                 }
                 rename_argument(&mut given, "evidence_kind", "kind");
@@ -128,7 +129,7 @@ impl McpTool for FindingArguments {
             RecordedFindingKind::Belief => {
                 let (what, allowed) = match &self.id {
                     None => ("a belief", NEW_BELIEF),
-                    Some(_) => ("a belief that is there", KNOWN_BELIEF),
+                    Some(_) => ("an existing belief", KNOWN_BELIEF),
                 };
                 refuse_arguments(what, &given, allowed)?;
                 given.remove("id");
