@@ -1,4 +1,4 @@
-//! TLS to a database, with rustls and the cryptography of ring.
+//! TLS connections to a database, with rustls and the cryptography of ring.
 
 use crate::address::AddressError;
 use forge_store::plain_file;
@@ -19,24 +19,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The most bytes of a file with certificates or a key.
+/// The maximum size of a file with certificates or a key, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Whether TLS is used, and what is verified: the `sslmode` of libpq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsMode {
     Disable,
-    /// TLS if the server has it, without verification.
+    /// TLS if the server supports it, without verification.
     Prefer,
-    /// TLS, with verification like [`TlsMode::VerifyCa`] if there are roots.
+    /// TLS. If a file of roots is given, verified like [`TlsMode::VerifyCa`].
     Require,
-    /// TLS with a certificate that a root issued, for whatever name.
+    /// TLS with a certificate that a root issued, for any name.
     VerifyCa,
     /// TLS with a certificate that a root issued for the name of the host.
     VerifyFull,
 }
 
-/// Whose certificates are trusted.
+/// The root certificates that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TrustedRoots {
     System,
@@ -44,7 +44,7 @@ pub(crate) enum TrustedRoots {
     File(PathBuf),
 }
 
-/// The certificate of this side, in PEM.
+/// The files of the client's certificate and its key, in PEM.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientFiles {
     pub(crate) certificate: PathBuf,
@@ -55,7 +55,7 @@ pub(crate) struct ClientFiles {
 #[derive(Clone, Debug)]
 pub(crate) struct TlsSettings {
     pub(crate) mode: TlsMode,
-    /// The roots that the user gave, or that are in the usual place.
+    /// The roots that the user named, or the file of roots in the home directory.
     pub(crate) roots: Option<TrustedRoots>,
     pub(crate) client: Option<ClientFiles>,
 }
@@ -64,7 +64,7 @@ impl TlsMode {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "disable" => Self::Disable,
-            // Neither gives any safety, so that they may be the same.
+            // Neither of them protects against an attacker, so both can mean the same.
             "allow" | "prefer" => Self::Prefer,
             "require" => Self::Require,
             "verify-ca" => Self::VerifyCa,
@@ -74,7 +74,7 @@ impl TlsMode {
     }
 }
 
-/// Makes what connects with TLS. The files are read now.
+/// Creates the connector for TLS, and reads the files of the settings.
 ///
 /// # Errors
 /// [`AddressError::Tls`].
@@ -139,7 +139,7 @@ fn wrong(reason: impl Into<String>) -> AddressError {
     AddressError::Tls { reason: reason.into() }
 }
 
-/// Root certificates, as they are in a file.
+/// The root certificates in a file.
 #[derive(Debug)]
 struct RootCertificates {
     all: Vec<CertificateDer<'static>>,
@@ -171,7 +171,7 @@ fn certificates(path: &Path, setting: &str) -> Result<Vec<CertificateDer<'static
     }
 }
 
-/// The error of a file. What the file contains is not in it.
+/// Creates the error of a file that cannot be used. The error shows no content of the file.
 fn unreadable(path: &Path, setting: &str, error: &pem::Error) -> AddressError {
     let what = match error {
         pem::Error::Io(error) => error.to_string(),
@@ -186,9 +186,9 @@ type ClientCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 fn client_certificate(files: &ClientFiles) -> Result<ClientCertificate, AddressError> {
     let chain = certificates(&files.certificate, "sslcert")?;
     let (path, setting) = (&files.key, "sslkey");
-    let (text, is_for_others) =
+    let (text, open_to_others) =
         read_key(path).map_err(|error| unreadable(path, setting, &pem::Error::Io(error)))?;
-    if is_for_others {
+    if open_to_others {
         let path = path.display();
         return Err(wrong(format!("others may use the key in {path}: run chmod 600 {path}")));
     }
@@ -196,11 +196,11 @@ fn client_certificate(files: &ClientFiles) -> Result<ClientCertificate, AddressE
     Ok((chain, key.map_err(|error| unreadable(path, setting, &error))?))
 }
 
-/// Reads a file with a key, and whether others may use it.
+/// Reads a file with a key. Also returns whether other users may use the file.
 fn read_key(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     let file = plain_file::open(path)?;
     let about = file.metadata()?;
-    // Like libpq: a group may read a file that belongs to root.
+    // Like libpq: if the file belongs to root, its group may read it.
     let forbidden = if about.uid() == 0 { 0o037 } else { 0o077 };
     let mut text = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut text)?;
@@ -214,8 +214,8 @@ enum CertificateTrust {
     Issued { by: RootCertificates, for_name: bool },
 }
 
-/// Verifies a server as an `sslmode` says. In each of them, the server must have the key of its
-/// certificate.
+/// Verifies a server as the `sslmode` requires. In every mode, the server must prove that it has
+/// the key of its certificate.
 #[derive(Debug)]
 struct ServerVerifier {
     trust: CertificateTrust,
@@ -241,9 +241,9 @@ impl ServerCertVerifier for ServerVerifier {
                 self.algorithms.all,
             ) {
                 Ok(()) => {}
-                // A self-signed certificate of a server usually is one of an authority, which is
-                // not accepted from a server. It is trusted if it is itself in the file. Whether it
-                // is valid now is verified before this error.
+                // A self-signed certificate is usually the certificate of an authority, which
+                // rustls does not accept as the certificate of a server. It is trusted here if the
+                // file contains it. rustls verifies its dates before it returns this error.
                 Err(Error::InvalidCertificate(CertificateError::Other(_)))
                     if by.all.contains(end_entity) => {}
                 Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! An open store that survives threads, `fork` and `close`.
+//! An open store that threads share, that can be closed, and that also works after a `fork`.
 
 use crate::database::{DatabaseConnections, open_exception};
 use crate::error::{exception, of_kind};
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The process that imported the module. A process that it forks has none of RocksDB's background
-/// threads, so an index in files cannot be written there.
+/// The process that imported the module. A process that is forked from it has none of RocksDB's
+/// background threads, so it cannot write an index in files.
 static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
 
 /// Notes the process that imports the module.
@@ -23,7 +23,7 @@ pub(crate) fn note_process() {
     FIRST_PROCESS.get_or_init(process::id);
 }
 
-/// Where a process opens a store, also a forked one.
+/// Where a store is. A forked process opens the store there again.
 pub(crate) enum StorePlace {
     Memory,
     Folder(PathBuf),
@@ -35,7 +35,7 @@ impl StorePlace {
     /// Opens the store with these options.
     ///
     /// # Errors
-    /// If it is not there, or in memory.
+    /// If the store does not exist, is in memory, or cannot be opened.
     pub(crate) fn open(&self, py: Python<'_>, options: &Options) -> PyResult<Store> {
         let opened = match self {
             Self::Memory => {
@@ -58,14 +58,15 @@ struct OpenStore {
     store: Store,
     /// The sessions that were used, by id.
     sessions: HashMap<String, Session>,
-    /// The threads of graphs.
+    /// The stored graphs of agent frameworks.
     graphs: GraphStore,
-    /// Begins with the first write.
+    /// The thread that maintains the index; it starts with the first write.
     maintenance: Option<MaintenanceThread>,
 }
 
-/// A value of one process. In a forked process it is neither used nor dropped: its threads are not
-/// there, its locks may be held for ever, and its parent uses its connections.
+/// A value of one process. A forked process neither uses nor drops its copy: the threads of the
+/// value do not exist there, its locks may stay locked for ever, and the parent process still uses
+/// its connections.
 struct ProcessOwned<T> {
     process: u32,
     value: Option<T>,
@@ -89,7 +90,7 @@ impl<T> Drop for ProcessOwned<T> {
     }
 }
 
-/// A store as the classes of the module share it.
+/// A store that several Python objects share.
 ///
 /// The mutex is only locked while the interpreter is held, and never across work in the store.
 /// `os.fork` holds the interpreter too, so a child never finds the mutex locked.
@@ -133,7 +134,7 @@ impl StoreHandle {
         self.database.as_ref()
     }
 
-    /// Returns whether this process cannot write the index.
+    /// Returns whether this process cannot write the index, because it was forked.
     fn lacks_threads(&self) -> bool {
         self.database.is_none() && FIRST_PROCESS.get().is_some_and(|first| *first != process::id())
     }
@@ -159,7 +160,7 @@ impl StoreHandle {
         })
     }
 
-    /// Returns the threads of graphs, for writing.
+    /// Returns the stored graphs of agent frameworks, for writing.
     ///
     /// # Errors
     /// As [`Self::store`].
@@ -197,7 +198,7 @@ impl StoreHandle {
         Ok(found)
     }
 
-    /// Closes the store. What still runs in other threads completes.
+    /// Closes the store. Calls that still run in other threads complete.
     pub(crate) fn close(&self, py: Python<'_>) {
         let opened = self.lock().take();
         // This waits for the maintenance thread, which may be at work.

@@ -33,13 +33,13 @@ impl SessionMoment {
 
 #[pymethods]
 impl SessionMoment {
-    /// The number of the revision; `None` before the first.
+    /// The number of the revision; `None` before the first revision.
     #[getter]
     fn revision(&self) -> Option<u64> {
         self.point.revision()
     }
 
-    /// Its time, branch and checkpoint.
+    /// The revision, time, branch and named checkpoint of the moment.
     fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let checkpoint = point.named_checkpoint().cloned();
@@ -56,7 +56,7 @@ impl SessionMoment {
         })
     }
 
-    /// The claims of these kinds, or of all.
+    /// The claims of these kinds, or of all kinds.
     #[pyo3(signature = (kinds=None))]
     fn claims(&self, py: Python<'_>, kinds: Option<Vec<String>>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
@@ -71,7 +71,7 @@ impl SessionMoment {
         })
     }
 
-    /// One claim, read without the rest of the state; `None` if it is not there.
+    /// One claim, read without the rest of the state; `None` if the state does not contain it.
     fn claim(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let key = Key::new(kind_of(kind)?, id);
@@ -79,7 +79,7 @@ impl SessionMoment {
         })
     }
 
-    /// The kind of the claim with this id (also `kind:id`).
+    /// The kind and id of the claim with this id. The id may have its kind before it (`gap:G1`).
     fn kind_of(&self, py: Python<'_>, id: &str) -> PyResult<(String, String)> {
         self.read(py, |session, point| {
             let key = find_claim(session, point, id)?;
@@ -87,7 +87,8 @@ impl SessionMoment {
         })
     }
 
-    /// The facts of these kinds, or of all, the earliest first.
+    /// The facts of these kinds, or of all kinds, the earliest first. With `full`, long texts are
+    /// whole; otherwise only their beginnings.
     #[pyo3(signature = (kinds=None, full=false))]
     fn facts(
         &self,
@@ -126,7 +127,7 @@ impl SessionMoment {
         })
     }
 
-    /// Revisions and checkpoints up to this moment, the latest first.
+    /// Revisions and checkpoints up to this moment, the latest first, at most `limit`.
     fn log(&self, py: Python<'_>, limit: usize) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let items = session.log(point, limit)?.into_iter().map(|item| {
@@ -174,7 +175,7 @@ impl SessionMoment {
         })
     }
 
-    /// What is needed to continue from here, in short.
+    /// The brief at this moment: what is needed to continue.
     fn brief(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let state = session.state(point)?;
@@ -235,7 +236,7 @@ fn read_texts(
         *value = match full {
             false => text.preview.into(),
             true => match session.text(source, &text, &forge_agents::resolve) {
-                // Its beginning is what pruning has left.
+                // The source was dropped, so only the beginning of the text is left.
                 Err(Error::Dropped { .. }) => text.preview.into(),
                 whole => whole?.into(),
             },

@@ -1,13 +1,13 @@
-//! Commands and events of the browser.
+//! The commands and events of the terminal browser.
 
 use crate::answer::WorkerReply;
 use crate::host::EditedText;
 use crate::key::KeyChord;
 use forge_store::model::Timestamp;
 
-/// What a key asks the browser to do.
+/// A command of the browser. Each is bound to keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each is explained in the map of keys")]
+#[expect(missing_docs, reason = "`default_keys` explains each")]
 pub enum BrowserCommand {
     Help,
     Accept,
@@ -102,14 +102,14 @@ pub enum BrowserAction {
     Key(KeyChord),
     /// A text was pasted.
     Paste(String),
-    /// The mouse was pressed here.
+    /// A mouse button was pressed at this cell of the terminal.
     Click {
-        /// Columns from the left.
+        /// The column, from 0 at the left.
         x: u16,
-        /// Rows from the top.
+        /// The row, from 0 at the top.
         y: u16,
     },
-    /// The wheel was turned: rows down (or up, if negative).
+    /// The wheel was turned: scroll down by this number of rows (up, if negative).
     Wheel(i16),
     /// The window has this size.
     Resize {
@@ -122,7 +122,7 @@ pub enum BrowserAction {
     Focus(bool),
     /// The editor ended.
     Edited(EditedText),
-    /// What the program that runs the browser did, or why it could not.
+    /// The program that runs the browser has performed an effect: what it did, or why it failed.
     Said(Result<String, String>),
     /// The current time.
     Tick(Timestamp),

@@ -1,5 +1,5 @@
-//! Lines besides the conversation: attachments, the queue, links. Also changes that have no line of
-//! their own.
+//! Lines that are not part of the conversation: attachments, the queue, links. Also changes of the
+//! model and of the permission mode, which have no lines of their own.
 
 use super::line::parsed;
 use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
@@ -67,7 +67,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Reads a line about the queue of typed texts: one was added or left it.
+    /// Reads a line about the queue of typed texts: a text was added to the queue or left it.
     fn queue_line(&mut self, line: &ClaudeLine<'_>, context: &LineContext<'_>) {
         let (operation, text) = (line.operation.text().unwrap_or_default(), line.content.text());
         let content =
@@ -147,7 +147,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Records a text that left the queue in the middle of a turn.
+    /// Records a text that left the queue during a turn: as a prompt, if a person typed it.
     fn queued(
         &mut self,
         line: &ClaudeLine<'_>,
@@ -158,15 +158,15 @@ impl PieceBuilder<'_> {
         let Ok(content) = content(attachment.prompt) else { return };
         let Some((text, pointer)) = content.full_text() else { return };
         let typed = attachment.command_mode.text().is_none_or(|mode| mode == "prompt");
-        let voice = if typed && !attachment.is_meta.0 && !line.is_sidechain.0 {
+        let author = if typed && !attachment.is_meta.0 && !line.is_sidechain.0 {
             typed_text::voice(attachment.origin, None)
         } else {
             TextAuthor::Machine
         };
-        if voice != TextAuthor::Person {
+        if author != TextAuthor::Person {
             self.notices(context, &text, &format!("/attachment/prompt{pointer}"));
         }
-        let words = typed_text::find_typed_text(&content, voice);
+        let words = typed_text::find_typed_text(&content, author);
         let recorded =
             self.carry.claude.queue.delivers(words.as_ref().map_or(&text, TypedText::text), true);
         if let Some(words) = words.filter(|_| !recorded && !self.is_copy(line)) {
@@ -174,7 +174,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Records diagnostics, one notice for each file that has any.
+    /// Records diagnostics: a notice for each file that has any.
     fn diagnostics(
         &mut self,
         attachment: &ClaudeAttachment<'_>,
@@ -209,7 +209,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    /// Adds a notice if another model answered than before.
+    /// Adds a notice if the model is not that of the previous answer.
     pub(super) fn model(&mut self, context: &LineContext<'_>, spoken: &SpokenLine<'_>) {
         // The client's own answers have a model name in angle brackets.
         let named = spoken.message.model.text().filter(|model| !model.starts_with('<'));
@@ -244,7 +244,8 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Returns whether a text in the queue is a command of the client: `/name`, and not a path.
+/// Returns whether a text in the queue begins with a command of the client, such as `/name`. A path
+/// is not a command.
 fn is_slash(text: &str) -> bool {
     let name = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
     name.is_some_and(|name| !name.is_empty() && !name.contains(['/', '.']))

@@ -1,14 +1,14 @@
-//! Calls that never started: refused by a person, a rule, a hook or a check, or cancelled with
-//! other calls.
+//! Decides how a call ended whose result is an error. A call that never started was refused by a
+//! person, a rule, a hook or a check of the client, or was cancelled together with other calls.
 //!
-//! Newer clients report this in a field of the line (`toolDenialKind`). In older ones the result's
-//! text begins with one of the fixed sentences of Claude Code. A command that printed such a
-//! sentence did run: the client puts the exit code before the output of a command.
+//! Newer clients report a refusal in a field of the line (`toolDenialKind`). With older clients,
+//! the text of the result begins with one of the fixed sentences of Claude Code. A command that
+//! printed such a sentence did run: the client puts the exit code before the output of a command.
 
 use super::line::CallDenial;
 use std::ops::Range;
 
-/// How a call ended that has an error as its result.
+/// How a call ended whose result is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallFailure {
     /// It ran and failed.
@@ -19,8 +19,8 @@ pub(crate) enum CallFailure {
     Interrupted,
     /// The record says that the outcome is not known.
     Unknown,
-    /// It is a command, and the text is no known one: neither the output of a command that ran, nor
-    /// a refusal.
+    /// It is a command, and the text is none of the known sentences. The text may be the output of
+    /// a command that ran.
     NotRecognised,
 }
 
@@ -72,7 +72,7 @@ const NOT_KNOWN: [&str; 4] = [
 ];
 /// Beginnings of errors of a shell that could not be started.
 const NOT_STARTED: [&str; 1] = ["spawn "];
-/// Appears in a refusal of a call that did run for a while.
+/// Part of the text if a call was refused after it had started.
 const STOPPED_WHILE_RUNNING: &str = "this call was stopped while running";
 /// Text before a person's reason.
 const REASON: [&str; 3] = [
@@ -128,12 +128,13 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
         || first.starts_with("Hook PreToolUse:")
         || first.contains(" operation blocked by hook");
-    // The client checks a command before it starts; a command that ran has its exit code in front.
+    // The client checks a command before the command starts. The text of a command that ran begins
+    // with the exit code.
     let approval = ["requires approval", "require approval", "requires explicit approval"];
     let check = is_command && checked.is_some() && !text.starts_with("Error calling tool")
         || is_command && approval.iter().any(|words| first.contains(words))
         || first.starts_with("This ") && first.contains(" command contains multiple operations");
-    // An access to a folder outside the allowed ones; the text begins with the name of the command.
+    // The command would use a folder that is not allowed. The text begins with the command's name.
     let folder = first.contains(" was blocked. For security, Claude Code ");
     if begins(&NEVER_STARTED) || permission || hook || check || folder {
         let stopped = text.contains(STOPPED_WHILE_RUNNING);
@@ -142,8 +143,8 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     (is_command && begins(&NOT_STARTED)).then_some(CallFailure::Failed)
 }
 
-/// Returns the part of a refusal that a person typed as the reason, or else the whole text without
-/// the marks of an error.
+/// Returns the range of the reason that a person typed in a refusal. If there is none, returns the
+/// range of the whole text without the marks of an error.
 pub(crate) fn reason(text: &str) -> Range<usize> {
     let typed = REASON.iter().find_map(|before| {
         let start = text.find(before)? + before.len();

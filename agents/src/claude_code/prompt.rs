@@ -1,4 +1,4 @@
-//! Prompts: what a person asked for, in a line of its own or in the client's queue.
+//! Prompts: what a person asked for, in a separate line or in the client's queue.
 
 use super::line::ClaudeLine;
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
@@ -7,8 +7,8 @@ use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Value};
 
 impl PieceBuilder<'_> {
-    /// Reads what a user line has besides its message: a prompt, ends of background tasks, another
-    /// permission mode.
+    /// Reads everything but the message in a user line: a prompt, the ends of background tasks, and
+    /// a change of the permission mode.
     pub(super) fn user(
         &mut self,
         context: &LineContext<'_>,
@@ -20,12 +20,12 @@ impl PieceBuilder<'_> {
         if results {
             self.carry.claude.queue.result(context.at);
         }
-        let voice = match line.source_tool_use_id.text() {
-            // The text of a skill that the agent called.
+        let author = match line.source_tool_use_id.text() {
+            // The line is the text of a skill that the agent called.
             Some(_) => TextAuthor::Machine,
             None => typed_text::voice(line.origin, line.prompt_source.text()),
         };
-        if voice != TextAuthor::Person
+        if author != TextAuthor::Person
             && let Some((text, pointer)) = spoken.content.full_text()
         {
             self.notices(context, &text, &format!("/message/content{pointer}"));
@@ -33,7 +33,7 @@ impl PieceBuilder<'_> {
         if line.is_meta.0 || line.is_visible_in_transcript_only.0 || self.is_copy(line) {
             return;
         }
-        let Some(words) = typed_text::find_typed_text(&spoken.content, voice) else { return };
+        let Some(words) = typed_text::find_typed_text(&spoken.content, author) else { return };
         let whole = words.slash.then(|| slash_command(words.text()));
         if !self.carry.claude.queue.delivers(whole.as_deref().unwrap_or(words.text()), false) {
             self.prompt(context, spoken.uuid, &words, "/message/content");
@@ -55,7 +55,7 @@ impl PieceBuilder<'_> {
         self.facts.push(context.fact(Kind::Prompt, id, value));
     }
 
-    /// Whether a line is a copy of another session's line: the prompt belongs to that session.
+    /// Whether a line is a copy of another session's line. Its prompt belongs to the other session.
     pub(super) fn is_copy(&self, line: &ClaudeLine<'_>) -> bool {
         let own = self.carry.claude.own_session.as_deref();
         let other = line.session_id.text().is_some_and(|id| own.is_some_and(|own| own != id));
@@ -73,7 +73,8 @@ pub(super) fn prompt_fields(
     let whole = words.slash.then(|| slash_command(words.text()));
     let shown = match whole {
         Some(whole) if whole.len() <= long_text::INLINE_BYTES => whole.into(),
-        // No pointer leads to the words of a long slash command: the fact refers to the whole text.
+        // The document does not contain a slash command as one text, so a pointer cannot lead to
+        // a long slash command: the fact refers to the recorded text.
         _ => context.part(text, part, &pointer),
     };
     fields([
@@ -84,7 +85,7 @@ pub(super) fn prompt_fields(
     ])
 }
 
-/// A slash command as the person typed it.
+/// Returns a slash command as the person typed it, from the tags in the recorded text.
 fn slash_command(text: &str) -> String {
     let name = tagged(text, "command-name").unwrap_or_default().trim();
     match tagged(text, "command-args").map(str::trim).filter(|arguments| !arguments.is_empty()) {

@@ -1,4 +1,4 @@
-//! Splits bytes into lines, and reads lines into pieces.
+//! Reads a transcript: splits its bytes into lines, and turns the lines into pieces.
 
 use super::checkpoint_name::RecentEvents;
 use super::line::ClaudeLine;
@@ -28,13 +28,14 @@ pub enum TranscriptDialect {
 pub struct TranscriptOptions {
     /// Whether an unreadable line is an error; otherwise it is skipped and reported.
     pub strict: bool,
-    /// The longest line that is read, in bytes.
+    /// The maximum length of a line that is read, in bytes with its line break.
     pub max_line: u64,
     /// The agent that wrote the lines.
     pub dialect: TranscriptDialect,
-    /// Whether the file is one document over any number of lines: it is read when it is complete.
+    /// Whether the file is one document over any number of lines. It is read only when it is
+    /// complete.
     pub whole: bool,
-    /// Whether rules read the statements in the agent's sentences ([`crate::inference`]).
+    /// Whether rules find statements in the agent's messages ([`crate::inference`]).
     pub infer: bool,
 }
 
@@ -55,12 +56,12 @@ impl Default for TranscriptOptions {
 pub enum InputEnding {
     /// More of the file: an incomplete line waits for it.
     More,
-    /// Nothing: the file ends here for now. A last line without a line break is read if it is a
-    /// complete JSON object.
+    /// Nothing: the file ends here for now. A last line without a line break is read if it contains
+    /// only complete JSON objects.
     File,
 }
 
-/// An unreadable line, where every line must be readable.
+/// A line cannot be read, with [`TranscriptOptions::strict`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} (at byte {offset}) {reason}; import without strict to skip such lines")]
 pub struct UnreadableLine {
@@ -72,7 +73,7 @@ pub struct UnreadableLine {
     pub reason: String,
 }
 
-/// The maximum nesting of JSON. No message is nested deeper than this.
+/// The maximum nesting of JSON. Deeper records are skipped; real messages are never that deep.
 const MAX_DEPTH: usize = 512;
 
 /// Reads a transcript piece by piece.
@@ -119,9 +120,11 @@ impl TranscriptReader {
     /// Reads the complete lines in `bytes`, which begin at [`TranscriptState::offset`] in the file.
     ///
     /// The next call must start after the bytes that were taken. If none were taken, the line is
-    /// longer than the block: pass in a longer one. More than [`TranscriptOptions::max_line`] bytes
-    /// are never needed: a longer line is skipped.
-    /// `recorded_at` goes into every fact.
+    /// longer than `bytes`: pass in more bytes. One byte more than [`TranscriptOptions::max_line`]
+    /// is always enough, because a longer line is skipped. With [`TranscriptOptions::whole`], pass
+    /// in the whole document.
+    ///
+    /// `recorded_at` is the recorded time of every fact.
     ///
     /// # Errors
     /// With [`TranscriptOptions::strict`], returns the first unreadable line. The reader must not
@@ -167,7 +170,7 @@ impl TranscriptReader {
         Ok(piece)
     }
 
-    /// Continues in a line that was taken before its line break was seen.
+    /// Reads the rest of a line that was taken without its line break.
     fn finish_line<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -215,8 +218,7 @@ impl TranscriptReader {
         Ok(())
     }
 
-    /// Reads the records of a line, which begins at the carry's offset; unreadable parts are
-    /// skipped.
+    /// Reads the records of a line, which begins at the carry's offset. Skips unreadable parts.
     fn line(
         &mut self,
         line: &[u8],
@@ -277,7 +279,7 @@ impl TranscriptReader {
         Ok(())
     }
 
-    /// Reads one JSON object, which is at this place of the file.
+    /// Reads one JSON object. `place` is the offset and length of the object in the file.
     fn record(
         &mut self,
         text: &str,
@@ -320,7 +322,7 @@ impl TranscriptReader {
     }
 }
 
-/// Why a record was not read.
+/// The reason why a record was not read.
 enum UnreadRecord {
     /// It is not complete JSON.
     Json(String),
@@ -336,8 +338,8 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(length)
 }
 
-/// Whether this is one complete JSON object or several. A last line without a line break is read
-/// only then.
+/// Returns whether a line is one or more complete JSON objects. A last line without a line break is
+/// read only in this case.
 #[must_use]
 pub fn is_whole(line: &[u8]) -> bool {
     record_split::all_whole(line)

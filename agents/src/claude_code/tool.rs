@@ -27,7 +27,7 @@ struct ClaudeToolResult<'a> {
     plan: LenientText<'a>,
 }
 
-/// The request of a call of any other tool. `at` leads to its block.
+/// Returns the request of a call of such a tool. The pointer `at` leads to the block of the call.
 pub(crate) fn tool_request(
     context: &LineContext<'_>,
     tool: &str,
@@ -45,7 +45,8 @@ pub(crate) fn tool_request(
 }
 
 impl PieceBuilder<'_> {
-    /// Adds the fact of the use of a tool.
+    /// Adds the fact of the use of a tool. An edit that failed, or a sub-agent that was refused, is
+    /// also recorded as the use of a tool.
     pub(super) fn tool(
         &mut self,
         context: &LineContext<'_>,
@@ -55,7 +56,7 @@ impl PieceBuilder<'_> {
     ) {
         let request_fields = match &call.request {
             CallRequest::Tool { fields } => fields.clone(),
-            // These calls keep only what their own kind of fact needs.
+            // An open call of another kind keeps only the fields that its own facts need.
             CallRequest::Edit { path, patch, .. } => {
                 fields([("path", path.clone().into()), ("patch", patch.clone())])
             }
@@ -93,7 +94,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The person's answer to each question.
+/// Returns the person's answers, by the text of the question; `None` if there are none.
 fn answers(context: &LineContext<'_>, noted: &ClaudeToolResult<'_>) -> Option<Value> {
     let answers: FieldMap = serde_json::from_str(noted.answers?.get()).ok()?;
     let answers = Value::Map(answers);

@@ -1,4 +1,4 @@
-//! Events and completed items: what Codex reports besides the model's calls and results.
+//! Events and completed items: what Codex reports in addition to the model's calls and results.
 
 use super::call::{command_line, command_request, command_words};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
@@ -88,13 +88,15 @@ struct CodexDuration {
     nanos: u32,
 }
 
-/// Parses a duration, in milliseconds.
+/// Reads a duration, and returns it in milliseconds.
 pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
     let CodexDuration { secs, nanos } = parse_object(raw?.get())?;
     i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
 }
 
-/// Reads a completed item. `started_at` is when it began.
+/// Reads a completed item. `own_id` is the id of a prompt if the item has none. `started_at` is
+/// when the item began. If the line was copied from another session (`copied`), a prompt is
+/// skipped.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -131,7 +133,7 @@ fn user_message_item(
         let pointer = format!("/item/content/{index}/text");
         return prompt::push_event_prompt(work, context, id, text, &pointer, prompt::source::ITEM);
     }
-    // Joined as a pointer to all parts resolves.
+    // Joined in the same way as when the pointer to all parts is resolved.
     let all: Vec<&str> =
         spoken.content.0.iter().filter_map(|part| part.text.0.as_deref()).collect();
     prompt::push_event_prompt(
@@ -169,7 +171,7 @@ pub(super) fn execution(
     ];
     let text = texts.into_iter().find_map(|(word, name)| Some((word.text()?, name)));
     let (text, name) = text.unwrap_or_default();
-    let reported_end = CodexCommandEnd {
+    let reported = CodexCommandEnd {
         exit_code: one.exit_code.0,
         outcome: match (status, one.exit_code.0) {
             ("declined", _) => REFUSED,
@@ -187,7 +189,7 @@ pub(super) fn execution(
             text => context.text(text, format!("{base}/{name}")),
         },
     };
-    let end = unless_it_failed_to_start(reported_end);
+    let end = clear_code_if_not_started(reported);
     let cwd = one.cwd.text().map(path_of).or_else(|| context.cwd.map(str::to_owned));
     let description = match one.source.text() {
         Some("user_shell" | "userShell") => "typed by the person".into(),
@@ -208,8 +210,9 @@ pub(super) fn execution(
     command_end::command_reported(work, context, &event, end);
 }
 
-/// Treats a process that could not be started as one without an exit code.
-fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
+/// Removes the exit code and the duration if the command was refused or its process could not be
+/// started.
+fn clear_code_if_not_started(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
     let begins =
         ["execution error", "Failed to create unified exec process", "exec_command failed"];
     let failed = begins.iter().any(|begin| end.output.starts_with(begin));
@@ -219,7 +222,7 @@ fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
     end
 }
 
-/// Records a change of files.
+/// Records the edits of a change of files, or the use of the tool if the change was declined.
 pub(super) fn changed(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,

@@ -1,23 +1,24 @@
-//! The state that lines of a rollout need from earlier lines.
+//! The state of a rollout's reader: what later lines need from earlier lines.
 
 use crate::claude_code::open_call::{OpenCall, PatchedFile};
 use forge_store::model::{FieldMap, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The part of the carry that only rollouts use. Every list in it is bounded.
+/// The part of the carry that only rollouts use. The length of its lists is limited. An entry of a
+/// map is removed when the result of its call or script is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CodexState {
     /// Whether it is a sub-agent's session: the parent agent wrote its user messages.
     pub(crate) sub_agent: bool,
-    /// Set while lines come that a fork copied from its origin.
+    /// Set while the lines are read that a fork copied from its origin.
     pub(crate) copying: Option<ForkCopyState>,
     /// Lines with a smaller ordinal were copied from another session.
     pub(crate) own_from: Option<i64>,
     /// When this session began, by its first line.
     pub(crate) began: Option<Timestamp>,
-    /// The prompts and searches of the last lines; two lines report each of them.
+    /// The prompts and searches of the last minute. Several lines can report the same one.
     pub(crate) reported: Vec<SeenReport>,
     /// The ids of calls whose end is known.
     pub(crate) ended: Vec<String>,
@@ -49,7 +50,7 @@ pub(crate) struct CodexState {
 /// The state of reading copied lines, which follow each other closely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ForkCopyState {
-    /// The time of the last of them.
+    /// The time of the last copied line.
     pub(crate) last: Timestamp,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct SeenReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CodexRunningCommand {
     pub(crate) id: String,
-    /// The number that polls name; `None` once another process has it.
+    /// The number of the process, which polls name; `None` once another process has the number.
     pub(crate) process: Option<String>,
     pub(crate) call: OpenCall,
     /// The last part of its output.
@@ -96,7 +97,7 @@ pub(crate) struct OpenToolCall {
     pub(crate) fields: FieldMap,
     /// The fields of the sub-agent that it starts.
     pub(crate) agent: Option<FieldMap>,
-    /// The questions that it asks the person, by their names.
+    /// The questions that it asks the person, by their ids.
     pub(crate) questions: BTreeMap<String, String>,
 }
 
@@ -118,9 +119,9 @@ pub(crate) struct LastMessage {
     pub(crate) value: FieldMap,
 }
 
-/// The maximum number of remembered entries per list.
-const MAX_REMEMBERED_CALLS: usize = 256;
-/// The maximum distance in time between two lines that report the same thing.
+/// The maximum number of entries in a list.
+const MAX_REMEMBERED: usize = 256;
+/// The maximum time between two lines that report the same thing, in microseconds.
 const SAME_MICROS: i64 = 60_000_000;
 
 impl CodexState {
@@ -153,7 +154,8 @@ impl CodexState {
     /// Notes that a command still runs as this process.
     pub(crate) fn start(&mut self, running: CodexRunningCommand) {
         for one in &mut self.running {
-            // A new process has the same number: the earlier one has ended, and how is unknown.
+            // The new process has the same number, so the earlier process has ended. How it ended
+            // is not known.
             if one.process == running.process {
                 one.process = None;
             }
@@ -162,7 +164,7 @@ impl CodexState {
         push(&mut self.running, running);
     }
 
-    /// Removes and returns a command that went to the background.
+    /// Removes and returns the latest command in the background for which `is_it` is true.
     pub(crate) fn stop(
         &mut self,
         is_process: impl Fn(&CodexRunningCommand) -> bool,
@@ -174,7 +176,7 @@ impl CodexState {
 
 /// Appends to a bounded list; removes the oldest entry if the list is full.
 pub(crate) fn push<T>(list: &mut Vec<T>, one: T) {
-    if list.len() >= MAX_REMEMBERED_CALLS {
+    if list.len() >= MAX_REMEMBERED {
         list.remove(0);
     }
     list.push(one);

@@ -46,7 +46,7 @@ pub(super) fn keep_call(
     work.carry.other.codex.tools.insert(call.id.to_owned(), open);
 }
 
-/// The questions that a call asks the person, by their names.
+/// Returns the questions that a call asks the person, by their ids.
 fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String, String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -73,7 +73,7 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
     named.collect()
 }
 
-/// The person's answers, by question.
+/// Returns the person's answers, by the text of the question.
 fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -101,8 +101,8 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     Value::Map(answers.collect())
 }
 
-/// Records a use of `apply_patch` that was refused, or whose result is missing: it is not an edit,
-/// but the use of a tool.
+/// Records a use of `apply_patch` that was refused, or whose result is missing. The fact is the
+/// use of a tool, not an edit.
 pub(super) fn edit_not_made(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -115,7 +115,7 @@ pub(super) fn edit_not_made(
     used(work, context, id, fields([("path", path.into())]), ended);
 }
 
-/// The name of a tool with its server.
+/// Returns the name of a tool with its server or namespace.
 fn full_name(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(space) if space.ends_with("__") => format!("{space}{name}"),
@@ -151,7 +151,7 @@ fn used(
     work.facts.push(context.fact(Kind::Tool, id, value));
 }
 
-/// Closes the call that a result belongs to.
+/// Reads a result: closes its call, and records the use of the tool or what the sub-agent did.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -163,7 +163,7 @@ pub(super) fn result(
     work.carry.other.codex.end(id);
     let status = &answer.status;
     let outcome = match status.outcome {
-        // There is a result.
+        // A result without an exit code still means that the tool has finished.
         "unknown" | "background" => "finished",
         "timed_out" => "failed",
         other => other,
@@ -188,7 +188,7 @@ pub(super) fn result(
     used(work, context, id, value, ended);
 }
 
-/// Records the use of a tool that is open when its turn ends.
+/// Records the use of a tool whose call is still open when its turn ends.
 pub(super) fn open_at_turn_end(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -224,7 +224,8 @@ struct ReportedToolUse<'a> {
     text: LenientText<'a>,
 }
 
-/// The result of a call to an MCP server, in either form.
+/// The result of a call to an MCP server, either as `Ok` or `Err` or with `isError`; also the error
+/// of such a call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct McpCallResult<'a> {
@@ -290,7 +291,8 @@ pub(super) fn mcp_ended(
     used(work, context, id, value, ended);
 }
 
-/// Removes and returns the open call with this id, unless its end is already known.
+/// Notes that the end of this call is known. Returns `None` if it was already known; otherwise
+/// removes and returns the open call, if there is one.
 fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<OpenToolCall>> {
     let state = &mut work.carry.other.codex;
     if state.has_ended(id) {
@@ -376,7 +378,7 @@ pub(super) fn searched(
         Some(query) => (Some(query), format!("{base}/action/query")),
         None => (one.query.text(), format!("{base}/query")),
     };
-    // For a page that was opened, the event has the address in the field of the query.
+    // If a page was opened, the event repeats the address in the field `query`.
     let address = action.url.text();
     let query = query.filter(|query| Some(*query) != address && action.pattern.text().is_none());
     if query.is_none() && address.is_none() {

@@ -1,4 +1,5 @@
-//! Collects the field names of JSON that may be cut, damaged, or hold several records.
+//! Collects the field names and short texts of JSON that may be cut off or damaged, and that may
+//! hold several records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_LEVELS: usize = 4;
 const MAX_PATHS: usize = 1024;
 const MAX_RECORDS: usize = 256;
-/// A longer text is not a keyword of a format.
+/// A longer text or name, in bytes, does not identify a format.
 const MAX_WORD: usize = 40;
 const MAX_WORDS: usize = 64;
 
-/// The fields of a file's records, by path: `info.version`, `messages[].role`. A list around all
-/// records is not part of the path.
+/// The paths of the fields of a file's records, such as `info.version` or `messages[].role`. A
+/// list around all records is not part of the paths.
 #[derive(Debug, Default)]
 pub(super) struct RecordFieldPaths {
     paths: BTreeSet<String>,
     /// The top-level field names of each record.
     records: Vec<BTreeSet<String>>,
+    /// The short texts of each field, by path.
     words: BTreeMap<String, BTreeSet<String>>,
     pub(super) objects: usize,
     pub(super) lists: usize,
@@ -27,7 +29,7 @@ pub(super) struct RecordFieldPaths {
 /// An object or a list that is not closed yet.
 struct OpenContainer {
     object: bool,
-    /// The length of the path before it.
+    /// The length of the path before this container.
     length: usize,
     /// For an object: the length of the path before the name of the field whose value is next.
     named: Option<usize>,
@@ -55,28 +57,34 @@ impl RecordFieldPaths {
         self.paths.contains(path)
     }
 
-    /// Whether one record has all of these fields, and not the other one.
-    pub(super) fn together(&self, names: &[&str], not: &str) -> bool {
+    /// Whether one record has all the fields `names`, and lacks the field `not`.
+    pub(super) fn record_has(&self, names: &[&str], not: &str) -> bool {
         let mut records = self.records.iter();
         records.any(|own| names.iter().all(|name| own.contains(*name)) && !own.contains(not))
     }
 
-    pub(super) fn says(&self, path: &str, says: impl Fn(&str) -> bool) -> bool {
-        self.words.get(path).is_some_and(|words| words.iter().any(|word| says(word)))
+    /// Whether one of the short texts at this path matches.
+    pub(super) fn has_word(&self, path: &str, matches: impl Fn(&str) -> bool) -> bool {
+        self.words.get(path).is_some_and(|words| words.iter().any(|word| matches(word)))
     }
 }
 
 impl FieldScanner<'_> {
-    /// Reads the next byte. An invalid one ends the record, and another one begins.
+    /// Reads the next byte or string. Returns false when there is nothing left to read. A bracket
+    /// that cannot belong to the record begins another record.
     fn step(&mut self) -> bool {
         let Some(byte) = self.bytes.get(self.at).copied() else { return false };
-        let names = self.open.last().is_some_and(|frame| frame.object && frame.named.is_none());
+        let expects_name =
+            self.open.last().is_some_and(|frame| frame.object && frame.named.is_none());
         match byte {
             b'{' | b'[' => {
-                // The content of an object is indented, or on the object's line.
+                // A damaged record ended early: inside an object, a bracket follows a name, and is
+                // never the first character of a line.
                 let inside = self.open.last().is_some_and(|frame| frame.object);
-                if names || (inside && self.bytes.get(self.at.wrapping_sub(1)) == Some(&b'\n')) {
-                    self.torn();
+                if expects_name
+                    || (inside && self.bytes.get(self.at.wrapping_sub(1)) == Some(&b'\n'))
+                {
+                    self.start_record();
                 }
                 self.begin(byte == b'{');
             }
@@ -85,7 +93,7 @@ impl FieldScanner<'_> {
                     self.path.truncate(frame.length);
                 }
             }
-            b'"' => return self.text(names),
+            b'"' => return self.text(expects_name),
             b',' => {
                 let named = self.open.last_mut().and_then(|frame| frame.named.take());
                 self.path.truncate(named.unwrap_or(self.path.len()));
@@ -120,8 +128,8 @@ impl FieldScanner<'_> {
         self.open.push(OpenContainer { object, length, named: None });
     }
 
-    /// Drops all open containers: another record begins.
-    fn torn(&mut self) {
+    /// Closes all open containers, because the record is incomplete and another record begins.
+    fn start_record(&mut self) {
         self.open.clear();
         self.path.clear();
     }
@@ -131,8 +139,8 @@ impl FieldScanner<'_> {
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     }
 
-    /// Reads a string: the name of a field or a value. Returns whether it is complete.
-    fn text(&mut self, names: bool) -> bool {
+    /// Reads a string: the name of a field or a value. Returns false if the bytes end inside it.
+    fn text(&mut self, expects_name: bool) -> bool {
         let start = self.at + 1;
         let mut end = start;
         loop {
@@ -140,9 +148,9 @@ impl FieldScanner<'_> {
                 None => return false,
                 Some(b'\\') => end += 2,
                 Some(b'"') => break,
-                // A string does not extend over the end of a line.
+                // A JSON string contains no raw line break, so the record is damaged.
                 Some(b'\n') => {
-                    self.torn();
+                    self.start_record();
                     self.at = end + 1;
                     return true;
                 }
@@ -152,13 +160,13 @@ impl FieldScanner<'_> {
         let text = self.bytes.get(start..end).unwrap_or_default();
         self.at = end + 1;
         if self.open.is_empty() || self.open.len() > MAX_LEVELS || text.len() > MAX_WORD {
-            if let (true, Some(frame)) = (names, self.open.last_mut()) {
+            if let (true, Some(frame)) = (expects_name, self.open.last_mut()) {
                 frame.named = Some(self.path.len());
             }
             return true;
         }
         let text = String::from_utf8_lossy(text).into_owned();
-        if names {
+        if expects_name {
             if let Some(frame) = self.open.last_mut() {
                 frame.named = Some(self.path.len());
             }

@@ -118,25 +118,25 @@ impl FileFormat {
     fn fits(self, shape: &RecordFieldPaths) -> bool {
         let has = |path: &str| shape.has(path);
         let all = |paths: &[&str]| paths.iter().all(|path| shape.has(path));
-        let says = |path: &str, value: &str| shape.says(path, |it| it == value);
+        let says = |path: &str, value: &str| shape.has_word(path, |it| it == value);
         match self {
             Self::Transcript(TranscriptDialect::Codex) => {
                 !shape.list
-                    && (shape.together(&["timestamp", "type", "payload"], "sessionId")
+                    && (shape.record_has(&["timestamp", "type", "payload"], "sessionId")
                         || has("record_type")
-                        || shape.together(&["id", "timestamp", "instructions"], "source"))
+                        || shape.record_has(&["id", "timestamp", "instructions"], "source"))
             }
             Self::Transcript(TranscriptDialect::Gemini) => {
                 !shape.list
-                    && (shape.together(&["sessionId", "projectHash"], "type")
+                    && (shape.record_has(&["sessionId", "projectHash"], "type")
                         || has("$set")
                         || has("$rewindTo")
-                        || (shape.together(&["id", "timestamp", "type", "content"], "sessionId")
+                        || (shape.record_has(&["id", "timestamp", "type", "content"], "sessionId")
                             && says("type", "gemini")))
             }
             Self::Transcript(TranscriptDialect::ClaudeCode) => {
                 !shape.list
-                    && (shape.together(&["type", "sessionId"], "projectHash")
+                    && (shape.record_has(&["type", "sessionId"], "projectHash")
                         || has("isSidechain")
                         || has("parentUuid")
                         || has("leafUuid")
@@ -144,7 +144,7 @@ impl FileFormat {
                         || says("type", "file-history-snapshot"))
             }
             Self::Trajectory(TrajectoryAuthor::MiniSweAgent) => {
-                shape.says("trajectory_format", |it| it.starts_with("mini-swe-agent"))
+                shape.has_word("trajectory_format", |it| it.starts_with("mini-swe-agent"))
                     || has("info.mini_version")
                     || (has("messages[].role") && has("info.exit_status"))
                     // The format is named at the end of the file, which may be missing.
@@ -161,7 +161,7 @@ impl FileFormat {
                         && own("timestamp")
                         && (((own("action") || own("observation"))
                             && (own("args") || own("extras") || own("content")))
-                            || shape.says(&format!("{prefix}kind"), |it| it.ends_with("Event")))
+                            || shape.has_word(&format!("{prefix}kind"), |it| it.ends_with("Event")))
                 })
             }
             Self::Trajectory(TrajectoryAuthor::SweAgent) => {
@@ -173,11 +173,11 @@ impl FileFormat {
             }
             Self::Events => {
                 let words = ["put", "remove", "revision", "checkpoint", "branch", "session"];
-                !shape.list && words.iter().any(|word| shape.together(&["at", word], "type"))
+                !shape.list && words.iter().any(|word| shape.record_has(&["at", word], "type"))
             }
             Self::RunOutput => {
                 !shape.list
-                    && shape.together(&["type", "session_id"], "sessionId")
+                    && shape.record_has(&["type", "session_id"], "sessionId")
                     && (says("type", "init") || says("subtype", "init"))
             }
             Self::Messages => {

@@ -77,7 +77,8 @@ pub(super) fn used(
     work.facts.push(context.fact(Kind::Tool, used.id, value));
 }
 
-/// Why a use was refused, if it was: it never started, or the person answered no.
+/// Returns the text of the refusal if the use was refused: it never started, or the person
+/// declined.
 fn refused<'a>(used: &GeminiToolUse<'a>) -> Option<&'a str> {
     let text = &*used.result.text;
     let no = match used.name {
@@ -91,7 +92,7 @@ fn refused<'a>(used: &GeminiToolUse<'a>) -> Option<&'a str> {
     (no || shell::not_started(text)).then_some(text)
 }
 
-/// The first URL in a text: `web_fetch` gets it in its prompt.
+/// Returns the first URL in a prompt. The tool `web_fetch` has its address in a prompt.
 fn address(prompt: &str) -> Option<&str> {
     let start = ["https://", "http://"].iter().filter_map(|it| prompt.find(it)).min()?;
     let rest = prompt.get(start..)?;
@@ -100,7 +101,8 @@ fn address(prompt: &str) -> Option<&str> {
     Some(address.trim_end_matches(['.', ',', ';', '\'']))
 }
 
-/// The person's answers, by question: the result numbers the questions from 0.
+/// Returns the person's answers, by the text of the question. In the result, they are by the number
+/// of the question, from 0.
 fn answers(questions: Option<&RawValue>, text: &str) -> FieldMap {
     #[derive(Default, Deserialize)]
     #[serde(default)]

@@ -1,9 +1,9 @@
 //! Trajectories of SWE-agent, mini-swe-agent and OpenHands: records of ended runs, read whole.
 //!
-//! A step becomes the same facts for all of them: what the agent said is a message; a command is a
-//! command and, if it is a known check, a verification; an edit is code; any other tool is a tool
-//! use. If a trajectory has no times, they are invented, and the facts with such a time have the
-//! field `synthetic`.
+//! A step becomes the same facts for all of these agents: what the agent said is a message; a
+//! command is a command and, if it is a known check, a verification; an edit is code; a use of any
+//! other tool is a tool. If a trajectory has no times, forge invents them. The facts with an
+//! invented time have the field `synthetic`.
 
 mod edit;
 mod mini_swe_agent;
@@ -85,9 +85,9 @@ impl NotATrajectory {
     }
 }
 
-/// Reads a whole trajectory. `started_at` is when its run began, for formats that do not say;
-/// `recorded_at` goes into every fact. With `infer`, rules read the statements in the beginnings of
-/// the agent's messages ([`crate::inference`]).
+/// Reads a whole trajectory. `started_at` is when its run began, for a document without times.
+/// `recorded_at` is the recorded time of every fact. With `infer`, rules find statements in the
+/// beginnings of the agent's messages ([`crate::inference`]).
 ///
 /// The same document always gives the same session and facts.
 ///
@@ -127,7 +127,7 @@ fn inferences_of(fact: &Fact) -> Vec<Fact> {
     let found = inference::inferences(&fact.id, text.preview()).into_iter();
     found
         .map(|(id, mut value)| {
-            // Whether its time is invented.
+            // The inference has the message's time, which may be invented.
             if let Some(synthetic) = fact.value.field("synthetic") {
                 value.insert("synthetic".to_owned(), synthetic.clone());
             }
@@ -136,7 +136,7 @@ fn inferences_of(fact: &Fact) -> Vec<Fact> {
         .collect()
 }
 
-/// The bytes of a document and where they begin in the file.
+/// The bytes of a document, and their offset in the file.
 #[derive(Debug)]
 struct TrajectoryDocument<'a> {
     bytes: &'a [u8],
@@ -148,7 +148,7 @@ impl TrajectoryDocument<'_> {
         (self.offset, self.bytes.len() as u64)
     }
 
-    /// The id of a session that has none: the hash of its document.
+    /// The hash of the document: the id of a session if the document has none.
     fn hash(&self) -> String {
         blake3::hash(self.bytes).to_hex().to_string()
     }
@@ -158,7 +158,7 @@ impl TrajectoryDocument<'_> {
     }
 }
 
-/// The state of reading a run, step by step.
+/// What was read of a run so far.
 #[derive(Debug)]
 struct TrajectoryRun {
     carry: TranscriptState,
@@ -182,8 +182,8 @@ struct StepMoment {
 #[derive(Debug)]
 struct EndedCommand<'a> {
     id: &'a str,
-    /// The command line, and the same as a value.
     line: &'a str,
+    /// The command line as a value, which refers to the document if the line is long.
     command: Value,
     outcome: &'static str,
     exit_code: Option<i64>,
@@ -205,7 +205,7 @@ impl TrajectoryRun {
         }
     }
 
-    /// Runs a function at this moment; the facts that it makes belong to the moment's step.
+    /// Calls `make`. The facts that `make` adds belong to the step at this moment.
     fn at(
         &mut self,
         moment: &StepMoment,
@@ -266,7 +266,7 @@ impl TrajectoryRun {
         });
     }
 
-    /// Adds the patch that was submitted at the end, with the pointer to it.
+    /// Adds the patch that the agent submitted at the end; `pointer` leads to the patch.
     fn submission(
         &mut self,
         moment: &StepMoment,
@@ -304,7 +304,7 @@ impl TrajectoryRun {
     }
 }
 
-/// The files that a patch changes, in git's notation.
+/// Returns the paths of the files that a patch in git's format changes.
 fn paths(patch: &str) -> Vec<String> {
     let paths = patch.lines().filter_map(|line| {
         let (_, path) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;
@@ -313,7 +313,7 @@ fn paths(patch: &str) -> Vec<String> {
     paths.collect()
 }
 
-/// Seconds as microseconds.
+/// Converts seconds to microseconds.
 #[expect(clippy::cast_possible_truncation, reason = "a cast from float to whole number saturates")]
 fn micros(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64

@@ -24,7 +24,7 @@ const fn silent(
 pub(super) static EXIT_CODE: SummaryPatterns =
     SummaryPatterns { in_scripts: false, ..summary(&[], "", "") };
 
-/// What coverage tools print if too little is covered.
+/// What coverage tools print if too little of the code is covered.
 const COVERAGE: &str = r"^ERROR: Coverage for \S+ \([\d.]+%\) does not meet ";
 
 /// What tools print after the summary of a run.
@@ -46,7 +46,7 @@ pub(super) static TRAILERS: &[&str] = &[
     // RSpec, Pest
     r"^(?:Finished in |Randomized with seed \d)",
     r"^\s*Duration: +[\d.]+",
-    // The runners of scripts
+    // Script runners and make
     r"^\s*(?:Cached|Time): +\S",
     r"^(?:✨ +)?Done in [\d.]+ ?m?s",
     r"^(?:\[[^\]]+\] )?Finished in [\d.]+",
@@ -58,7 +58,7 @@ pub(super) static TRAILERS: &[&str] = &[
 macro_rules! summaries {
     ($($(#[$doc:meta])* $name:ident = $summary:expr;)*) => {
         $($(#[$doc])* pub(super) static $name: SummaryPatterns = $summary;)*
-        /// All of them.
+        /// The patterns of all tools.
         pub(super) static SUMMARIES: &[&SummaryPatterns] = &[$(&$name),*];
     };
 }
@@ -70,13 +70,13 @@ summaries! {
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
             (r"^error: could not compile ", Failed),
-            // The next binary runs only after the one before it passed.
+            // cargo runs the next test binary only if this one passed.
             (r"^test result: ok\. \d+ passed", Passed(SoFar)),
         ],
         "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
         "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
     );
-    /// `--no-fail-fast` runs every binary.
+    /// `cargo test --no-fail-fast`, which also runs the binaries after one that failed.
     CARGO_TEST_ALL = summary(
         &[
             (r"^test result: FAILED\.", Failed),
@@ -229,7 +229,7 @@ summaries! {
         &[
             (r"^\d+ files? would be reformatted", Failed),
             (r"^error: Failed to (?:parse|read|format) ", Failed),
-            // It is also printed after a file that cannot be parsed.
+            // The tool also prints this line if a file cannot be parsed.
             (r"^\d+ files? already formatted$", Passed(Part)),
         ],
         "3 files already formatted",
@@ -276,7 +276,7 @@ summaries! {
             (r"^FAIL +(?:\S+ )?\S+\.[cm]?[jt]sx?\b", Failed),
             (r"^Jest: .*threshold .*not met", Failed),
             (r"^\s*Test Suites: +(?:\d+ (?:skipped|todo), )*[1-9]\d* passed", Passed(Run)),
-            // A suite that could not be loaded has no failed tests.
+            // All tests can pass although a suite could not be loaded.
             (r"^\s*Tests: +(?:\d+ (?:skipped|todo), )*[1-9]\d* passed", Passed(Part)),
         ],
         "Test Suites: 1 passed, 1 total",
@@ -444,7 +444,7 @@ summaries! {
             (r"^\[error\] \S+: \S*Error: ", Failed),
             (r"^\[error\] No (?:files matching|parser could be inferred)", Failed),
             (r"^Error occurred when checking code style in", Failed),
-            // It is also printed after a file that cannot be parsed.
+            // The tool also prints this line if a file cannot be parsed.
             (r"^All matched files use Prettier code style!", Passed(Part)),
         ],
         "All matched files use Prettier code style!",

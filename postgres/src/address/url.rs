@@ -1,4 +1,4 @@
-//! What the text of an address says.
+//! Parses the text of an address into settings, and writes settings as an address.
 
 use super::error::{AddressError, malformed};
 use super::settings::{SettingSupport, known, names_in_address};
@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-/// The schemes of addresses; the first one is shown.
+/// The schemes of addresses. forge writes the first one.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
-/// What is encoded in a name.
+/// The characters that are percent-encoded in a user, host, port or database.
 const IN_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What is encoded in a setting.
+/// The characters that are percent-encoded in the value of a setting.
 const IN_SETTING: &AsciiSet = &IN_NAME.remove(b'/').remove(b',').remove(b':');
 
 /// The settings that an address gives, by their names in libpq.
@@ -28,7 +28,7 @@ fn after_scheme(text: &str) -> Option<&str> {
     SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme))
 }
 
-/// Reads an address. What errors show of it can be no part of a password.
+/// Parses an address. The errors show no part of the address that can be a password.
 ///
 /// # Errors
 /// [`AddressError::HasPassword`]; [`AddressError::Malformed`].
@@ -103,7 +103,7 @@ fn add_setting(found: &mut UrlSettings, name: &str, text: &str) -> Result<(), Ad
     if is_secret || lower == "pass" {
         return Err(AddressError::HasPassword);
     }
-    // Programs in Java write it so.
+    // JDBC addresses have this setting; libpq reads it in the same way.
     if (name, text) == ("ssl", "true") {
         return add(found, "sslmode", "require".to_owned());
     }
@@ -124,7 +124,7 @@ fn add_setting(found: &mut UrlSettings, name: &str, text: &str) -> Result<(), Ad
     }
 }
 
-/// Adds a setting that is not empty.
+/// Adds a setting, unless its value is empty.
 fn add(found: &mut UrlSettings, name: &'static str, text: String) -> Result<(), AddressError> {
     if text.is_empty() {
         return Ok(());
@@ -135,7 +135,7 @@ fn add(found: &mut UrlSettings, name: &'static str, text: String) -> Result<(), 
     }
 }
 
-/// Replaces `%` and two digits by the byte that they mean.
+/// Replaces each `%` and its two hexadecimal digits by the byte. `what` is the subject of errors.
 fn decoded(text: &str, what: &str) -> Result<String, AddressError> {
     let wrong = |why: &str| Err(malformed(format!("{what} {why}")));
     let mut parts = text.split('%');
@@ -155,7 +155,7 @@ fn decoded(text: &str, what: &str) -> Result<String, AddressError> {
     Ok(text.into_owned())
 }
 
-/// Writes an address in the one form in which it is shown and stored.
+/// Writes settings as an address, in the form in which forge shows and stores addresses.
 pub(super) fn shown(settings: &UrlSettings) -> String {
     let mut shown = SCHEMES[0].to_owned();
     let text = |name: &str| settings.get(name).map_or("", String::as_str);
@@ -164,7 +164,8 @@ pub(super) fn shown(settings: &UrlSettings) -> String {
     }
     let hosts: Vec<_> = text("host").split(',').collect();
     let ports: Vec<_> = text("port").split(',').collect();
-    // Folders of sockets are easier to read as a setting. So are ports that are not one per host.
+    // The folder of a socket is easier to read as a setting. Ports also become a setting if their
+    // number is not that of the hosts.
     let in_place = !text("host").contains('/') && (ports == [""] || ports.len() == hosts.len());
     if in_place {
         for (at, host) in hosts.iter().enumerate() {
@@ -203,7 +204,7 @@ mod tests {
     fn said(address: &str) -> String {
         let settings = parse(address).unwrap();
         let lines: Vec<_> = settings.iter().map(|(name, text)| format!("{name}={text}")).collect();
-        // What is shown says the same.
+        // The written address has the same settings.
         assert_eq!(parse(&shown(&settings)).unwrap(), settings, "{}", shown(&settings));
         lines.join(" ")
     }

@@ -1,5 +1,5 @@
-//! The charts of a page as SVG. All of them have the same ruler: places along it are per cent of
-//! the width, so that a text keeps its size at any width.
+//! The charts of a page as SVG. All charts have the same ruler. Places on the ruler are in per cent
+//! of the width, so that texts keep their size at any width.
 
 mod checks;
 mod confidence;
@@ -18,14 +18,14 @@ use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::TimeRuler;
 use maud::{Markup, html};
 
-/// The space above the lanes, for the times.
+/// The height of the space above the lanes, for the times, in pixels.
 const TOP: u32 = 20;
 
 /// The parts that all charts have.
 pub(crate) struct ChartFrame<'m> {
     model: &'m ReportModel,
     ruler: &'m TimeRuler,
-    /// What is known at the moment of the page: what is later is shown as later.
+    /// The model at the moment of the page. Anything after this moment is drawn as later.
     held: &'m ReportModel,
     /// Whether marks lead to lines of the story.
     links: bool,
@@ -34,28 +34,29 @@ pub(crate) struct ChartFrame<'m> {
 }
 
 impl<'m> ChartFrame<'m> {
-    /// Creates the frame of a model; `None` if nothing happened.
+    /// Creates the frame of a model; `None` if the model has no ruler because nothing happened.
     pub(crate) fn of(model: &'m ReportModel) -> Option<Self> {
         Some(Self { model, ruler: model.ruler.as_ref()?, held: model, links: true, first_line: 0 })
     }
 
-    /// Shows what is later than the moment of another model as later.
+    /// Draws anything after the moment of `held` as later. If `held` is as of a moment, marks have
+    /// no links.
     pub(crate) const fn until(self, held: &'m ReportModel) -> Self {
         Self { held, links: self.links && held.as_of.is_none(), ..self }
     }
 
-    /// Lets marks of lines that are not on the page lead to the story, and all marks lead nowhere
-    /// on a page without the story.
+    /// Sets the first line of the story that is on the page. A mark of an earlier line leads to the
+    /// beginning of the story. On a page without the story, marks have no links.
     pub(crate) const fn with_lines(self, first_line: usize, has_story: bool) -> Self {
         Self { first_line, links: self.links && has_story, ..self }
     }
 
-    /// Returns the moment of the page, if something later is shown.
+    /// Returns the moment of the page, if the charts also show what is later.
     fn now(&self) -> Option<Timestamp> {
         self.held.as_of.filter(|_| !std::ptr::eq(self.model, self.held))
     }
 
-    /// Returns whether a moment is on the ruler.
+    /// Returns whether a moment is not before the beginning of the ruler.
     fn is_shown(&self, at: Timestamp) -> bool {
         at >= self.ruler.span().0
     }
@@ -68,7 +69,7 @@ impl<'m> ChartFrame<'m> {
         percent(self.ruler.place(at))
     }
 
-    /// Returns the times above a chart and the folded pauses behind it.
+    /// Returns the background of a chart: the times above it, and the folded pauses.
     fn ground(&self, height: u32, with_lengths: bool) -> Markup {
         html! {
             @for fold in self.ruler.folds() {
@@ -86,7 +87,7 @@ impl<'m> ChartFrame<'m> {
         }
     }
 
-    /// Returns the lines of compactions, and the veil over what is later.
+    /// Returns the lines of compactions, and the rectangle that covers the part that is later.
     fn cover(&self, height: u32) -> Markup {
         html! {
             @for one in self.model.compactions.iter().filter(|one| self.is_shown(one.at)) {
@@ -104,14 +105,14 @@ impl<'m> ChartFrame<'m> {
         }
     }
 
-    /// Returns a mark that leads to a line of the story.
+    /// Returns a mark with a label, and with a link if it belongs to a line of the story.
     fn mark(&self, at: Timestamp, anchor: Option<usize>, words: &str, inner: &Markup) -> Markup {
         if !self.is_shown(at) {
             return Markup::default();
         }
         let label = format!("{} {words}", self.zone().clock(at));
         match anchor.filter(|_| self.links) {
-            // A keyboard reaches the same lines in the story, without a stop for each mark.
+            // The tab key skips the marks: it reaches the same lines in the story.
             Some(anchor) => html! {
                 a href=(if anchor < self.first_line { "#story".to_owned() } else { line_link(anchor) }) tabindex="-1" aria-label=(label) { title { (label) } (inner) }
             },
@@ -120,19 +121,19 @@ impl<'m> ChartFrame<'m> {
     }
 }
 
-/// Returns a place from 0 to 1 in per cent.
+/// Returns a place from 0 to 1 as a CSS length in per cent.
 pub(crate) fn percent(place: f64) -> String {
     format!("{:.2}%", place * 100.0)
 }
 
-/// Returns the first part of a length without a space: `18h`.
+/// Returns the first number and unit of a length, without a space: `18h`.
 fn short_length(length: &str) -> String {
     let mut words = length.split(' ');
     let (number, unit) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     format!("{number}{}", unit.get(..1).unwrap_or_default())
 }
 
-/// Returns the class of an idea's colour.
+/// Returns the CSS class for the colour of the hypothesis with this number.
 pub(crate) const fn hue(place: usize) -> &'static str {
     ["hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7", "hue8"][place % 8]
 }

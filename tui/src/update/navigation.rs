@@ -1,4 +1,4 @@
-//! Moves the selection, and loads what it needs.
+//! Moves the selection, and loads the rows that the new selection needs.
 
 use super::{brief, choose, selection};
 use crate::app::App;
@@ -10,14 +10,14 @@ use crate::sheet;
 use crate::window::scroll_timeline;
 use forge_store::store::HistoryPosition;
 
-/// The number of rows that are loaded at once.
+/// The maximum number of timeline rows that one request loads.
 pub(super) const PAGE_ROWS: usize = 120;
-/// More rows are loaded if fewer than this are left.
+/// More rows are loaded if fewer than this are loaded on one side of the selection.
 const PREFETCH_ROWS: usize = 60;
-/// The maximum number of rows that are kept.
+/// If more timeline rows than this are loaded, rows far from the selection are dropped.
 pub(super) const MAX_ROWS: usize = 1200;
 
-/// The number of rows in a page.
+/// Returns by how many rows a page key moves: the visible rows except one.
 pub(super) fn page(app: &App) -> isize {
     let inside =
         |pane| usize::from(WindowLayout::inside(WindowLayout::from_app(app).area(pane)).height);
@@ -30,7 +30,7 @@ pub(super) fn page(app: &App) -> isize {
     isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
 }
 
-/// Moves the selection by this many rows on the screen, up if negative.
+/// Moves the selection or scrolls by this number of rows on the screen, up if negative.
 pub(super) fn move_by(app: &mut App, rows: isize) -> Vec<AppEffect> {
     let step = |cursor: usize, count: usize| {
         cursor.saturating_add_signed(rows).min(count.saturating_sub(1))
@@ -57,7 +57,8 @@ pub(super) fn move_by(app: &mut App, rows: isize) -> Vec<AppEffect> {
     }
 }
 
-/// Moves the selection in the pane of what was held; scrolls the brief.
+/// Moves the selection in the pane that shows the state, and scrolls the brief there.
+/// `to` computes the new row from the selected row and the number of rows.
 fn held_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect> {
     let before = app.state.cursor;
     app.state.cursor = to(before, held_count(app));
@@ -66,7 +67,7 @@ fn held_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect> 
     if moved && selection::held_entity(app).is_some() { selection::detail(app) } else { Vec::new() }
 }
 
-/// How many lines the pane of what was held has.
+/// Returns how many rows the pane that shows the state has.
 fn held_count(app: &App) -> usize {
     if app.state.tab == crate::answer::StateTab::Brief {
         return app.state.lines.len();
@@ -131,7 +132,7 @@ pub(super) fn first(app: &mut App) -> Vec<AppEffect> {
     load(app, PageAnchor::Oldest)
 }
 
-/// Moves to the end: in the story to the head, which follows new writes.
+/// Moves to the end. In the timeline, this is the head: the selection then follows new writes.
 pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
     if !app.fronts.is_empty() {
         return front_to(app, |_, count| count.saturating_sub(1));
@@ -150,8 +151,8 @@ pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
     load(app, PageAnchor::Newest)
 }
 
-/// Folds or unfolds the selected section, or all sections; in charts, draws or hides the selected
-/// line, or the settled ones.
+/// Folds or unfolds the selected section, or all sections with a title. In charts, draws or hides
+/// the selected hypothesis, or all hypotheses that are not open any more.
 pub(super) fn fold(app: &mut App, all: bool) {
     let in_charts = matches!(app.fronts.last(), Some(OverlayPane::Charts));
     if in_charts || (app.fronts.is_empty() && app.focus == PaneFocus::Time) {
@@ -208,7 +209,7 @@ pub(super) fn scroll(app: &mut App) {
     }
 }
 
-/// Returns the moment that is shown, with the head replaced by its current revision.
+/// Returns the moment that is shown. For the head, returns the revision that is shown.
 fn fixed_target(app: &App) -> Option<MomentTarget> {
     let view = app.state.view.as_ref()?;
     match (view.target, view.revision) {
@@ -237,13 +238,13 @@ pub(super) fn move_to_row(app: &mut App, row: usize) -> Vec<AppEffect> {
     effects
 }
 
-/// Requests what depends on the head again after it has moved.
+/// Requests the parts that depend on the head again, after the head has moved.
 pub(super) fn follow(app: &mut App) -> Vec<AppEffect> {
     app.state.before = fixed_target(app);
     selection::changed(app)
 }
 
-/// Loads more rows if few are left.
+/// Loads more rows if few are loaded on one side of the selection.
 pub(super) fn load_ahead(app: &mut App) -> Vec<AppEffect> {
     if app.timeline.loading || app.timeline.is_story() {
         return Vec::new();
@@ -284,7 +285,7 @@ pub(super) fn reload(app: &mut App) -> Vec<AppEffect> {
     }
 }
 
-/// Loads the rows around a position, and selects the row of this moment.
+/// Loads the rows around `place`, and then selects the row of `target`.
 pub(super) fn seek(app: &mut App, place: HistoryPosition, target: MomentTarget) -> Vec<AppEffect> {
     app.timeline.seek = Some((place, target));
     load(app, PageAnchor::Around(place))

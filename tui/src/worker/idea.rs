@@ -1,4 +1,5 @@
-//! The details of a claim: what it says, how sure it is and why, what rests on it.
+//! The details of a claim: its text, how its confidence changed and why, what it rests on, what
+//! rests on it, and its history.
 
 use super::row::entity_title;
 use super::text;
@@ -13,9 +14,9 @@ use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{HistoryEntry, ResolvedMoment, Session, StateAt};
 use forge_store::story::short_number;
 
-/// How many steps of a history are shown.
+/// The maximum number of changes of a claim that are shown: the newest.
 const MAX_STEPS: usize = 200;
-/// The columns of a bar that shows a strength or a confidence.
+/// The width of a bar that shows a strength or a confidence, in columns.
 const BAR: usize = 5;
 
 /// Returns the sections about a claim.
@@ -94,7 +95,7 @@ pub(super) fn evidence_of(state: &StateAt, key: &Key) -> Result<Vec<EvidenceFor>
     Ok(found)
 }
 
-/// A number from 0 to 1 as a bar.
+/// Draws the absolute value of a number from -1 to 1 as a bar.
 fn bar(value: f64) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 40")]
@@ -113,7 +114,7 @@ fn evidence_line(one: &EvidenceFor, is_for: bool) -> SheetLine {
         .and(TextTone::Dim, source)
 }
 
-/// Returns the sign of a status with a blank; empty for one without.
+/// Returns the sign of a status and a space; an empty text for a status that has no sign.
 pub(super) fn status_sign(status: &str) -> (&'static str, TextTone) {
     match status {
         "confirmed" | "filled" => ("✓ ", TextTone::Good),
@@ -134,13 +135,14 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
         Kind::Hypothesis => TextTone::of_idea(&key.id),
         _ => TextTone::Id,
     };
-    let sure = value.field("confidence").and_then(Value::as_f64);
-    let sure =
-        sure.map(|sure| format!("  {} {}", bar(sure), short_number(sure))).unwrap_or_default();
+    let confidence = value.field("confidence").and_then(Value::as_f64);
+    let confidence = confidence
+        .map(|number| format!("  {} {}", bar(number), short_number(number)))
+        .unwrap_or_default();
     let mut lines = vec![
         line(id_tone, 0, format!("{} ", key.id))
             .and(tone, format!("{sign}{}", status.replace('_', " ")))
-            .and(id_tone, sure),
+            .and(id_tone, confidence),
     ];
     for name in ["description", "reason", "resolution", "doubt_reason"] {
         let Some(value) = value.field(name) else { continue };
@@ -170,9 +172,10 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
     Ok(lines)
 }
 
-/// Returns the steps of the confidence with what caused them.
+/// Returns the changes of the confidence or status, oldest first, with the evidence that was added
+/// at the same time.
 fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -> Vec<SheetLine> {
-    let sure = |entry: &Option<ClaimEntry>| {
+    let confidence = |entry: &Option<ClaimEntry>| {
         entry.as_ref().and_then(|entry| entry.value.field("confidence")).and_then(Value::as_f64)
     };
     let status = |entry: &Option<ClaimEntry>| {
@@ -180,7 +183,7 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
     };
     let mut lines = Vec::new();
     for step in history.iter().rev() {
-        let (old, new) = (sure(&step.change.old), sure(&step.change.new));
+        let (old, new) = (confidence(&step.change.old), confidence(&step.change.new));
         let settled =
             status(&step.change.new).filter(|new| Some(new) != status(&step.change.old).as_ref());
         let Some(new) = new.filter(|new| old != Some(*new) || settled.is_some()) else { continue };
