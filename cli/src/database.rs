@@ -1,4 +1,4 @@
-//! Stores in a database, which a folder names.
+//! Connects to the databases that contain stores.
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -8,7 +8,7 @@ use forge_store::store::Options;
 use forge_store::store::database::{Database, DatabaseConnector};
 use std::sync::Arc;
 
-/// Returns what connects to the databases that folders of stores name.
+/// Returns the connector to the databases that folders of stores name.
 #[cfg(feature = "network")]
 pub fn connector(context: &Context) -> Option<Arc<dyn DatabaseConnector>> {
     let environment = context.environment.clone();
@@ -22,10 +22,10 @@ pub fn connector(_: &Context) -> Option<Arc<dyn DatabaseConnector>> {
     None
 }
 
-/// Returns the store of this name at an address that the user gave.
+/// Connects to the database at an address that the user gave, for the store of this name.
 ///
 /// # Errors
-/// Invalid if it is no address of a database.
+/// Invalid if the address is not one of a database.
 #[cfg(feature = "network")]
 pub fn open_database(
     context: &Context,
@@ -41,10 +41,10 @@ pub fn open_database(
     Ok(Arc::new(opened))
 }
 
-/// Creates this many shards of a name at an address, unless they are there. Returns whether it did.
+/// Creates `count` shards of a name at an address, unless they exist. Returns whether they are new.
 ///
 /// # Errors
-/// A conflict if there is another number of them.
+/// A conflict if another number of shards exists.
 #[cfg(feature = "network")]
 pub fn create_shards(
     context: &Context,
@@ -60,7 +60,7 @@ pub fn create_shards(
     Ok(is_new)
 }
 
-/// Does nothing: opening the first shard reports that this program connects to no other machine.
+/// Does nothing: [`open_database`] reports later that this program connects to no other machine.
 #[cfg(not(feature = "network"))]
 pub fn create_shards(
     _: &Context,
@@ -94,7 +94,7 @@ mod own_folders {
     use std::path::Path;
     use std::sync::Arc;
 
-    /// Returns the connector with these environment variables.
+    /// Returns the connector that uses these environment variables.
     pub(super) fn postgres(environment: &Environment) -> PostgresConnector {
         PostgresConnector::new(texts(environment))
     }

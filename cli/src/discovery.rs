@@ -18,8 +18,8 @@ pub const STORE_DIRECTORY: &str = ".forge";
 ///
 /// # Errors
 ///
-/// Not found if there is none above; invalid if what should be the store is not a directory, or is
-/// a link out of the project.
+/// Not found if there is no `.forge` in the directory or above; invalid if `.forge` is not a
+/// directory, or is a link out of the project.
 pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     for step in AncestorDirectories::starting_at(start) {
         let candidate = step?.join(STORE_DIRECTORY);
@@ -44,7 +44,7 @@ pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, Co
         .hinted("'--store PATH' or FORGE_STORE names one elsewhere"))
 }
 
-/// Finds the store at a given path: the directory itself, or the `.forge` in it.
+/// Finds the store at a given path: the `.forge` in the directory, or else the directory itself.
 pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     match fs::metadata(path) {
@@ -62,17 +62,17 @@ pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, Co
     }
 }
 
-/// Returns where a store's folder leads if it is a link out of its project.
+/// Returns the target of a store's folder if the folder is a link out of its project.
 pub fn outward_target(store: &Path) -> Option<PathBuf> {
     fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
     let project = store.parent()?.canonicalize().ok()?;
-    // A link to a path that does not exist yet leads somewhere too.
+    // A target that does not exist yet could be created later.
     let target = store.canonicalize().or_else(|_| fs::read_link(store)).ok()?;
     (!target.starts_with(project)).then_some(target)
 }
 
-/// Returns the link out of its project that is in the place of the store for this directory, with
-/// its target.
+/// Returns the path and the target of the `.forge` for this directory, if it is a link out of its
+/// project.
 pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut places = AncestorDirectories::starting_at(start)
         .flatten()
@@ -136,7 +136,7 @@ fn is_missing(error: &io::Error) -> bool {
 /// checkout.
 struct AncestorDirectories {
     next: Option<PathBuf>,
-    /// Whether it already continued in the main checkout: a second time would be a cycle.
+    /// Whether the search already continued in the main checkout: a second time could be a cycle.
     jumped: bool,
 }
 
@@ -172,8 +172,8 @@ impl Iterator for AncestorDirectories {
 /// Returns the main checkout, if this directory is the top of one of its linked worktrees.
 ///
 /// There `.git` is a file with `gitdir: DIR`; DIR contains a file `commondir` with the repository's
-/// own directory (gitrepository-layout). A submodule has the first but not the second, and is a
-/// project of its own.
+/// own directory (gitrepository-layout). A submodule has the file `.git` but no `commondir`, and is
+/// a project of its own.
 ///
 /// # Errors
 ///
@@ -194,8 +194,8 @@ fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
         .hinted("if the worktree was moved, run 'git worktree repair'; otherwise remove the file"))
 }
 
-/// Whether the repository with this directory lists the worktree with this `.git` file: then the
-/// worktree's folder is in the repository and names the file.
+/// Whether the repository with this directory lists the worktree with this `.git` file. If so, the
+/// file names a folder in `worktrees` of the repository, and that folder names the file.
 fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
     let known = || {
         let top = dot_git.parent()?;
@@ -224,7 +224,8 @@ fn checkout_around(common: &Path) -> Option<PathBuf> {
     common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
 }
 
-/// Reads a file that should contain one short line; `None` if it does not.
+/// Reads a file that should contain one short line; `None` if it cannot be read, is larger than
+/// 64 KiB or is not UTF-8.
 fn read_one_line(path: &Path) -> Option<String> {
     plain_file::read_text(path, 64 << 10).ok()
 }
@@ -338,7 +339,7 @@ mod tests {
             let worktree = path.join("elsewhere/w");
             assert_eq!(found(&worktree).unwrap_err().kind(), CommandErrorKind::Invalid, "{back}");
             assert_eq!(new_store_path(&worktree), worktree.join(".forge"));
-            // A folder of its own that names the file anyway.
+            // The same with a folder outside the repository, which does name the file.
             fs::write(worktree.join(".git"), "gitdir: fake").unwrap();
             assert_eq!(found(&worktree).unwrap_err().kind(), CommandErrorKind::Invalid, "{back}");
         }
@@ -355,7 +356,7 @@ mod tests {
         let names = |name: &str| error.message().contains(path.join(name).to_str().unwrap());
         assert!(names("a/.forge") && names("c/.forge"), "{error}");
         assert_eq!(found(&path.join("b")).unwrap(), path.join("b/.forge"));
-        // A link to a path that does not exist yet could be filled later.
+        // A target that does not exist yet could be created later.
         fs::remove_file(path.join("c/.forge")).unwrap();
         symlink("../a/none", path.join("c/.forge")).unwrap();
         assert_eq!(found(&path.join("c")).unwrap_err().kind(), CommandErrorKind::Invalid);

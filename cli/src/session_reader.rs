@@ -1,4 +1,4 @@
-//! How commands read: a store, a session, a moment, and what is known at it.
+//! Reads for commands: opens the store and the session, resolves moments, and finds entities.
 
 use crate::args::value::{EntityArg, MomentArg};
 use crate::context::Context;
@@ -27,7 +27,7 @@ impl SessionReader {
         Ok(Self { store, session })
     }
 
-    /// Resolves a moment; without one, the head.
+    /// Resolves a moment; `None` is the head.
     pub fn point(
         &self,
         context: &Context,
@@ -42,7 +42,7 @@ impl SessionReader {
     /// Returns the time of a moment; the greatest time for the head.
     pub fn time(&self, context: &Context, at: &MomentArg) -> Result<Timestamp, CommandError> {
         use forge_store::model::time_grammar::MomentBase;
-        // A time counts as given, even if it is before the first event.
+        // A given time is not moved to an event, even if it is before the first one.
         let moment = workspace::moment(context, &self.session, at)?;
         if let MomentBase::Time(time) = moment.base
             && moment.back == 0
@@ -90,7 +90,7 @@ impl KnownEntity {
         }
     }
 
-    /// Its own time.
+    /// The own time of a fact; the time at which a claim was added.
     pub const fn at(&self) -> Timestamp {
         match self {
             Self::Claim(_, entry) => entry.added_at,
@@ -122,7 +122,7 @@ impl KnownEntity {
     }
 }
 
-/// Returns all entities of a kind in a state, sorted by their own time, then id.
+/// Returns all entities of a kind in a state, sorted by [`KnownEntity::at`], then id.
 pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>, CommandError> {
     if kind.is_claim() {
         let claims = state.claims_of(kind)?.into_iter();

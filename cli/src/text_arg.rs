@@ -15,7 +15,7 @@ const MAX_TEXT_BYTES: u64 = 256 << 20;
 pub enum TextArg {
     Text(String),
     File(PathBuf),
-    /// On standard input.
+    /// Standard input.
     Stdin,
 }
 

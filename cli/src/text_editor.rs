@@ -12,8 +12,8 @@ use std::process::{Command, ExitStatus};
 const REMARK: &str = "# Write the text above. Lines that begin with '#' are left out; an empty text \
                       changes nothing.";
 
-/// Returns the arguments with the text that is missing in them, if that is all that is missing. The
-/// user writes it in an editor; `None` without a terminal or an editor.
+/// Returns the arguments with the text that the user writes in an editor; `None` if anything else
+/// than one text is missing, or without a terminal or an editor.
 pub fn with_missing_text(
     arguments: &[OsString],
     error: &clap::Error,
@@ -43,10 +43,10 @@ pub fn editor(environment: &Environment) -> Option<&str> {
     environment.text("VISUAL").or_else(|| environment.text("EDITOR"))
 }
 
-/// Returns what the user writes in the editor.
+/// Returns the text that the user writes in the editor.
 fn edit(editor: &str, environment: &Environment) -> Result<String, CommandError> {
     let failed = |error| CommandError::io("cannot ask for the text in an editor", error);
-    let (text, status) = written(editor, environment, "").map_err(failed)?;
+    let (text, status) = edit_text(editor, environment, "").map_err(failed)?;
     if !status.success() {
         return Err(CommandError::invalid(format!("the editor '{editor}' ended with an error"))
             .hinted("nothing was changed; 'VISUAL' or 'EDITOR' names the editor"));
@@ -57,12 +57,12 @@ fn edit(editor: &str, environment: &Environment) -> Result<String, CommandError>
     Ok(text)
 }
 
-/// Runs the editor on a text. Returns what is in the file afterwards, and how the editor ended.
+/// Runs the editor on a text. Returns the changed text without remarks, and how the editor ended.
 ///
 /// # Errors
 ///
 /// If the file cannot be written or read, or a shell cannot be started.
-pub fn written(
+pub fn edit_text(
     editor: &str,
     environment: &Environment,
     begin: &str,

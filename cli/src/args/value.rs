@@ -57,7 +57,7 @@ pub fn non_empty_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// An entity as typed: its id or a unique prefix, after `KIND:` if that alone is ambiguous.
+/// An entity as typed: its id or a prefix of its id, optionally after `KIND:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityArg {
     /// The kind, if it was given.
@@ -71,7 +71,7 @@ impl FromStr for EntityArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, id) = match text.split_once(':') {
-            // An id may contain a colon too, so only a known kind counts as one.
+            // An id may contain a colon too, so only a known kind is taken as a kind.
             Some((kind, id)) => match kind.parse() {
                 Ok(kind) => (Some(kind), id),
                 Err(_) => (None, text),
@@ -116,13 +116,13 @@ pub fn parse_strength(text: &str) -> Result<f64, String> {
 }
 
 /// The words for a confidence, each with its number.
-const SHARE_WORDS: &[(&str, f64)] = &[("low", 0.2), ("even", 0.5), ("high", 0.8)];
-/// The words for the strength of evidence. With a hyphen in front, the evidence is against it.
+const CONFIDENCE_WORDS: &[(&str, f64)] = &[("low", 0.2), ("even", 0.5), ("high", 0.8)];
+/// The words for the strength of evidence. A hyphen before a word makes the strength negative.
 const STRENGTH_WORDS: &[(&str, f64)] = &[("weak", 0.3), ("moderate", 0.5), ("strong", 0.8)];
 
-/// Parses a confidence (from 0 on) or a strength (from -1 on): a number, a percentage or a word.
+/// Parses a strength (if `least` is negative) or a confidence: a number, a percentage or a word.
 pub fn parse_degree(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let words = if least < 0.0 { STRENGTH_WORDS } else { SHARE_WORDS };
+    let words = if least < 0.0 { STRENGTH_WORDS } else { CONFIDENCE_WORDS };
     let named = |text: &str| {
         words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, number)| *number)
     };
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_known_kind_before_a_colon_is_one() {
+    fn only_a_known_kind_before_a_colon_is_taken_as_a_kind() {
         let named: EntityArg = "hypothesis:h1".parse().unwrap();
         assert_eq!(named, EntityArg { kind: Some(Kind::Hypothesis), id: "h1".into() });
         let plain: EntityArg = "toolu:1".parse().unwrap();

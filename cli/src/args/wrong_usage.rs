@@ -1,7 +1,7 @@
-//! Wrong usage: what clap reports, with tips that help.
+//! Replaces the tips in clap's errors about wrong usage by better ones.
 //!
-//! clap's own tips are by a loose measure of similarity, over all options. A mistyped option must
-//! never lead to one that switches redaction off.
+//! clap's own tips use a loose measure of similarity, over all options. A tip must never propose an
+//! option that switches redaction off.
 
 use super::example::EXAMPLES;
 use clap::builder::StyledStr;
@@ -15,10 +15,11 @@ const NEVER_PROPOSED: [&str; 2] = ["no-redact", "redact-allow"];
 /// Global options that take the next word as their value.
 const WITH_VALUE: [&str; 5] =
     ["--store", "--session", "--color", "--lock-timeout", "--redact-allow"];
-/// A name with more matches under other commands gives no tip: each kind of entity has a `list`.
+/// The maximum number of commands in a tip about a subcommand that they have. Many commands have,
+/// for example, a `list`, and a tip with all of them would not help.
 const MOST_GROUPS: usize = 3;
 
-/// Returns the error with tips that help, and without others. `tree` must be built.
+/// Returns the error with this module's tips instead of clap's. `tree` must be built.
 pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error {
     let mut error = error;
     let command = CalledCommand::find(tree, arguments);
@@ -43,7 +44,7 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error 
             }
             let tips = command.option_tips(&word);
             match own_suggestion {
-                // It says how to give a value that begins with a hyphen.
+                // clap's own tip says how to give a value that begins with a hyphen.
                 Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.lacks_text() => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(own));
                     return error;
@@ -70,7 +71,7 @@ struct CalledCommand<'a> {
     command: &'a Command,
     /// The words that name it, after `forge`.
     path: Vec<&'a str>,
-    /// The words after these.
+    /// The words after `path`, without options directly after it.
     rest: Vec<String>,
 }
 
@@ -99,7 +100,7 @@ impl<'a> CalledCommand<'a> {
         ["forge"].into_iter().chain(self.path.iter().copied()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it takes a text, which may begin with a hyphen, and has none yet.
+    /// Whether the command takes a text, which may begin with a hyphen, and was called without one.
     fn lacks_text(&self) -> bool {
         self.rest.is_empty()
             && self.command.get_positionals().any(|arg| {
@@ -108,7 +109,8 @@ impl<'a> CalledCommand<'a> {
             })
     }
 
-    /// Commands with a similar name here, and commands with this name under other commands.
+    /// Returns tips with the commands that have a subcommand of this name, or else with the
+    /// subcommands of a similar name.
     fn subcommand_tips(&self, tree: &Command, word: &str) -> Vec<String> {
         let groups = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
         let groups: Vec<&str> = groups.map(Command::get_name).collect();
@@ -122,7 +124,7 @@ impl<'a> CalledCommand<'a> {
             .collect()
     }
 
-    /// Options of a similar name, and other ways to write what was meant.
+    /// Returns a tip with another way to write what was meant, or else tips with similar options.
     fn option_tips(&self, word: &str) -> Vec<String> {
         let takes_command = self.command.get_positionals().any(Arg::is_last_set);
         if takes_command && !self.rest.iter().any(|word| word == "--") {
@@ -149,7 +151,7 @@ impl<'a> CalledCommand<'a> {
             .collect()
     }
 
-    /// The values that were probably meant, or the command that sets them.
+    /// Returns a tip with the command that sets this value, or else tips with similar values.
     fn value_tips(&self, error: &Error) -> Vec<String> {
         let (Some(ContextValue::String(value)), Some(ContextValue::String(option))) =
             (error.get(ContextKind::InvalidValue), error.get(ContextKind::InvalidArg))
@@ -188,7 +190,7 @@ impl<'a> CalledCommand<'a> {
         Some(format!("for example: {example}{number}"))
     }
 
-    /// Whether its first argument is a moment.
+    /// Whether the first argument of the command is a moment.
     fn takes_moment(&self) -> bool {
         let first = self.command.get_positionals().next();
         first.is_some_and(super::moment::is_moment)
@@ -210,7 +212,9 @@ pub fn subcommand<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
     })
 }
 
-/// Returns the names that differ from a word by a slip or two, the nearest first.
+/// Returns the names with the smallest Damerau-Levenshtein distance to a word, in alphabetical
+/// order. The distance is at most a third of the length of the name, or 1 if the name has fewer
+/// than 3 characters.
 pub fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
     let distance = |name: &str| damerau_levenshtein(&word, &name.to_lowercase());
@@ -243,7 +247,7 @@ mod tests {
         with_tips(&tree, &arguments, error).to_string()
     }
 
-    /// No slip in the name of an option leads to one that weakens redaction.
+    /// No tip about a mistyped option proposes an option that weakens redaction.
     #[test]
     fn no_tip_weakens_redaction() {
         let mut tree = ForgeArgs::command();

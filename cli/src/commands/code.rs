@@ -35,7 +35,8 @@ pub struct CodeCaptureArgs {
 
 commands!(CodeCommand: Capture, List, Show);
 
-/// The state of a checkout, taken before a session is begun, and a session to write it to.
+/// The captured state of a checkout, and the session to write it to. The state is captured first:
+/// if that fails, no session is begun.
 pub struct CapturedSession {
     captured: CapturedCheckout,
     writing: SessionWriter,
@@ -84,7 +85,7 @@ impl Verb for CodeCaptureArgs {
     }
 }
 
-/// The environment variables that may be stored.
+/// Returns the environment variables that may be stored.
 fn variables(context: &Context) -> Value {
     let redactor = workspace::redactor(context).unwrap_or_default();
     let kept = context.environment.texts().filter(|(name, _)| redactor.keeps_variable(name));

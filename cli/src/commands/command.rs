@@ -57,15 +57,15 @@ impl Verb for CommandRecordArgs {
     }
 }
 
-/// Runs a command and records it, with the checks in it. `select` decides which verifications are
-/// recorded, from the command and the checks that its command line is known to make.
+/// Runs a command and records it, with the checks in it. `select` gets the finished command and the
+/// verifications that were recognised in it, and returns those to record.
 pub fn record_command(
     command: &[OsString],
     writing: &SessionWriter,
     context: &mut Context,
     select: impl FnOnce(&FinishedCommand, Vec<FieldMap>) -> Vec<FieldMap>,
 ) -> Result<Option<EntityWriteReport>, CommandError> {
-    // Problems of the store are reported before anything is run.
+    // The store is open, so its problems were reported before the command is run.
     let ran = run_child(command, &context.cwd, context.global.json);
     context.exit_code = ran.shell_code();
     if let Some(reason) = &ran.reason {
@@ -74,7 +74,7 @@ pub fn record_command(
     match write_command(command, &ran, writing, context, select) {
         Ok(report) if context.global.json => return Ok(Some(report)),
         Ok(report) => context.out.print_status(&report.line()),
-        // Callers use the command's own exit code, so it has priority unless it reports success.
+        // Callers use the exit code of the command, so a failure of the command has priority.
         Err(error) if context.exit_code == 0 => {
             return Err(error.with_context("the command ended well, but could not be recorded"));
         }

@@ -136,7 +136,7 @@ fn list_report(
         }
     }
     let lines = format.map(|format| {
-        let line = |entity: &EntityJson| format.fill(|name| entity.field_of_format(name)) + "\n";
+        let line = |entity: &EntityJson| format.fill(|name| entity.template_text(name)) + "\n";
         entities.iter().map(line).collect()
     });
     let session = reading.session.summary()?.info.name;

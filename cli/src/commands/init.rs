@@ -180,13 +180,13 @@ impl InitArgs {
     }
 }
 
-/// The recorded example, as `forge import events` reads it.
+/// The recorded example, in the form that `forge import events` reads.
 const EXAMPLE: &str = include_str!("../../../docs/example/session.jsonl");
-/// The example ends this long before the demo is made.
+/// How long before the present the example ends.
 const DEMO_AGE_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// Makes a store with the recorded example. It has no seals, so that nothing of it is outside its
-/// directory, and its times are moved to end now.
+/// Makes a store with the recorded example. The store has no seals, so that all of its files are in
+/// its directory. The times are moved so that the example ends [`DEMO_AGE_MICROS`] ago.
 fn make_demo(directory: Option<&Path>, context: &Context) -> Result<InitReport, CommandError> {
     let project = match directory {
         Some(directory) => context.cwd.join(directory),
@@ -221,7 +221,7 @@ fn make_demo(directory: Option<&Path>, context: &Context) -> Result<InitReport, 
     })
 }
 
-/// Returns the events with their times moved, so that the last one is at `end`.
+/// Moves the times of all events by the same amount, so that the last event is at `end`.
 fn moved_to(events: &str, end: Timestamp) -> String {
     const FIELD: &str = "{\"at\": \"";
     let parsed = events.lines().map(|line| {

@@ -1,4 +1,4 @@
-//! The commands: one file each, with its arguments and its function.
+//! The commands. Each file contains the arguments and the functions of a command, or of a few.
 
 pub mod belief;
 pub mod blame;

@@ -14,6 +14,7 @@ use forge_store::store::{self, Session, Store, WriteContext};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// The greatest number: a rule without a number has no limit.
 const ALL: &str = "18446744073709551615";
 
 #[derive(Debug, clap::Args)]
@@ -121,7 +122,7 @@ impl Verb for CheckpointPruneArgs {
     }
 }
 
-/// Retries with the space of the reserve, if the disk is full and bytes are to be freed.
+/// Runs a step. If `now` is set and the disk is full, deletes the reserve and runs the step again.
 fn with_reserve<T>(
     store: &Store,
     now: bool,
@@ -133,7 +134,7 @@ fn with_reserve<T>(
     }
 }
 
-/// Sweeps what can no longer be undone.
+/// Sweeps what can no longer be undone; with `compact`, also compacts the index.
 pub fn sweep_dropped(
     store: &Store,
     now: Timestamp,
@@ -175,8 +176,8 @@ pub fn prune_automatically(context: &Context, store: &Store) -> Result<(), Comma
     Ok(())
 }
 
-/// Prunes each debugging session. Sessions that ended are dropped once, by the current one, which
-/// stays; a session that is dropped this way is skipped.
+/// Prunes each debugging session, the current one first. With the first one, the ended sessions and
+/// transcripts of the whole store are dropped too. A session that was dropped is skipped.
 fn prune_each_session(
     store: &Store,
     retention: &RetentionPolicy,
@@ -199,7 +200,7 @@ fn prune_each_session(
     Ok(found)
 }
 
-/// Converts a duration for the store.
+/// Converts a duration to microseconds; one that is too long becomes the maximum.
 pub fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
@@ -208,8 +209,8 @@ fn days(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(24 * 3600))
 }
 
-/// The retention rules for checkpoints, each if it was given. Zero means that the rule keeps
-/// nothing.
+/// The retention rules for checkpoints; `None` is a rule that was not given. A rule that is zero
+/// keeps nothing.
 struct KeepRules {
     last: Option<u64>,
     within: Option<Duration>,
@@ -298,7 +299,7 @@ fn configured_retention(config: &Config) -> Result<RetentionPolicy, CommandError
     Ok(with_configured_ages(given.unwrap_or_default(), config))
 }
 
-/// Adds to these rules what the settings say about revisions and ended sessions.
+/// Sets the ages of revisions, transcripts and ended sessions in these rules from the settings.
 fn with_configured_ages(rules: RetentionPolicy, config: &Config) -> RetentionPolicy {
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
     let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);

@@ -62,21 +62,21 @@ impl Verb for StoryArgs {
     }
 }
 
-/// What to show of a story.
+/// Which part of a story to show, and how.
 pub struct StoryRequest {
-    /// The moment up to which it is known.
+    /// The moment whose state the story is read from.
     pub point: ResolvedMoment,
     /// The first moment to show.
     pub since: Option<Timestamp>,
     /// The last moment to show.
     pub until: Option<Timestamp>,
-    /// The largest number of lines.
+    /// The maximum number of lines.
     pub limit: Option<usize>,
     /// Whether to show what is otherwise only counted.
     pub all: bool,
     /// Whether to read the patches of edits.
     pub patches: bool,
-    /// Whether each line has its date and the story no headings.
+    /// Whether each line contains its date, and there are no headings.
     pub oneline: bool,
 }
 
@@ -98,7 +98,7 @@ impl StoryRequest {
     }
 }
 
-/// Reads the patches of the edits in a story, by the id of the edit.
+/// Returns the patches of the edits in a story, by the id of the edit.
 fn patches(
     reading: &SessionReader,
     state: &StateAt,

@@ -8,7 +8,7 @@ use crate::report::transfer::{SyncedSession, TransferReport, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 
-/// How often a session is pulled and pushed while others push it too.
+/// How often a sync pulls and pushes a session, at most, while others push the session too.
 const MAX_ROUNDS: u32 = 8;
 
 #[derive(Debug, clap::Args)]
@@ -76,7 +76,7 @@ impl SyncArgs {
         } else {
             for name in &self.sessions {
                 let found = match transfer.find(name) {
-                    // It was not pushed yet.
+                    // The session was not pushed yet.
                     Err(error) if error.kind() == CommandErrorKind::NotFound => {
                         transfer.own(workspace::named_session(store, name).map_err(|_| error)?)
                     }
@@ -89,7 +89,7 @@ impl SyncArgs {
     }
 }
 
-/// Pulls and pushes a session until neither has anything new.
+/// Pulls and pushes a session until neither has anything new, at most `MAX_ROUNDS` times.
 pub fn sync_session(
     transfer: &Transfer<'_>,
     session: &SharedSession,
@@ -107,7 +107,7 @@ pub fn sync_session(
         }
         let here = match &session.here {
             Some(here) if !is_there => here.clone(),
-            // A session that was joined has replaced the one before.
+            // The pull may have replaced the session by a joined one.
             _ => transfer.store.session(&done.session)?,
         };
         is_there = true;

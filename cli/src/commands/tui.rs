@@ -166,7 +166,7 @@ impl BrowserHost for TerminalHost {
         let Some(editor) = text_editor::editor(&self.environment) else {
             return failed("neither VISUAL nor EDITOR names an editor".to_owned());
         };
-        match text_editor::written(editor, &self.environment, text) {
+        match text_editor::edit_text(editor, &self.environment, text) {
             Ok((text, status)) if status.success() => EditedText { text, problem: None },
             Ok((text, _)) => {
                 EditedText { text, problem: Some(format!("the editor '{editor}' failed")) }

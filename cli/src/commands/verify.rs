@@ -50,7 +50,7 @@ impl Verb for VerifyArgs {
             context.unverified.set(true);
         }
         let mut verified = StoreVerifyReport::new(&path, self.read_data, found);
-        // If the store cannot be read, only its damage matters.
+        // If the store cannot be opened, its damage matters more than unfinished imports.
         let options = workspace::store_options(context, StoreAccess::Read);
         verified.unfinished = Store::open(&path, options)
             .and_then(|store| unfinished_imports(&store))

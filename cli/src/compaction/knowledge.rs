@@ -1,4 +1,4 @@
-//! What a session knew at a moment, which a compaction may lose.
+//! Collects what a session knew at a moment, and what a compaction may therefore lose.
 
 use super::loss::{KnownItem, LossKind};
 use super::mention::judged_word_count;
@@ -21,11 +21,11 @@ pub struct ChangedFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedPrompt {
     pub id: String,
-    /// Its text, or the beginning of it.
+    /// The text of the prompt, or its beginning.
     pub text: String,
     /// When it was asked.
     pub at: Timestamp,
-    /// Whether it is a command to the client, which says little.
+    /// Whether it is a slash command to the agent's program: such a prompt says little.
     pub is_client_command: bool,
 }
 
@@ -38,27 +38,28 @@ pub struct SessionKnowledge {
     pub decisions: Vec<(String, String)>,
     /// The invariants: id and text.
     pub constraints: Vec<(String, String)>,
-    /// The ids of the gaps that block something or are critical.
+    /// The ids of the open gaps that block something or are critical.
     pub blocking: Vec<String>,
     /// The prompts of persons, the latest first.
     pub prompts: Vec<AskedPrompt>,
     /// The files that were changed, latest first.
     pub files: Vec<ChangedFile>,
-    /// The time of the compaction before. The summary of this one need not mention files that
-    /// changed up to then.
+    /// The time of the previous compaction. A summary need not mention files that have not changed
+    /// since then.
     pub since: Option<Timestamp>,
     /// The commits, latest first.
     pub commits: Vec<(Timestamp, String)>,
 }
 
-/// A prompt with fewer significant words says too little to be looked for in a summary.
+/// A prompt with fewer significant words says too little to be searched for in a summary.
 const PROMPT_WORDS: usize = 2;
-/// Characters of a prompt in which an instruction is looked for. What follows is mostly quoted.
+/// The number of characters at the beginning of a prompt in which an instruction is searched for.
+/// The rest is mostly quoted.
 const INSTRUCTION_CHARS: usize = 300;
 /// Words with which a person says how the work is to be done.
 const INSTRUCTION_WORDS: [&str; 8] =
     ["avoid", "don't", "dont", "don’t", "ensure", "must", "never", "prefer"];
-/// Phrases of the same meaning.
+/// Phrases with which a person says how the work is to be done.
 const INSTRUCTION_PHRASES: [&str; 6] =
     ["do not ", "make sure", "rather than", "instead of", "please use", "always use"];
 /// The maximum number of commits.
@@ -107,7 +108,7 @@ impl SessionKnowledge {
         Ok(Self { decisions, constraints, blocking, prompts, files, since: None, commits, brief })
     }
 
-    /// Returns the last prompt: a command to the client only if there is no other.
+    /// Returns the last prompt: a slash command only if there is no other prompt.
     #[must_use]
     pub fn last_prompt(&self) -> Option<&AskedPrompt> {
         self.prompts.iter().find(|it| !it.is_client_command).or(self.prompts.first())
@@ -168,7 +169,7 @@ fn prompts(facts: &[SourcedFact]) -> Vec<AskedPrompt> {
     prompts
 }
 
-/// Whether a prompt says how the work is to be done, and not only what.
+/// Whether a prompt says how the work is to be done, and not only what is to be done.
 fn is_instruction(prompt: &str) -> bool {
     let begin: String = prompt.chars().take(INSTRUCTION_CHARS).collect();
     let begin = begin.to_lowercase();

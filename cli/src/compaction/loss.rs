@@ -1,5 +1,5 @@
-//! Finds what a summary does not mention of what was known. How a mention is recognised is in
-//! [`mention`](super::mention).
+//! Finds the known items that a summary does not mention. [`mention`](super::mention) decides what
+//! counts as a mention.
 
 use super::mention::{Mention, SummaryText};
 
@@ -29,7 +29,7 @@ pub enum LossKind {
 }
 
 impl LossKind {
-    /// Its name in output.
+    /// Returns the name of the kind in output.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -46,7 +46,8 @@ impl LossKind {
         }
     }
 
-    /// Whether its id means something to a person. That of a fact is the agent's own.
+    /// Whether the id of such an item means something to a person. The ids of facts
+    /// usually come from the agent.
     #[must_use]
     pub const fn has_meaningful_id(self) -> bool {
         matches!(
@@ -56,6 +57,7 @@ impl LossKind {
     }
 }
 
+/// Something that a session knew, and that a summary should mention.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownItem {
     pub kind: LossKind,
@@ -66,17 +68,17 @@ pub struct KnownItem {
     pub word: Option<String>,
 }
 
-/// An item that was known and is not mentioned.
+/// A known item that a summary does not mention.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostItem {
     pub item: KnownItem,
-    /// How many of its significant words are mentioned.
+    /// How many of its significant words the summary contains.
     pub mentioned: usize,
     /// The number of its significant words.
     pub significant_words: usize,
 }
 
-/// Returns the items that the summary does not mention, in their order.
+/// Returns the items that the summary does not mention, in the order of `items`.
 #[must_use]
 pub fn find_lost(items: &[KnownItem], summary: &str) -> Vec<LostItem> {
     let summary = SummaryText::new(summary);

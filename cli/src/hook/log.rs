@@ -1,4 +1,4 @@
-//! The log of the hooks: one line per call, so that a hook that does nothing is noticed.
+//! The log of the hooks: one line per call, so that a user can notice a hook that does nothing.
 //!
 //! `docs/hooks.md` describes the format.
 
@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// A log longer than this is renamed, which replaces the one renamed before.
+/// The maximum size of a log, in bytes. A larger log is renamed, and replaces the log that was
+/// renamed before it.
 const MOST_BYTES: u64 = 1 << 20;
 /// The maximum length of a logged error, in characters.
 const ERROR_CHARACTERS: usize = 400;
@@ -22,7 +23,7 @@ const ERROR_CHARACTERS: usize = 400;
 pub enum HookOutcome {
     /// Something was saved.
     Saved,
-    /// The agent got a text (and new data was saved).
+    /// The agent got a text, whether or not something was saved.
     Handed,
     /// There was nothing new.
     Unchanged,
@@ -36,14 +37,14 @@ pub enum HookOutcome {
 pub struct HookLogEntry {
     /// When it was called.
     pub time: Timestamp,
-    /// The agent: its word if it is known, otherwise the word of the call.
+    /// The agent: forge's word for it, or the word of the call if forge does not know the agent.
     pub agent: String,
     /// The event, in the agent's own word.
     pub event: String,
     /// The agent's own id of its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The duration in microseconds, from the start of the process to this line.
+    /// The duration in microseconds, without the start of the process and the work after this line.
     pub micros: u64,
     pub outcome: HookOutcome,
     /// How long git took, in microseconds; git runs in parallel with the rest.
@@ -52,17 +53,17 @@ pub struct HookLogEntry {
     /// The checkpoint that was made or completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// The error, or why it was ignored.
+    /// The error, why the call was ignored, or a problem that did not stop the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The directory, if there is no store.
+    /// The agent's directory, if no store was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     pub version: String,
 }
 
 impl HookLogEntry {
-    /// Creates the line of a call without an outcome.
+    /// Creates the line of a call that has not changed anything yet.
     #[must_use]
     pub fn new(time: Timestamp, agent: &str, event: &str) -> Self {
         Self {
@@ -81,13 +82,13 @@ impl HookLogEntry {
         }
     }
 
-    /// Sets the error, cut to a moderate length.
+    /// Sets the outcome to failed, and the error as the reason.
     pub fn set_error(&mut self, error: &str) {
         self.outcome = HookOutcome::Failed;
         self.set_reason(error);
     }
 
-    /// Redacts the secrets in texts from outside.
+    /// Redacts the secrets in the texts that do not come from forge itself.
     pub fn redact(&mut self, redactor: &Redactor) {
         let texts = [
             Some(&mut self.agent),
@@ -107,15 +108,16 @@ impl HookLogEntry {
         }
     }
 
+    /// Sets the text of `error`, cut to `ERROR_CHARACTERS`.
     pub fn set_reason(&mut self, reason: &str) {
         self.error = Some(reason.chars().take(ERROR_CHARACTERS).collect());
     }
 }
 
-/// Returns the path of a store's hook log.
+/// Returns the path of the hook log in the folder of a store's notes.
 #[must_use]
-pub fn store_log(store: &Path) -> PathBuf {
-    store.join("log").join("hooks.jsonl")
+pub fn store_log(notes: &Path) -> PathBuf {
+    notes.join("log").join("hooks.jsonl")
 }
 
 /// Returns the path of the log of calls in projects without a store:
@@ -125,7 +127,7 @@ pub fn user_log(environment: &crate::context::Environment) -> Option<PathBuf> {
     Some(environment.state_directory()?.join("forge").join("hooks.jsonl"))
 }
 
-/// Adds a line in one write, so that concurrent calls do not mix.
+/// Appends a line in one write, so that the lines of concurrent calls do not mix.
 pub fn append(log: &Path, line: &HookLogEntry) -> io::Result<()> {
     let mut text = serde_json::to_vec(line).map_err(io::Error::other)?;
     text.push(b'\n');
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_back_in_order_and_junk_is_passed_over() {
+    fn lines_are_read_in_order_and_invalid_lines_are_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let log = store_log(folder.path());
         assert_eq!(read(&log).unwrap(), []);
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_put_aside_once() {
+    fn a_log_that_is_too_long_is_renamed_once() {
         let folder = tempfile::tempdir().unwrap();
         let log = store_log(folder.path());
         append(&log, &line("a")).unwrap();

@@ -31,17 +31,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// How long a hook waits for a connection to the database of a store, unless its address or the
-/// user says otherwise: the agent waits for the hook.
+/// The seconds that a hook waits for a connection to the database of a store, unless the address
+/// or the user sets another time. The time is short because the agent waits for the hook.
 const CONNECT_SECONDS: &str = "2";
 
-/// The state of one call.
+/// A call that is being handled.
 struct HookCall<'c> {
     context: &'c Context,
     began: Instant,
     line: HookLogEntry,
 }
 
+/// The answer to a call, and what remains to be done after it.
 #[derive(Default)]
 struct HookResult {
     /// The store that was used.
@@ -49,11 +50,11 @@ struct HookResult {
     answer: String,
     /// The text for the agent in the answer.
     handover: Option<HandoverText>,
-    /// The store to maintain afterwards.
-    worked: Option<Store>,
+    /// The store whose index is brought up to date after the answer.
+    store_to_index: Option<Store>,
     /// Whether the agent's session ended with this event.
     ended: bool,
-    /// The sync with the remote that is due.
+    /// The sync to start after the answer.
     sync: Option<PendingSync>,
 }
 
@@ -79,9 +80,9 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     let line = HookLogEntry::new(context.now, agent, event);
     let agent = HookAgent::from_word(agent)
         .ok_or_else(|| format!("'{agent}' is not an agent that forge knows"));
-    let heard = agent.map(|agent| (agent, read(agent, event, context)));
+    let received = agent.map(|agent| (agent, read(agent, event, context)));
     let mut call = HookCall { context, began, line };
-    let done = match heard {
+    let done = match received {
         Err(reason) => {
             call.line.set_error(&reason);
             HookResult::default()
@@ -92,7 +93,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
             let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
             HookResult { store, answer, ..HookResult::default() }
         }
-        Ok((_, Ok(heard))) => call.handle(&heard.event, heard.store),
+        Ok((_, Ok(received))) => call.handle(&received.event, received.store),
     };
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(done.answer.as_bytes()).and_then(|()| stdout.flush());
@@ -103,7 +104,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     }
     call.end(done.store.as_deref());
     let awaited = done.sync.and_then(|sync| sync.start(context));
-    if let Some(store) = &done.worked {
+    if let Some(store) = &done.store_to_index {
         workspace::catch_up_index(store);
         if done.ended
             && let Err(error) = prune::prune_automatically(context, store)
@@ -111,7 +112,8 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
             tracing::info!(error = error.message(), "it was not pruned");
         }
     }
-    // Last of all, because an agent ignores the answer of a hook that is stopped before its end.
+    // Noted only after the work above, because an agent ignores the answer of a hook that is
+    // stopped before its end.
     if let (Ok(()), Some(handover)) = (written, done.handover)
         && let Err(error) = handover.note_delivered()
     {
@@ -128,27 +130,28 @@ fn read(
     context: &mut Context,
 ) -> Result<ReceivedEvent, RejectedEvent> {
     let here = |context: &Context| store_directory(context, agent, None).ok();
-    let unheard = |reason: String, store| RejectedEvent { reason, store };
+    let rejected = |reason: String, store| RejectedEvent { reason, store };
     let input = input::read()
-        .map_err(|error| unheard(format!("cannot read standard input: {error}"), here(context)))?;
-    let input = plain(&input).map_err(|error| unheard(error.to_string(), here(context)))?;
+        .map_err(|error| rejected(format!("cannot read standard input: {error}"), here(context)))?;
+    let input = plain(&input).map_err(|error| rejected(error.to_string(), here(context)))?;
     let input = input.as_bytes();
     let event = HookEvent::read(agent, name, input)
-        .map_err(|error| unheard(error.to_string(), here(context)))?;
-    // The settings of the written store apply, wherever the agent called from; also for secrets.
+        .map_err(|error| rejected(error.to_string(), here(context)))?;
+    // The settings of the store that is written to apply, wherever the agent called from. They also
+    // say what is a secret.
     let store = store_directory(context, agent, Some(&event));
     if let Ok(store) = &store {
         context
             .use_settings_of(store)
-            .map_err(|error| unheard(error_chain(&error), Some(store.clone())))?;
+            .map_err(|error| rejected(error_chain(&error), Some(store.clone())))?;
     }
-    // Before texts are cut: half a secret may not be recognised.
+    // Secrets are redacted before texts are cut, because half a secret may not be recognised.
     let redactor = workspace::redactor(context);
     let clean =
         redactor.as_ref().map(|it| it.clean_part(input, TextForm::Json, PartEnding::End).bytes);
     let event = match clean.filter(|clean| **clean != *input) {
         Some(clean) => HookEvent::read(agent, name, &clean)
-            .map_err(|error| unheard(error.to_string(), store.as_ref().ok().cloned()))?,
+            .map_err(|error| rejected(error.to_string(), store.as_ref().ok().cloned()))?,
         None => event,
     };
     Ok(ReceivedEvent { event, store })
@@ -183,7 +186,7 @@ impl HookCall<'_> {
         // A panic here must not reach the agent.
         let mut work = || crate::panic::catch_panics(|| self.work(event, &store, &mut done));
         let worked = match work() {
-            // A sync joins what others wrote, and replaces the session.
+            // A sync may have replaced the session meanwhile, when it joined what others wrote.
             Err(error) if error.kind() == CommandErrorKind::Conflict => work(),
             worked => worked,
         };
@@ -243,7 +246,8 @@ impl HookCall<'_> {
         // An unreadable transcript must not prevent saving the rest.
         let looked = if is_about_compaction(event) { recorder.read_tail() } else { Ok(()) };
         let imported = looked.and_then(|()| recorder.import_transcripts());
-        // A held lock must not prevent the delivery either: reading needs no lock.
+        // A lock that another process holds must not prevent the handover: what cannot wait for the
+        // lock is written to the spool.
         let is_locked = |outcome: &Result<(), CommandError>| {
             outcome.as_ref().is_err_and(|error| error.kind() == CommandErrorKind::Locked)
         };
@@ -258,7 +262,7 @@ impl HookCall<'_> {
         }
         recorder.sync(&mut self.line)?;
         done.sync = PendingSync::after(self.context, &recorder.store, event);
-        done.worked = Some(recorder.store.clone());
+        done.store_to_index = Some(recorder.store.clone());
         done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
         hand_over(&mut recorder, event, done)?;
         if done.handover.is_none() {
@@ -268,7 +272,7 @@ impl HookCall<'_> {
         imported.and(saved)
     }
 
-    /// Puts into an answer without a handover what purges elsewhere did here, and a greeting.
+    /// Puts into an answer without a handover what purges of other clones did here, and a greeting.
     fn answer_with_notices(
         &mut self,
         recorder: &HookRecorder<'_>,
@@ -289,7 +293,7 @@ impl HookCall<'_> {
         }
     }
 
-    /// Saves what happened, besides what the transcript says.
+    /// Saves what the event reports and the import of the transcript does not save.
     fn save(
         &mut self,
         recorder: &mut HookRecorder<'_>,
@@ -316,8 +320,8 @@ impl HookCall<'_> {
         }
     }
 
-    /// Informs commands that the agent runs about their session: with the file of variables for its
-    /// shell, if it has one, and by its process.
+    /// Makes the session known to the commands that the agent runs: by a note about the agent's
+    /// process, and in the file of variables for the agent's shell, if there is one.
     fn export_session(&mut self, event: &HookEvent, store: &Path) {
         let Some(session) = &event.session else { return };
         let keyring = self.context.keyring();
@@ -337,7 +341,7 @@ impl HookCall<'_> {
         }
     }
 
-    /// Writes the line of the log.
+    /// Completes the line of the log, redacts it and writes it.
     fn end(mut self, store: Option<&Path>) {
         self.line.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let ignored = self.context.config.ignored();
@@ -351,7 +355,7 @@ impl HookCall<'_> {
     }
 }
 
-/// Puts the text for the agent into the answer.
+/// Puts the text for the agent into the answer, if there is one.
 fn hand_over(
     recorder: &mut HookRecorder<'_>,
     event: &HookEvent,
@@ -364,7 +368,7 @@ fn hand_over(
     Ok(())
 }
 
-/// Writes a line to the log of the store, or else to the user's log.
+/// Writes a line to the log of the store; if there is no such log, to the user's log.
 fn append_to_log(environment: &Environment, store: Option<&Path>, line: &HookLogEntry) {
     let keyring = environment.keyring();
     let notes = store.and_then(|store| Store::notes_of(store, keyring.as_deref()));
@@ -399,37 +403,37 @@ fn error_chain(error: &CommandError) -> String {
     parts.join(": ")
 }
 
-/// The variables in which agents give their hooks the project.
-const PROJECTS: [(HookAgent, &str); 3] = [
+/// The environment variables in which agents give their hooks the directory of the project.
+const PROJECT_VARIABLES: [(HookAgent, &str); 3] = [
     (HookAgent::Claude, "CLAUDE_PROJECT_DIR"),
     (HookAgent::Gemini, "GEMINI_PROJECT_DIR"),
     (HookAgent::Cursor, "CURSOR_PROJECT_DIR"),
 ];
 
-/// Returns the project as this agent names it.
+/// Returns the directory of the project from the variable of this agent.
 fn project_directory(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
-    let (_, name) = PROJECTS.iter().find(|(known, _)| *known == agent)?;
+    let (_, name) = PROJECT_VARIABLES.iter().find(|(known, _)| *known == agent)?;
     environment.directory(name)
 }
 
 /// Changes to a directory that exists if the current one was removed: an agent may still run after
-/// its worktree was removed. Tried are the project as the agent names it, the rest of the path, and
-/// the root.
+/// its worktree was removed. Tries the directories in `PROJECT_VARIABLES`, the directories above
+/// the removed one, and the root.
 pub fn leave_removed_directory(environment: &Environment) {
     if std::env::current_dir().is_ok() {
         return;
     }
     let here = environment.directory("PWD");
-    let projects = PROJECTS.iter().filter_map(|(_, name)| environment.directory(name));
+    let projects = PROJECT_VARIABLES.iter().filter_map(|(_, name)| environment.directory(name));
     let above = here.iter().flat_map(|path| path.ancestors()).map(Path::to_owned);
     let mut places = projects.chain(above).chain([PathBuf::from("/")]);
     // If even the root cannot be entered, the call fails with the reason, and is logged.
     let _ = places.find(|place| std::env::set_current_dir(place).is_ok());
 }
 
-/// Finds the store of the project that an agent works in: the one that is set explicitly, or else
-/// that of the project as the agent names it, or else of its directory, or of one that is open in
-/// its editor.
+/// Finds the store of the project that an agent works in: the store that is set explicitly, or else
+/// the first store found from these directories: the agent's variable for the project, the agent's
+/// working directory, the directories open in the agent's editor, and this process's directory.
 fn store_directory(
     context: &Context,
     agent: HookAgent,

@@ -1,4 +1,4 @@
-//! Formats times: in the local zone, which is named, and how long ago.
+//! Formats times: in a time zone, with its offset from UTC, and as a distance from now.
 
 use chrono::TimeZone;
 use forge_store::model::Timestamp;
@@ -17,7 +17,7 @@ pub fn local<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
     civil_time(time.plus_micros(-fraction), zone)
 }
 
-/// Formats a time for a column, with the year if it is not that of now: `11 Mar 14:30`.
+/// Formats a time for a column, with the year if it is not the current one: `11 Mar 14:30`.
 pub fn short<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
     let day = day_name(time, now, zone);
     let day = day.split_once(' ').map_or(day.as_str(), |(_, date)| date);
@@ -37,13 +37,14 @@ pub fn relative(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Drops what does not matter to a reader: the seconds of ten minutes, the hours of ten days.
+/// Drops what does not matter to a reader: seconds from ten minutes on, minutes from ten hours on,
+/// hours from ten days on.
 fn rounded(micros: i64) -> i64 {
     const UNITS: [i64; 3] = [86_400 * SECOND_MICROS, 3_600 * SECOND_MICROS, 60 * SECOND_MICROS];
     let unit = UNITS.into_iter().find(|unit| micros.abs() >= 10 * unit);
-    let least = UNITS.into_iter().find(|unit| micros.abs() >= *unit);
-    match (unit, least) {
-        (Some(unit), Some(least)) if unit == least => micros - micros % unit,
+    let largest = UNITS.into_iter().find(|unit| micros.abs() >= *unit);
+    match (unit, largest) {
+        (Some(unit), Some(largest)) if unit == largest => micros - micros % unit,
         _ => micros,
     }
 }

@@ -12,7 +12,7 @@ use serde::ser::{SerializeMap, Serializer};
 use std::borrow::Cow;
 use std::mem;
 
-/// The name of the title in a template.
+/// The name by which a template refers to the title of an entity.
 const TITLE: &str = "says";
 
 /// An entity with all its fields, in the order in which they are shown.
@@ -20,7 +20,7 @@ const TITLE: &str = "says";
 pub struct EntityJson {
     pub kind: Kind,
     pub id: String,
-    /// Its own time.
+    /// The own time of a fact; the time at which a claim was added.
     pub at: Timestamp,
     /// Its title in one line.
     pub title: String,
@@ -29,7 +29,7 @@ pub struct EntityJson {
 }
 
 impl EntityJson {
-    /// Creates the report, with the texts that `texts` reads.
+    /// Creates the report of an entity. `texts` reads the texts that its fields refer to.
     pub fn new(mut known: KnownEntity, texts: &mut TextReader<'_>) -> Result<Self, CommandError> {
         let title = entity_title(known.kind(), known.value());
         let source = match &known {
@@ -54,8 +54,8 @@ impl EntityJson {
         found.map(|(_, value)| value).filter(|value| **value != Value::Null)
     }
 
-    /// Returns the text of a field for a line of a list; empty if it is null.
-    pub fn field_of_format(&self, name: &str) -> String {
+    /// Returns the text of a field for a template, in one line; empty if the field is null.
+    pub fn template_text(&self, name: &str) -> String {
         match self.field(name) {
             Some(value) => field_text(name, value).replace('\n', " "),
             None if name == TITLE => self.title.clone(),
@@ -68,7 +68,7 @@ impl EntityJson {
         name == TITLE || self.fields.iter().any(|(known, _)| known == name)
     }
 
-    /// Writes all fields that are not null.
+    /// Prints the kind and the id, then all fields that are not null.
     pub fn print_fields(&self, screen: &mut Screen) {
         screen.put(Tone::Heading, &format!("{} ", self.kind.name().replace('_', " ")));
         screen.line(Tone::Id, &self.id);
@@ -80,7 +80,7 @@ impl EntityJson {
                     Some(time) if is_time => screen.time(time),
                     _ => text.clone(),
                 },
-                // The framework's own values are nested: one line would be hard to read.
+                // The values of an agent framework are nested, and hard to read in one line.
                 Value::List(values) if name == "value" && self.kind == Kind::ChannelElement => {
                     let values = values.iter().map(serde_json::to_string_pretty);
                     values.map(Result::unwrap_or_default).collect::<Vec<_>>().join("\n")
@@ -109,7 +109,7 @@ impl Serialize for EntityJson {
     }
 }
 
-/// The fields for the report, made from the entity's own.
+/// Returns the fields to show: the fields of the entity, and those that are computed.
 fn fields_of(known: &KnownEntity, value: Value) -> Vec<(Cow<'static, str>, Value)> {
     let schema = claim::fields(known.kind());
     let mut own = match value {
@@ -136,14 +136,15 @@ fn fields_of(known: &KnownEntity, value: Value) -> Vec<(Cow<'static, str>, Value
     fields
 }
 
-/// Adds a field unless its name is used: an unknown field may have the name of a computed one.
+/// Adds a field unless its name is used: a field of the entity may have the name of a computed
+/// field.
 fn add_field(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: Value) {
     if fields.iter().all(|(known, _)| known != name) {
         fields.push((name.into(), value));
     }
 }
 
-/// Formats a value in one line.
+/// Formats a value: in one line, unless it contains a text of several lines.
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
@@ -155,7 +156,7 @@ pub fn value_text(value: &Value) -> String {
     }
 }
 
-/// Formats a field in one line; shares have two decimals.
+/// Formats a field like [`value_text`]; a confidence or strength has two decimals.
 pub fn field_text(field: &str, value: &Value) -> String {
     match value {
         Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
@@ -201,13 +202,13 @@ fn column_text(entity: &EntityJson, column: &str) -> String {
     match (column, entity.field(column)) {
         ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
         ("in_doubt", _) => String::new(),
-        // The exit code says so.
+        // This is the usual outcome.
         ("outcome", Some(Value::Text(word))) if word == "finished" => String::new(),
         (name, value) => value.map(|value| field_text(name, value)).unwrap_or_default(),
     }
 }
 
-/// Draws entities of one kind as a table. A column that is empty in all rows is omitted.
+/// Prints entities of one kind as a table. A column that is empty in all rows is omitted.
 pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
     let is_used = |column: &&str| entities.iter().any(|one| !column_text(one, column).is_empty());
     let columns: Vec<&str> = columns(kind).iter().copied().filter(is_used).collect();
@@ -243,11 +244,11 @@ pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
     }
 }
 
-/// The length from which an id of a list is shortened.
-const SHORT_ID: usize = 12;
+/// The minimum length of a shortened id, in bytes.
+const MIN_SHORT_ID: usize = 12;
 
-/// Returns a prefix of each id that no other one of them has. An id that is itself the prefix of
-/// another is returned whole.
+/// Shortens each id to a prefix that no other id begins with. An id is not shortened if another id
+/// begins with it, or if that would save fewer than 3 bytes.
 fn short_ids<'i>(ids: &[&'i str]) -> Vec<&'i str> {
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
@@ -258,14 +259,14 @@ fn short_ids<'i>(ids: &[&'i str]) -> Vec<&'i str> {
         let before = place.checked_sub(1).and_then(|before| sorted.get(before));
         let others = [before, sorted.get(place + 1)].into_iter().flatten();
         let shared = others.map(|other| common(id, other)).max().unwrap_or_default();
-        let end = (SHORT_ID.max(shared + 1)..id.len()).find(|end| id.is_char_boundary(*end));
+        let end = (MIN_SHORT_ID.max(shared + 1)..id.len()).find(|end| id.is_char_boundary(*end));
         end.filter(|end| end + 2 < id.len()).and_then(|end| id.get(..end)).unwrap_or(id)
     };
     ids.iter().map(short).collect()
 }
 
-/// Returns the titles of entities, and the folder of the files that they name: it is left out of
-/// the titles, because a long path is cut where it differs.
+/// Returns the common folder of the files that the entities name, and the titles without this
+/// folder. With the folder, a long path would be cut at its end, where the paths differ.
 fn titles_without_folder(kind: Kind, entities: &[EntityJson]) -> (String, Vec<String>) {
     let names_file = matches!(kind, Kind::Code | Kind::Tool);
     let path = |entity: &EntityJson| match entity.field("path") {
@@ -291,7 +292,7 @@ pub struct EntityListReport {
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     pub entities: Vec<EntityJson>,
-    /// The lines that a template makes of them, instead of a table.
+    /// The lines that a template makes of the entities. They are printed instead of a table.
     pub lines: Option<String>,
 }
 
@@ -359,7 +360,7 @@ mod tests {
     use forge_store::model::{ClaimEntry, Fact, FactOrigin, Key};
     use forge_store::store::SourcedFact;
 
-    /// The shown values of each of these names.
+    /// Returns the values that are shown under each of these names.
     fn shown(known: &KnownEntity, names: &[&str]) -> Vec<Vec<String>> {
         let fields = fields_of(known, known.value().clone());
         let of = |name| fields.iter().filter(move |(found, _)| found == name);
@@ -382,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_has_the_name_of_one_that_is_made_is_shown_once() {
+    fn a_field_with_the_name_of_a_computed_field_is_shown_once() {
         let time = Timestamp::from_micros(0);
         let value = Value::from([
             ("at", "own".into()),

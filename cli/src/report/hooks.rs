@@ -6,12 +6,12 @@ use crate::integration::fault::InstallationFault;
 use crate::output::{Report, Screen, Tone};
 use serde::Serialize;
 
-/// An installation that was made, already existed, or was only shown.
+/// An installation that was made, or already existed, or that the user did not agree to.
 #[derive(Debug, Serialize)]
 pub struct HooksInstallReport {
     pub agent: CodingAgent,
     pub scope: InstallScope,
-    /// The binary that is called.
+    /// The forge binary that the installation calls.
     pub forge: String,
     pub outcome: InstallOutcome,
     pub parts: Vec<PartChange>,
@@ -38,7 +38,7 @@ pub struct PartChange {
     pub new_file: bool,
     /// Whether the file had the wanted content already.
     pub unchanged: bool,
-    /// The content, described in lines.
+    /// A description of the content, in lines.
     pub contents: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct OmittedPart {
     pub reason: String,
 }
 
-/// Writes what will be done.
+/// Prints what an installation changes.
 pub fn print_plan(report: &HooksInstallReport, screen: &mut Screen) {
     let (title, whom) = (report.agent.title(), scope_words(report.scope));
     screen.plain(&format!("forge for {title}, {whom}:"));

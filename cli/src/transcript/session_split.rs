@@ -1,8 +1,8 @@
-//! Splits a transcript that several sessions were written or copied into.
+//! Splits a transcript file that contains several sessions.
 //!
-//! A session that was resumed or forked from another may begin with a copy of its lines. The own
-//! lines follow the copied ones, so both stay together. Sessions without such a link were put into
-//! one file by something else than the agent, and each is imported by itself.
+//! A session that was resumed or forked from another may begin with a copy of the other's lines.
+//! Its own lines follow the copied ones, so the two sessions stay together. Sessions without such a
+//! link were put into one file by another program than the agent, and are imported separately.
 
 use super::read_at;
 use forge_agents::claude_code::{RecordLinks, TranscriptDialect, record_links};
@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::ops::Range;
 use std::path::Path;
 
-/// How much of a file is read at once.
+/// The number of bytes of a file that are read at once.
 const PART_BYTES: u64 = 4 << 20;
 
 /// The lines of one of several sessions in a file.
@@ -27,7 +27,7 @@ struct SessionLine {
     number: u64,
     offset: u64,
     length: u64,
-    /// Whether it is a part of a line, and gets a line break of its own.
+    /// Whether it is only a part of a line, so that a copy needs a line break after it.
     cut: bool,
 }
 
@@ -48,15 +48,16 @@ impl SessionLines {
         Ok((file.into_inner().map_err(io::IntoInnerError::into_error)?, bytes))
     }
 
-    /// Returns the number and offset in the original file of a line of the copy.
+    /// Returns the number and the offset that a line of the copy has in the original file. Numbers
+    /// begin with 1.
     pub(super) fn place(&self, number: u64) -> Option<(u64, u64)> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         self.0.get(index).map(|line| (line.number, line.offset))
     }
 }
 
-/// Returns the lines of each session, in the order of their beginnings; `None` if the file is one
-/// session's.
+/// Returns the lines of each session or group of linked sessions, in the order in which they begin;
+/// `None` if there is only one.
 pub(super) fn split(
     file: &File,
     path: &Path,
@@ -77,7 +78,7 @@ pub(super) fn split(
         });
         true
     })?;
-    // Claude Code names a file by its session: what another session says in it was copied.
+    // Claude Code names a file after its session: the lines of another session in it were copied.
     let own = name.split('.').next().unwrap_or_default();
     if dialect == TranscriptDialect::ClaudeCode && sessions.last() == Some(own) {
         return Ok(None);
@@ -98,17 +99,18 @@ pub(super) fn split(
     Ok((split.len() > 1).then_some(split))
 }
 
-/// Whether more than one session is named by the lines of a file.
+/// Whether the lines of a file name more than one session.
 fn has_several(file: &File, dialect: TranscriptDialect) -> io::Result<bool> {
     let field = Finder::new(match dialect {
         TranscriptDialect::Codex => "\"session_meta\"",
         _ => "\"sessionId\"",
     });
-    // Nearly every line of Claude Code names the session of the line before it.
-    let mut again: Option<Finder<'_>> = None;
+    // Nearly every line of Claude Code names the same session as the line before. Such a line need
+    // not be parsed.
+    let mut same_session: Option<Finder<'_>> = None;
     let mut sessions = SessionTable::default();
     for_each_line(file, |_, _, line| {
-        if again.as_ref().is_some_and(|again| again.find(line).is_some())
+        if same_session.as_ref().is_some_and(|same| same.find(line).is_some())
             || field.find(line).is_none()
         {
             sessions.after_first_line = false;
@@ -118,22 +120,23 @@ fn has_several(file: &File, dialect: TranscriptDialect) -> io::Result<bool> {
         if dialect == TranscriptDialect::ClaudeCode
             && let Some(id) = sessions.last()
         {
-            again = Some(Finder::new(format!("\"sessionId\":\"{id}\"").as_bytes()).into_owned());
+            let named = format!("\"sessionId\":\"{id}\"");
+            same_session = Some(Finder::new(named.as_bytes()).into_owned());
         }
         sessions.names.len() < 2
     })?;
     Ok(sessions.names.len() > 1)
 }
 
-/// Calls a function for each line of a file with its number, offset and bytes, until it returns
-/// false.
+/// Calls a function with the number, offset and bytes of each line of a file, until the function
+/// returns false.
 fn for_each_line(file: &File, mut call: impl FnMut(u64, u64, &[u8]) -> bool) -> io::Result<()> {
     let (mut number, mut offset) = (0, 0);
     let mut buffer = Vec::new();
     loop {
         let part = read_at(file, offset + buffer.len() as u64, PART_BYTES)?;
         let ended = part.is_empty();
-        // Only what is new can hold the next line break.
+        // Only the new bytes can contain the next line break.
         let mut searched = buffer.len();
         buffer.extend_from_slice(&part);
         let mut from = 0;
@@ -166,10 +169,10 @@ struct SessionTable {
     current: Option<usize>,
     /// For the id of each record, the sessions that have such a record.
     records: HashMap<String, Vec<usize>>,
-    /// Records that none of their session's own precedes: the session, and the id of the record
-    /// before it.
+    /// The records that do not follow a record of their own session: the session, and the id of the
+    /// record that they follow.
     roots: Vec<(usize, String)>,
-    /// Whether the line before is the first one of a rollout, or a copy of one.
+    /// Whether the previous line is the first line of a rollout, or a copy of such a line.
     after_first_line: bool,
     /// The session that the current one was forked from.
     origin: Option<String>,
@@ -180,8 +183,8 @@ impl SessionTable {
         self.names.get(self.current?).map(String::as_str)
     }
 
-    /// Reads the records of a line; `each` is called with their session and range, and whether the
-    /// line has others.
+    /// Reads the records of a line. Calls `each` for consecutive records of one session: with the
+    /// session, their range, and whether the line also has records of other sessions.
     fn read(
         &mut self,
         dialect: TranscriptDialect,
@@ -199,8 +202,8 @@ impl SessionTable {
         each(self.current, 0..line.len(), false);
     }
 
-    /// Returns the session that a line of a rollout begins. In a fork, the first line of the
-    /// original session follows its own.
+    /// Returns the session that a line of a rollout begins. In a fork, a copy of the first line of
+    /// the original session follows the fork's own first line, and begins no session.
     fn begun_codex(&mut self, line: &[u8]) -> Option<String> {
         let was_first = std::mem::take(&mut self.after_first_line);
         let (id, origin) = begun_codex_session(line)?;
@@ -260,8 +263,8 @@ impl SessionTable {
         }
     }
 
-    /// Returns for each session the number of its group: sessions that follow each other's records
-    /// are one group.
+    /// Returns for each session the number of its group. Two sessions are in one group if records
+    /// of one follow records of the other.
     fn groups(&self) -> Vec<usize> {
         let mut groups: Vec<usize> = (0..self.names.len()).collect();
         for (session, parent) in &self.roots {

@@ -37,7 +37,7 @@ impl EventInput {
     }
 }
 
-/// Reads a file from an offset of its own: all clones of a [`File`] have one in common.
+/// Reads a file from its own offset, because all readers of a [`File`] share the file's offset.
 struct FileReader {
     file: Arc<File>,
     offset: u64,
@@ -62,7 +62,7 @@ impl Verb for EventsImportArgs {
         let shown = self.file.display().to_string();
         let (input, bytes, source, name) = if self.file == Path::new("-") {
             let bytes = standard_input()?;
-            // Another stream is another source; a stream that has grown begins with the same line.
+            // The first line names the source: it stays the same if the stream grows.
             let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
             let source = format!("events:-{:016x}", fnv_1a(first));
             let length = bytes.len() as u64;
@@ -122,7 +122,7 @@ fn standard_input() -> Result<Vec<u8>, CommandError> {
     Ok(bytes)
 }
 
-/// A hash that is the same in all versions of forge (FNV-1a, 64 bits).
+/// Returns the FNV-1a hash (64 bits), which is the same in all versions of forge.
 fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

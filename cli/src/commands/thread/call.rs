@@ -1,4 +1,4 @@
-//! The commands for calls of a thread without a result: `pending` and `rerun`.
+//! The commands for the calls in a thread that have no result: `pending` and `rerun`.
 
 use super::retry_while_held;
 use crate::args::value::NameArg;
@@ -149,7 +149,7 @@ impl Verb for ThreadRerunArgs {
     }
 }
 
-/// Inserts the recorded result after the call.
+/// Inserts the recorded result of the call into the thread.
 fn insert_result(
     args: &ThreadRerunArgs,
     context: &Context,
@@ -167,8 +167,8 @@ fn insert_result(
     Ok(())
 }
 
-/// Runs the command with the arguments as input. Its output is the result; a failure is an error
-/// result.
+/// Runs the command with the arguments as input. Its output is the result, which is an error if the
+/// command fails.
 fn run_tool(
     command: &[OsString],
     tool: &str,

@@ -163,7 +163,7 @@ impl Verb for ThreadShowArgs {
     }
 }
 
-/// The messages of a thread or a file, with its name.
+/// Returns the messages of a thread, also those that are held back, or of a file.
 fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<Vec<String>, CommandError> {
     match (&of.thread, &of.file) {
         (Some(name), _) => {
