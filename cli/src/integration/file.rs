@@ -66,16 +66,20 @@ pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
 }
 
 /// Returns the real path of a file that does not exist yet. Its nearest existing directory must be
-/// inside `within` or contain it.
+/// inside `within`, or above it if `within` does not exist yet.
 fn missing(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
-    let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
+    let real = within.canonicalize();
+    let is_allowed = |found: &Path| match &real {
+        Ok(real) => found.starts_with(real),
+        Err(_) => within.starts_with(found),
+    };
     let mut above = file.parent();
     while let Some(folder) = above {
         match fs::canonicalize(folder) {
             Ok(found) if !found.is_dir() => {
                 return Err(refused(folder, "is not a directory"));
             }
-            Ok(found) if !(found.starts_with(&real) || real.starts_with(&found)) => {
+            Ok(found) if !is_allowed(&found) => {
                 let target = found.display();
                 return Err(refused(
                     folder,

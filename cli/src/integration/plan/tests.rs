@@ -356,6 +356,21 @@ fn links_are_followed_at_home_and_refused_out_of_the_project() {
     assert!(error.message().contains("out of"), "{error}");
 }
 
+/// A link to a directory above the project was followed if the file did not exist yet.
+#[test]
+fn a_link_to_a_directory_above_the_project_is_refused() {
+    let house = House::new();
+    let link = house.place.project.join(".claude");
+    for target in [Path::new(".."), house.place.home.as_path()] {
+        symlink(target, &link).unwrap();
+        for scope in [InstallScope::Local, InstallScope::Project] {
+            let error = house.plan(CodingAgent::Claude, scope).unwrap_err();
+            assert!(error.message().contains("out of"), "{error}");
+        }
+        fs::remove_file(&link).unwrap();
+    }
+}
+
 #[test]
 fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
     let house = House::new();
