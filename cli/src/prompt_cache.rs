@@ -45,21 +45,43 @@ impl PromptCache {
 }
 
 /// Returns a hash that changes with every write: of the names, sizes and times of the files that
-/// writers append to or add, and of forge's version. `None` if there are no such files.
+/// writers append to or add, and of forge's version. `None` if there is no journal here, as in a
+/// store in a database: then no file changes with every write.
 fn state_of(store: &Path) -> Option<String> {
+    let journal = fs::read_dir(store.join("journal")).ok()?;
+    // The first spooled write creates the spool.
+    let spool = fs::read_dir(store.join("spool")).into_iter().flatten();
     let mut files = Vec::new();
-    for folder in ["journal", "spool"] {
-        // The first spooled write creates the spool. A store in a database has no journal here.
-        let Ok(entries) = fs::read_dir(store.join(folder)) else { continue };
-        for entry in entries {
-            let entry = entry.ok()?;
-            let about = entry.metadata().ok()?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let place = (about.ino(), about.len(), about.mtime(), about.mtime_nsec());
-            files.push(format!("{folder}/{name} {place:?}"));
-        }
+    for entry in journal.chain(spool) {
+        let entry = entry.ok()?;
+        let about = entry.metadata().ok()?;
+        let place = (about.ino(), about.len(), about.mtime(), about.mtime_nsec());
+        files.push(format!("{} {place:?}", entry.path().display()));
     }
     files.sort();
     files.push(env!("CARGO_PKG_VERSION").to_owned());
-    (files.len() > 1).then(|| blake3::hash(files.join("\n").as_bytes()).to_hex().to_string())
+    Some(blake3::hash(files.join("\n").as_bytes()).to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While a write waited in the spool, the state of a store in a database did not change.
+    #[test]
+    fn the_files_of_a_store_in_a_database_do_not_say_whether_it_has_changed() {
+        let store = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = store.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("spool/0.damaged", "x");
+        assert_eq!(state_of(store.path()), None);
+        write("journal/0", "x");
+        let before = state_of(store.path());
+        assert!(before.is_some());
+        write("journal/0", "xy");
+        assert_ne!(state_of(store.path()), before);
+    }
 }
