@@ -6,9 +6,9 @@ use crate::error::CommandError;
 use crate::verb::{PrintedReport, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::store::Session;
-use std::fs::{File, OpenOptions};
+use std::fs::{OpenOptions, Permissions};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// Export what is recorded.
@@ -122,16 +122,18 @@ fn write_parts(
     };
     let shown = path.display();
     let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
-    // The content of a store is private, and so is every export.
-    let file: File = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(failed)?;
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = file.map_err(failed)?;
+    // A pipe or a terminal has no length and cannot be synced.
+    let is_file = file.metadata().map_err(failed)?.is_file();
+    if is_file {
+        // The content of a store is private, and so is every export, also in a file that existed.
+        let private = file.set_permissions(Permissions::from_mode(0o600));
+        private.and_then(|()| file.set_len(0)).map_err(failed)?;
+    }
     let mut file = BufWriter::new(file);
     produce(&mut |part| file.write_all(part).map_err(failed))?;
     let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().map_err(failed)
+    if is_file { file.sync_all().map_err(failed) } else { Ok(()) }
 }

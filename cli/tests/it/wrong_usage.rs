@@ -2,6 +2,7 @@
 
 use crate::environment::{Environment, mode};
 use crate::story::told;
+use std::os::unix::fs::PermissionsExt;
 
 /// How a wrong usage ends, and what its answer contains.
 struct WrongUsage(&'static str, i32, &'static [&'static str]);
@@ -131,4 +132,21 @@ fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     environment.make_directory("out/folder");
     assert_ne!(environment.forge(["export", "bundle", "../out/folder"]).code, 0);
     assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
+}
+
+/// Only a new file was private. An export to standard output by its path failed at the end.
+#[test]
+fn an_export_to_a_file_that_others_could_read_is_private() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment.write("out/events", &"mine".repeat(100_000));
+    let file = environment.path("out/events");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    environment.forge(["export", "events", "-o", "../out/events"]).success();
+    assert_eq!(mode(&file), 0o600);
+    let events = environment.read("out/events");
+    assert!(events.contains("one") && !events.contains("mine"), "{events}");
+    let printed = environment.forge(["export", "events"]).success();
+    assert_eq!(environment.forge(["export", "events", "-o", "/dev/stdout"]).success(), printed);
 }
