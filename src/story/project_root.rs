@@ -53,13 +53,14 @@ pub(super) fn shown_text<'t>(root: Option<&ProjectRoot>, text: &'t str) -> Cow<'
         let (before, from) = rest.split_at(place);
         shown.push_str(before);
         let after = from.get(root.as_str().len()..).unwrap_or_default();
+        let is_inner = before.chars().next_back().is_some_and(is_name);
         rest = match after.chars().next() {
-            Some('/') => after.get(1..).unwrap_or_default(),
-            // Only the beginning of a longer name was found.
-            Some(c) if c.is_alphanumeric() || "-_.".contains(c) => {
+            // Only a part of a longer path, or the beginning of a longer name, was found.
+            next if is_inner || next.is_some_and(is_name) => {
                 shown.push_str(root.as_str());
                 after
             }
+            Some('/') => after.get(1..).unwrap_or_default(),
             _ => {
                 shown.push('.');
                 after
@@ -68,6 +69,11 @@ pub(super) fn shown_text<'t>(root: Option<&ProjectRoot>, text: &'t str) -> Cow<'
     }
     shown.push_str(rest);
     Cow::Owned(without_home(&shown).into_owned())
+}
+
+/// Whether a character can be in the name of a file or directory.
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || "-_.".contains(c)
 }
 
 /// Replaces `/home/NAME` and `/Users/NAME` by `~`, at the beginning of a path.
@@ -85,7 +91,6 @@ fn without_home(text: &str) -> Cow<'_, str> {
         let (before, inside) = rest.split_at(place);
         shown.push_str(before);
         let name_start = name_start - place;
-        let is_name = |c: char| c.is_alphanumeric() || "-_.".contains(c);
         let after = inside.get(name_start..).unwrap_or_default();
         let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
         let is_inner = before.chars().next_back().is_some_and(is_name);
@@ -128,5 +133,15 @@ mod tests {
         let text = "cd /home/m/orders && ls /home/m/orders/src /home/m/orders2 /srv/home/x /home/";
         assert_eq!(shown_text(Some(&root), text), "cd . && ls src ~/orders2 /srv/home/x /home/");
         assert_eq!(shown_text(None, "ls /home/m"), "ls ~");
+    }
+
+    /// `/mnt/home/m/orders/src` was shown as `/mntsrc`.
+    #[test]
+    fn a_path_that_only_contains_the_project_stays_as_it_is() {
+        let root = ProjectRoot("/home/m/orders".to_owned());
+        let text = "diff /mnt/home/m/orders/src /mnt/home/m/orders ./home/m/orders";
+        assert_eq!(shown_text(Some(&root), text), text);
+        let list = "PATH=/home/m/orders/bin:/home/m/orders:/mnt/home/m/orders/bin";
+        assert_eq!(shown_text(Some(&root), list), "PATH=bin:.:/mnt/home/m/orders/bin");
     }
 }
