@@ -13,7 +13,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -202,9 +202,7 @@ fn read_key(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     let about = file.metadata()?;
     // Like libpq: if the file belongs to root, its group may read it.
     let forbidden = if about.uid() == 0 { 0o037 } else { 0o077 };
-    let mut text = Vec::new();
-    file.take(MAX_FILE_BYTES).read_to_end(&mut text)?;
-    Ok((text, about.mode() & forbidden != 0))
+    Ok((plain_file::read_opened(file, MAX_FILE_BYTES)?, about.mode() & forbidden != 0))
 }
 
 /// Which certificates of a server are accepted.

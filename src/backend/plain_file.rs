@@ -56,7 +56,10 @@ pub(crate) fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, E
 }
 
 /// Reads an open file of at most `most` bytes, if it is a regular file.
-pub(crate) fn read_opened(file: File, most: u64) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// See [`read`].
+pub fn read_opened(file: File, most: u64) -> io::Result<Vec<u8>> {
     let about = file.metadata()?;
     check(&about)?;
     let bytes = about.len();

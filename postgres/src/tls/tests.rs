@@ -251,6 +251,16 @@ fn files_that_cannot_be_used_are_refused_with_the_setting() {
     }
 }
 
+/// A key file was cut at the limit.
+#[test]
+fn a_key_file_that_is_too_large_is_refused() {
+    let (_folder, [certificate, key]) = files([(OWN, 0o644), (KEY, 0o600)]);
+    fs::File::options().write(true).open(&key).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+    let client = Some(ClientFiles { certificate, key });
+    let error = said(&TlsSettings { client, ..settings(TlsMode::Require, None) });
+    assert!(error.contains("cannot read sslkey") && error.contains("at most"), "{error}");
+}
+
 #[test]
 fn modes_have_the_names_of_libpq() {
     for (text, expected) in [
