@@ -296,6 +296,15 @@ fn a_page_as_of_a_moment_has_nothing_of_later() {
     assert!(html.contains("class=\"later\""), "what is later is grey");
 }
 
+/// What supports a belief was left out.
+#[test]
+fn a_belief_rests_on_what_supports_it() {
+    let model = model(&example(), None, ReportLimits::default());
+    let belief = model.beliefs.iter().find(|belief| belief.id.as_str() == "B5").unwrap();
+    let ids: Vec<&str> = belief.rests_on.iter().map(|id| id.as_str()).collect();
+    assert_eq!(ids, ["B4", "B6"]);
+}
+
 #[test]
 fn what_was_known_at_a_moment_is_that_of_its_branch() {
     let model = model(&example(), None, ReportLimits::default());

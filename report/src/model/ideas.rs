@@ -105,11 +105,8 @@ pub(super) fn beliefs(texts: &FactTexts<'_>, state: &StateAt) -> Result<Vec<Beli
     let mut rests_on: HashMap<String, Vec<PageText>> = HashMap::new();
     for (_, entry) in state.claims_of(Kind::Dependency)? {
         let Ok(found) = Dependency::from_value(&entry.value) else { continue };
-        let kind = found.dependency_type.map(VocabularyWord::word);
-        if let (Some(from), Some(to)) = (found.from, found.to)
-            && !matches!(kind, Some("contradicts" | "supports"))
-        {
-            rests_on.entry(from).or_default().push(texts.clean(&to));
+        if let Some((upper, lower)) = found.rests_on() {
+            rests_on.entry(upper.to_owned()).or_default().push(texts.clean(lower));
         }
     }
     let mut beliefs = Vec::new();

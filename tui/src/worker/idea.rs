@@ -9,7 +9,7 @@ use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::diff::{ChangeKind, describe};
 use forge_store::error::Result;
-use forge_store::model::claim::references;
+use forge_store::model::claim::{Dependency, references};
 use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{HistoryEntry, ResolvedMoment, Session, StateAt};
 use forge_store::story::short_number;
@@ -28,6 +28,7 @@ pub(super) fn sections(
     zone: DisplayZone,
 ) -> Result<Vec<SheetSection>> {
     let mut history = session.history(point, key)?;
+    let count = history.len();
     history.truncate(MAX_STEPS);
     let state = session.state(point)?;
     let evidence = evidence_of(&state, key)?;
@@ -57,7 +58,10 @@ pub(super) fn sections(
     }
     let changes = changes(&history, zone);
     if changes.len() > 1 {
-        let title = format!("Every change ({})", history.len());
+        let title = match history.len() {
+            shown if shown < count => format!("The newest {shown} of {count} changes"),
+            _ => format!("Every change ({count})"),
+        };
         sections.push(SheetSection { title, lines: changes, folded: true });
     }
     Ok(sections)
@@ -239,16 +243,20 @@ fn related(state: &StateAt, key: &Key, entry: &ClaimEntry) -> Result<Related> {
             }
         }
     }
-    for (_, entry) in state.claims_of(Kind::Dependency)? {
-        let part = |name: &str| entry.value.field(name).map(text_of).unwrap_or_default();
-        let (from, to) = (part("from"), part("to"));
-        let list = if from == key.id { &mut rests_on } else { &mut above };
-        let other = if from == key.id { to } else { from.clone() };
-        if from != key.id && part("to") != key.id {
-            continue;
-        }
-        if let Some(value) = state.claim(Kind::Belief, &other)? {
-            list.push(named(Kind::Belief, &other, &value));
+    // Dependencies are between beliefs. A claim of another kind may have the id of a belief.
+    let dependencies = match key.kind {
+        Kind::Belief => state.claims_of(Kind::Dependency)?,
+        _ => Vec::new(),
+    };
+    for (_, entry) in dependencies {
+        let Ok(dependency) = Dependency::from_value(&entry.value) else { continue };
+        let (list, other) = match dependency.rests_on() {
+            Some((upper, lower)) if upper == key.id => (&mut rests_on, lower),
+            Some((upper, lower)) if lower == key.id => (&mut above, upper),
+            _ => continue,
+        };
+        if let Some(value) = state.claim(Kind::Belief, other)? {
+            list.push(named(Kind::Belief, other, &value));
         }
     }
     Ok(vec![("It rests on", rests_on), ("What rests on it", above)])
@@ -276,4 +284,70 @@ fn changes(history: &[HistoryEntry], zone: DisplayZone) -> Vec<SheetLine> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::claim::{Belief, DependencyType, Hypothesis};
+    use forge_store::store::{NewSession, Store, WriteContext};
+
+    fn session() -> (Session, WriteContext) {
+        let context = WriteContext::asked("test", Timestamp::from_micros(0));
+        let store = Store::in_memory().unwrap();
+        (store.create_session(&context, NewSession::named("ideas")).unwrap(), context)
+    }
+
+    fn claim_sections(session: &Session, kind: Kind, id: &str) -> Vec<SheetSection> {
+        let (point, key) = (session.head().unwrap(), Key::new(kind, id));
+        let entry = session.claim(&point, &key).unwrap().unwrap();
+        sections(session, &point, &key, &entry, DisplayZone::Local).unwrap()
+    }
+
+    /// The ids of the claims that a claim rests on, and of those that rest on it.
+    fn neighbours(session: &Session, kind: Kind, id: &str) -> [String; 2] {
+        let sections = claim_sections(session, kind, id);
+        ["It rests on", "What rests on it"].map(|title| {
+            let lines = sections.iter().filter(|section| section.title == title);
+            let ids = lines.flat_map(|section| &section.lines).map(|line| line.parts[0].1.trim());
+            ids.collect::<Vec<_>>().join(" ")
+        })
+    }
+
+    /// Each dependency was shown as if its first belief rested on its second.
+    #[test]
+    fn a_belief_rests_on_what_supports_it_and_not_on_what_contradicts_it() {
+        let (session, context) = session();
+        let mut write = session.write(&context).add("one", Hypothesis::default());
+        for id in ["one", "ground", "reason", "opposite"] {
+            write = write.add(id, Belief::default());
+        }
+        write.commit().unwrap();
+        for (from, kind, to) in [
+            ("one", DependencyType::Requires, "ground"),
+            ("reason", DependencyType::Supports, "one"),
+            ("one", DependencyType::Contradicts, "opposite"),
+        ] {
+            let dependency = Dependency::default().from(from).to(to).dependency_type(kind);
+            session.write(&context).add("", dependency).commit().unwrap();
+        }
+        assert_eq!(neighbours(&session, Kind::Belief, "one"), ["ground reason", ""]);
+        assert_eq!(neighbours(&session, Kind::Belief, "ground"), ["", "one"]);
+        assert_eq!(neighbours(&session, Kind::Belief, "reason"), ["", "one"]);
+        assert_eq!(neighbours(&session, Kind::Belief, "opposite"), ["", ""]);
+        // Its id is the id of a belief.
+        assert_eq!(neighbours(&session, Kind::Hypothesis, "one"), ["", ""]);
+    }
+
+    /// The title counted only the changes that were shown.
+    #[test]
+    fn a_list_of_changes_that_is_cut_says_how_many_there_are() {
+        let (session, context) = session();
+        for number in 0..=MAX_STEPS {
+            let belief = Belief::default().description(number.to_string());
+            session.write(&context).put("one", belief).commit().unwrap();
+        }
+        let sections = claim_sections(&session, Kind::Belief, "one");
+        assert_eq!(sections.last().unwrap().title, "The newest 200 of 201 changes");
+    }
 }
