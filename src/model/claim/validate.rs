@@ -253,7 +253,7 @@ fn framework_fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
-            "token": "Identifies the put, so that a checkpoint that was replaced is not taken for the new one.",
+            "operation": "Identifies the put, so that a checkpoint that was replaced is not taken for the new one.",
             "head": "The checkpoint without the values of its channels: type, and the framework's bytes.",
             "calls": "In a claim of its own: the calls of subgraphs that have claims.",
         },

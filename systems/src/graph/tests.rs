@@ -1,5 +1,5 @@
 use super::*;
-use forge_store::model::{Kind, Timestamp};
+use forge_store::model::{Kind, Timestamp, claim};
 use forge_store::redact::Redactor;
 use forge_store::store::{Options, Store};
 use proptest::prelude::*;
@@ -235,6 +235,23 @@ fn steps_of_subgraphs_are_no_reason_for_a_branch() {
     let PutOutcome::Written { branch, is_fork } = graph.put(&again) else { panic!() };
     assert_eq!((branch.as_str(), is_fork), ("fork-7", true));
     assert_eq!(graph.put_plain("t", "", "8", Some("1")), "fork-7");
+}
+
+/// The list of fields, which a purge protects, had another name for `operation`.
+#[test]
+fn every_field_of_a_step_is_in_the_list_of_its_kind() {
+    let mut graph = Graph::new();
+    graph.put_plain("t", "", "1", None);
+    graph.put_plain("t", "a:x", "2", None);
+    let session = graph.store.session("t").unwrap().unwrap();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let known: Vec<&str> = claim::fields(Kind::GraphStep).iter().map(|field| field.name).collect();
+    for entry in state.claims().entries_of_kind(Kind::GraphStep) {
+        let value = entry.unwrap().1.value;
+        for name in value.as_map().unwrap().keys() {
+            assert!(known.contains(&name.as_str()), "{name}");
+        }
+    }
 }
 
 #[test]
