@@ -43,9 +43,9 @@ impl FuzzyPattern {
                 return true;
             }
             for byte in texts.iter().flat_map(|text| text.bytes()) {
-                if letters.next_if_eq(&byte.to_ascii_lowercase()).is_some()
-                    && letters.peek().is_none()
-                {
+                // The Kelvin sign, a `k` in lower case, ends with this byte.
+                let byte = if byte == 0xaa { b'k' } else { byte.to_ascii_lowercase() };
+                if letters.next_if_eq(&byte).is_some() && letters.peek().is_none() {
                     return true;
                 }
             }
@@ -147,8 +147,9 @@ mod tests {
 
     #[test]
     fn the_fast_check_excludes_nothing_that_is_found() {
-        let texts = ["the worker's clock", "a redelivery", "in 日本語", "İstanbul", ""];
-        for pattern in ["CLOCK worker", "rdlvry", "日本", "the", "st", "x", "tul"] {
+        let texts =
+            ["the worker's clock", "a redelivery", "in 日本語", "İstanbul", "\u{212a}m", ""];
+        for pattern in ["CLOCK worker", "rdlvry", "日本", "the", "st", "x", "tul", "km"] {
             let pattern = FuzzyPattern::new(pattern);
             for text in texts {
                 let found = pattern.find(text).is_some();
@@ -156,6 +157,8 @@ mod tests {
             }
         }
         assert!(!FuzzyPattern::new("clock").may_find(&["the lock", "of a car"]));
+        // The Kelvin sign is a `k` in lower case.
+        assert!(FuzzyPattern::new("km").find("\u{212a}m").is_some());
     }
 
     #[test]
