@@ -146,7 +146,7 @@ impl TranscriptReader {
             if self.options.whole && (ending != InputEnding::File || !is_whole(line)) {
                 break;
             }
-            let overlong = line.len() as u64 > self.options.max_line;
+            let overlong = self.is_overlong(line);
             if line.last() != Some(&b'\n') && !overlong {
                 if ending != InputEnding::File || !is_whole(line) {
                     break;
@@ -157,8 +157,7 @@ impl TranscriptReader {
             }
             self.carry.lines += 1;
             if overlong {
-                let reason = format!("is longer than {} bytes", self.options.max_line);
-                self.skip(&mut piece, self.carry.offset, reason)?;
+                self.skip_overlong(&mut piece)?;
             } else {
                 self.line(line, recorded_at, &mut piece)?;
             }
@@ -181,16 +180,29 @@ impl TranscriptReader {
         let (line, after) = cut(bytes);
         let ended = line.last() == Some(&b'\n');
         if self.carry.tail == LastLineState::Unended && !record_split::trimmed(line).is_empty() {
-            if !ended && (ending != InputEnding::File || !is_whole(line)) {
+            if self.is_overlong(line) {
+                self.skip_overlong(piece)?;
+                self.carry.tail = LastLineState::Overlong;
+            } else if !ended && (ending != InputEnding::File || !is_whole(line)) {
                 return Ok(&[]);
+            } else {
+                self.line(line, recorded_at, piece)?;
             }
-            self.line(line, recorded_at, piece)?;
         }
         self.carry.offset += line.len() as u64;
         if ended {
             self.carry.tail = LastLineState::Whole;
         }
         Ok(after)
+    }
+
+    fn is_overlong(&self, line: &[u8]) -> bool {
+        line.len() as u64 > self.options.max_line
+    }
+
+    fn skip_overlong(&self, piece: &mut TranscriptPiece) -> Result<(), UnreadableLine> {
+        let reason = format!("is longer than {} bytes", self.options.max_line);
+        self.skip(piece, self.carry.offset, reason)
     }
 
     fn skip(

@@ -130,6 +130,24 @@ fn text_after_a_line_that_was_taken_is_reported() {
     assert_eq!((piece.taken, lines), (8, vec![(1, 3), (2, 8)]));
 }
 
+/// Such a text was neither read nor skipped: it waited for its end in memory.
+#[test]
+fn an_endless_text_after_a_line_that_was_taken_is_skipped() {
+    let options = TranscriptOptions { max_line: 1000, ..TranscriptOptions::default() };
+    let mut reader = TranscriptReader::new(options);
+    reader.read(b"{}", InputEnding::File, RECORDED_AT).unwrap();
+    let long = [b'x'; 1001];
+    assert_eq!(reader.read(&long[1..], InputEnding::More, RECORDED_AT).unwrap().taken, 0);
+    let piece = reader.read(&long, InputEnding::More, RECORDED_AT).unwrap();
+    let reason = "is longer than 1000 bytes".to_owned();
+    let expected = SkippedLine { line: 1, offset: 2, reason, read: false };
+    assert_eq!((piece.taken, piece.skipped), (1001, vec![expected]));
+    let rest = format!("xxx\n{}", Script::new().user("hello").text);
+    let next = reader.read(rest.as_bytes(), InputEnding::File, RECORDED_AT).unwrap();
+    assert_eq!((next.taken as usize, next.skipped.len()), (rest.len(), 0));
+    assert_eq!(of_kind(&next, Kind::Message).len(), 1);
+}
+
 fn prompts(piece: &TranscriptPiece) -> Vec<&str> {
     let prompts = of_kind(piece, Kind::Prompt);
     prompts.iter().map(|fact| text(&fact.value, "text").unwrap()).collect()
