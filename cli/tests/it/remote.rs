@@ -517,7 +517,7 @@ fn a_secret_is_not_pushed() {
     ");
     insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @r"
     Would push checkout to origin: 1 operation
-      it holds 1 secret (github-token): the push would be refused
+      it contains 1 secret (github-token): the push would be refused
     ");
     assert_eq!(first.forge(["remote", "show", "--json"]).json()["unpushed"]["operations"], 1);
     assert_eq!(first.forge(["push", "--allow-secrets"]).code, 0);
