@@ -147,7 +147,7 @@ pub(crate) fn fold(
     fold_after(view, number, run, None, pruning)
 }
 
-/// Plans a fold like [`fold`], in a record in which `before` is folded first. If that fold went
+/// Plans a fold like [`fold()`], in a record in which `before` is folded first. If that fold went
 /// into the first revision of this range, its changes are included.
 pub(crate) fn fold_after(
     view: &dyn Snapshot,

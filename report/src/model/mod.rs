@@ -75,7 +75,7 @@ pub struct ReportModel {
     pub moments: Vec<KnownMoment>,
     /// How many such moments are not listed.
     pub moments_left_out: usize,
-    /// The texts of the prompts that [`KnownMoment::asked`] refers to.
+    /// The texts of the prompts that [`KnownMoment::prompt`] refers to.
     pub prompt_texts: Vec<PageText>,
     /// The ids and texts of the questions that [`KnownMoment::gaps`] refers to.
     pub question_texts: Vec<(PageText, PageText)>,
@@ -508,7 +508,7 @@ pub struct KnownMoment {
     pub gaps: Vec<(usize, bool)>,
     /// The checks that fail, if that changed.
     pub failing: Option<Vec<PageText>>,
-    /// The last prompt, by its place in [`ReportModel::asked_texts`].
+    /// The last prompt, by its place in [`ReportModel::prompt_texts`].
     pub prompt: Option<usize>,
     /// How many files were edited so far.
     pub files: usize,

@@ -40,8 +40,8 @@ pub(crate) struct SalvagedStore {
 /// Salvages an index and the journal after it.
 ///
 /// # Errors
-/// [`Error::Corrupt`] if not even the number of sessions is known: all copies of the store's head
-/// are damaged.
+/// [`Corrupt`](crate::error::Error::Corrupt) if not even the number of sessions is known: all
+/// copies of the store's head are damaged.
 pub(crate) fn salvage(
     index: RescuedIndex,
     pieces: Vec<JournalPiece>,

@@ -2,7 +2,7 @@
 //!
 //! They apply to commands and API verbs only, never to import, restore, merge or undo. Each is a
 //! pure function of the current claims and returns the changes; nothing else changes. A merge uses
-//! [`merged_confidence`] alone.
+//! [`merged_confidence()`] alone.
 //!
 //! Doubt: a belief rests on a hypothesis through its `hypothesis` field, through a `source` that is
 //! the id of the hypothesis or of evidence for it, through its `evidence` list in the same way, and

@@ -34,7 +34,7 @@ pub fn describe_distance(micros: i64) -> String {
 }
 
 /// Formats the local time in the zone with its offset: `2025-01-20 14:30:00.25 +01:00`, without
-/// trailing zeros. [`parse_time`](super::parse_time) parses it.
+/// trailing zeros. [`parse_time`](super::parse_time()) parses it.
 #[must_use]
 pub fn civil_time<Tz: TimeZone>(time: Timestamp, zone: &Tz) -> String {
     let offset = local_to_utc::offset_at(zone, time.as_micros());
