@@ -8,9 +8,8 @@ use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::{BundleExportReport as Written, BundleImportReport, BundleRange, Store};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name for standard input or output.
@@ -96,17 +95,18 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
     let failed = |error| CommandError::io(&format!("cannot write '{}'", path.display()), error);
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
-    // The content of a store is private, so an export is readable only by its owner.
-    let create = |unfinished: &Path| {
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished)
-    };
+    // A temporary file is readable only by its owner, as the content of a store is private.
     let folder = path.parent().unwrap_or(path);
-    let made = tempfile::Builder::new().prefix(&name).suffix(".new").make_in(folder, create);
-    let (file, unfinished) = made.map_err(failed)?.into_parts();
-    let mut file = BufWriter::with_capacity(1 << 20, file);
+    let unfinished = tempfile::Builder::new()
+        .prefix(&name)
+        .suffix(".new")
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    let mut file = BufWriter::with_capacity(1 << 20, unfinished);
     let written =
         store.export_bundle(ranges, &mut |bytes| file.write_all(bytes).map_err(failed))?;
-    file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)?;
+    let unfinished = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    unfinished.as_file().sync_all().map_err(failed)?;
     unfinished.persist(path).map_err(|error| failed(error.error))?;
     Ok(written)
 }

@@ -49,13 +49,13 @@ pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &
 
 /// Whether an installation added this member, as far as its path and value show.
 pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
-    let is_server_edit = |edit: &JsonEdit| match edit {
+    let is_edit_of_member = |edit: &JsonEdit| match edit {
         JsonEdit::Member { path: place, value: wanted, keep: true } => {
             place == path && json::input_value(wanted) == *value
         }
         _ => false,
     };
-    added.iter().any(|place| place == path) && edits.iter().any(is_server_edit)
+    added.iter().any(|place| place == path) && edits.iter().any(is_edit_of_member)
 }
 
 /// Whether this is a command that the permission rules allow: `forge status`, `/opt/forge status`.

@@ -284,31 +284,29 @@ fn the_status_line_and_the_prompt_say_how_it_stands() {
     }
 }
 
-#[test]
-fn what_happens_is_watched() {
+/// The line that `forge watch` shows for this command.
+fn watched_line<const N: usize>(command: [&str; N]) -> String {
     let environment = project();
     environment.forge(["note", "before"]).success();
-    let mut command = environment.command(["watch", "-n", "1"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut watch = environment.command(["watch", "-n", "1"]);
+    let mut child = watch.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().ends_with("N1  before"));
-    environment.forge(["note", "after"]).success();
-    assert!(lines.next().unwrap().unwrap().ends_with("N2  after"));
+    environment.forge(command).success();
+    let line = lines.next().unwrap().unwrap();
     assert!(child.wait().unwrap().success());
+    line
+}
+
+#[test]
+fn what_happens_is_watched() {
+    assert!(watched_line(["note", "after"]).ends_with("N2  after"));
 }
 
 /// A write that added no revision, checkpoint or fact was shown only after the next one that did.
 #[test]
 fn a_new_branch_is_watched() {
-    let environment = project();
-    environment.forge(["note", "before"]).success();
-    let mut command = environment.command(["watch", "-n", "1"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().ends_with("N1  before"));
-    environment.forge(["branch", "create", "side"]).success();
-    assert!(lines.next().unwrap().unwrap().contains("branch side"));
-    assert!(child.wait().unwrap().success());
+    assert!(watched_line(["branch", "create", "side"]).contains("branch side"));
 }
 
 #[test]
