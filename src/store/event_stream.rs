@@ -205,7 +205,7 @@ impl Store {
         self.engine.follower.tidy();
         self.maintain(IMPORTED_TAIL_BYTES).ok();
         Ok(StreamImportReport {
-            session_count: applier.seen.len() as u64,
+            session_count: applier.session_count(),
             bytes: ahead.bytes - known.bytes,
             waiting_bytes: ahead.waiting,
             ..applier.taken

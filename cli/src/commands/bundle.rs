@@ -153,17 +153,14 @@ impl Verb for BundleImportArgs {
     }
 }
 
-/// Copies an input that cannot be read twice to a private temporary file. Its name is removed at
-/// once, so that the file vanishes with the process.
+/// Copies an input that cannot be read twice to a private temporary file without a name, which
+/// vanishes with the process.
 fn spool_to_file(
     store: Option<&Path>,
     input: &mut dyn Read,
 ) -> std::io::Result<BufReader<fs::File>> {
     let folder = store.map_or_else(std::env::temp_dir, Path::to_owned);
-    let path = folder.join(format!("bundle-{}.new", std::process::id()));
-    let mut options = OpenOptions::new();
-    let mut file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    fs::remove_file(&path)?;
+    let mut file = tempfile::tempfile_in(folder)?;
     std::io::copy(input, &mut file)?;
     Ok(BufReader::new(file))
 }

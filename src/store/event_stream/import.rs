@@ -30,7 +30,8 @@ use crate::store::session::Session;
 use crate::store::validate::check_tag;
 use crate::store::write::{FUTURE_MICROS, long_text};
 use crate::store::write_context::WriteContext;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::mem;
 
 /// How many records are written between two moves of the bookmark to the end of what was written.
 /// The journal's tail is then applied if it is long. A staged importer does both after its last
@@ -59,8 +60,9 @@ pub(super) struct StreamImporter<'a> {
     pub(super) own: Option<String>,
     /// Sessions by name; at least the sessions that the last lines name.
     sessions: HashMap<String, SessionNumber>,
-    /// All sessions that lines were written to.
-    pub(super) seen: HashSet<SessionNumber>,
+    /// Whether a line was written to a session, by the number of the session. A hash set of a
+    /// million numbers would take ten times the memory.
+    has_lines: Vec<bool>,
     /// The session with the bookmark: the first one that a line was written to.
     pub(super) home: Option<Session>,
     /// Whether this applies the lines to a copy of the store, for which nothing is maintained.
@@ -113,7 +115,7 @@ impl<'a> StreamImporter<'a> {
             header: None,
             own: Some(own).filter(|own| !own.is_empty()),
             sessions: HashMap::new(),
-            seen: HashSet::new(),
+            has_lines: Vec::new(),
             home: None,
             is_staged: false,
             begun: None,
@@ -173,10 +175,10 @@ impl<'a> StreamImporter<'a> {
 
     /// Takes over the state of an importer of a copy whose records are now in this store too.
     pub(super) fn take_over(self, mut staged: Self) -> Self {
-        let (mut taken, mut seen) = (self.taken, self.seen);
-        let sessions = std::mem::take(&mut staged.sessions);
-        for name in std::mem::take(&mut staged.taken.sessions) {
-            if sessions.get(&name).is_some_and(|number| seen.insert(*number))
+        let (mut taken, mut has_lines) = (self.taken, self.has_lines);
+        let sessions = mem::take(&mut staged.sessions);
+        for name in mem::take(&mut staged.taken.sessions) {
+            if sessions.get(&name).is_some_and(|number| add_session(&mut has_lines, *number))
                 && taken.sessions.len() < StreamImportReport::MAX_NAMES
             {
                 taken.sessions.push(name);
@@ -190,7 +192,7 @@ impl<'a> StreamImporter<'a> {
             header: staged.header.take(),
             own: staged.own.take(),
             sessions,
-            seen,
+            has_lines,
             begun: staged.begun.take(),
             continues: staged.continues,
             written: staged.written.take(),
@@ -299,6 +301,11 @@ impl<'a> StreamImporter<'a> {
 
     // -- sessions
 
+    /// Returns how many sessions lines were written to.
+    pub(super) fn session_count(&self) -> u64 {
+        self.has_lines.iter().filter(|has_lines| **has_lines).count() as u64
+    }
+
     fn header(&mut self, event: SessionEvent, at: Timestamp) -> Result<()> {
         claim::check_id(&event.name).map_err(invalid)?;
         // A killed import may have begun the session of this line, and nothing else.
@@ -366,7 +373,7 @@ impl<'a> StreamImporter<'a> {
         self.sessions.insert(name.clone(), session.number);
         // The importer that takes over a staged one needs the names of all its sessions.
         let has_room = self.is_staged || self.taken.sessions.len() < StreamImportReport::MAX_NAMES;
-        if self.seen.insert(session.number) && has_room {
+        if add_session(&mut self.has_lines, session.number) && has_room {
             self.taken.sessions.push(name);
         }
         Ok(session)
@@ -521,7 +528,7 @@ impl<'a> StreamImporter<'a> {
             };
             let mut all = objects.clone();
             all.extend(pages.iter().cloned());
-            all.extend(planned.iter_mut().flat_map(|planned| std::mem::take(&mut planned.changes)));
+            all.extend(planned.iter_mut().flat_map(|planned| mem::take(&mut planned.changes)));
             revisions = u64::from(planned.is_some());
             if let (Some(event), Some(id)) = (event, id) {
                 let head = planned.as_ref().map(|planned| planned.head.sequence);
@@ -672,6 +679,15 @@ impl<'a> StreamImporter<'a> {
         }
         Ok(())
     }
+}
+
+/// Notes that a line was written to a session. Returns whether it was the first line there.
+fn add_session(has_lines: &mut Vec<bool>, session: SessionNumber) -> bool {
+    let place = session as usize;
+    if place >= has_lines.len() {
+        has_lines.resize(place + 1, false);
+    }
+    has_lines.get_mut(place).is_some_and(|has_lines| !mem::replace(has_lines, true))
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {
