@@ -1,9 +1,9 @@
 //! Rollouts of Codex: one JSON object per line, with a time, a type and a payload.
 //!
-//! Messages, calls and their results are `response_item` lines. `event_msg` lines repeat most of it
-//! for the screen. Only what no other line has is read from them: prompts as they were typed, ends
-//! of commands in the background and in scripts, patches, tokens. `docs/transcripts.md` has the
-//! table.
+//! Messages, calls and their results are `response_item` lines. `event_msg` lines repeat most of
+//! them for the screen. Only what no other line has is read from events, for example prompts as they
+//! were typed, ends of commands in the background and in scripts, patches and tokens.
+//! `docs/transcripts.md` has the table.
 
 mod agent;
 mod call;
@@ -112,7 +112,7 @@ struct CodexTurnId<'a> {
     turn_id: LenientText<'a>,
 }
 
-/// Whether an event names its text as one of Codex's own, as early versions did.
+/// Whether an event marks its text as written by Codex itself, as early versions did.
 fn is_own_text(event: &RawValue) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -188,7 +188,7 @@ pub(crate) fn line(
         cwd: cwd.as_deref(),
         git_branch: git_branch.as_deref(),
     };
-    // Few lines have an id of their own; equal lines with equal times get one id.
+    // Few lines have an id. Equal lines with equal times get the same one.
     let own = || hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
     let id = payload.id.text().map_or_else(own, str::to_owned);
     match kind {
@@ -214,8 +214,8 @@ fn note(field: &mut Option<String>, word: &LenientText<'_>) {
     }
 }
 
-/// Reads the first line of a rollout, which names its session. In a fork, the lines of the original
-/// session follow, with its first line too.
+/// Reads the first line of a rollout, which names its session. In a fork, copies of the lines of
+/// the original session follow, including its first line.
 fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<Timestamp>) {
     let id = meta.id.text().or(meta.session_id.text());
     let state = &mut work.carry.other.codex;
@@ -440,12 +440,12 @@ fn call(
         ("tool_calls", Value::List(vec![named])),
     ]);
     speak(work, context, id, value);
-    // Models write line breaks into the strings of their arguments.
+    // Models write line breaks into the strings of their arguments, which JSON does not allow.
     let arguments = payload.arguments.text().map(long_text::readable_json);
     let call = call::CodexCall {
         id: call_id,
         name,
-        // The model's own tools have a namespace too.
+        // `functions` is the namespace of the model's own tools, not that of a server.
         namespace: payload.namespace.text().filter(|space| *space != "functions"),
         arguments: arguments.as_deref(),
         input: payload.input.text(),

@@ -14,7 +14,7 @@ pub(crate) fn command_line_of(words: &[&str]) -> String {
     }
 }
 
-/// Returns whether a program applies the patch that is its only argument.
+/// Whether a program applies the patch that is its only argument.
 pub(crate) fn is_patch_program(name: &str) -> bool {
     matches!(name, "apply_patch" | "applypatch")
 }

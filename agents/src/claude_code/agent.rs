@@ -1,4 +1,4 @@
-//! Reads sub-agents. Each sub-agent is one fact; each of its messages adds a version that carries
+//! Reads sub-agents. Each sub-agent is one fact. Each of its messages adds a version that contains
 //! the message.
 
 use super::line::ClaudeLine;
@@ -11,11 +11,11 @@ use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 
-/// How many lines of unnamed side chains are remembered. A line names its parent line, and several
-/// side chains run at once.
+/// The maximum number of remembered lines of side chains that name no agent. A line of a chain names its
+/// parent line, and several side chains run at once.
 const CHAIN_LINES: usize = 256;
 
-/// How the result of a call begins that started an agent in the background.
+/// The beginning of the result of a call that started an agent in the background.
 const LAUNCHED: &str = "Async agent launched successfully";
 
 #[derive(Debug, Default, Deserialize)]
@@ -28,8 +28,9 @@ struct AgentCompletion<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// Returns the agent that a side chain's line belongs to, found by its parent lines if the line
-    /// does not name it.
+    /// Returns the agent that a line of a side chain belongs to: the one that the line names, or
+    /// else the agent of its parent line. If that is unknown, the id of the line becomes the id of a
+    /// new agent.
     pub(super) fn agent_of(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) -> String {
         let parent = line.parent_uuid.text();
         let chains = &self.carry.chains;
@@ -76,7 +77,7 @@ impl PieceBuilder<'_> {
         self.carry.agents.insert(agent.to_owned(), state);
     }
 
-    /// Adds a version of the agent with what it said.
+    /// Adds a version of the agent with its message.
     pub(super) fn agent_spoke(
         &mut self,
         context: &LineContext<'_>,
@@ -104,7 +105,7 @@ impl PieceBuilder<'_> {
         self.facts.push(context.fact(Kind::Agent, agent, value));
     }
 
-    /// Returns the open call that gave an agent this prompt.
+    /// Returns the id of an open call that gives an agent the prompt with this hash.
     fn caller(&self, prompt_hash: &str) -> Option<String> {
         let mut calls = self.carry.calls.iter();
         let found = calls.find(
@@ -113,7 +114,8 @@ impl PieceBuilder<'_> {
         found.map(|(id, _)| id.clone())
     }
 
-    /// Adds the version of an agent that holds its result.
+    /// Adds a version of an agent with the result of the call that started it: the agent's own
+    /// result, or only that the agent runs in the background.
     pub(super) fn agent_done(
         &mut self,
         context: &LineContext<'_>,
@@ -125,7 +127,7 @@ impl PieceBuilder<'_> {
         let own = Value::from(id);
         let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
         let known = known.map(|(agent, _)| agent.clone());
-        // With several results in one line, this is all that is known.
+        // If the line has several results, only the text names the agent.
         let shown_id = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
             let (_, id) = text.strip_prefix(LAUNCHED)?.split_once("agentId: ")?;
             id.split_whitespace().next()
@@ -133,7 +135,7 @@ impl PieceBuilder<'_> {
         let agent = match (done.agent_id.text().or(shown_id), known) {
             (Some(agent), _) => agent.to_owned(),
             (None, Some(agent)) => agent,
-            // Refused or failed before it began: there never was an agent.
+            // The call was refused or failed before an agent began.
             (None, None) if answer.error => return,
             (None, None) => id.to_owned(),
         };
@@ -170,8 +172,8 @@ impl PieceBuilder<'_> {
 }
 
 impl PieceBuilder<'_> {
-    /// Adds the version of an agent that a notice reports as ended, with its result and more
-    /// fields.
+    /// Adds a version of an agent that a notice reports as ended, with the fields `more`. A notice
+    /// with the status and result of the last one is a repetition.
     pub(super) fn agent_ended(
         &mut self,
         context: &LineContext<'_>,
@@ -182,7 +184,6 @@ impl PieceBuilder<'_> {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
         let result_hash = hash(&format!("{status} {result}"));
         if state.ended.as_ref() == Some(&result_hash) {
-            // A repeated notice.
             return;
         }
         state.ended = Some(result_hash);

@@ -15,12 +15,12 @@ const FILES_NAMED: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RecentEvents {
-    /// The last prompt of a person that is no slash command.
+    /// The last prompt that is not a slash command.
     prompt: Option<String>,
     /// The names of the first edited files: at most one more than a checkpoint name contains.
     files: Vec<String>,
-    /// The last check that failed, could not be run or took too long, else the last check that
-    /// passed; and whether it did not pass. A skipped check did neither.
+    /// The last check that did not pass, or else the last one that passed: whether it did not
+    /// pass, and its name with its status. Skipped checks and unknown results are ignored.
     check: Option<(bool, String)>,
     /// The last command line.
     command: Option<String>,

@@ -73,32 +73,35 @@ impl LineContext<'_> {
         }
     }
 
-    /// The value for a text of this line; `pointer` leads to it from the line's own object.
+    /// Returns a text of this line as the value of a fact. `pointer` leads to the text from the
+    /// line's own object.
     pub(crate) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
         long_text::value(text, self.place, || format!("{}{}", self.base, pointer.as_ref()))
     }
 
+    /// Returns a part of a text of this line as the value of a fact, as [`Self::text`] does.
     pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
         long_text::part(text, part, self.place, || format!("{}{pointer}", self.base))
     }
 }
 
-/// The fields of a fact, without those that are null.
+/// Returns the fields of a fact, without those that are null.
 pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> FieldMap {
     let present = fields.into_iter().filter(|(_, value)| *value != Value::Null);
     present.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A flag as the value of a fact: null unless it is true.
+/// Returns a flag as the value of a fact: null unless it is true.
 pub(crate) fn flag(value: bool) -> Value {
     if value { true.into() } else { Value::Null }
 }
 
-/// Builds a piece from lines: facts go into the piece, what later lines need into the carry.
+/// Builds a piece from lines. `carry` keeps the state that later lines need.
 #[derive(Debug)]
 pub(crate) struct PieceBuilder<'w> {
     pub(crate) carry: &'w mut TranscriptState,
     pub(crate) facts: &'w mut Vec<Fact>,
     pub(crate) checkpoints: &'w mut Vec<CheckpointDraft>,
+    /// Whether rules find statements in the agent's messages.
     pub(crate) infer: bool,
 }

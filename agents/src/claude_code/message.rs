@@ -35,7 +35,7 @@ impl PieceBuilder<'_> {
         match kind {
             "progress" => return self.progress(line, line_context),
             "queue-operation" | "attachment" | "pr-link" => {
-                // A line without a time is not an event.
+                // A line without a valid time is not an event.
                 if let Ok(at) = time(line.timestamp.text()) {
                     self.read_other_line(kind, line, &line_context(at, None, ""));
                 }
@@ -135,7 +135,8 @@ impl PieceBuilder<'_> {
         Ok(())
     }
 
-    /// Reads what any line with a message has: opens its calls and closes the calls of its results.
+    /// Reads the message of a line: returns the fields of its fact, opens the calls in it, and
+    /// closes the calls that its results answer.
     fn read_spoken_line(&mut self, context: &LineContext<'_>, spoken: &SpokenLine<'_>) -> FieldMap {
         let message = &spoken.message;
         let mut value = fields([
@@ -212,8 +213,8 @@ impl PieceBuilder<'_> {
         value
     }
 
-    /// Adds the statements that rules find in a message of the agent, as facts of their own, if
-    /// that is wanted.
+    /// Adds a fact for each statement that rules find in a message of the agent, if inference is
+    /// on.
     pub(crate) fn infer(&mut self, context: &LineContext<'_>, message: &str, text: &str) {
         let found = if self.infer { inference::inferences(message, text) } else { Vec::new() };
         self.facts
@@ -251,7 +252,8 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Reads the message of a line that was written at this time; `None` if it is another line.
+/// Reads the message of a line that was written at this time. Returns `None` if the line has no
+/// known speaker or no id.
 fn spoken_line<'a>(
     line: &'a ClaudeLine<'a>,
     written_at: Option<&str>,

@@ -1,4 +1,4 @@
-//! Tool calls that await their results.
+//! Tool calls without results.
 
 use crate::verification::CheckCommandLine;
 use forge_store::model::{FieldMap, Timestamp, Value};

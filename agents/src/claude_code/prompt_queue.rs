@@ -4,7 +4,7 @@ use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How many texts are remembered.
+/// The maximum number of remembered texts.
 const MAX_QUEUED_TEXTS: usize = 64;
 
 /// The client's queue, as far as it is known.
@@ -22,7 +22,8 @@ pub(super) struct QueueEntry {
     pub(super) at: Timestamp,
     pub(super) place: u64,
     pub(super) state: QueueEntryState,
-    /// Whether a tool's result came after it: the next request to the model should contain it.
+    /// Whether a tool's result came after the text: then the next request to the model should
+    /// contain the text.
     pub(super) due: bool,
 }
 
@@ -43,8 +44,8 @@ pub(super) enum QueueEntryState {
 }
 
 impl PromptQueue {
-    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if
-    /// a person typed it.
+    /// Adds a text that was enqueued at this time and place. `prompt` has the fields of its prompt
+    /// if a person typed it. If the queue is full, the oldest text is forgotten.
     pub(super) fn push(
         &mut self,
         (at, place): (Timestamp, u64),
@@ -65,7 +66,7 @@ impl PromptQueue {
     }
 
     /// Notes that a line has this text as a prompt. Returns whether the text is already a fact.
-    /// `in_queue` says that the text may still be removed later.
+    /// `in_queue` says that a later line may still remove the text from the queue.
     pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
         let text = hash(text);
         let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
@@ -79,7 +80,7 @@ impl PromptQueue {
         recorded
     }
 
-    /// Notes that a tool's result was written at this time.
+    /// Notes that a tool's result was written at this time, so that the texts before it are due.
     pub(super) fn result(&mut self, at: Timestamp) {
         self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
     }
@@ -89,8 +90,8 @@ impl PromptQueue {
         self.0.iter().position(|entry| entry.text == text)
     }
 
-    /// The entry that is removed first if the operation does not name a text: typed texts come
-    /// before texts of the client.
+    /// Returns the entry that leaves the queue first if the operation names no text: one that is
+    /// already delivered, or else a typed text, or else a text of the client.
     pub(super) fn first(&self) -> Option<usize> {
         let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
         find(|entry| entry.state == QueueEntryState::Delivered)
@@ -104,7 +105,7 @@ impl QueueEntry {
         matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
     }
 
-    /// Whether it is a command of the client, which waits for the end of the turn.
+    /// Whether the text is a command of the client, which waits for the end of the turn.
     pub(super) fn is_slash(&self) -> bool {
         self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
     }

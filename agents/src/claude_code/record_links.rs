@@ -9,9 +9,9 @@ use std::ops::Range;
 /// The session of a record of Claude Code, and its place in the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordLinks {
-    /// The session that it names.
+    /// The id of the session.
     pub session: Option<String>,
-    /// Its id.
+    /// The id of the record.
     pub uuid: Option<String>,
     /// The ids of the records that it follows.
     pub parents: Vec<String>,
@@ -26,8 +26,8 @@ struct LinkFields<'a> {
     logical_parent_uuid: LenientText<'a>,
 }
 
-/// Returns the ranges of the records of a line, with their links. What lies between them is no
-/// record.
+/// Returns the ranges of the records of a line, with their links. Bytes between the ranges belong
+/// to no record.
 #[must_use]
 pub fn record_links(line: &[u8]) -> Vec<(Range<usize>, RecordLinks)> {
     let links = |range: &Range<usize>| {

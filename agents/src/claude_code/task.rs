@@ -56,7 +56,8 @@ struct TaskUpdated {
     success: LenientBool,
 }
 
-/// What a call does to the task list. `at` leads to its block.
+/// Returns the change of the task list that a call requests, if it requests one. `at` leads to the
+/// block of the call.
 pub(crate) fn task_request(
     context: &LineContext<'_>,
     tool: &str,
@@ -98,7 +99,7 @@ pub(crate) fn task_request(
 }
 
 impl PieceBuilder<'_> {
-    /// Applies to the task list what a call asked for.
+    /// Applies the change that a call requested to the task list, if its result is not an error.
     pub(crate) fn tasks(
         &mut self,
         context: &LineContext<'_>,
@@ -142,16 +143,16 @@ impl PieceBuilder<'_> {
         self.carry.tasks.insert(id.to_owned(), task);
     }
 
-    /// Compares the list with the last one: a new or changed to-do becomes a version; an unfinished
-    /// one that is missing becomes dropped.
+    /// Compares the list with the last one. A to-do that is new or has another status becomes a
+    /// version. An unfinished to-do that is missing becomes dropped.
     pub(crate) fn todos(&mut self, context: &LineContext<'_>, items: &BTreeMap<String, FieldMap>) {
         let agent = context.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
         let status = |task: &FieldMap| task.get("status").cloned();
-        let gone = before.iter().filter(|(id, task)| {
+        let dropped = before.iter().filter(|(id, task)| {
             !items.contains_key(*id) && status(task) != Some("completed".into())
         });
-        let gone = gone.map(|(id, task)| {
+        let dropped = dropped.map(|(id, task)| {
             let mut task = task.clone();
             task.insert("status".to_owned(), "dropped".into());
             (id, task)
@@ -159,11 +160,11 @@ impl PieceBuilder<'_> {
         let changed = items
             .iter()
             .filter(|(id, task)| {
-                // A to-do that only moved to another place of the list has not changed.
+                // Only the status is compared: a long text differs by its place in the list.
                 before.get(*id).map(status) != Some(status(task))
             })
             .map(|(id, task)| (id, task.clone()));
-        for (id, mut task) in gone.chain(changed) {
+        for (id, mut task) in dropped.chain(changed) {
             if let Some(agent) = &context.agent {
                 task.insert("agent".to_owned(), agent.as_str().into());
             }
@@ -172,7 +173,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The number in "Task #3 created".
+/// Returns the number in a text such as "Task #3 created".
 fn number(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('#')?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A result of a call, as its facts need it.
+/// The result of a call, with the data that its facts need.
 #[derive(Debug)]
 pub(crate) struct ClaudeCallResult<'a> {
     pub(crate) error: bool,
@@ -48,7 +48,8 @@ impl<'a> ClaudeCallResult<'a> {
         ClaudeCallResult { error, shown_to_agent: shown, tool_use_result: noted, denial }
     }
 
-    /// The one text about the run: the recorded one, or else the one that the agent received.
+    /// Returns the text about the run and its pointer: the recorded text, or else the text that
+    /// the agent received.
     pub(super) fn text(&self) -> Option<(Cow<'_, str>, &str)> {
         match &self.tool_use_result {
             ToolUseResult::Text(text) => Some((Cow::Borrowed(text), "/toolUseResult")),
@@ -59,8 +60,8 @@ impl<'a> ClaudeCallResult<'a> {
         }
     }
 
-    /// The text that says why a call did not run: the agent's text first, because it holds the
-    /// person's words.
+    /// Returns the text that says why a call did not run, and its pointer. The text that the agent
+    /// received comes first, because it contains the person's words.
     pub(crate) fn refused_text(&self) -> Option<(Cow<'_, str>, &str)> {
         let shown = self.shown_to_agent.as_ref().filter(|(text, _)| !text.is_empty());
         shown
@@ -68,7 +69,7 @@ impl<'a> ClaudeCallResult<'a> {
             .or_else(|| self.text())
     }
 
-    /// The text that the agent received, and the recorded one.
+    /// Returns the text that the agent received, and the recorded one.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let shown = self.shown_to_agent.as_ref().map(|(text, _)| &**text);
         let noted = match &self.tool_use_result {
@@ -82,7 +83,8 @@ impl<'a> ClaudeCallResult<'a> {
         self.texts().any(what)
     }
 
-    /// How the call failed, if its result is an error.
+    /// Returns how the call failed, if its result is an error. If its two texts disagree, the more
+    /// specific failure counts.
     pub(crate) fn failure(&self, is_command: bool) -> Option<CallFailure> {
         if !self.error {
             return None;
@@ -97,7 +99,7 @@ impl<'a> ClaudeCallResult<'a> {
         Some(found.unwrap_or_else(|| of("")))
     }
 
-    /// The recorded `toolUseResult` object, read leniently.
+    /// Parses the recorded `toolUseResult` if it is an object, or else returns the default.
     pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
         match self.tool_use_result {
             ToolUseResult::Object(raw) => parsed(Some(raw)).unwrap_or_default(),

@@ -23,20 +23,20 @@ pub struct TranscriptState {
     pub(crate) lines: u64,
     pub(crate) tail: LastLineState,
     pub(crate) session: SessionState,
-    /// Where the next "five minutes" start: the time of the last checkpoint, or else of the first
-    /// message.
+    /// The time from which the five minutes before the next checkpoint count: that of the last
+    /// checkpoint, or else of the first message.
     pub(crate) last_checkpoint: Option<Timestamp>,
     /// A compaction whose summary has not come yet.
     pub(crate) compaction: Option<PendingCompaction>,
     pub(crate) calls: BTreeMap<String, OpenCall>,
     /// The task list: the fields of each task as last seen.
     pub(crate) tasks: BTreeMap<String, FieldMap>,
-    /// What each agent's own to-do list contained last, by agent (`""`: the main agent).
+    /// The last to-do list of each agent, by agent (`""`: the main agent).
     pub(crate) todos: BTreeMap<String, BTreeMap<String, FieldMap>>,
     pub(crate) agents: BTreeMap<String, SubAgentState>,
     /// The last lines of side chains that name no agent, each with the agent it belongs to.
     pub(crate) chains: Vec<(String, String)>,
-    /// What lines of other agents need.
+    /// What only lines of agents other than Claude Code need.
     pub(crate) other: OtherAgentState,
     /// What only lines of Claude Code need.
     pub(crate) claude: ClaudeState,
@@ -47,8 +47,7 @@ pub struct TranscriptState {
     pub(crate) mirror: Option<crate::mirror::MirrorNote>,
 }
 
-/// What the lines of Claude Code need to know about earlier ones, besides what all agents' lines
-/// need.
+/// The state that only lines of Claude Code need about earlier lines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClaudeState {
@@ -64,7 +63,7 @@ pub(crate) struct ClaudeState {
     pub(crate) mode: Option<String>,
 }
 
-/// What the lines of agents other than Claude Code need to know about earlier ones.
+/// The state that only lines of agents other than Claude Code need about earlier lines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct OtherAgentState {
@@ -72,17 +71,16 @@ pub(crate) struct OtherAgentState {
     pub(crate) model: Option<String>,
     /// What only lines of Codex need.
     pub(crate) codex: CodexState,
-    /// The ids of the last messages and calls that were reported completely: their lines may come
-    /// again.
+    /// The ids of the last messages and calls that already are facts: their lines may come again.
     #[serde(rename = "told")]
     pub(crate) reported: Vec<String>,
     /// Whether the session is a sub-agent's own: no person typed its prompts.
     pub(crate) sub_agent: bool,
-    /// Commands in the background, by their process: a later line may say how they ended.
+    /// Commands in the background, by process id: a later line may say how they ended.
     pub(crate) running: BTreeMap<String, BackgroundProcess>,
 }
 
-/// A command in the background, with what another version of its fact needs when it ends.
+/// A command in the background, with the data for the version of its fact when it ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BackgroundProcess {
     pub(crate) id: String,
@@ -95,7 +93,7 @@ pub(crate) struct BackgroundProcess {
 impl OtherAgentState {
     /// Marks an id as reported. Returns whether it was marked before.
     pub(crate) fn mark_reported(&mut self, id: &str) -> bool {
-        /// A message is written again while its calls run, but not later.
+        /// The maximum number of ids. A message is written again while its calls run, not later.
         const KEPT: usize = 256;
         if self.reported.iter().any(|known| known == id) {
             return true;
@@ -147,7 +145,7 @@ pub(crate) struct SessionState {
 }
 
 impl SessionState {
-    /// Keeps the headline of the first prompt, which is the title of a session without another one.
+    /// Keeps the headline of the first prompt, which becomes the title if the session has no other.
     pub(crate) fn note_prompt(&mut self, text: &str) {
         if self.first_prompt.is_none() {
             self.first_prompt = long_text::headline(text);
@@ -189,10 +187,11 @@ pub(crate) struct BackgroundCommand {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SubAgentState {
-    /// The fields that do not change: type, description, prompt, and the call that started it.
+    /// The fields of every version: type, description, prompt, start, the call that started it,
+    /// and its parent agent once that is known.
     pub(crate) fields: FieldMap,
     pub(crate) messages: u64,
     pub(crate) tool_calls: u64,
-    /// The hash of the text in the last notice of its end.
+    /// The hash of the status and the result in the last notice of its end.
     pub(crate) ended: Option<String>,
 }

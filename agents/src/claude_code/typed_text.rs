@@ -26,7 +26,7 @@ const CONTEXT: [&str; 11] = [
     "browser_instruction",
     "new-diagnostics",
 ];
-/// Elements that the client or a program wrote. What follows the whole of one was typed.
+/// Elements that the client or a program wrote. Text after the end of an element was typed.
 const MACHINE: [&str; 16] = [
     "task-notification",
     "bash-notification",
@@ -91,7 +91,7 @@ pub(super) enum TextAuthor {
     Unknown,
 }
 
-/// Returns the author of a line with this origin and this source of the prompt.
+/// Returns the author of a line, from the line's origin and the source of its prompt.
 pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> TextAuthor {
     let kind = match origin {
         Some(raw) if raw.get().starts_with('"') => parsed(origin).unwrap_or_default(),
@@ -104,8 +104,8 @@ pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> T
         | (None, None | Some("typed" | "queued" | "suggestion_accepted" | "sdk")) => {
             TextAuthor::Unknown
         }
-        // Notifications, other sessions, plugins, schedules, and what later clients add: a person
-        // is never named by a word that is not known.
+        // Notifications, other sessions, plugins, schedules, and words of later clients: an unknown
+        // word never means a person.
         _ => TextAuthor::Machine,
     }
 }
@@ -207,15 +207,15 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     Some((start..end, false))
 }
 
-/// Whether a person typed this slash command: it has a name, and is not a note that the agent loads
-/// a skill.
+/// Whether a person typed this slash command. A name without a `/` can also be part of a note that
+/// the agent loads or runs a skill.
 fn is_typed(command: &str) -> bool {
     let Some(name) = tagged(command, "command-name") else { return false };
     let note = tagged(command, "command-message").unwrap_or_default();
     name.trim().starts_with('/') || !(note.contains(" is loading") || note.contains(" is running"))
 }
 
-/// The length in bytes of a context element at the beginning of a text.
+/// Returns the length in bytes of a context element at the beginning of a text.
 fn leading(text: &str) -> Option<usize> {
     let begin = text.trim_start();
     let tag = CONTEXT.iter().find(|tag| opens(begin, tag))?;
@@ -224,7 +224,7 @@ fn leading(text: &str) -> Option<usize> {
     Some(text.len() - begin.len() + end)
 }
 
-/// The length in bytes of a context element at the end of a text.
+/// Returns the length in bytes of a context element at the end of a text.
 fn trailing(text: &str) -> Option<usize> {
     let whole = text.trim_end();
     let tag = CONTEXT.iter().find(|tag| {
@@ -237,8 +237,8 @@ fn trailing(text: &str) -> Option<usize> {
     opens(whole.get(start..)?, tag).then(|| text.len() - start)
 }
 
-/// The length in bytes of what the client or a program wrote at the beginning of a text: an
-/// element, with the client's lines after it.
+/// Returns the length in bytes of the element at the beginning of a text that the client or a
+/// program wrote, with the client's lines after it.
 fn written(text: &str, voice: TextAuthor) -> Option<usize> {
     let begin = text.trim_start();
     let machine = MACHINE.iter().chain(&MACHINE_TEXT).filter(|_| voice != TextAuthor::Person);
@@ -255,7 +255,7 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
     let mut after = begin.get(at + closing.len()..)?;
     let goes_on = after.lines().next().is_some_and(|line| !line.trim().is_empty());
     if bare && goes_on && !tag.contains('-') {
-        // A tag that is a plain word, in the middle of a sentence.
+        // A person typed the tag: it is a plain word, and the sentence continues after it.
         return None;
     }
     while let Some(line) = after.trim_start().lines().next()
@@ -271,7 +271,7 @@ fn opens(text: &str, tag: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(['>', ' ', '\n', '\t']))
 }
 
-/// The text between `<tag>` and `</tag>`.
+/// Returns the text between `<tag>` and `</tag>`.
 pub(super) fn tagged<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{tag}>"))?;
     rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside)

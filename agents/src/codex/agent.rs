@@ -1,5 +1,5 @@
-//! Sub-agents that a session starts. Each has a rollout of its own; this module reads what the
-//! parent's rollout reports.
+//! Sub-agents that a session starts. Each has its own rollout; this module reads what the parent's
+//! rollout reports.
 
 use super::LineContext;
 use super::call::CodexCall;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// The calls whose result reports the state of agents.
 const CALLS: [&str; 4] = ["spawn_agent", "wait", "wait_agent", "close_agent"];
-/// Other calls that communicate with agents.
+/// Other calls that only communicate with agents or running commands.
 const MESSAGING_CALLS: [&str; 6] =
     ["send_input", "send_message", "resume_agent", "list_agents", "followup_task", "write_stdin"];
 
@@ -30,7 +30,7 @@ pub(super) fn is_call(tool: &str) -> bool {
     !tool.starts_with("mcp__") && CALLS.contains(&own_name(tool))
 }
 
-/// Whether the use of a tool is not a fact of its own, because the agents' facts report it.
+/// Whether a use of a tool is not a fact, because the facts of agents and commands report it.
 pub(super) fn is_talk(tool: &str) -> bool {
     let waits = is_call(tool) && own_name(tool) != "spawn_agent";
     waits || (!tool.starts_with("mcp__") && MESSAGING_CALLS.contains(&own_name(tool)))
@@ -44,7 +44,7 @@ struct SpawnArguments<'a> {
     message: LenientText<'a>,
 }
 
-/// The fields of the agent that a call asks for.
+/// Returns the fields of the agent that a call starts; `None` for any other call.
 pub(super) fn requested_agent(
     context: &LineContext<'_>,
     call: &CodexCall<'_>,
@@ -72,7 +72,7 @@ struct SpawnResult<'a> {
     status: Option<&'a RawValue>,
 }
 
-/// Reads what the result of such a call reports about agents.
+/// Reads what the result of a call that starts, awaits or ends agents reports about them.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -115,7 +115,8 @@ fn version(
     work.facts.push(context.fact(Kind::Agent, agent, value));
 }
 
-/// A status with the result of an agent: `"running"`, or `{"completed": "..."}`.
+/// A status with the result of an agent: `{"completed": "..."}`. Other statuses are words:
+/// `"running"`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct AgentEndStatus<'a> {
@@ -154,7 +155,7 @@ fn status(
         _ => match raw.get().trim_matches('"') {
             "interrupted" => ("interrupted", None),
             "shutdown" => ("stopped", None),
-            // It still runs, or nothing is known about it.
+            // The agent still runs, or nothing is known about it.
             _ => return,
         },
     };
@@ -167,7 +168,7 @@ fn status(
     }
 }
 
-/// Reads a notice for the model that an agent ended: an element around JSON.
+/// Reads a notice to the model that an agent ended: an element that contains JSON.
 pub(super) fn notified(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, message: &str) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -222,7 +223,7 @@ pub(super) fn item(
     statuses(work, context, one.agents_states, "/item/agents_states");
 }
 
-/// Reads an event about the end of an agent.
+/// Reads an event about the start of an agent, or about the end of waiting for agents.
 pub(super) fn event(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, raw: &RawValue) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if let Some(agent) = one.new_thread_id.text() {

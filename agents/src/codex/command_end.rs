@@ -1,4 +1,5 @@
-//! Ends of commands and patches. Several lines may report an end; it is recorded once.
+//! Ends of commands and patches. Several lines may report the same end; it is recorded once, unless
+//! a later line can say more.
 
 use super::call_result::{self, CodexCallResult};
 use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
@@ -23,9 +24,10 @@ pub(super) struct CodexCommandEnd<'a> {
     pub(super) shown: Value,
 }
 
-/// Codex's own code for a process that was stopped and gave none.
+/// Codex's own code for a process that was stopped and has no exit code.
 const NO_CODE: i64 = -1;
-/// How much of the output of a background command is kept to read its verdict, in bytes.
+/// The number of bytes at the end of a background command's output that are kept, to find the
+/// verdict of a check in them.
 const TAIL_BYTES: usize = 4096;
 
 /// Closes the call that a result belongs to.
@@ -116,7 +118,7 @@ fn command_returned(
     ended(work, context, id, opened, end);
 }
 
-/// Handles the result of a poll: the command that it names still runs, or ended.
+/// Handles the result of a poll: the command of this process still runs, or ended.
 fn polled(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -131,7 +133,7 @@ fn polled(
     let state = &mut work.carry.other.codex;
     let is_process = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
     if status.exit_code.is_none() {
-        // It still runs, or the poll itself failed, which says nothing about the command.
+        // The command still runs, or the poll failed, which says nothing about the command.
         let running = state.running.iter_mut().rfind(|one| is_process(one));
         if let (Some(running), "background", false) = (running, status.outcome, output.is_empty()) {
             running.tail = tail(&running.tail, output);
@@ -156,7 +158,7 @@ fn polled(
     ended(work, context, &running.id, &running.call, end);
 }
 
-/// The last bytes of both texts, joined.
+/// Returns the last bytes of the two texts joined.
 fn tail(before: &str, after: &str) -> String {
     let all = format!("{before}{after}");
     let start = all.ceil_char_boundary(all.len().saturating_sub(TAIL_BYTES));
@@ -209,7 +211,7 @@ fn cell_returned(
     push_script_commands(work, context, &open, &answer);
 }
 
-/// The id of the cell of a script that still runs.
+/// Returns the id of the cell of a script that still runs.
 fn cell(text: &str) -> Option<&str> {
     text.strip_prefix("Script running with cell ID ")?.lines().next().map(str::trim)
 }
@@ -248,7 +250,7 @@ pub(super) struct ReportedCommand<'a> {
     pub(super) id: &'a str,
     pub(super) process: Option<&'a str>,
     pub(super) line: &'a str,
-    /// The data of the call, for the case that no other line has it.
+    /// The data of the call, in case no other line has it.
     pub(super) call: OpenCall,
 }
 
@@ -298,7 +300,7 @@ pub(super) fn command_reported(
     }
 }
 
-/// Notes an open call that has a fact already. Of too many, the oldest is not open any more.
+/// Notes an open call that already has a fact. If there are too many, the oldest one is closed.
 pub(super) fn keep_open(work: &mut PieceBuilder<'_>, id: String) {
     /// A turn has few open calls, and their results come soon after its end if they come at all.
     const KEPT: usize = 32;
@@ -382,8 +384,8 @@ fn code(
     }
 }
 
-/// Adds the fact of the edit of one file. The first has the id of the patch, the others a number
-/// after it.
+/// Adds the fact of the edit of one file. The first file of a patch gets the id of the patch; the
+/// others get that id with their number after it.
 pub(super) fn edited(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -396,7 +398,8 @@ pub(super) fn edited(
 }
 
 /// Handles an event that reports whether a patch was applied. Returns whether the caller must
-/// record the event's own changes: not if the call has its patch, or its result brings more.
+/// record the event's own changes: not if the end is known, if the call has the patch, or if the
+/// patch was not applied and the call's result will say why.
 pub(super) fn patch_reported(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -413,7 +416,7 @@ pub(super) fn patch_reported(
             code(work, context, id, &opened, files);
             false
         }
-        // A patch in a command line that was not recognised as a patch.
+        // A command line whose patch was not recognised.
         _ => true,
     }
 }

@@ -36,7 +36,7 @@ struct SessionGoal<'a> {
     objective: LenientText<'a>,
 }
 
-/// Adds a notice for an event, if the event is one that becomes a notice.
+/// Adds a notice for an event of a type that becomes a notice.
 pub(super) fn push_event_notice(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -99,8 +99,8 @@ pub(super) fn push_token_usage(
     }
 }
 
-/// Adds the token usage that an event reports, unless the event repeats the last one: an event is
-/// repeated whenever a limit changes.
+/// Adds the token usage that an event reports, unless the event repeats the last one. Codex repeats
+/// it whenever a limit changes.
 pub(super) fn push_reported_token_usage(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -123,16 +123,16 @@ fn push_usage_version(
     usage: &CodexTokenUsage,
 ) {
     let Some(last) = work.carry.other.codex.message_without_usage.take() else { return };
-    let positive = |whole: LenientInteger| whole.0.and_then(|number| u64::try_from(number).ok());
-    let read = positive(usage.cached_input_tokens);
-    let written = positive(usage.cache_write_input_tokens);
+    let unsigned = |whole: LenientInteger| whole.0.and_then(|number| u64::try_from(number).ok());
+    let read = unsigned(usage.cached_input_tokens);
+    let written = unsigned(usage.cache_write_input_tokens);
     // The input tokens include the cached ones.
-    let input = positive(usage.input_tokens)
+    let input = unsigned(usage.input_tokens)
         .map(|all| all.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)));
     let mut value = last.value;
     value.append(&mut fields([
         ("input_tokens", input.into()),
-        ("output_tokens", positive(usage.output_tokens).into()),
+        ("output_tokens", unsigned(usage.output_tokens).into()),
         ("cache_read_tokens", read.into()),
         ("cache_creation_tokens", written.into()),
     ]));

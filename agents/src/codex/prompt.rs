@@ -85,7 +85,8 @@ fn is_frame(text: &str) -> bool {
         || (text.starts_with("<image name=") && text.ends_with('>'))
 }
 
-/// The part of a text that the person wrote.
+/// Returns the part of a text that the person wrote: the text after [`REQUEST`] if an editor wrote
+/// its context before it, otherwise all.
 fn request(text: &str) -> Range<usize> {
     let mut range = 0..text.len();
     if text.trim_start().starts_with("# ") {
@@ -108,8 +109,8 @@ struct PassthroughMetadata<'a> {
     content_item_kinds: LenientList<LenientText<'a>>,
 }
 
-/// Returns what the person wrote in a user message: the text that the pointer leads to, and the
-/// range in it. `None` if Codex wrote all of it.
+/// Returns what the person wrote in a user message: a text, the range in it, and the pointer to the
+/// text. `None` if Codex wrote the whole message.
 pub(super) fn typed_in_message(
     content: Option<&RawValue>,
     metadata: Option<&RawValue>,
@@ -157,7 +158,7 @@ pub(super) fn typed_in_message(
     Some((whole, range, pointer))
 }
 
-/// The texts of these content blocks, joined as a pointer to all of them resolves.
+/// Joins the texts of content blocks as [`long_text::content_text`] does for all blocks.
 fn joined_text(items: &[&RawValue]) -> String {
     let texts: Vec<String> = items
         .iter()
@@ -194,8 +195,8 @@ pub(super) fn push_prompt(
     work.facts.push(context.fact(Kind::Prompt, id, value));
 }
 
-/// Adds a prompt that an event reports as one text. The event says that it is the person's,
-/// whatever it looks like.
+/// Adds a prompt that an event reports as one text. The event itself shows that a person wrote it,
+/// whatever the text looks like.
 pub(super) fn push_event_prompt(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -218,8 +219,9 @@ pub(super) struct LineOrigin<'a> {
 }
 
 impl LineOrigin<'_> {
-    /// Whether the line is a copy from the session that this one was forked from. Copies follow the
-    /// first line of the fork. The fork's own lines begin with a turn of its own, or after a pause.
+    /// Whether the line is a copy from the session that this one was forked from: the line says so,
+    /// or its number is less than that of the fork's first own line. If no numbers are known, copies
+    /// follow the first line of the fork; its own lines begin with a new turn, or after a pause.
     pub(super) fn is_copied(&self, work: &mut PieceBuilder<'_>) -> bool {
         let state = &mut work.carry.other.codex;
         if self.inherited {
@@ -254,8 +256,8 @@ impl ForkCopyState {
     }
 }
 
-/// The creation time of an identifier: version 7 begins with the milliseconds since 1970 (RFC
-/// 9562).
+/// Returns the creation time of a UUID of version 7, which begins with the milliseconds since 1970
+/// (RFC 9562).
 fn made_at(id: &str) -> Option<Timestamp> {
     let digits: String = id.chars().filter(|character| *character != '-').collect();
     let is_seven = digits.len() == 32 && digits.as_bytes().get(12) == Some(&b'7');

@@ -50,7 +50,7 @@ pub(super) fn record_open_calls(
     }
 }
 
-/// The end of a command for which no line says how, or whether, it ran.
+/// Returns the end of a command when no line says how it ended.
 fn unreported_end(outcome: &'static str) -> CodexCommandEnd<'static> {
     CodexCommandEnd {
         exit_code: None,
