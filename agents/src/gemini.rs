@@ -81,7 +81,7 @@ pub(crate) fn line(
     if line.id.0.is_none() || line.session_id.0.is_some() {
         session(work, line);
         for (index, message) in objects::<GeminiLine<'_>>(line.messages) {
-            // One unreadable message must not end the session.
+            // An unreadable message must not keep the others from being read.
             let _ = message_at(work, &message, place, recorded_at, &format!("/messages/{index}"));
         }
         return Ok(());
@@ -116,7 +116,7 @@ pub fn begun_gemini_session(line: &[u8]) -> Option<String> {
     line.session_id.0.filter(|_| begins)
 }
 
-/// Reads a history that the agent wrote again: a summary in it means that it was compressed.
+/// Reads a history that the agent replaced. A summary in it means that it was compressed.
 fn rewritten(
     work: &mut PieceBuilder<'_>,
     set: &GeminiLine<'_>,
@@ -138,7 +138,7 @@ fn rewritten(
         let Some(id) = message.id.0.clone().filter(|id| !work.carry.other.mark_reported(id)) else {
             continue;
         };
-        // The time of the summary or, without one, of the rewriting.
+        // The time of the summary, or else of the replacement.
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
         let summary = long_text::value(&text, place, || format!("{base}{pointer}"));
@@ -209,7 +209,7 @@ fn message_at(
         if summary {
             work.single_line_compaction(&context, id, text);
         } else if let Some(typed) = typed {
-            ask(work, &context, id, typed);
+            push_prompt(work, &context, id, typed);
         }
         work.time_checkpoint(at, id);
         if let Some((pid, failed)) = prompt::background_end(message.content) {
@@ -223,7 +223,7 @@ fn message_at(
     Ok(())
 }
 
-/// The fields of an answer of the model besides its text.
+/// Returns the fields of an answer of the model besides its text.
 fn model_answer_fields(
     message: &GeminiLine<'_>,
     calls: &[(usize, call::GeminiCall<'_>)],
@@ -234,7 +234,7 @@ fn model_answer_fields(
             parts.map(|word| word.text().unwrap_or_default()).join(": ")
         });
     let thinking = thoughts.collect::<Vec<_>>().join("\n");
-    // It is joined from several pieces, so that no pointer can refer to it.
+    // No pointer can refer to a text that is joined from several pieces.
     let thinking = Some(long_text::beginning(&thinking, long_text::INLINE_BYTES));
     let tokens: GeminiTokenUsage = object(message.tokens);
     fields([
@@ -247,12 +247,12 @@ fn model_answer_fields(
     ])
 }
 
-/// A list as the value of a fact: null if it is empty.
+/// Returns a list as the value of a fact: null if it is empty.
 fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::List(items) }
 }
 
-fn ask(
+fn push_prompt(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
     id: &str,

@@ -1,4 +1,4 @@
-//! How what a reader found is stored: the session, its name, and the checkpoints.
+//! Turns what a reader found into a session with its name, and into checkpoints.
 
 use crate::claude_code::TranscriptDialect;
 use crate::piece::{CheckpointDraft, SessionDraft};
@@ -6,9 +6,9 @@ use forge_store::error::Result;
 use forge_store::model::claim;
 use forge_store::store::{NewCheckpoint, NewSession, Session, Store, WriteContext};
 
-/// The maximum length of a session's name that comes from a title.
+/// The maximum length of a session's name that is made from a title.
 const NAME_CHARACTERS: usize = 60;
-/// How much of an agent's id is the name of a session without a title.
+/// The number of characters of the agent's session id that name a session without a title.
 const ID_CHARACTERS: usize = 8;
 
 /// Returns the agent's name in sessions and sources.
@@ -21,7 +21,8 @@ pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
     }
 }
 
-/// Returns the session of an agent's own id, or creates it with the title of the draft as its name.
+/// Returns the session with this id of the agent. If there is none, creates it, named by the title
+/// of the draft or else by the beginning of the id.
 ///
 /// # Errors
 /// If the store cannot be written.
@@ -44,7 +45,7 @@ pub fn session_of_agent(
     store.session_for_agent(act, new)
 }
 
-/// A title as a session's name: one line, of limited length.
+/// Returns a title as a session's name: one line, of limited length.
 fn session_name(title: &str) -> String {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");

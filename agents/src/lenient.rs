@@ -61,7 +61,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
 pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl LenientText<'_> {
-    /// The text, unless it is blank.
+    /// Returns the text, unless it is empty.
     pub(crate) fn text(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
@@ -81,7 +81,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     }
 }
 
-/// A text, or a whole number written as text: ids come as both. An empty string is absent.
+/// An id: a text, or a whole number as text. Absent if it is empty or anything else.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LenientId(pub(crate) Option<String>);
 
@@ -131,8 +131,8 @@ impl<'de> Deserialize<'de> for LenientInteger {
     }
 }
 
-/// A list of JSON. An unreadable element becomes the default at its place; anything but a list has
-/// no elements.
+/// A JSON list. An unreadable element becomes the default at its place. Anything but a list has no
+/// elements.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LenientList<T>(pub(crate) Vec<T>);
 
@@ -149,8 +149,8 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for LenientList<T> {
     }
 }
 
-/// The elements of a JSON list, as [`LenientList`] has them; `instead` reads an element that is not
-/// a `T`.
+/// Parses the elements of a JSON list as [`LenientList`] does. `instead` reads an element that is
+/// not a `T`; if it cannot, the element becomes the default.
 pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
     json: &'a str,
     instead: impl Fn(&'a str) -> Option<T>,
@@ -168,8 +168,8 @@ pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
     })
 }
 
-/// Parses an object; `None` for anything else. serde would read a list as the fields in their
-/// order.
+/// Parses an object; `None` for anything else. serde alone would also accept a list, as the fields
+/// in their order.
 pub(crate) fn parse_object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     json.starts_with('{').then(|| serde_json::from_str(json).ok())?
 }

@@ -8,15 +8,15 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// How many bytes of a rollout are searched for its working directory.
+/// The maximum number of bytes of a rollout that are searched for its working directory.
 const FIRST_LINE_BYTES: u64 = 64 << 20;
 
-/// Returns the rollouts of Codex's sessions that began in one of these directories or below, oldest
-/// first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed rollouts
-/// (`.jsonl.zst`) are included.
+/// Returns the rollouts of Codex's sessions that began in one of these directories or below it,
+/// oldest first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed
+/// rollouts (`.jsonl.zst`) are included.
 ///
 /// # Errors
-/// A folder exists and cannot be read.
+/// If a folder exists and cannot be read.
 pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
     // sessions/YEAR/MONTH/DAY/, and all archived ones in one folder.
@@ -43,18 +43,18 @@ fn is_rollout(path: &Path) -> bool {
     is_named(path, "rollout-", "zst") && is_named(&plain, "rollout-", "jsonl") && !plain.exists()
 }
 
-/// Whether a directory is one of these or below one, as written or with its links resolved.
+/// Whether a directory is one of these or below it, as written or with its links resolved.
 fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
     let within = |it: &Path| projects.iter().any(|project| it.starts_with(project));
     within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))
 }
 
-/// Returns the recordings of Gemini CLI's sessions in one of these directories or below, oldest
-/// first. `home` is its own directory, usually `~/.gemini`. The file `.project_root` in a folder of
-/// recordings names the project.
+/// Returns the recordings of Gemini CLI's sessions in one of these directories or below it, oldest
+/// first. `home` is Gemini's own directory, usually `~/.gemini`. The file `.project_root` in a
+/// folder of recordings names the project.
 ///
 /// # Errors
-/// A folder exists and cannot be read.
+/// If a folder exists and cannot be read.
 pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<TranscriptFile>> {
     let mut found = Vec::new();
     for folder in folder_entries(&home.join("tmp"))?.iter().map(DirEntry::path) {
@@ -78,7 +78,7 @@ fn is_named(path: &Path, begin: &str, extension: &str) -> bool {
 }
 
 /// Returns the directory that a rollout's first line names. The line contains Codex's instructions
-/// and may be long: it is read only up to the directory.
+/// and may be long, so it is read only up to the directory.
 fn began_in(path: &Path) -> Option<PathBuf> {
     // Opening a pipe would block.
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
@@ -96,7 +96,7 @@ fn began_in(path: &Path) -> Option<PathBuf> {
     cwd
 }
 
-/// Looks for the text under these names, one inside the other, and stops there.
+/// Searches for the text under these names, each inside the one before, and stops there.
 struct NestedFieldSeed<'n, 'f> {
     names: &'n [&'n str],
     found: &'f mut Option<PathBuf>,

@@ -14,7 +14,7 @@ pub struct SessionDraft {
     pub git_branch: Option<String>,
     /// When the first message was written; `None` before there is one.
     pub started_at: Option<Timestamp>,
-    /// A title: the one that the agent gave, or else the beginning of the first prompt.
+    /// The title that the person or the agent gave, or else the beginning of the first prompt.
     pub title: Option<String>,
 }
 
@@ -23,29 +23,29 @@ pub struct SessionDraft {
 pub struct CheckpointDraft {
     /// The time of the moment.
     pub time: Timestamp,
-    /// An event that the browser handles.
+    /// The message of the checkpoint, in one line.
     pub message: String,
     /// Words by which it is found, sorted.
     pub tags: Vec<String>,
     /// Why the checkpoint is made.
     pub trigger: CheckpointTrigger,
-    /// Further data.
+    /// The body of the checkpoint: further data about the event.
     pub body: Value,
     /// The key of the event. A draft with the key of an earlier one completes it: same checkpoint,
     /// this body.
     pub key: String,
 }
 
-/// A line that is not readable as it is.
+/// A line that cannot be read, or only with replaced bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedLine {
-    /// Its line number in the file, from 1.
+    /// Its number in the file, from 1.
     pub line: u64,
     /// Its offset in bytes.
     pub offset: u64,
     /// What is wrong with it.
     pub reason: String,
-    /// Whether it was read all the same, with U+FFFD in place of bytes that are not UTF-8.
+    /// Whether it was read nevertheless, with U+FFFD in place of bytes that are not UTF-8.
     pub read: bool,
 }
 
@@ -56,10 +56,10 @@ pub struct TranscriptPiece {
     pub session: Option<SessionDraft>,
     /// How many of the given bytes were read. The rest is the beginning of an incomplete line.
     pub taken: u64,
-    /// The facts, in the order of the file. Each of them is final.
+    /// The facts, in the order of the file. A later piece may add versions, but changes none.
     pub facts: Vec<Fact>,
     /// The moments that get a checkpoint, in the order of the file.
     pub checkpoints: Vec<CheckpointDraft>,
-    /// The lines that are not readable as they are.
+    /// The lines that cannot be read, or only with replaced bytes.
     pub skipped: Vec<SkippedLine>,
 }

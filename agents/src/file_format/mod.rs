@@ -23,8 +23,8 @@ pub enum FileFormat {
     Messages,
     /// A file compressed with zstd.
     Zstd,
-    /// A file that another program has to unpack first: what it is, and the command that unpacks
-    /// it, if there is one.
+    /// A file that another program has to unpack or convert first: a description of the file, and
+    /// the command for that, if there is one.
     Packed(&'static str, Option<&'static str>),
     /// Any other JSON.
     Json,
@@ -32,7 +32,7 @@ pub enum FileFormat {
     Other,
 }
 
-/// The first bytes of files that another program has to unpack.
+/// The first bytes of files that another program has to unpack or convert.
 const PACKED: &[(&[u8], &str, Option<&str>)] = &[
     (b"\x1f\x8b", "a file compressed with gzip", Some("gunzip")),
     (b"\xfd7zXZ\0", "a file compressed with xz", Some("unxz")),
@@ -43,7 +43,7 @@ const PACKED: &[(&[u8], &str, Option<&str>)] = &[
     (b"SQLite format 3\0", "a database of SQLite", None),
 ];
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// What a tar archive has at byte 257, in the header of its first file.
+/// The bytes at offset 257 of a tar archive, in the header of its first file.
 const TAR: &[u8] = b"ustar";
 
 impl FileFormat {
@@ -53,8 +53,8 @@ impl FileFormat {
     /// Detects the format of a file from its first bytes. Returns `None` if they are only white
     /// space.
     ///
-    /// If several formats are possible, `wanted` is chosen where it is one of them. One megabyte is
-    /// enough for all of these formats. Looks at each byte at most once.
+    /// If several formats are possible and `wanted` is one of them, it is chosen. One megabyte is
+    /// enough for all of these formats. The time grows linearly with the number of bytes.
     #[must_use]
     pub fn detect(head: &[u8], wanted: Option<Self>) -> Option<Self> {
         if head.starts_with(ZSTD) {
@@ -92,13 +92,14 @@ impl FileFormat {
             Self::Messages,
         ]);
         let found = forms.find(|form| form.fits(&shape));
-        // A bad line may begin like a list; only the first byte makes a file one.
+        // A bad line may begin like a list. A file is a list only if it begins with `[`.
         let is_list = head.trim_ascii_start().starts_with(b"[");
         let found = found.or_else(|| is_list.then(|| Self::record_list(shape)).flatten());
         Some(found.unwrap_or(Self::Json))
     }
 
-    /// The records of a transcript as the elements of one list, if that is what has these fields.
+    /// Returns the format of a list whose elements are the records of a transcript, if these are
+    /// its fields.
     fn record_list(mut shape: RecordFieldPaths) -> Option<Self> {
         const EACH: Option<&str> = Some("jq -c '.[]'");
         if !std::mem::take(&mut shape.list) {
@@ -189,7 +190,7 @@ impl FileFormat {
         }
     }
 
-    /// A description of it, with its article.
+    /// Returns a description of the format for messages, with its article if it has one.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -209,7 +210,7 @@ impl FileFormat {
         }
     }
 
-    /// The word of `forge import` for it.
+    /// Returns the subcommand of `forge import` for files of the format, if there is one.
     #[must_use]
     pub const fn verb(self) -> Option<&'static str> {
         Some(match self {
@@ -222,8 +223,8 @@ impl FileFormat {
         })
     }
 
-    /// Whether a file with this detected format may have the format `wanted`: an unknown JSON
-    /// format is not refused.
+    /// Whether a file with this detected format may have the format `wanted`. JSON of an unknown
+    /// form may have any.
     #[must_use]
     pub fn may_be(self, wanted: Self) -> bool {
         self == wanted || self == Self::Json

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// How many commands in the background are remembered until the record says how they ended.
+/// The maximum number of background commands that are remembered until the recording says how they
+/// ended.
 const MAX_RUNNING: usize = 256;
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,12 +94,12 @@ pub(super) struct GeminiCallResult<'a> {
 }
 
 impl<'a> GeminiCall<'a> {
-    /// The id and name of the call, as a message lists them.
+    /// Returns the id and name of the call, as the fact of a message lists them.
     pub(super) fn named(&self) -> Value {
         Value::from([("id", self.id.0.clone().into()), ("name", self.name.text().into())])
     }
 
-    /// The result, with its pointer; `base` leads to the call.
+    /// Returns the result with its pointer. `base` leads to the call.
     fn result_text(&self, base: &str) -> GeminiCallResult<'a> {
         let at = format!("{base}/result");
         let raw = self.result;
@@ -247,7 +248,7 @@ fn command(
     work.push_command_run(context, id, ran);
 }
 
-/// Adds a second version of a background command, with its end.
+/// Adds a version of a background command with its end, if the command is known.
 pub(super) fn ended_later(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -268,7 +269,8 @@ pub(super) fn ended_later(
     work.push_command_run(context, &ran.id, later);
 }
 
-/// Reads the list of background processes: `- [PID 7] EXITED: `cargo build` (Exit Code: 1)`.
+/// Reads a list of background processes. Its lines have the form
+/// ``- [PID 7] EXITED: `cargo build` (Exit Code: 1)``.
 fn processes(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, list: &str) {
     for line in list.lines() {
         let Some((pid, rest)) = line.strip_prefix("- [PID ").and_then(|it| it.split_once("] "))
@@ -320,7 +322,7 @@ fn edit(
     work.facts.push(context.fact(Kind::Code, id, value));
 }
 
-/// Records the result of a sub-agent. Its own messages are in a recording of their own.
+/// Adds the fact of a sub-agent with its result. Its messages are in another recording.
 fn agent(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,

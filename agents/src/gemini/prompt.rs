@@ -2,8 +2,8 @@
 //!
 //! The client writes in the user's name too: the environment at the beginning of a session, the
 //! editor's state, the text of hooks, the files that an `@path` names, the summary of a compressed
-//! conversation, the results of calls. Each has a part or a form of its own. A `<` at the beginning
-//! proves nothing.
+//! conversation, the results of calls. Each is a separate part or has a known form. A `<` at the
+//! beginning proves nothing.
 
 use crate::lenient::{LenientId, LenientText, object, objects};
 use crate::long_text::{self, SourceSpan};
@@ -30,7 +30,7 @@ const MACHINE: &[&str] = &[
 /// The text around a message that was typed while the agent worked.
 const STEERING: &[&str] = &["User steering update:\n<user_input>\n", "User hints:\n<user_input>\n"];
 const STEERING_END: &str = "\n</user_input>";
-/// The beginning of the same kind of message for a background command that ended.
+/// The beginning of the inner text if it reports the end of a background command.
 const BACKGROUND: &str = "[Background command completed ";
 /// The part before the files that the person named.
 const FILES: &str = "--- Content from referenced files ---";
@@ -51,7 +51,7 @@ struct PromptPart<'a> {
     function_response: Option<&'a RawValue>,
 }
 
-/// The calls whose results a message of type `user` returns to the model.
+/// Returns the calls whose results a message of type `user` gives to the model.
 pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -64,8 +64,8 @@ pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
     results.map(|id| Value::from([("id", id.into())])).collect()
 }
 
-/// Returns what a person typed, if anything. `display` is what the screen showed instead; `base`
-/// leads to the message.
+/// Returns what a person typed, if anything. `display` is what the screen showed instead of the
+/// content. `base` leads to the message.
 pub(super) fn typed(
     content: Option<&RawValue>,
     display: Option<&RawValue>,
@@ -96,7 +96,7 @@ pub(super) fn typed(
     }
     let texts = found.iter().filter_map(|(text, range, _)| text.get(range.clone()));
     let text = long_text::join(texts);
-    // It is joined from several parts, so that no pointer can refer to it.
+    // No pointer can refer to a text that is joined from several parts.
     let value = long_text::beginning(&text, long_text::INLINE_BYTES).into();
     (!text.trim().is_empty()).then_some(TypedPrompt { text, value })
 }
@@ -107,7 +107,7 @@ fn one(text: &str, range: Range<usize>, place: SourceSpan, pointer: &str) -> Opt
     (!typed_text.trim().is_empty()).then(|| TypedPrompt { text: typed_text.to_owned(), value })
 }
 
-/// The texts of a content with their pointers, and whether it holds the result of a call.
+/// Returns the texts of a content with their pointers, and whether it holds the result of a call.
 fn parts(content: &RawValue) -> (Vec<(Cow<'_, str>, String)>, bool) {
     let json = content.get();
     let items: Vec<&RawValue> = match json.as_bytes().first() {
@@ -134,8 +134,8 @@ fn parts(content: &RawValue) -> (Vec<(Cow<'_, str>, String)>, bool) {
     (texts, answers)
 }
 
-/// The part of a text that a person typed. Next to the result of a call, only a message typed while
-/// the agent worked is a person's.
+/// Returns the part of a text that a person typed. Next to the result of a call, only a text with
+/// the marks of a message that was typed while the agent worked is a person's.
 fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
     if let Some(begin) = STEERING.iter().find(|begin| text.starts_with(**begin)) {
         let rest = text.get(begin.len()..)?;
@@ -148,7 +148,7 @@ fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
     (!machine && !beside_result).then_some(0..text.len())
 }
 
-/// The background process whose end a message reports, and whether it ended with an error.
+/// Returns the background process whose end a message reports, and whether it ended with an error.
 pub(super) fn background_end(content: Option<&RawValue>) -> Option<(String, bool)> {
     let (texts, _) = parts(content?);
     texts.iter().find_map(|(text, _)| {
@@ -165,8 +165,8 @@ pub(super) fn is_snapshot(text: &str) -> bool {
     text.trim_start().starts_with(SNAPSHOT) && text.contains(SNAPSHOT_END)
 }
 
-/// Whether the first message of a rewritten history is the summary of the omitted messages. The
-/// model may write its reasoning before it; the experimental context manager writes JSON.
+/// Whether a message of a replaced history is the summary of the omitted messages. The model may
+/// write its reasoning before it; the experimental context manager writes JSON.
 pub(super) fn is_summary(text: &str) -> bool {
     let begin = text.trim_start();
     begin.starts_with(SNAPSHOT)
@@ -179,7 +179,7 @@ pub(super) fn is_summary(text: &str) -> bool {
                 .all(|name| text.contains(&format!("\"{name}\""))))
 }
 
-/// A quick test whether a history may hold such a summary, before it is read message by message.
+/// Whether a history may contain a summary: a quick test before its messages are read.
 pub(super) fn may_hold_summary(json: &str) -> bool {
     json.contains(SNAPSHOT) || json.contains("discovered_facts")
 }
@@ -244,13 +244,13 @@ mod tests {
 
     #[test]
     fn the_end_of_a_background_command_names_its_process() {
-        let told = |head: &str| {
+        let end_in = |head: &str| {
             let text = format!(
                 "User steering update:\n<user_input>\n[Background command completed {head}. Output saved to /t/background-7.log] x\n</user_input>"
             );
             background_end(Some(&to_raw_value(&json!([{"text": text}])).unwrap()))
         };
-        assert_eq!(told("successfully"), Some(("7".to_owned(), false)));
-        assert_eq!(told("with error: gone"), Some(("7".to_owned(), true)));
+        assert_eq!(end_in("successfully"), Some(("7".to_owned(), false)));
+        assert_eq!(end_in("with error: gone"), Some(("7".to_owned(), true)));
     }
 }

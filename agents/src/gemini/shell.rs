@@ -1,8 +1,8 @@
 //! How a shell command ended, read from the text of the tool `run_shell_command`.
 //!
-//! The tool writes the fields of a run as one line each. Newer versions omit empty fields: no `Exit
-//! Code` line means code 0, but only in the text of a run that ended by itself. Earlier versions
-//! write every field, with `(none)` for unknown values.
+//! The tool writes each field of a run on a line. Newer versions omit empty fields: no `Exit Code`
+//! line means code 0, but only in the text of a run that ended by itself. Earlier versions write
+//! every field, with `(none)` for unknown values.
 
 use crate::claude_code::command::REFUSED;
 use std::ops::Range;
@@ -20,8 +20,8 @@ pub(super) struct GeminiCommandEnd<'t> {
     pub(super) output: Range<usize>,
 }
 
-/// Beginnings of the client's own texts for calls that it, a rule, a hook or the person did not let
-/// start.
+/// Beginnings of the client's texts about calls that did not start, because the client, a rule, a
+/// hook or the person did not allow it.
 const NOT_STARTED: &[&str] = &[
     "[Operation Cancelled] Reason: User denied execution",
     "[Operation Cancelled] Reason: User did not allow tool call",
@@ -52,7 +52,7 @@ pub(super) fn not_started(answer: &str) -> bool {
         || is_unknown_tool(answer)
 }
 
-/// Returns whether the answer says that the client has no tool of the name that the model called.
+/// Whether the answer says that the client has no tool with the name that the model called.
 fn is_unknown_tool(answer: &str) -> bool {
     let name = answer.strip_prefix("Tool \"").and_then(|rest| rest.split_once('"'));
     name.is_some_and(|(_, rest)| rest.starts_with(" not found"))
@@ -112,7 +112,7 @@ pub(super) fn ended<'t>(
     GeminiCommandEnd { exit_code, signal: run.signal, output, ..end(outcome) }
 }
 
-/// The text inside the mark that newer versions put around a program's output.
+/// Returns the range of the text inside the marks that newer versions put around a result.
 fn unwrapped(answer: &str) -> Range<usize> {
     const BEGIN: &str = "<untrusted_context>\n";
     let start = if answer.starts_with(BEGIN) { BEGIN.len() } else { 0 };
@@ -127,14 +127,14 @@ struct ShellRunFields<'t> {
     signal: Option<&'t str>,
     background: bool,
     output: Range<usize>,
-    /// Whether a newer version wrote the text, which omits code 0: the text begins with the output.
-    /// Earlier versions begin with the command.
+    /// Whether a newer version wrote the text, which omits code 0. Its text begins with the output,
+    /// that of earlier versions with the command.
     omits_zero: bool,
 }
 
 impl<'t> ShellRunFields<'t> {
-    /// Reads the fields from the end, in reverse order, because the output may contain such lines
-    /// too.
+    /// Reads the fields from the end, in reverse order, because the output may contain lines of the
+    /// same form.
     fn read(text: &'t str) -> Self {
         let mut rest = text.trim_end();
         let mut last = |label: &str| {

@@ -1,5 +1,5 @@
-//! How a command ended, for every agent: read from fields of the response, or from lines around the
-//! output.
+//! How a command of Codex, Gemini CLI or OpenCode ended: read from fields of the response, or from
+//! lines around the output.
 
 use super::event::HookCommandEnd;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(super) struct CommandResponse {
     pub(super) output: String,
 }
 
-/// Parses the response of an agent other than Claude Code.
+/// Parses the response to a command. A field with the exit code counts before the text.
 pub(super) fn read(response: &Value) -> CommandResponse {
     const FIELDS: [&str; 6] = [
         "/exit_code",
@@ -30,12 +30,12 @@ pub(super) fn read(response: &Value) -> CommandResponse {
     CommandResponse { ended: field.map_or(end, HookCommandEnd::Code), output: output.to_owned() }
 }
 
-/// An exit code, as a number or as a text of digits.
+/// Parses an exit code: a number, or a text with one.
 fn code(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// The text about the command that the agent gives to its model.
+/// Returns the text about the command that the agent gives to its model.
 fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     text(response).or_else(|| {
         ["stdout", "output", "llmContent", "returnDisplay"]
@@ -44,7 +44,7 @@ fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
-/// A text, or the texts of a list of content parts.
+/// Returns a text, or the joined texts of a list of content parts.
 fn text(value: &Value) -> Option<Cow<'_, str>> {
     if let Some(text) = value.as_str() {
         return Some(Cow::Borrowed(text));
@@ -55,8 +55,8 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(texts.concat()))
 }
 
-/// Splits off the header that Codex writes above `Output:`. Without this line, or with other lines
-/// above it, the whole text is output.
+/// Splits off the header that Codex writes above `Output:`. Returns `None` without this line, or
+/// with other lines above it: then the whole text is output.
 fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     const HEADS: [&str; 6] = [
         "Chunk ID:",

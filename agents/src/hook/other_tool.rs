@@ -7,12 +7,12 @@ use crate::long_text::{INLINE_BYTES, beginning};
 use forge_store::model::{FieldMap, Timestamp, Value};
 use serde_json::Value as Json;
 
-/// Values nested deeper than this are stored as JSON text, if they are short.
+/// Lists and objects at this depth of an input are stored as JSON text, or omitted if that is long.
 const DEPTH: usize = 2;
-/// The most members and elements of an input that are kept.
+/// The maximum number of members of an object, or elements of a list, that are kept.
 const MAX_INPUT_ENTRIES: usize = 32;
-/// Tools that write the agent's own task list or start a sub-agent: their results are facts of
-/// other kinds.
+/// Tools for the agent's own task list, and tools that start a sub-agent: their results are facts
+/// of other kinds.
 const TASK_AND_AGENT_TOOLS: [&str; 12] = [
     "Agent",
     "Task",
@@ -28,7 +28,8 @@ const TASK_AND_AGENT_TOOLS: [&str; 12] = [
     "write_todos",
 ];
 
-/// The fields of the fact. `None` for a tool that makes no such fact.
+/// Returns the fields of the fact. `None` without the name of the tool, and for a use of a tool in
+/// [`TASK_AND_AGENT_TOOLS`] that was not refused.
 pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
     if used.tool.is_empty()
         || (used.refused.is_none() && TASK_AND_AGENT_TOOLS.contains(&used.tool.as_str()))

@@ -1,5 +1,5 @@
-//! Converts the five dialects to one event. Fields differ between versions: a field that is missing
-//! or of another type counts as absent.
+//! Converts the inputs of five agents' hooks to one form of event. Fields differ between versions:
+//! a field that is missing or has another type counts as absent.
 
 use super::command_end;
 use super::event::{
@@ -21,7 +21,7 @@ pub struct HookInputError(String);
 ///
 /// # Errors
 ///
-/// If the text is empty, or UTF-16 ends within a character.
+/// If the text is empty, or UTF-16 contains an unpaired surrogate.
 pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
     let text = match input {
         [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
@@ -52,7 +52,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputErro
 struct HookInputFields<'a>(&'a Map<String, Value>);
 
 impl<'a> HookInputFields<'a> {
-    /// The first of these fields that contains a text.
+    /// Returns the first of these fields that is a text, unless that text is blank.
     fn text(&self, names: &[&str]) -> Option<&'a str> {
         names
             .iter()
@@ -134,7 +134,7 @@ impl HookEvent {
 }
 
 fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> HookEventKind {
-    // Cursor's names begin with a lower-case letter; OpenCode has names of its own.
+    // Cursor's names begin with a lower-case letter; Gemini and OpenCode have other names.
     let name = match (agent, name) {
         (HookAgent::OpenCode, name) => opencode(name),
         (HookAgent::Cursor, "sessionStart") => "SessionStart",
@@ -177,7 +177,8 @@ fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> Hook
     }
 }
 
-/// The events that forge's plugin for OpenCode forwards, with the names of the plugin API.
+/// Returns Claude Code's name for an event that forge's plugin for OpenCode forwards under the name
+/// of the plugin API.
 fn opencode(name: &str) -> &str {
     match name {
         "session.created" => "SessionStart",
@@ -227,7 +228,7 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     used
 }
 
-/// Reads the events of Cursor: one for each tool, with the fields at the top level.
+/// Reads a tool event of Cursor. Each tool has its own event, with the fields at the top level.
 fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     let copied = |names: &[&str]| -> Value {
         names
@@ -286,8 +287,8 @@ fn like_claude(used: &mut ToolUse, agent: HookAgent) {
     }
 }
 
-/// Reads a patch in Codex's form. Codex says in a text whether it was applied; OpenCode reports
-/// only applied ones.
+/// Reads a patch in Codex's form. Codex reports in a text whether the patch was applied; OpenCode
+/// reports only applied patches.
 fn patch(used: &mut ToolUse, agent: HookAgent) {
     let answer = command_end::read(&used.response);
     let applied = agent == HookAgent::OpenCode

@@ -9,15 +9,16 @@ use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 const PROMPT_BYTES: usize = 64 << 10;
 
 /// Returns what a person asked for, as a fact at the time of the hook. `None` if the event has no
-/// text, or if forge reads the agent's transcripts: these have each prompt with an id of its own,
-/// and there would be two facts.
+/// text, or if forge can read the agent's transcript: it contains the prompt with another id, so
+/// there would be two facts.
 #[must_use]
 pub fn prompt_fact(event: &HookEvent, now: Timestamp) -> Option<Fact> {
     let HookEventKind::Prompt { text: Some(text) } = &event.happening else { return None };
     if event.agent.dialect().is_some() && event.transcript.is_some() {
         return None;
     }
-    // Two installations report one prompt with the same turn, or within one millisecond.
+    // Two installations report the same prompt. One id for both makes it one fact: with a turn
+    // always, without one only within the same millisecond.
     let moment = event.turn.clone().unwrap_or_else(|| (now.as_micros() / 1000).to_string());
     let hash = blake3::hash(format!("{moment}\0{text}").as_bytes()).to_hex();
     let tags = text.starts_with('/').then(|| Value::from(vec!["slash"]));

@@ -19,7 +19,7 @@ impl ReplyBudget {
         text.len() <= self.bytes && text.encode_utf16().count() <= self.units
     }
 
-    /// The longest prefix of a text that fits, cut at the end of a line if there is one.
+    /// Returns the longest prefix of a text that fits, cut at the end of a line if there is one.
     #[must_use]
     pub fn cut(self, text: &str) -> &str {
         let (mut units, mut end) = (0, 0);
@@ -49,7 +49,7 @@ pub fn reply_budget(event: &HookEvent) -> Option<ReplyBudget> {
                 HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini,
                 HookEventKind::SessionStart { .. } | HookEventKind::Prompt { .. },
             )
-            // What Claude Code reads here becomes additional instructions for its summary.
+            // Claude Code uses the text as additional instructions for its summary.
             | (HookAgent::Claude, HookEventKind::PreCompact { .. })
             // Gemini has no event after a compaction: the next tool's result is the first chance
             // for a text.
@@ -68,7 +68,7 @@ pub fn answer(event: &HookEvent, text: Option<&str>) -> String {
     let text = text.map(|(text, budget)| budget.cut(text));
     let answer = match (event.agent, text) {
         (HookAgent::Claude | HookAgent::Codex, None) => return String::new(),
-        // These agents parse whatever is printed.
+        // These agents parse the output as JSON, so it must not be empty.
         (HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode, None) => json!({}),
         (HookAgent::Claude, Some(text))
             if matches!(event.happening, HookEventKind::PreCompact { .. }) =>
