@@ -1,8 +1,9 @@
 //! Counts the kinds of lines in a transcript that the readers do not use, to notice changes of a
 //! client.
 //!
-//! There is no list of what is read. Each line is passed to the reader of its agent. A kind counts
-//! as used if one of its lines made a fact or a checkpoint, or changed the state for later lines.
+//! There is no list of the kinds that are used. Each line is passed to the reader of its agent. A
+//! kind counts as used if one of its lines made a fact or a checkpoint, or changed the state for
+//! later lines.
 
 use crate::claude_code::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, TranscriptState,
@@ -12,8 +13,8 @@ use forge_store::model::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kinds of lines that are ignored on purpose: they repeat what others say, or serve only the
-/// client. `docs/transcripts.md` gives the reasons.
+/// Kinds of lines that are ignored on purpose: they repeat other lines, or serve only the client.
+/// `docs/transcripts.md` gives the reasons.
 const IGNORED_KINDS: [&str; 73] = [
     "agent-color",
     "agent-name",
@@ -120,7 +121,7 @@ pub fn count_unread_kinds(transcript: &[u8]) -> BTreeMap<String, u64> {
     counts
 }
 
-/// The state for later lines, without what changes with each line.
+/// Returns the state for later lines, without the parts that any line changes.
 fn known(carry: &TranscriptState, dialect: TranscriptDialect) -> Value {
     let mut known = serde_json::to_value(carry).unwrap_or_default();
     for name in ["offset", "lines", "tail"] {
@@ -135,7 +136,8 @@ fn known(carry: &TranscriptState, dialect: TranscriptDialect) -> Value {
     known
 }
 
-/// The kind of a line: its type, and the type of its content if that has one.
+/// Returns the kind of a line: its type, and the type of its content if that has one. Without a
+/// type, the names of its fields. `None` if it is not a JSON object.
 fn kind(line: &[u8], dialect: TranscriptDialect) -> Option<String> {
     let line: Value = serde_json::from_str(&readable_json(&String::from_utf8_lossy(line))).ok()?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -160,7 +162,7 @@ fn kind(line: &[u8], dialect: TranscriptDialect) -> Option<String> {
     Some(below.map_or(kind.clone(), |below| format!("{kind}/{below}")))
 }
 
-/// The dialect of a transcript, by the form of its first records.
+/// Returns the dialect of a transcript, by the form of its first records.
 fn dialect(transcript: &[u8]) -> TranscriptDialect {
     for line in transcript.split(|byte| *byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };

@@ -41,7 +41,7 @@ pub(super) fn is_shell(action: &str) -> bool {
     !TOOLS.contains(&verb)
 }
 
-/// Parses the edit that an action asks for, if it is one.
+/// Parses an action as an edit; `None` if it changes no file.
 pub(super) fn parse_edit_action(action: &str) -> Option<EditAction<'_>> {
     let (tool, rest) = action.split_once(char::is_whitespace).unwrap_or((action, ""));
     let path = match tool {
@@ -59,7 +59,7 @@ pub(super) fn parse_edit_action(action: &str) -> Option<EditAction<'_>> {
     Some(EditAction { tool, path })
 }
 
-/// The first word of a command line, without its quotes, and what follows.
+/// Returns the first word of a command line, without its quotes, and the text after it.
 fn word(line: &str) -> Option<(&str, &str)> {
     let quote = line.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let (start, end) = match quote {
@@ -106,17 +106,17 @@ pub(super) fn applied(answer: &str) -> Option<bool> {
         "undone successfully",
         "[File: ",
     ];
-    // The tool's message is at the beginning; the rest is text of the file.
+    // The tool's message is at the beginning. The rest is text of the file.
     let head: String = answer.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");
-    // The rest of such an answer is a part of the file, which may say anything.
+    // After one of these on the first line comes only text of the file, which may say anything.
     const DONE: &[&str] =
         &["has been edited. ", "File created successfully", "undone successfully"];
     let first = answer.trim_start().lines().next().unwrap_or_default();
     if DONE.iter().any(|it| first.contains(it)) {
         return Some(true);
     }
-    let whole = answer.contains("Your changes have NOT been applied");
-    if whole || NO.iter().any(|it| head.contains(it)) {
+    let rejected = answer.contains("Your changes have NOT been applied");
+    if rejected || NO.iter().any(|it| head.contains(it)) {
         return Some(false);
     }
     let replaced = head.starts_with("Replaced ") && head.contains(" occurrences");

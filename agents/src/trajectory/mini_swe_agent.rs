@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::MiniSweAgent;
-/// What the last command prints. It submits the result and has no message of its own.
+/// What the last command prints to submit the result. No message contains its output.
 const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,7 +65,7 @@ struct MiniSweMessage<'a> {
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
     content: Option<&'a RawValue>,
-    /// Newer model interfaces have this in place of the content.
+    /// The content in messages of newer model interfaces.
     output: Option<&'a RawValue>,
     reasoning_content: LenientText<'a>,
     tool_call_id: LenientId,
@@ -172,7 +172,7 @@ pub(super) fn read(
     Ok(piece)
 }
 
-/// The time of a message: seconds since 1970.
+/// Returns the time of a message, which is in seconds since 1970.
 fn time(message: &MiniSweMessage<'_>, extra: &MiniSweExtra<'_>) -> Option<Timestamp> {
     let raw = extra.timestamp.or(message.timestamp)?;
     let seconds: f64 = serde_json::from_str(raw.get()).ok()?;
@@ -256,7 +256,8 @@ impl<'a> MiniSweReader<'a> {
         }
     }
 
-    /// Records what a person typed in a user message: the task, an interruption, a new task.
+    /// Returns the range of what a person typed in a user message: the task, an interruption or a
+    /// new task.
     fn typed(
         &mut self,
         content: Option<&(String, String)>,
@@ -277,7 +278,7 @@ impl<'a> MiniSweReader<'a> {
         Some(task(text, &self.template).unwrap_or(0..text.len()))
     }
 
-    /// Opens the command in a message's text: the only block of code.
+    /// Opens the command in a message's text: its only block of shell code.
     fn open_command_in_text(
         &mut self,
         moment: &StepMoment,
@@ -377,7 +378,7 @@ impl<'a> MiniSweReader<'a> {
         }
     }
 
-    /// Records the end of a run: a command without a result, and the submission.
+    /// Records the end of a run: the commands without a result, and the submission.
     fn hand_in(&mut self, moment: &StepMoment, about: &MiniSweSummary<'_>) {
         let submitted = about.exit_status.text() == Some("Submitted");
         while let Some(pending) = self.waiting.pop_front() {
@@ -398,7 +399,8 @@ fn called_at(moment: &StepMoment) -> Option<String> {
     (!moment.synthetic).then(|| moment.at.to_string())
 }
 
-/// The range of the task in the first message: between the template's text before and after it.
+/// Returns the range of the task in the first message: between the texts before and after it in the
+/// template. `None` if the message does not have the form of the template.
 fn task(text: &str, template: &str) -> Option<Range<usize>> {
     let (before, after) =
         template.split_once("{{task}}").or_else(|| template.split_once("{{ task }}"))?;
@@ -410,7 +412,7 @@ fn task(text: &str, template: &str) -> Option<Range<usize>> {
     Some(start..start + end)
 }
 
-/// The block of code that is the command, if there is exactly one block.
+/// Returns the range of the block of shell code that is the command, if there is exactly one block.
 fn block(text: &str) -> Option<Range<usize>> {
     let mut found = None;
     for fence in ["```bash\n", "```mswea_bash_command\n", "```sh\n"] {
@@ -439,7 +441,7 @@ struct MiniSweCommandEnd {
 }
 
 impl MiniSweCommandEnd {
-    /// Whether a user message is a result, for versions that do not mark it.
+    /// Whether a user message is a result, for versions that do not mark results.
     fn is_result(text: &str) -> bool {
         let begin = text.trim_start();
         begin.starts_with("<returncode>")

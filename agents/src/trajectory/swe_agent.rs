@@ -1,9 +1,9 @@
 //! Trajectories of SWE-agent: one JSON document per run, without times, exit codes or ids.
 //!
-//! Every step becomes a message and a command; its edit and the submitted patch become code. The
-//! session's id is the hash of the document. The times are computed from the steps' durations. A
-//! run with several attempts (`RetryAgent`) has a list of trajectories in order, and a copy of the
-//! chosen one.
+//! Every step becomes a message and, if it has an action, a command. Its edit and the submitted
+//! patch become code. The session's id is the hash of the document. The times are computed from the
+//! steps' durations. A run with several attempts (`RetryAgent`) has a list of trajectories in
+//! order, and a copy of the chosen one.
 
 use super::{
     EndedCommand, NotATrajectory, StepMoment, TrajectoryAuthor, TrajectoryDocument, TrajectoryRun,
@@ -73,11 +73,11 @@ impl SweAgentState {
     }
 }
 
-/// A run of an agent: its steps, and their position in the document.
+/// An attempt of an agent: its steps, and its position in the document.
 struct SweAgentAttempt<'a> {
     steps: Vec<(usize, SweAgentStep<'a>)>,
     about: SweAgentSummary<'a>,
-    /// The pointer to it: `""`, or to the attempt.
+    /// The pointer to the attempt: `""` for the document itself.
     base: String,
     /// Its number, from 1, if the document has several.
     number: Option<u64>,
@@ -108,7 +108,7 @@ pub(super) fn read(
     let is_list = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('['));
     let tried: Vec<(usize, SweAgentTrajectory<'_>)> = objects(whole.attempts);
     if !is_list(whole.trajectory) && !is_list(whole.attempts) {
-        return Err(NotATrajectory::unlike(AUTHOR, "neither list"));
+        return Err(NotATrajectory::unlike(AUTHOR, "no list 'trajectory' or 'attempts'"));
     }
     let chosen = SweAgentAttempt::new(&whole, String::new(), None);
     let attempts: Vec<SweAgentAttempt<'_>> = tried
@@ -239,8 +239,8 @@ impl SweAgentReader {
     }
 }
 
-/// The file of an edit: the one that it names, with the environment's path if that file is open, or
-/// else the open file.
+/// Returns the file of an edit: the one that it names, with the environment's path if that file is
+/// open, or else the open file.
 fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a str> {
     match edited.path {
         Some(named) => Some(open.filter(|open| open.ends_with(named)).unwrap_or(named)),
@@ -248,7 +248,7 @@ fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a 
     }
 }
 
-/// How a command ended, by the environment's answer, which has no exit code.
+/// Returns how a command ended, by the environment's answer, which has no exit code.
 fn outcome(observation: &str) -> &'static str {
     let begin = observation.trim_start();
     let cancelled = begin.starts_with("The command '")

@@ -14,21 +14,21 @@ use forge_store::shell::is_assignment;
 #[derive(Clone, Debug)]
 pub(super) struct CheckCall {
     pub(super) check: CheckKind,
-    /// The tool, as in the table.
+    /// The tool's name in the table of tools.
     pub(super) tool: &'static str,
     /// The subcommand, script or target.
     pub(super) call: String,
     /// The display name of what was run: `cargo test`, `mise run lint`.
     pub(super) name: String,
-    /// What it was run on, in a normalised form: see [`target`].
+    /// What it was run on, in normalised words: see [`target`].
     pub(super) target: Vec<String>,
     pub(super) directory: Option<String>,
     pub(super) exit: ExitCodeMeaning,
     /// The programs that run it, outermost first.
     pub(super) runners: Vec<String>,
-    /// Whether it can fail although its summary counts no failure.
+    /// The limits by which it can fail although its summary counts no failure.
     pub(super) limits: RunLimits,
-    /// Whether the line also succeeds if there is nothing to run: only a summary shows that it ran.
+    /// Whether the line also succeeds without running it: then only a summary shows that it ran.
     pub(super) may_not_run: bool,
     /// The summary patterns of the tool; `None` for a script, whose content is not known.
     pub(super) summary: Option<&'static SummaryPatterns>,
@@ -64,9 +64,9 @@ impl CheckCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunLimits {
     None,
-    /// It measures coverage, for which its configuration may have a limit.
+    /// The run measures coverage, for which its configuration may set a minimum.
     Coverage,
-    /// An option limits the warnings or demands a coverage.
+    /// An option limits the warnings or sets a minimum coverage.
     Threshold,
 }
 
@@ -101,16 +101,16 @@ impl RunLimits {
     }
 }
 
-/// What is around the words of a check.
+/// The runners and assignments before the words of a check.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunSurroundings {
-    /// The programs that run it, outermost first.
+    /// The programs that run the check, outermost first.
     pub(super) runners: Vec<String>,
     /// The host, the toolchain and the variables, as words of a target.
     pub(super) places: Vec<String>,
     /// The limits that a runner sets.
     limits: Option<RunLimits>,
-    /// Whether a runner runs nothing if its input is empty.
+    /// Whether a runner does not run the check if its own input is empty.
     may_not_run: bool,
 }
 
@@ -127,7 +127,7 @@ impl RunSurroundings {
         }
     }
 
-    /// Adds the program in these words and its place.
+    /// Adds the program in these words, and where it runs the check.
     fn add_runner(&mut self, words: &[&str]) {
         self.runners.extend(words.first().map(|program| program_name(program).to_owned()));
         self.places.extend(wrapper::place_of(words).map(|place| format!("={place}")));
@@ -146,6 +146,7 @@ impl RunSurroundings {
         self.places.extend(variables.map(|word| format!("={word}")));
     }
 
+    /// Adds the surroundings of a command line inside this one.
     pub(super) fn extend(&mut self, inner: Self) {
         self.runners.extend(inner.runners);
         self.places.extend(inner.places);
@@ -153,7 +154,7 @@ impl RunSurroundings {
         self.may_not_run |= inner.may_not_run;
     }
 
-    /// Adds it to a check.
+    /// Adds the surroundings to a check.
     pub(super) fn apply(self, call: &mut CheckCall) {
         call.runners.splice(0..0, self.runners);
         call.may_not_run |= self.may_not_run;
@@ -166,10 +167,10 @@ impl RunSurroundings {
     }
 }
 
-/// What the words of a command run.
+/// The command that a list of words runs.
 pub(super) enum ClassifiedCommand {
     Check(Box<CheckCall>),
-    /// A command line of its own, which another shell runs.
+    /// A command line that another shell runs.
     Line(String, RunSurroundings),
     Other,
 }
@@ -201,7 +202,7 @@ const NON_CHECKING_OPTIONS: &[&str] = &[
     "--show-settings",
 ];
 
-/// Returns what these words run, through all runners before it.
+/// Returns what these words run, after the runners before it: at most [`MAX_RUNNERS`].
 pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
     let mut words: Vec<&str> = words.to_vec();
     let mut directory = None;
@@ -237,7 +238,7 @@ pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
     ClassifiedCommand::Other
 }
 
-/// The name of a program without its folder, its version and script extensions.
+/// Returns the name of a program without its folder, its version and script extensions.
 fn program_name(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
     let name =
@@ -272,9 +273,8 @@ fn matched(words: &[&str]) -> Option<CheckCall> {
     script_file_call(words)
 }
 
-/// The arguments of the last check among the commands of sbt. A command is one word, or is between
-/// semicolons. A failed command ends the run, so the last check also passes or fails for
-/// those before it.
+/// Returns the arguments of the last check among the commands of sbt. A command is one word, or is
+/// between semicolons. A failed command ends the run, so all checks passed if the last one passed.
 fn sbt_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     const TASKS: [&str; 5] = ["test", "testOnly", "testQuick", "compile", "Test/compile"];
     let (options, words): (Vec<&str>, Vec<&str>) =
@@ -303,7 +303,7 @@ fn sbt_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// The arguments without the words of this call; `None` if it is another call.
+/// Returns the arguments without the words of this call; `None` if it is another call.
 fn rest_of<'a>(program: &str, call: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut rest: Vec<&str> = arguments.to_vec();
     if rest.first().is_some_and(|first| first.starts_with('+')) {
@@ -329,7 +329,7 @@ fn rest_of<'a>(program: &str, call: &str, arguments: &[&'a str]) -> Option<Vec<&
     Some(rest)
 }
 
-/// The index of the first word that is neither an option nor the value of one.
+/// Returns the index of the first word that is neither an option nor the value of one.
 fn first_plain(program: &str, words: &[&str]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -385,7 +385,7 @@ fn script_call(
         };
         direct && check_of(scripts, word).is_some()
     })?;
-    // A subcommand other than the tool's own decides what the words after it mean.
+    // Before the name there is another word, such as a subcommand: it decides what the name means.
     if at > 0 && (run.is_some() || !runs_many(tool)) && !many {
         return None;
     }
@@ -419,8 +419,8 @@ fn runs_many(tool: &str) -> bool {
     )
 }
 
-/// The words that are not options, each with its index. `nx run-many` names its target by an
-/// option.
+/// Returns the words that are not options, each with its index. With `many` (as in `nx run-many`),
+/// an option names the target.
 fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a str)> {
     let valued = target::VALUED.iter().filter(|(name, _)| *name == tool);
     let valued: Vec<&str> = valued.flat_map(|(_, options)| options.iter().copied()).collect();
@@ -451,7 +451,7 @@ fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a
     plain
 }
 
-/// The full name of a script; npm has short names for `test`.
+/// Returns the full name of a script. npm has short names for `test`.
 fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
     match name {
         "t" | "tst" if scripts.programs.contains(&"npm") => "test",
@@ -465,7 +465,7 @@ fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
     own.map(|(_, check)| *check).or_else(|| script_check(name))
 }
 
-/// The kind of check that the words in a script's name say.
+/// Returns the kind of check that the words in a script's name mean, if they mean one.
 pub(super) fn script_check(name: &str) -> Option<CheckKind> {
     let parts = parts(name);
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
@@ -482,7 +482,8 @@ pub(super) fn script_check(name: &str) -> Option<CheckKind> {
     check.filter(|_| !only_kind).or(checks.then_some(CheckKind::Test))
 }
 
-/// The words of a name in lower case: `test:unit`, `lint-all`, `:app:testDebugUnitTest`.
+/// Splits a name such as `test:unit`, `lint-all` or `:app:testDebugUnitTest` into words in lower
+/// case.
 fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split([':', '-', '_', '.', '/', '+', '@']) {
@@ -498,7 +499,8 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// A project script that is named after a check: `./scripts/test.sh`, `bash ci.sh`.
+/// Returns the check of a project script whose file is named after a check: `./scripts/test.sh`,
+/// `bash ci.sh`.
 fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let shell =
         matches!(words.first().map(|it| it.rsplit('/').next()), Some(Some("bash" | "sh" | "zsh")));

@@ -1,4 +1,4 @@
-//! A command line as its checks and the structure that determines its exit code.
+//! The checks of a command line, and the structure that determines its exit code.
 
 use super::check_call::CheckCall;
 use super::visibility::OutputFilter;
@@ -16,11 +16,11 @@ pub(super) enum ExitCodeTree {
     /// A command that is assumed to end with 0.
     Zero,
     Nonzero,
-    /// A change of the directory, or the reading of a file: it failed only if the output says so.
+    /// A command that changes the directory or reads a file: it failed only if the output says so.
     Enter,
-    /// `echo` of a fixed text: if the text is missing from the output, it did not run.
+    /// An `echo` of a fixed text: if the output does not contain the text, the `echo` did not run.
     Echo(String),
-    /// `exit` with a code, if that is known.
+    /// `exit`, with its code if that is known.
     Exit(Option<i64>),
     /// `exit` with the exit code of the command before.
     ExitAsBefore,
@@ -53,7 +53,7 @@ pub(super) enum PipeCode {
 }
 
 impl PlacedCheck {
-    /// The files that its output goes to.
+    /// Returns the files that its output goes to.
     fn files(&self) -> impl Iterator<Item = String> {
         self.copies.iter().chain(&self.file).map(|file| file_name(file))
     }
@@ -67,7 +67,7 @@ pub(super) struct CommandListItem {
     pub(super) ends_list: bool,
     /// Whether a later `exit $NAME` returns the code of the command before this one.
     pub(super) keeps_exit_code: bool,
-    /// Where the output contains its exit code.
+    /// The `echo` that prints its exit code.
     pub(super) printed: Option<PrintedExitCode>,
 }
 
@@ -86,21 +86,21 @@ pub(super) struct EchoedLine {
     pub(super) before: String,
     /// The text after the variable; `None` if there is no variable.
     pub(super) after: Option<String>,
-    /// Whether it certainly runs once, and in its order.
+    /// Whether it certainly runs exactly once, and in its place in the order of the echoes.
     pub(super) runs_once: bool,
     /// Whether the variable is known to be an exit code.
     pub(super) is_code: bool,
 }
 
 impl EchoedLine {
-    /// The exit code in a line of this form.
+    /// Returns the exit code in a line of this form.
     pub(super) fn code_in(&self, line: &str) -> Option<i64> {
         let rest = line.trim().strip_prefix(self.before.as_str())?;
         let code = rest.strip_suffix(self.after.as_deref()?)?;
         code.bytes().all(|byte| byte.is_ascii_digit()).then(|| code.parse().ok())?
     }
 
-    /// Whether the other echo may print a line of this form.
+    /// Whether the other `echo` may print a line of this form.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match other.after {
             Some(_) => self.before == other.before && self.after == other.after,
@@ -109,7 +109,7 @@ impl EchoedLine {
     }
 }
 
-/// What writes to the output of a line, in the order of the line.
+/// A part of a command line that writes to its output.
 #[derive(Debug)]
 pub(super) enum OutputEvent {
     /// A check, by its number.
@@ -124,7 +124,7 @@ pub(super) enum OutputEvent {
 #[derive(Debug)]
 pub(super) struct PlacedCheck {
     pub(super) call: CheckCall,
-    /// The programs that its output is piped through.
+    /// The programs that its output is piped through, in order.
     pub(super) filters: Vec<OutputFilter>,
     /// The file that its output goes to, as long as nothing shows that file.
     pub(super) file: Option<String>,
@@ -134,7 +134,7 @@ pub(super) struct PlacedCheck {
     pub(super) shown_later: bool,
     /// Whether its error output goes to a file.
     pub(super) errors_hidden: bool,
-    /// Whether nothing waits for its end.
+    /// Whether the line does not wait for its end.
     pub(super) goes_on: bool,
     /// Whether it may run more than once.
     pub(super) repeats: bool,
@@ -149,14 +149,15 @@ pub(super) struct CheckPlan {
     pub(super) plan: ExitCodeTree,
     pub(super) checks: Vec<PlacedCheck>,
     pub(super) echoes: Vec<EchoedLine>,
+    /// The parts that write to the output, in the order of the line.
     pub(super) events: Vec<OutputEvent>,
     /// Whether the last of the echoes is the last command of the line.
     pub(super) ends_with_echo: bool,
 }
 
 impl CheckPlan {
-    /// Returns which lines may be the output of a check, if other programs show files. There are
-    /// none if that is not known.
+    /// Returns the range of the lines that may be the output of a check: all lines, unless another
+    /// program shows a file that no check wrote. The range is empty if it cannot be determined.
     pub(super) fn window(&self, check: usize, lines: &[&str]) -> std::ops::Range<usize> {
         let all = 0..lines.len();
         let own_files: Vec<String> = self.checks.iter().flat_map(PlacedCheck::files).collect();
@@ -199,7 +200,7 @@ impl CheckPlan {
         if !between.iter().any(foreign) {
             return range;
         }
-        // The last lines are its own if it certainly printed them.
+        // The last lines are those of the check if it certainly printed them.
         let ends = !follows
             .iter()
             .any(|event| matches!(event, OutputEvent::Check(_) | OutputEvent::Reader(_)));
@@ -216,7 +217,7 @@ impl CheckPlan {
         }
     }
 
-    /// Whether an `echo` of the line prints this.
+    /// Whether an `echo` of the command line prints this line.
     pub(super) fn prints(&self, line: &str) -> bool {
         self.echoes.iter().any(|echo| match echo.after {
             Some(_) => echo.code_in(line).is_some(),
@@ -225,7 +226,7 @@ impl CheckPlan {
     }
 }
 
-/// The form of a file name in which two names of one file are equal.
+/// Returns the form of a file name in which `./NAME` equals `NAME`, and `${NAME}` equals `$NAME`.
 pub(super) fn file_name(name: &str) -> String {
     let braced = name.strip_prefix("${").and_then(|name| name.strip_suffix('}'));
     braced.map_or_else(|| name.trim_start_matches("./").to_owned(), |name| format!("${name}"))

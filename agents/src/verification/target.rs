@@ -1,11 +1,11 @@
-//! The target of a check, in a form in which two runs can be compared.
+//! The target of a check, as words by which two runs can be compared.
 //!
 //! A word that begins with `+` widens a run (`+--workspace`), one that begins with `-` narrows it
 //! (`-p a`), and one that begins with `=` makes it another run (`=--release`, `=ssh host`). Any
 //! other word is a file, a folder, a package or a name to which the run is limited. Options that
 //! change only what is printed are left out.
 
-/// Options of tools that take the next word and are placed before or next to a subcommand.
+/// Options of tools that take the next word as their value and may come before a subcommand.
 pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color"]),
     ("go", &["-C"]),
@@ -45,7 +45,7 @@ pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("mix", &[]),
 ];
 
-/// Options that name the directory of a run; if they name a file, its folder.
+/// Options that name the directory of a run, or a file in it.
 const DIRECTORIES: &[(&str, &[&str])] = &[
     ("cargo", &["--manifest-path", "-C"]),
     ("go", &["-C"]),
@@ -343,7 +343,7 @@ const NOISE_VARIABLES: &[&str] = &[
     "DISPLAY",
 ];
 
-/// Whether an assignment changes nothing about what is checked.
+/// Whether an assignment sets a variable that does not change what is checked.
 pub(super) fn is_noise_variable(assignment: &str) -> bool {
     let name = assignment.split('=').next().unwrap_or_default();
     NOISE_VARIABLES
@@ -357,7 +357,8 @@ fn is_number_of(option: &str, word: &str) -> bool {
     !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A path as a word of a target. For Go, `a/...` is the folder and `a` is only its direct content.
+/// Returns a path as a word of a target; `None` for the working directory. For Go, `a/...` becomes
+/// `a`, the one package `a` becomes `a/.`, and the working directory stays `.`.
 fn path(tool: &str, word: &str) -> Option<String> {
     let plain = word.trim_start_matches("./").trim_end_matches('/');
     if tool == "go" {
@@ -371,7 +372,7 @@ fn path(tool: &str, word: &str) -> Option<String> {
     (!plain.is_empty() && plain != ".").then(|| plain.to_owned())
 }
 
-/// The directory of a path that an option names.
+/// Returns the directory that an option names, by itself or by a file in it.
 fn folder(path: &str) -> String {
     let file = ["Cargo.toml", "pom.xml"].iter().find_map(|name| path.strip_suffix(name));
     let folder = file.unwrap_or(path).trim_end_matches('/');

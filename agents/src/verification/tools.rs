@@ -1,4 +1,5 @@
-//! The known tools: how each is called, and what it prints. `docs/checks.md` shows this table.
+//! The known tools: how each is called, and which summary it prints. `docs/checks.md` shows this
+//! table.
 
 use super::CheckKind::{self, Build, Lint, Test};
 use super::summary::SummaryPatterns;
@@ -21,7 +22,8 @@ pub(super) enum ExitCodeMeaning {
 pub(super) struct CheckTool {
     /// Its program names; the first one is the tool's name.
     pub(super) programs: &'static [&'static str],
-    /// The calls that are checks: a subcommand and required options, `""` for any call.
+    /// The calls that are checks: a subcommand and required options (`|` separates alternatives),
+    /// or `""` for any call.
     pub(super) calls: &'static [&'static str],
     pub(super) check: CheckKind,
     pub(super) exit: ExitCodeMeaning,
@@ -46,7 +48,8 @@ pub(super) enum DirectNames {
     Only(&'static [&'static str]),
 }
 
-/// Words that make a script a check if its name contains them.
+/// Words that make a script a check of this kind if its name contains them, unless it contains one
+/// of [`OTHER_WORDS`].
 pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("test", Test),
     ("tests", Test),
@@ -69,12 +72,12 @@ pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("checkstyle", Lint),
 ];
 
-/// Words that make a script a check whatever else its name contains: a lint with one of
-/// [`FORMAT_WORDS`], otherwise a test.
+/// Words that make a script a check even if its name contains none of [`SCRIPT_WORDS`]: a lint with
+/// one of [`FORMAT_WORDS`], otherwise a test.
 pub(super) const CHECK_WORDS: &[&str] = &["check", "ci", "verify", "validate"];
 pub(super) const FORMAT_WORDS: &[&str] =
     &["fmt", "format", "formatting", "prettier", "spotless", "scalafmt"];
-/// Words which show that a script does something else too, or does not end.
+/// Words that show that a script is no check, because it does something else or does not end.
 pub(super) const OTHER_WORDS: &[&str] = &[
     "watch", "start", "serve", "server", "dev", "clean", "deps", "install", "setup", "update",
     "updates", "data", "env", "image", "push", "deploy", "publish", "open", "ui", "up", "down",
@@ -265,7 +268,7 @@ pub(super) static TOOLS: &[CheckTool] = &[
     tool(&["wasm-pack", "trunk", "maturin"], &["build"], Build, &EXIT_CODE),
 ];
 
-const ALL: &[&str] = &[];
+const NONE: &[&str] = &[];
 
 const fn scripts(
     programs: &'static [&'static str],
@@ -280,10 +283,10 @@ const MAVEN_GOALS: &[(&str, CheckKind)] =
 
 /// The tools that run scripts, targets and tasks by name.
 pub(super) static SCRIPTS: &[ScriptTool] = &[
-    scripts(&["make", "gmake"], ALL, DirectNames::All),
-    scripts(&["just"], ALL, DirectNames::All),
+    scripts(&["make", "gmake"], NONE, DirectNames::All),
+    scripts(&["just"], NONE, DirectNames::All),
     scripts(&["mise", "rtx"], &["run", "r", "tasks run"], DirectNames::All),
-    scripts(&["task", "go-task"], ALL, DirectNames::All),
+    scripts(&["task", "go-task"], NONE, DirectNames::All),
     scripts(
         &["npm"],
         &["run", "run-script", "rum", "urn"],
@@ -301,13 +304,13 @@ pub(super) static SCRIPTS: &[ScriptTool] = &[
     scripts(&["turbo"], &["run"], DirectNames::All),
     scripts(&["nx"], &["run", "run-many", "affected"], DirectNames::All),
     scripts(&["lerna", "moon"], &["run"], DirectNames::Only(&[])),
-    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], ALL, DirectNames::All),
-    scripts(&["ng"], ALL, DirectNames::Only(&["test", "build", "lint", "e2e"])),
+    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], NONE, DirectNames::All),
+    scripts(&["ng"], NONE, DirectNames::Only(&["test", "build", "lint", "e2e"])),
     scripts(&["hatch", "pdm"], &["run"], DirectNames::Only(&["test"])),
     scripts(&["pixi", "devbox", "rye", "poetry"], &["run"], DirectNames::Only(&["test", "lint"])),
-    scripts(&["rake"], ALL, DirectNames::All),
-    scripts(&["ant"], ALL, DirectNames::All),
-    scripts(&["earthly"], ALL, DirectNames::All),
-    ScriptTool { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], ALL, DirectNames::All) },
-    scripts(&["gradle", "gradlew"], ALL, DirectNames::All),
+    scripts(&["rake"], NONE, DirectNames::All),
+    scripts(&["ant"], NONE, DirectNames::All),
+    scripts(&["earthly"], NONE, DirectNames::All),
+    ScriptTool { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], NONE, DirectNames::All) },
+    scripts(&["gradle", "gradlew"], NONE, DirectNames::All),
 ];

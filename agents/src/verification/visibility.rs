@@ -18,7 +18,8 @@ pub(super) struct OutputFilter {
 }
 
 impl OutputFilter {
-    /// Returns a part of a pipeline as a filter; what is not one command is an unknown program.
+    /// Returns a part of a pipeline as a filter. A part that is not a single command becomes the
+    /// unknown program `?`.
     pub(super) fn from_node(node: &ShellNode) -> Self {
         let words = match node {
             ShellNode::Command(command) => {
@@ -29,7 +30,7 @@ impl OutputFilter {
         Self { words }
     }
 
-    /// How many lines it lets through, if it is a `tail`.
+    /// Returns the number of lines that it lets through, if it is a `tail`.
     pub(super) fn tail_lines(&self) -> Option<usize> {
         let (program, arguments) = self.words.split_first()?;
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -43,8 +44,8 @@ impl OutputFilter {
 impl OutputVisibility {
     pub(super) const ALL: Self = Self { beginning: true, end: true };
 
-    /// What these filters leave visible, if `shown` lines are shown and lines with the patterns
-    /// `failures` must not be hidden.
+    /// Returns what these filters leave visible, if `shown` lines are shown. `failures` are
+    /// examples of lines that a failed run prints: a `grep` that hides one of them may hide anything.
     pub(super) fn through(filters: &[OutputFilter], shown: usize, failures: &[&str]) -> Self {
         let mut seen = Self::ALL;
         for filter in filters {
@@ -74,7 +75,7 @@ enum LineLimit {
     Other,
 }
 
-/// How many lines a `head` or `tail` lets through.
+/// Returns the limit of a `head` or `tail`: a number of lines, 10 by default, or another limit.
 fn limit(arguments: &[&str]) -> Option<LineLimit> {
     let mut arguments = arguments.iter();
     let mut lines = 10;
@@ -136,8 +137,7 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     let pattern = match (fixed, extended) {
         (true, _) => regex::escape(pattern),
         (_, true) => pattern.to_owned(),
-        // In a basic expression a backslash gives these characters their special meaning instead of
-        // removing it.
+        // In a basic expression these characters are special with a backslash, not without one.
         _ => pattern
             .replace('|', "[|]")
             .replace("\\[|]", "|")

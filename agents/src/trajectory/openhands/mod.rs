@@ -2,8 +2,8 @@
 //!
 //! There are two forms. The events of the server have `action` or `observation`; an observation
 //! names the action that it answers in `cause`. The events of the agent SDK have a `kind`; an
-//! answer names its action in `action_id`. The list may be the document, or the `trajectory` or
-//! `history` of an object. Times have no zone and are read as UTC.
+//! answer names its action in `action_id`. The list may be the document, or the `trajectory`,
+//! `history` or `events` of an object. A time without a zone is read as UTC.
 
 mod sdk;
 mod server;
@@ -66,30 +66,30 @@ struct EventLocation<'a> {
 }
 
 impl EventLocation<'_> {
-    /// A text of the event as the value of a fact. `pointer` leads to it from the event.
+    /// Returns a text of the event as the value of a fact. `pointer` leads to it from the event.
     fn text(&self, text: &str, pointer: &str) -> Value {
         long_text::value(text, self.place, || format!("{}{pointer}", self.base))
     }
 
-    /// The same for a text that may be absent.
+    /// Returns the same as [`Self::text`] for a text that may be absent.
     fn optional_text(&self, text: Option<&str>, pointer: &str) -> Value {
         text.map(|text| self.text(text, pointer)).into()
     }
 
-    /// The same for a text that was found with its pointer.
+    /// Returns the same as [`Self::text`] for a text that was found with its pointer.
     fn found_text(&self, found: Option<&(String, String)>) -> Value {
         found.map(|(text, pointer)| self.text(text, pointer)).into()
     }
 }
 
-/// What a call asked for.
+/// What a call requests.
 enum OpenHandsRequest {
     Command {
         line: String,
         command: Value,
         working_dir: Option<String>,
     },
-    /// Input for the running command, or a look at it.
+    /// Input for the running command, or a query of its output.
     Poll {
         stops: bool,
     },
@@ -116,7 +116,8 @@ struct OpenHandsOpenCall {
 /// The answer to a call.
 #[derive(Default)]
 struct OpenHandsCallResult<'a> {
-    /// `finished`, `failed` or `refused`; for a command that ended, `exit_code` decides.
+    /// `finished`, `failed` or `refused`, or `unknown` without an answer. For a command that ended,
+    /// `exit_code` decides between `finished` and `failed`.
     outcome: &'static str,
     text: &'a str,
     /// The pointer from the document to the text.
@@ -212,7 +213,7 @@ fn spots<'a>(document: &TrajectoryDocument<'a>) -> Result<Vec<EventLocation<'a>>
     })
 }
 
-/// The list of events in an object, and the pointer to it.
+/// Returns the list of events in an object, and the pointer to it.
 fn event_list<'a>(holder: &EventContainer<'a>) -> Option<(&'a RawValue, &'static str)> {
     let lists = [
         (holder.trajectory, "/trajectory"),
@@ -224,7 +225,11 @@ fn event_list<'a>(holder: &EventContainer<'a>) -> Option<(&'a RawValue, &'static
         .find_map(|(raw, base)| Some((raw.filter(|raw| raw.get().starts_with('['))?, base)))
 }
 
-/// Reads one event per line. Other lines are skipped.
+/// Reads one event per line. Other lines are skipped; `None` if there is no event.
+///
+/// # Errors
+///
+/// If a line contains a whole run.
 fn by_line<'a>(
     document: &TrajectoryDocument<'a>,
 ) -> Result<Option<Vec<EventLocation<'a>>>, NotATrajectory> {
@@ -239,7 +244,7 @@ fn by_line<'a>(
             if event_list(&object(Some(json))).is_some() {
                 return Err(NotATrajectory::unlike(
                     AUTHOR,
-                    "several runs: put each line into a file of its own",
+                    "several runs: put each line into a separate file",
                 ));
             }
             let place = (offset + begin as u64, text.len() as u64);
@@ -250,7 +255,7 @@ fn by_line<'a>(
     Ok((!spots.is_empty()).then_some(spots))
 }
 
-/// A time with or without a zone.
+/// Parses a time with or without a zone.
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{text}Z")))
 }
@@ -267,7 +272,7 @@ struct OpenHandsReader {
 }
 
 impl OpenHandsReader {
-    /// Reads an event. Returns whether it is one of OpenHands.
+    /// Reads an event. Returns whether it is an event of OpenHands.
     fn event(&mut self, spot: &EventLocation<'_>) -> bool {
         let event: Option<OpenHandsEvent<'_>> = parse_object(spot.json.get());
         let Some(event) = event else { return false };
@@ -304,7 +309,7 @@ impl OpenHandsReader {
         self.open.insert(name, OpenHandsOpenCall { moment, request, call: None });
     }
 
-    /// The name of the event that made a call with this id.
+    /// Returns the name of the open call with this id.
     fn called(&self, id: &str) -> Option<String> {
         let mut open = self.open.iter();
         open.find(|(_, open)| open.call.as_deref() == Some(id)).map(|(name, _)| name.clone())
@@ -426,7 +431,7 @@ impl OpenHandsReader {
         self.run.fact(&moment, kind, name, value);
     }
 
-    /// Records calls without an answer, with an unknown outcome.
+    /// Records commands, edits and other uses of tools without an answer, with an unknown outcome.
     fn finish(&mut self) {
         for (name, open) in std::mem::take(&mut self.open) {
             self.moment = open.moment.clone();
@@ -448,7 +453,7 @@ impl OpenHandsReader {
         self.run.at(&moment, |work, context| work.single_line_compaction(context, id, summary));
     }
 
-    /// The fields of an edit with this input, which `pointer` leads to.
+    /// Returns the fields of an edit with this input, which `pointer` leads to.
     fn edit(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> FieldMap {
         let mut made = self.input(tool, input, pointer);
         let edit: EditDescription<'_> = object(input);
@@ -463,7 +468,7 @@ impl OpenHandsReader {
         made
     }
 
-    /// The fields of a use of a tool with this input.
+    /// Returns the fields of a use of a tool with this input, which `pointer` leads to.
     fn input(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> FieldMap {
         let moment = self.moment.clone();
         let mut made = FieldMap::new();
@@ -473,7 +478,7 @@ impl OpenHandsReader {
     }
 }
 
-/// How a command ended that still ran when waiting for it ended.
+/// Returns the outcome of a command that does not run any more.
 fn ended(answer: &OpenHandsCallResult<'_>) -> &'static str {
     match answer.exit_code {
         _ if matches!(answer.outcome, REFUSED | "failed") => answer.outcome,
@@ -484,8 +489,8 @@ fn ended(answer: &OpenHandsCallResult<'_>) -> &'static str {
     }
 }
 
-/// Parses the answer of a command without an exit code: whether it still runs, and whether it was
-/// stopped by the time limit.
+/// Parses the answer of a command without an exit code. Returns whether the command still runs, and
+/// whether the time limit stopped it.
 fn without_code(answer: &str) -> (bool, bool) {
     let is_waiting = answer.contains("[The command has no new output after ")
         || (answer.contains("[The command timed out after ")

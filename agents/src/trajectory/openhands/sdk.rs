@@ -62,7 +62,7 @@ struct SdkObservation<'a> {
     task_list: Option<&'a RawValue>,
 }
 
-/// Reads an event of the SDK. Returns whether it is one.
+/// Reads an event of the SDK. Returns whether its kind is one of the SDK.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
     spot: &EventLocation<'_>,
@@ -92,7 +92,7 @@ pub(super) fn event(
                 pointer: format!("{}/error", spot.base),
                 ..OpenHandsCallResult::default()
             };
-            // It may name only the call, not the event that made it.
+            // The event may name only the call, not the event that made it.
             let name = reading.called(&answers).unwrap_or(answers);
             reading.answer(&name, answer);
         }
@@ -228,7 +228,7 @@ fn observation(
     let code = seen.exit_code.0.or(metadata.exit_code.0).filter(|code| *code != -1);
     let (mut goes_on, timed_out) =
         if code.is_none() { without_code(&text) } else { (false, false) };
-    // A time-out does not stop the command: it still runs.
+    // The command still runs after a time-out.
     goes_on |= code.is_none() && seen.timeout.0;
     let tasks = seen
         .task_list

@@ -68,7 +68,7 @@ struct DelegateInputs<'a> {
     task: LenientText<'a>,
 }
 
-/// A task of a list, in both forms.
+/// A task of a list, in both forms of events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct OpenHandsTask<'a> {
@@ -76,7 +76,7 @@ pub(super) struct OpenHandsTask<'a> {
     pub(super) status: LenientText<'a>,
 }
 
-/// Reads an event of the server. Returns whether it is one.
+/// Reads an event of the server. Returns whether it is an action or an observation.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
     spot: &EventLocation<'_>,
@@ -230,7 +230,7 @@ fn observation(
     let outcome = match observation {
         "user_rejected" => REFUSED,
         "error" => "failed",
-        // A file that was read without the editor is the whole content, whatever it begins with.
+        // Without the editor, the text is the content of the file, which may begin like an error.
         "read" if extras.impl_source.is("oh_aci") && is_editor_error(text) => "failed",
         _ => "finished",
     };
@@ -251,7 +251,7 @@ fn observation(
     reading.answer(cause, answer);
 }
 
-/// The tasks of a list; `base` leads to it.
+/// Returns the tasks of a list. `base` leads to the list.
 pub(super) fn tasks(
     list: Option<&RawValue>,
     place: long_text::SourceSpan,
