@@ -1,6 +1,6 @@
-//! The tools, resources and prompts that the protocol's conformance suite expects, on the same
-//! server as in `forge mcp`: same runtime, same HTTP, same checks. It has no store, so it needs no
-//! token.
+//! Serves the tools, resources and prompts that the protocol's conformance suite expects, with the
+//! server of `forge mcp`: same runtime, same HTTP, same checks. There is no store, so no token is
+//! needed.
 //!
 //! Prints its address and serves until its input ends.
 
@@ -22,9 +22,9 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::net::Ipv4Addr;
 
-/// One red pixel.
+/// An image of one red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/// No samples.
+/// A sound without samples.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -45,7 +45,7 @@ impl OutputVisibility {
     pub(super) const ALL: Self = Self { beginning: true, end: true };
 
     /// Returns what these filters leave visible, if `shown` lines are shown. `failures` are
-    /// examples of lines that a failed run prints: a `grep` that hides one of them may hide anything.
+    /// examples of lines that a failed run prints: a `grep` that hides one may hide any failure.
     pub(super) fn through(filters: &[OutputFilter], shown: usize, failures: &[&str]) -> Self {
         let mut seen = Self::ALL;
         for filter in filters {

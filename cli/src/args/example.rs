@@ -9,14 +9,14 @@ pub const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Returns the built command tree with the examples after each command's help.
 ///
-/// Only help and documentation need them, so parsing does not pay for them.
+/// Only help and documentation need the examples, so parsing does without them.
 pub fn with_examples(mut tree: Command) -> Command {
     tree.build();
     let lines: Vec<_> = EXAMPLES.lines().map(|line| (path(&tree, line), line)).collect();
     with_groups(add(tree, "", &lines))
 }
 
-/// The names of the subcommands at the beginning of a line.
+/// Returns the names of the subcommands at the beginning of a line.
 fn path(tree: &Command, line: &str) -> String {
     let mut command = tree;
     let mut path = String::new();

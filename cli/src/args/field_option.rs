@@ -1,4 +1,4 @@
-//! Arguments of the verbs that add, change and list entities: their options come from the model's
+//! Arguments of the verbs that add, change and list entities. Their options come from the model's
 //! table of fields.
 
 use super::value::{self, NameArg};
@@ -9,17 +9,17 @@ use forge_store::model::claim::{FieldShape, TypedRecord, fields, referenced_kind
 use forge_store::model::{FieldMap, Kind, Value};
 use std::marker::PhantomData;
 
-/// A field as an option of the command line. Its type is that of the model's table.
+/// A field as an option of the command line. Its type comes from the model's table.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldOption {
-    /// The field; its option is called the same.
+    /// The field. Its option has the same name, with `-` for `_`.
     pub name: &'static str,
     pub help: &'static str,
-    /// Words of the field that other verbs set, with their consequences.
+    /// Words of the field that the option refuses, because other verbs set them and apply rules.
     except: &'static [&'static str],
-    /// The kind of the ids that it holds, if it is no field of the table.
+    /// The kind of the ids in it, if it is not a field of the table.
     ids_of: Option<Kind>,
-    /// Its shape, if it is no field of the table.
+    /// Its shape, if it is not a field of the table.
     shape: FieldShape,
     is_required: bool,
 }
@@ -49,7 +49,7 @@ impl FieldOption {
         self
     }
 
-    /// Returns the kind of the ids that it holds, if it holds ids.
+    /// Returns the kind of the ids in the field, if it contains ids.
     pub fn referenced_kind(&self, kind: Kind) -> Option<Kind> {
         self.ids_of.or_else(|| referenced_kind(kind, self.name))
     }
@@ -117,9 +117,9 @@ fn short_of(field: &str) -> Option<char> {
     })
 }
 
-/// A kind with verbs of its own.
+/// A kind that has its own verbs on the command line.
 pub trait ListedKind: TypedRecord {
-    /// What one of the kind is called in the help of its verbs. Add an `s` for several.
+    /// The noun for one entity of the kind in the help of its verbs. The plural adds an `s`.
     const NOUN: &'static str = Self::KIND.name();
     /// The name of its verb `list`.
     const LIST: &'static str;
@@ -131,19 +131,19 @@ pub trait ListedKind: TypedRecord {
     const UPDATE: &'static str;
     /// The name of its verb `retract`, if it has one.
     const RETRACT: &'static str;
-    /// The help of the description of a new one.
+    /// The help of the argument with the description of a new entity.
     const DESCRIPTION: &'static str = "Text";
-    /// The status of a new one, and of one without a status.
+    /// The status of a new entity, and of an entity without a status.
     const DEFAULT_STATUS: Option<&'static str> = None;
-    /// The options of `add`, beside the description.
+    /// The options of `add`, besides the description.
     const ADD_OPTIONS: &'static [FieldOption] = &[];
-    /// The options of `update`, beside the description.
+    /// The options of `update`.
     const UPDATE_OPTIONS: &'static [FieldOption] = &[];
-    /// The options that select which to list.
+    /// The options that select the entities to list.
     const LIST_OPTIONS: &'static [FieldOption] = &[];
 }
 
-/// What the fields are given for.
+/// The verb that fields are given to.
 pub trait FieldUse {
     fn options<K: ListedKind>() -> &'static [FieldOption];
 }
@@ -215,7 +215,8 @@ impl FieldUse for Listed {
 }
 
 impl<K: ListedKind> FieldArgs<K, Listed> {
-    /// Whether an entity has all these fields; an absent field has the kind's default.
+    /// Whether an entity has all these fields. `tag` is one of its tags, and an absent status is
+    /// the kind's default.
     pub fn match_value(&self, value: &Value) -> bool {
         self.fields.iter().all(|(name, wanted)| match (name.as_str(), wanted.as_text()) {
             ("tag", wanted) => {

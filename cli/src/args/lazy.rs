@@ -6,8 +6,8 @@ use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::ops::Deref;
 
-/// The arguments of a command, built late. There are about a hundred commands, and a process calls
-/// one of them: building the arguments of all of them took as long as running many a command.
+/// The arguments of a command, built when the command is called. A process calls one of about a
+/// hundred commands: to build the arguments of all would take as long as to run a quick command.
 #[derive(Clone, Debug)]
 pub struct LazyArgs<T>(T);
 
@@ -20,8 +20,8 @@ impl<T> Deref for LazyArgs<T> {
 }
 
 impl<T> From<T> for LazyArgs<T> {
-    fn from(told: T) -> Self {
-        Self(told)
+    fn from(args: T) -> Self {
+        Self(args)
     }
 }
 
@@ -39,13 +39,13 @@ impl<T: FromArgMatches> FromArgMatches for LazyArgs<T> {
     }
 }
 
-/// Adds the arguments that `make` adds. The description of the command stays, because it is needed
-/// where all commands are listed.
+/// Adds the arguments that `make` adds. The command keeps its description, which the list of all
+/// commands shows.
 fn deferred(command: Command, make: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned().unwrap_or_default();
     let long = command.get_long_about().cloned();
     let command = moment::allow_hyphens(make(command)).about(about);
-    // Without a longer text, the help shows the short one.
+    // Without a long description, the help shows the short one.
     command.long_about(long.map_or(Resettable::Reset, Resettable::Value))
 }
 

@@ -19,7 +19,7 @@ use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::{FieldMap, Key, Kind, Value};
 use forge_store::store::{HeadClaims, WriteReport};
 
-/// How one belief may rest on another. Contradictions are recorded by `contradict`.
+/// The types of dependency that `depend` records. `contradict` records contradictions.
 const DEPENDENCY_TYPES: &[DependencyType] = &[
     DependencyType::Requires,
     DependencyType::DerivesFrom,
@@ -126,7 +126,7 @@ impl RecordedClaim for Belief {
             }
             let mut outcome =
                 RuleOutcome::of_change(Key::new(Kind::Belief, id), None, value.clone());
-            // Nothing rests on a new belief yet, so this cannot make a cycle.
+            // Nothing rests on a new belief yet, so these dependencies cannot make a cycle.
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency {
                     from: Some(id.to_owned()),

@@ -1,4 +1,4 @@
-//! The reading half of `forge checkpoint`: list, show, at, diff, restore, timeline.
+//! `forge checkpoint`: list, show, at, diff, restore and timeline.
 
 use super::checkpoint::{
     CheckpointAtArgs, CheckpointDiffArgs, CheckpointListArgs, CheckpointRestoreArgs,
@@ -49,7 +49,7 @@ impl Verb for CheckpointListArgs {
         if (self.since.is_some() || self.until.is_some())
             && let Some(session) = sessions.first()
         {
-            // Only times have the same meaning in every session.
+            // A time means the same in every session. Another moment is looked up in the first.
             let reading = SessionReader { store: store.clone(), session: session.clone() };
             let time = |moment| reading.time(context, moment);
             filter.since = self.since.as_ref().map(time).transpose()?;
@@ -67,7 +67,8 @@ impl Verb for CheckpointListArgs {
                 checkpoints.push(CheckpointListItem { checkpoint, session });
             }
         }
-        // In one session they are in the order of writing, which a wrong clock does not change.
+        // The checkpoints of one session stay in the order in which they were written, which a
+        // wrong clock does not change.
         if self.all {
             checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
         }
@@ -79,7 +80,7 @@ impl Verb for CheckpointListArgs {
 
 impl CheckpointListArgs {
     /// Returns the last checkpoints of a session, and how many were left out among them because
-    /// they have no name. What it reads depends on the limit, not on the number of checkpoints.
+    /// they have no name. Reads more and more of the last ones until the limit is reached.
     fn written(
         &self,
         session: &Session,
@@ -124,7 +125,7 @@ impl<const TOP: bool> Verb for CheckpointAtArgs<TOP> {
     }
 }
 
-/// Returns the report of a state, with everything in it or as a brief.
+/// Returns the report of a state: a brief, or with `full` everything in the state.
 pub fn state_report(
     reading: &SessionReader,
     point: &ResolvedMoment,
@@ -178,13 +179,13 @@ pub fn brief_screen(
     Ok(BriefScreen { brief, checkpoint, revision })
 }
 
-/// Suggests commands to continue from a moment, named so that they keep their meaning.
+/// Suggests commands that continue from a moment. They name it so that they mean the same later.
 fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
     let named = match (state.point().named_checkpoint(), state.point().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
         (None, Some(time)) => match state.revision()?.filter(|revision| revision.time == time) {
             Some(revision) => format!("'#{}'", revision.sequence),
-            // A time alone refers to the branch that was current then.
+            // A time alone means the branch that was current at that time.
             None => {
                 let session = state.session();
                 let branch = state.current_branch()?;
@@ -238,7 +239,7 @@ impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
     }
 }
 
-/// Returns the moment of the last checkpoint that was made by hand; the start if there is none.
+/// Returns the moment of the last manual checkpoint, or else the start of the session.
 fn last_made_checkpoint(
     context: &Context,
     session: &Session,
@@ -381,7 +382,7 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
     }
 }
 
-/// Says of each revision what it changed.
+/// Adds to each revision a summary of its changes.
 fn summarise(reading: &SessionReader, entries: &mut [TimelineEntry]) -> Result<(), CommandError> {
     let mut summaries = revision_summaries(reading)?;
     for entry in entries.iter_mut().filter(|entry| entry.sort == TimelineEntryKind::Revision) {
@@ -390,7 +391,7 @@ fn summarise(reading: &SessionReader, entries: &mut [TimelineEntry]) -> Result<(
     Ok(())
 }
 
-/// Returns what each revision changed, in the words of the story, by its number.
+/// Returns a summary of the changes of each revision, in the words of the story, by its number.
 pub(super) fn revision_summaries(
     reading: &SessionReader,
 ) -> Result<BTreeMap<u64, String>, CommandError> {

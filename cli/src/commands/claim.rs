@@ -1,4 +1,4 @@
-//! `add` and `update` of every kind of claim.
+//! `add`, `update` and `retract` of every kind of claim that has them.
 
 use crate::args::field_option::{Added, Changed, FieldArgs, FieldUse, ListedKind};
 use crate::args::select::{ChangeTimeArgs, DescriptionArgs};
@@ -14,9 +14,10 @@ use forge_store::model::{FieldMap, Value};
 use forge_store::store::{HeadClaims, WriteReport};
 use std::marker::PhantomData;
 
-/// A kind of claim that people and agents record: what is special about recording it.
+/// A kind of claim that people and agents record. Its methods do what is special about the kind.
 pub trait RecordedClaim: ListedKind {
-    /// Writes a new claim with these fields, in which ids are complete. Also returns its id.
+    /// Writes a new claim with these fields, in which ids are complete. Returns its id and what was
+    /// written.
     fn add(
         writing: &SessionWriter,
         id: Option<&str>,
@@ -39,11 +40,12 @@ pub trait RecordedClaim: ListedKind {
         writing.update(Self::KIND, id, |fields| Self::change(fields, changed))
     }
 
+    /// Puts changed fields into the fields of a claim.
     fn change(fields: &mut FieldMap, changed: &FieldMap) {
         fields.extend(changed.clone());
     }
 
-    /// Returns the value of a field of ids, if the given text is not an id.
+    /// Returns the value of a field of ids for a word that is not an id, such as `all`.
     fn word_for_ids(_field: &str, _text: &str) -> Option<Value> {
         None
     }
@@ -115,7 +117,7 @@ impl<K: RecordedClaim> ClaimUpdateArgs<K> {
 }
 
 impl<K: RecordedClaim, U: FieldUse> FieldArgs<K, U> {
-    /// Whether any of them names another claim, which must exist.
+    /// Whether a field names another claim, which must exist.
     fn names_claims(&self) -> bool {
         let mut options = U::options::<K>().iter();
         options.any(|option| {

@@ -92,8 +92,8 @@ impl Verb for CloneArgs {
         })?;
         let (purges, failure) = transfer.finish_purges(context, None);
         failure.map_or(Ok(()), Err)?;
-        let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
-        sessions.iter().for_each(of);
+        let warn = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
+        sessions.iter().for_each(warn);
         let current = match store.current_session()? {
             Some(session) => Some(session.summary()?.info.name),
             None => None,
@@ -113,7 +113,7 @@ impl Verb for CloneArgs {
 }
 
 impl CloneArgs {
-    /// Opens the remote with the key that is named, or else as the environment says.
+    /// Opens the remote with the key of `--key`, or else with the key that the environment names.
     fn opened(&self, context: &Context) -> Result<(KnownRemote, Remote), CommandError> {
         if let Some(key) = &self.key {
             return join(context, &self.url, DEFAULT_NAME, read_key(context, key)?);

@@ -35,8 +35,8 @@ pub struct CodeCaptureArgs {
 
 commands!(CodeCommand: Capture, List, Show);
 
-/// The captured state of a checkout, and the session to write it to. The state is captured first:
-/// if that fails, no session is begun.
+/// The captured state of a checkout, and the session to write it to. The state is captured first,
+/// so that a failure begins no session.
 pub struct CapturedSession {
     captured: CapturedCheckout,
     writing: SessionWriter,

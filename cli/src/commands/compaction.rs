@@ -14,7 +14,7 @@ use crate::verb::{Verb, VerbResult, commands};
 use forge_agents::hook::ReplyBudget;
 use forge_store::store::Session;
 
-/// The size limit of a text for an agent.
+/// The size limit of the brief for an agent.
 const BRIEF_BUDGET: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
 
 /// Show when an agent's context was compacted, and what its summary left out.

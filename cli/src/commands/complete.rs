@@ -1,5 +1,5 @@
-//! `forge complete`: what can complete a command line. The completion scripts of the shells call
-//! it.
+//! `forge complete`: prints the words that can complete a command line. The completion scripts of
+//! the shells call it.
 
 use crate::args::moment::is_moment;
 use crate::args::{ForgeArgs, wrong_usage};
@@ -13,9 +13,9 @@ use forge_store::store::{CheckpointFilter, Session, StateAt, Store, entity_title
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// How many ids of a kind, and how many checkpoints, are offered: the last ones.
-const MOST: usize = 200;
-/// How many characters of a title are shown beside an id.
+/// The maximum number of ids of a kind, and of checkpoints, that are offered: the last ones.
+const MAX_OFFERED: usize = 200;
+/// The maximum length of the description beside a word, in characters.
 const TITLE_CHARS: usize = 60;
 
 #[derive(Debug, clap::Args)]
@@ -30,8 +30,8 @@ impl Verb for CompleteArgs {
     type Opened = ();
     type Report = RawReport;
 
-    /// Prints one candidate on each line, with a tab and a description after it. Nothing means that
-    /// the shell may complete a path.
+    /// Prints one candidate on each line, with a tab and a description after it. If nothing is
+    /// printed, the shell may complete a path.
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let mut tree = ForgeArgs::command();
         tree.build();
@@ -53,10 +53,10 @@ impl Verb for CompleteArgs {
     }
 }
 
-/// A word and what it means.
+/// A word that is offered, and its description.
 type Candidate = (String, String);
 
-/// What the word to be completed is.
+/// The place of the word to complete: its command, and what is expected there.
 struct CompletedPlace<'a> {
     command: &'a Command,
     /// The first word of the command's name.
@@ -143,7 +143,7 @@ impl<'a> CompletedPlace<'a> {
         }
     }
 
-    /// The values of an argument: those that are fixed, or those in the store.
+    /// Returns the values of an argument: its fixed values, or else values from the store.
     fn values(&self, arg: &Arg, context: &Context) -> Vec<Candidate> {
         let fixed = arg.get_possible_values();
         if !fixed.is_empty() {
@@ -153,7 +153,7 @@ impl<'a> CompletedPlace<'a> {
             };
             return fixed.iter().map(name).collect();
         }
-        // Completion never reports an error: without a store there is nothing to offer.
+        // Completion never reports an error. Without a store there is nothing to offer.
         self.stored_values(arg, context).unwrap_or_default()
     }
 
@@ -205,7 +205,7 @@ impl<'a> CompletedPlace<'a> {
         Ok(found)
     }
 
-    /// The kinds whose ids an argument takes.
+    /// Returns the kinds whose ids an argument takes.
     fn kinds_of(&self, arg: &Arg, value_name: &str) -> Vec<Kind> {
         let claims = || Kind::ALL.iter().copied().filter(|kind| CLAIMS.contains(kind)).collect();
         match (arg.get_id().as_str(), value_name) {
@@ -213,7 +213,7 @@ impl<'a> CompletedPlace<'a> {
             ("evidence", _) => vec![Kind::Evidence],
             ("on" | "other" | "belief", _) => vec![Kind::Belief],
             ("from", _) if self.group == "evidence" => vec![Kind::Command],
-            // A new id is not among those that there are.
+            // Not the option `--id`, which names a new id.
             ("id", "ID") if arg.is_positional() => self.group.parse().into_iter().collect(),
             ("inference", "ID") => vec![Kind::Inference],
             (_, "ENTITY" | "WHAT") => claims(),
@@ -249,7 +249,7 @@ fn ids(state: &StateAt, kind: Kind) -> Result<Vec<Candidate>, CommandError> {
             found.push((known.fact.id.clone(), entity_title(kind, &known.fact.value)));
         }
     }
-    found.drain(..found.len().saturating_sub(MOST));
+    found.drain(..found.len().saturating_sub(MAX_OFFERED));
     Ok(found)
 }
 
@@ -265,9 +265,10 @@ fn tags(session: &Session) -> Result<Vec<Candidate>, CommandError> {
     Ok(tags.into_iter().map(|tag| (tag, "tag".to_owned())).collect())
 }
 
-/// The numbers of the last checkpoints. To a shell, '#' would begin a comment.
+/// Returns the numbers of the last checkpoints that have a name, without the `#` that would begin a
+/// comment in a shell.
 fn checkpoints(session: &Session) -> Result<Vec<Candidate>, CommandError> {
-    let filter = CheckpointFilter { limit: Some(MOST), ..CheckpointFilter::default() };
+    let filter = CheckpointFilter { limit: Some(MAX_OFFERED), ..CheckpointFilter::default() };
     let mut checkpoints = session.checkpoints(&filter)?;
     checkpoints.retain(|checkpoint| !checkpoint.is_unnamed());
     Ok(checkpoints.into_iter().map(|one| (one.sequence.to_string(), one.message)).collect())

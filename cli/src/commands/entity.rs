@@ -46,7 +46,7 @@ impl<K: ListedKind> Verb for FactListArgs<K> {
     }
 }
 
-/// Lists the claims of a kind that match.
+/// Lists the claims of a kind that match, gaps in the order of their criticality.
 pub fn list_claims<K: ListedKind>(
     args: &ClaimListArgs<K>,
     reading: &SessionReader,
@@ -67,8 +67,8 @@ pub fn list_claims<K: ListedKind>(
     known.retain(|known| filter.match_value(known.value()) && passes(known.value()));
     if K::KIND == Kind::Gap {
         let criticality = |known: &KnownEntity| {
-            let said = known.value().field("criticality").and_then(Criticality::read);
-            std::cmp::Reverse(said.unwrap_or(Criticality::Medium))
+            let own = known.value().field("criticality").and_then(Criticality::read);
+            std::cmp::Reverse(own.unwrap_or(Criticality::Medium))
         };
         known.sort_by_key(criticality);
     }
@@ -76,7 +76,7 @@ pub fn list_claims<K: ListedKind>(
     list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
 }
 
-/// Returns a filter in which ids are whole. An id that does not exist stays: nothing matches it.
+/// Returns a filter in which ids are complete. An id that does not exist stays: nothing matches it.
 fn with_whole_ids<K: ListedKind>(
     filter: &FieldArgs<K, Listed>,
     state: &StateAt,
@@ -156,7 +156,7 @@ impl<K: ListedKind> Verb for EntityShowArgs<K> {
     }
 }
 
-/// Returns a claim or a fact with all its fields; a hypothesis with the evidence about it.
+/// Returns a claim or a fact with all its fields, and a hypothesis also with the evidence about it.
 pub fn show_entity(
     reading: &SessionReader,
     state: &StateAt,

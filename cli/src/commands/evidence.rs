@@ -65,7 +65,7 @@ impl RecordedClaim for Evidence {
     }
 }
 
-/// Adds the command that showed the evidence as its source.
+/// Adds the command that showed the evidence as the source: `last` is the latest one.
 fn add_source(
     writing: &SessionWriter,
     fields: &mut FieldMap,

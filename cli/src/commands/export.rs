@@ -59,7 +59,7 @@ impl Verb for TranscriptExportArgs {
         let session = session(&self.of, context)?;
         let summary = session.summary()?;
         let name = &summary.info.name;
-        // A session also has the files of its sub-agents as sources: prefer its own transcript.
+        // The transcripts of sub-agents are sources too. The session's own transcript is preferred.
         let own = summary.info.agent_session.as_deref();
         let is_own = |source: &str| {
             own.is_some_and(|own| source.split_once(':').is_some_and(|(_, id)| id == own))
@@ -128,7 +128,7 @@ fn write_parts(
     // A pipe or a terminal has no length and cannot be synced.
     let is_file = file.metadata().map_err(failed)?.is_file();
     if is_file {
-        // The content of a store is private, and so is every export, also in a file that existed.
+        // The content of a store is private, so an export is too, even in an existing file.
         let private = file.set_permissions(Permissions::from_mode(0o600));
         private.and_then(|()| file.set_len(0)).map_err(failed)?;
     }

@@ -84,7 +84,7 @@ pub struct HypothesisSettleArgs<const CONFIRMS: bool> {
     pub when: ChangeTimeArgs,
 }
 
-/// Says that the recorded evidence does not support a hypothesis that was confirmed.
+/// Warns if a hypothesis was confirmed although its confidence is less than 0.5.
 fn note_low_confidence(
     writing: &SessionWriter,
     id: &str,

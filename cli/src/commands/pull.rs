@@ -77,8 +77,8 @@ impl Verb for PullArgs {
         if !self.dry_run {
             (purges, failure) = transfer.finish_purges(context, failure);
         }
-        let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
-        sessions.iter().for_each(of);
+        let warn = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
+        sessions.iter().for_each(warn);
         let (remote, dry_run) = (transfer.known.name.clone(), Some(self.dry_run));
         let scope = Some(match (&self.since, self.all) {
             (Some(_), _) => PullScope::Since,
