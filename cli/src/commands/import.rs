@@ -28,8 +28,8 @@ mod events;
 mod langgraph;
 mod trajectory;
 
-/// How many bad lines of a file, or bad files of a list, are shown; the JSON has all lines.
-const SHOWN: usize = 20;
+/// The maximum number of bad lines of a file, or of bad files, that are shown. JSON has all lines.
+const MAX_SHOWN: usize = 20;
 
 /// Import transcripts, events and bundles.
 #[derive(Debug, clap::Args)]
@@ -55,7 +55,7 @@ pub struct ImportArgs {
     dry_run: bool,
 }
 
-/// Whose records there are.
+/// The formats of files to import.
 #[derive(Debug, clap::Subcommand)]
 pub enum ImportCommand {
     /// Import transcripts of Claude Code; without a file, show this directory's and ask
@@ -176,7 +176,8 @@ import_verbs! {
         import_trajectory(TrajectoryAuthor::OpenHands) -> TrajectoryImportReport;
 }
 
-/// Imports files in the detected format of the first one: all files of a call belong to one agent.
+/// Imports files whose formats are detected. If the first one is a transcript, all must be
+/// transcripts of the same agent.
 fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
     let form = match detect_format(first) {
@@ -266,14 +267,14 @@ fn import_transcripts(
         if report.files.iter().all(|file| file.unchanged) {
             return Err(error);
         }
-        // What was imported before another file failed is reported too.
+        // The files that were imported before the error are reported too.
         report.failure = Some(error);
     }
     Ok(report)
 }
 
-/// Offers after `forge init` to import what agents have recorded about this directory, and imports
-/// it if `wanted`. Prints to stderr, because the result of the command was already printed.
+/// Imports the transcripts that `forge init` found, if `wanted` or if the person agrees. Prints to
+/// stderr, because the result of the command was already printed.
 pub fn offer_import(
     context: &mut Context,
     store: &Store,
@@ -310,12 +311,12 @@ pub fn offer_import(
     Ok(())
 }
 
-/// Imports these files into the store, durably, and prints progress and bad lines to stderr.
+/// Imports files into the store, durably, and prints progress and bad lines to stderr.
 ///
 /// # Errors
 ///
-/// Returns the error of the file that fails; if several fail, one error that names them. What was
-/// imported from the others stays.
+/// The error of the only file; with several files, one error that names those that failed; or the
+/// first error of the store. What was imported stays.
 pub fn import_files(
     context: &Context,
     store: &Store,
@@ -352,7 +353,7 @@ pub fn import_files(
                     report.files.push(one);
                 }
             }
-            // The other files may be good.
+            // The other files can still be imported.
             Err(error) if is_file_error(&error, path) => failed.push(error),
             Err(error) => {
                 outcome = Err(error);
@@ -370,7 +371,7 @@ pub fn import_files(
     outcome.and_then(|()| joined_errors(failed, files.len()))
 }
 
-/// Warns of what is not imported as it is written.
+/// Warns of a file that changes from one session to another, and of bad lines.
 fn print_warnings(context: &Context, report: &TranscriptFileReport) {
     if let (Some(other), Some(own)) = (&report.other_session, &report.agent_session) {
         context.out.warn(&format!(
@@ -379,16 +380,16 @@ fn print_warnings(context: &Context, report: &TranscriptFileReport) {
             report.file
         ));
     }
-    for skipped in report.skipped.iter().take(SHOWN) {
+    for skipped in report.skipped.iter().take(MAX_SHOWN) {
         context.out.warn(&format!("{}, line {}: {}", report.file, skipped.line, skipped.reason));
     }
-    if report.skipped.len() > SHOWN {
-        let more = report.skipped.len() - SHOWN;
+    if report.skipped.len() > MAX_SHOWN {
+        let more = report.skipped.len() - MAX_SHOWN;
         context.out.warn(&format!("{}: {more} more lines like these", report.file));
     }
 }
 
-/// Whether an import failed because of the file itself, and not of the store.
+/// Whether an import failed because of the file, not because of the store.
 fn is_file_error(error: &CommandError, path: &Path) -> bool {
     matches!(error.kind(), CommandErrorKind::Invalid | CommandErrorKind::NotFound)
         || plain_file::open(path).is_err()
@@ -403,19 +404,19 @@ fn joined_errors(mut failed: Vec<CommandError>, files: usize) -> Result<(), Comm
             let kind = failed.first().map_or(CommandErrorKind::Invalid, CommandError::kind);
             let message = format!("{count} of {files} files were not imported");
             let mut all = CommandError::new(kind, message);
-            for error in failed.iter().take(SHOWN) {
+            for error in failed.iter().take(MAX_SHOWN) {
                 let next = error.hints().first().map(|hint| format!(": {hint}"));
                 all = all.hinted(format!("{}{}", error.message(), next.unwrap_or_default()));
             }
-            if count > SHOWN {
-                all = all.hinted(format!("and {} more", count - SHOWN));
+            if count > MAX_SHOWN {
+                all = all.hinted(format!("and {} more", count - MAX_SHOWN));
             }
             Err(all)
         }
     }
 }
 
-/// Finds the transcripts that the agent keeps of this directory and of the project's directory.
+/// Finds the transcripts of Claude Code about this directory and the project's directory.
 pub fn found_transcripts(
     context: &Context,
     store: &Store,
@@ -465,7 +466,7 @@ fn found_transcripts_of(
 }
 
 /// Finds Claude Code's transcripts of these folders and of all checkouts of their repositories,
-/// without the sessions of a directory that has a store of its own.
+/// without those of directories that belong to another store.
 fn claude_transcripts(
     config: &Path,
     folders: BTreeSet<PathBuf>,
@@ -476,7 +477,7 @@ fn claude_transcripts(
     let checkouts: Vec<PathBuf> = checkouts.collect();
     let all: Vec<PathBuf> =
         folders.into_iter().chain(checkouts).collect::<BTreeSet<_>>().into_iter().collect();
-    // A store that was given explicitly may be anywhere.
+    // A store that was given explicitly may be anywhere: then no directory is left out.
     let found_here = discovery::find_store(&context.cwd, &context.environment)
         .ok()
         .filter(|found| store.path() == Some(found));
@@ -490,7 +491,7 @@ fn claude_transcripts(
     })
 }
 
-/// Asks for consent on the terminal; without a terminal the answer is no.
+/// Asks on the terminal whether to import. Without a terminal the answer is no.
 pub fn confirm_import(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
     context.out.ask(&format!("Import {}?", file_count(found.len())), |screen| table(found, screen))
 }

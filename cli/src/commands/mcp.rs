@@ -36,7 +36,7 @@ impl Verb for McpArgs {
                     () = stop_signal() => Ok(()),
                 }
             });
-            // A read of standard input that is no longer needed must not keep the process alive.
+            // A pending read of standard input must not keep the process alive.
             runtime.shutdown_background();
             return served.map(|()| PrintedReport);
         };
@@ -77,7 +77,7 @@ fn announce_address(context: &Context, address: SocketAddr, token: &AccessToken)
     context.out.print_notice(&format!("listening on {url}{token}"));
 }
 
-/// Completes when a signal asks the process to stop.
+/// Completes when the process receives SIGINT or SIGTERM.
 pub(super) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =

@@ -247,12 +247,12 @@ pub enum ForgeCommand {
 }
 
 impl ForgeCommand {
-    /// Returns whether the command prints no warnings, because other programs call it very often.
+    /// Whether the command prints no warnings, because other programs call it very often.
     pub fn is_silent(&self) -> bool {
         matches!(self, Self::Statusline(_) | Self::PromptSegment(_) | Self::Complete(_))
     }
 
-    /// Returns whether the command itself reports which settings of the project are allowed.
+    /// Whether the command itself reports which settings of the project are allowed.
     pub fn is_about_trust(&self) -> bool {
         matches!(self, Self::Config(command) if matches!(**command, config::ConfigCommand::Trust(_)))
     }

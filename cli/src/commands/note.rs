@@ -48,7 +48,7 @@ impl RetractedClaim for Note {
     }
 }
 
-/// The maximum number of typing errors in a word that is taken for the name of a command.
+/// The maximum number of typing errors in a text that is taken for the name of a command.
 const MAX_TYPOS: usize = 1;
 
 impl Command for NoteArgs {
@@ -73,7 +73,7 @@ impl Command for NoteArgs {
     }
 }
 
-/// Refuses a note that is probably a mistyped command.
+/// Refuses a text that is probably a mistyped command of `forge note`.
 fn refuse_typo(text: &str) -> Result<(), CommandError> {
     let mut names = Vec::new();
     NoteCommand::add_names(&mut names);

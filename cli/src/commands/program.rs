@@ -130,7 +130,7 @@ impl Verb for ProgramCheckpointArgs {
                 None => CheckpointReference::from_name(checkpoint.as_str()),
                 Some(session) => {
                     let point = workspace::point(context, &session, checkpoint)?;
-                    // Here, `HEAD` is the last sequence number, of a checkpoint or of a revision.
+                    // For an agent, `HEAD` means the last number, of a checkpoint or of a revision.
                     match context.moment(checkpoint)?.base {
                         MomentBase::Head if point.named_checkpoint().is_none() => {
                             let last = session.summary()?.last_sequence;
@@ -191,13 +191,13 @@ impl Verb for ProgramMessageArgs {
         let program = match (&self.from, &self.to) {
             (Some(from), Some(to)) => {
                 let (from, to) = (from.as_str(), to.as_str());
-                // Checked before anything is created.
+                // The check comes before anything is created.
                 Program::check_ends(from, to)?;
                 let program = Program::open_or_create(store, &opened.write_context, name)?;
                 program.send(&opened.write_context, id, from, to, self.after)?;
                 program
             }
-            // A message that was not sent cannot be received: this creates no program.
+            // A message must be sent before it is received, so this creates no program.
             _ => {
                 let program = Program::open(store, name)?;
                 program.receive(&opened.write_context, id, self.after)?;

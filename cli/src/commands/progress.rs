@@ -70,7 +70,7 @@ pub struct ProgressCleanArgs {
 
 commands!(ProgressCommand: Save, Done, Show, Resume, Validate, Failed, List, Stages, Clean);
 
-/// The execution that was given, or else the one of the review that was saved last, with its
+/// Finds the execution that the arguments name, or else the last saved one of the review, with its
 /// document.
 fn find_execution(
     store: &Store,

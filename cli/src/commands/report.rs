@@ -15,13 +15,13 @@ use forge_report::model::{ReportLimits, ReportModel};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The largest size of a page unless another one is asked for.
+/// The maximum size of a page in bytes, if no other one is given.
 pub(super) const MAX_BYTES: usize = 2_000_000;
-/// The longest part of a file name that is the session's name, in characters.
+/// The maximum length of the session's name in a file name, in characters.
 const NAME_CHARS: usize = 60;
 
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub struct ReportArgs {
     /// Session to write about, or two moments 'A..B' of the current one; all of the current one by
     /// default
@@ -135,7 +135,7 @@ impl Verb for ReportArgs {
 }
 
 impl ReportArgs {
-    /// Returns the session, and the two moments if a range is named.
+    /// Returns the session, and the two moments if the argument is a range.
     fn chosen(
         &self,
         opened: &OpenedStore,
@@ -163,7 +163,7 @@ impl ReportArgs {
         Ok((SessionReader { store, session }, range))
     }
 
-    /// Returns the page, and what was left out of it.
+    /// Returns the text of the page, and the kinds of content that were left out of it.
     fn written(&self, model: &ReportModel) -> (String, Vec<&'static str>) {
         if self.markdown {
             return (write_markdown(model, self.brief), Vec::new());
@@ -203,7 +203,7 @@ pub fn open_in_browser(context: &Context, what: &str) {
 ///
 /// # Errors
 ///
-/// What is wrong, if it cannot be started.
+/// The reason why the browser cannot be started.
 pub(super) fn start_browser(what: &str) -> Result<(), String> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started = Command::new(program)

@@ -138,7 +138,7 @@ pub struct RunForgetArgs {
 
 commands!(RunCommand: Start, Record, Finish, Fail, Output, Outputs, Exists, Path, Show, History, AtStep, Incomplete, List, Forget, Resume, Render, Audit);
 
-/// The run that was given, or else the one that recorded the item last.
+/// Finds the run with the given name, or else the run that last recorded the item.
 fn find_run(
     store: &Store,
     run: Option<&NameArg>,
@@ -155,7 +155,7 @@ fn named_run(store: &Store, name: &NameArg) -> Result<WorkflowRun, CommandError>
         .map_err(|error| CommandError::from(error).hinted("'forge run list' names the runs"))
 }
 
-/// Parses the input as JSON: one document, or else one per line, or else a text.
+/// Parses a text as one JSON document, or else as one document per line. Other texts stay texts.
 fn json_or_text(text: &str) -> Value {
     if let Ok(value) = serde_json::from_str(text) {
         return value;
@@ -177,7 +177,7 @@ impl Verb for RunStartArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let input = self.input.as_ref().map(|input| input.read(context)).transpose()?;
         let input = input.as_deref().map(json_or_text);
-        // Checked before anything is created.
+        // The check comes before anything is created.
         input.as_ref().map(WorkflowRun::check_input).transpose()?;
         let OpenedStore { store, write_context, .. } = opened;
         let run = WorkflowRun::open_or_create(store, write_context, self.run.as_str())?;
@@ -210,7 +210,7 @@ impl Verb for RunRecordArgs {
             }),
             row: None,
         };
-        // Checked before anything is created.
+        // The check comes before anything is created.
         let id = output_id(&record.item, &record.step)?;
         let OpenedStore { store, write_context, .. } = opened;
         let run = WorkflowRun::open_or_create(store, write_context, self.run.as_str())?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 const MAX_STDIN_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The input, which several readers can read at once.
+/// The input, which several readers can read at the same time.
 enum EventInput {
     File(Arc<File>),
     Bytes(Arc<[u8]>),
@@ -62,7 +62,7 @@ impl Verb for EventsImportArgs {
         let shown = self.file.display().to_string();
         let (input, bytes, source, name) = if self.file == Path::new("-") {
             let bytes = standard_input()?;
-            // The first line names the source: it stays the same if the stream grows.
+            // The source is named by the first line, which stays the same if the stream grows.
             let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
             let source = format!("events:-{:016x}", fnv_1a(first));
             let length = bytes.len() as u64;

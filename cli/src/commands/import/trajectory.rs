@@ -11,7 +11,7 @@ use forge_agents::trajectory::{self, TrajectoryAuthor};
 use forge_agents::{FileFormat, TranscriptPiece};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::MomentBase;
-use forge_store::redact::{PartEnding, TextForm as Written};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
     NewSession, RedactedSource, Session, SourceBookmark, SourceChange, SourceChunk, Store,
 };
@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How often an import is retried because another process has imported the same run in the
-/// meantime.
+/// The maximum number of attempts to import. An attempt fails if another process imports the same
+/// run in the meantime.
 const MAX_ATTEMPTS: usize = 8;
-/// The maximum size of a trajectory, which is read completely.
+/// The maximum size of a trajectory in bytes. It is kept in memory.
 const MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn import_trajectory(
@@ -32,7 +32,6 @@ pub(super) fn import_trajectory(
 ) -> Result<TrajectoryImportReport, CommandError> {
     for _ in 1..MAX_ATTEMPTS {
         match import_once(author, args, context) {
-            // Another process imported the same run first.
             Err(error) if error.kind() == CommandErrorKind::Conflict => {}
             done => return done,
         }
@@ -55,7 +54,7 @@ fn import_once(
     let store = workspace::open_store(context, StoreAccess::Write)?;
     let shown = args.file.display().to_string();
     let content = read_trajectory(author, &args.file, &unpack_folder(&store))?;
-    let clean = store.redact_source(&content, Written::Json, PartEnding::End);
+    let clean = store.redact_source(&content, TextForm::Json, PartEnding::End);
     let infer = context.config.is_on(key::INFERENCE_ENABLED);
     let piece = trajectory::read(author, clean.bytes(), started_at, context.now, infer);
     let piece = piece.map_err(|error| {
@@ -95,7 +94,7 @@ fn import_once(
     Ok(report)
 }
 
-/// Reads the whole file.
+/// Reads the whole file, after a check of its format and size.
 fn read_trajectory(
     author: TrajectoryAuthor,
     path: &Path,
@@ -119,7 +118,7 @@ fn read_trajectory(
     Ok(content)
 }
 
-/// Whether a file equals what was imported before, and is not a longer save of the same run.
+/// Whether a file equals the one that was imported before. A later file of the same run is longer.
 fn is_same(store: &Store, known: &SourceBookmark, clean: &RedactedSource<'_>) -> bool {
     let source = clean.source();
     known.bytes == source.len() as u64

@@ -1,4 +1,4 @@
-//! Queries about progress.
+//! The subcommands of `forge progress` that only read.
 
 use super::{ExecutionArgs, find_execution, named_execution};
 use crate::args::value::NameArg;
@@ -149,7 +149,7 @@ impl Verb for ProgressShowArgs {
             return Ok(EitherReport::First(ProgressShowReport::new(&execution, &document)));
         }
         let execution = match &self.of.execution {
-            // An execution that was cleaned up still has a history.
+            // An execution that `clean` removed still has a history.
             Some(name) => named_execution(store, &self.of.review, name)?,
             None => find_execution(store, &self.of)?.0,
         };

@@ -1,4 +1,5 @@
-//! Saves one document, or a stream of them in one long-running process.
+//! `forge progress save`: saves a document, a stream of documents in one long-running process, or
+//! reports about items.
 
 use super::named_execution;
 use crate::args::value::{self, NameArg};
@@ -68,7 +69,7 @@ impl Verb for ProgressSaveArgs {
                     CommandError::invalid(format!("'{shown}' is not a JSON document"))
                         .caused_by(error)
                 })?;
-                // A document that cannot be saved must create nothing.
+                // The document is read before the store is opened: a bad one must create nothing.
                 let input = ProgressInput::read(value, self.stage.as_ref())?;
                 let opened = OpenedStore::open(self, context)?;
                 save_input(self, context, &opened.store, context.now, input)?;
@@ -81,7 +82,7 @@ impl Verb for ProgressSaveArgs {
     }
 }
 
-/// One message on standard input.
+/// A document to save, or a report about one item.
 enum ProgressInput {
     Document(Box<ProgressDocument>),
     Item(String, ItemReport),
@@ -105,7 +106,7 @@ impl ProgressInput {
     }
 }
 
-/// Serves one long-running process: each document is durable before its line is answered.
+/// Saves each document on standard input as it comes. It is durable before its report is printed.
 fn stream(args: &ProgressSaveArgs, context: &mut Context) -> Result<OpenedStore, CommandError> {
     let opened = OpenedStore::open(args, context)?;
     let maintainer = opened.store.maintainer();
@@ -127,8 +128,8 @@ fn stream(args: &ProgressSaveArgs, context: &mut Context) -> Result<OpenedStore,
     Ok(opened)
 }
 
-/// Handles one message, and creates the execution if there is none. An item without a stage creates
-/// nothing: an earlier document must have named the stage.
+/// Saves one document or report, and creates the execution if there is none. A report without a
+/// stage creates nothing: an earlier document must have named the stage.
 fn save_input(
     args: &ProgressSaveArgs,
     context: &mut Context,
@@ -165,7 +166,7 @@ fn save_input(
     }
 }
 
-/// Saves the items in the arguments.
+/// Saves the reports about items that the arguments contain.
 fn report_items(
     args: &ProgressSaveArgs,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! Queries about runs.
+//! The subcommands of `forge run` that only read.
 
 use super::{find_run, named_run};
 use crate::args::value::{self, MomentArg, NameArg};
@@ -10,7 +10,7 @@ use crate::report::run::{
     RunShowReport, StepItemCount,
 };
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
-use crate::workspace::{self};
+use crate::workspace;
 use forge_store::store::ResolvedMoment;
 use forge_systems::run::WorkflowRun;
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ pub struct RunResumeArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Returns the given moment of a run; the present without one.
+/// Returns the given moment of a run, or else the head.
 fn point(
     context: &Context,
     run: &WorkflowRun,
@@ -134,7 +134,7 @@ fn point(
     workspace::point_or_head(context, run.session(), at)
 }
 
-/// Finds the run that these arguments name, or else the run that last recorded the item.
+/// Finds the run that the arguments name, or else the run that last recorded the item.
 fn run_with_item(opened: &OpenedStore, args: &RunItemArgs) -> Result<WorkflowRun, CommandError> {
     find_run(&opened.store, args.run.as_ref(), &args.item)
 }
@@ -186,9 +186,9 @@ impl Verb for RunOutputsArgs {
             (run.load(item)?.outputs, Vec::new())
         } else {
             let all = run.outputs(item, &steps)?;
-            let gone = steps.iter().zip(&all).filter(|(_, output)| output.is_none());
-            let gone = gone.map(|(step, _)| (*step).to_owned()).collect();
-            (all.into_iter().flatten().collect(), gone)
+            let missing = steps.iter().zip(&all).filter(|(_, output)| output.is_none());
+            let missing = missing.map(|(step, _)| (*step).to_owned()).collect();
+            (all.into_iter().flatten().collect(), missing)
         };
         let outputs: BTreeMap<String, String> =
             found.into_iter().map(|output| (output.step, output.content)).collect();
