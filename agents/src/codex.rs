@@ -1,8 +1,8 @@
 //! Rollouts of Codex: one JSON object per line, with a time, a type and a payload.
 //!
 //! Messages, calls and their results are `response_item` lines. `event_msg` lines repeat most of
-//! them for the screen. Only what no other line has is read from events, for example prompts as they
-//! were typed, ends of commands in the background and in scripts, patches and tokens.
+//! them for the screen. Only what no other line has is read from events, for example prompts as
+//! they were typed, ends of commands in the background and in scripts, patches and tokens.
 //! `docs/transcripts.md` has the table.
 
 mod agent;

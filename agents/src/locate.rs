@@ -43,7 +43,7 @@ fn is_rollout(path: &Path) -> bool {
     is_named(path, "rollout-", "zst") && is_named(&plain, "rollout-", "jsonl") && !plain.exists()
 }
 
-/// Whether a directory is one of these or below it, as written or with its links resolved.
+/// Whether a directory is one of these or is below one, as written or with its links resolved.
 fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
     let within = |it: &Path| projects.iter().any(|project| it.starts_with(project));
     within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))

@@ -11,8 +11,8 @@ use crate::text_hash::hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 
-/// The maximum number of remembered lines of side chains that name no agent. A line of a chain names its
-/// parent line, and several side chains run at once.
+/// The maximum number of remembered lines of side chains that name no agent. A line of a chain
+/// names its parent line, and several side chains run at once.
 const CHAIN_LINES: usize = 256;
 
 /// The beginning of the result of a call that started an agent in the background.
@@ -29,8 +29,8 @@ struct AgentCompletion<'a> {
 
 impl PieceBuilder<'_> {
     /// Returns the agent that a line of a side chain belongs to: the one that the line names, or
-    /// else the agent of its parent line. If that is unknown, the id of the line becomes the id of a
-    /// new agent.
+    /// else the agent of its parent line. If that is unknown, the id of the line becomes the id of
+    /// a new agent.
     pub(super) fn agent_of(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) -> String {
         let parent = line.parent_uuid.text();
         let chains = &self.carry.chains;

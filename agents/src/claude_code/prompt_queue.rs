@@ -19,7 +19,9 @@ pub(super) struct QueueEntry {
     pub(super) text: String,
     /// The fields of the prompt if a person typed the text; `None` if the client added it.
     pub(super) prompt: Option<FieldMap>,
+    /// When the text was enqueued.
     pub(super) at: Timestamp,
+    /// The offset in bytes of the line that enqueued it.
     pub(super) place: u64,
     pub(super) state: QueueEntryState,
     /// Whether a tool's result came after the text: then the next request to the model should

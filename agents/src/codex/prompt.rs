@@ -220,8 +220,8 @@ pub(super) struct LineOrigin<'a> {
 
 impl LineOrigin<'_> {
     /// Whether the line is a copy from the session that this one was forked from: the line says so,
-    /// or its number is less than that of the fork's first own line. If no numbers are known, copies
-    /// follow the first line of the fork; its own lines begin with a new turn, or after a pause.
+    /// or its number is less than that of the fork's first own line. Without numbers, copies follow
+    /// the first line of the fork, and its own lines begin with a new turn or after a pause.
     pub(super) fn is_copied(&self, work: &mut PieceBuilder<'_>) -> bool {
         let state = &mut work.carry.other.codex;
         if self.inherited {

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::MiniSweAgent;
-/// What the last command prints to submit the result. No message contains its output.
+/// The texts by which the last command submits the result. No message contains its output.
 const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
 
 #[derive(Debug, Default, Deserialize)]
@@ -185,6 +185,7 @@ struct MiniSweReader<'a> {
     /// The template of the first user message; the task replaces `{{task}}`.
     template: String,
     place: long_text::SourceSpan,
+    /// Whether the message with the task was read.
     prompted: bool,
 }
 

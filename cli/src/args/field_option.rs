@@ -143,7 +143,7 @@ pub trait ListedKind: TypedRecord {
     const LIST_OPTIONS: &'static [FieldOption] = &[];
 }
 
-/// The verb that fields are given to.
+/// The verb that has fields as options.
 pub trait FieldUse {
     fn options<K: ListedKind>() -> &'static [FieldOption];
 }

@@ -80,7 +80,7 @@ impl Verb for CheckpointListArgs {
 
 impl CheckpointListArgs {
     /// Returns the last checkpoints of a session, and how many were left out among them because
-    /// they have no name. Reads more and more of the last ones until the limit is reached.
+    /// they have no name. Reads larger and larger numbers of them until the limit is reached.
     fn written(
         &self,
         session: &Session,

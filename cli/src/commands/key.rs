@@ -109,7 +109,7 @@ impl Verb for AdoptArgs {
     fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
         let path = context.store_directory()?;
         let options = workspace::store_options(context, StoreAccess::Write);
-        // The store gets another id, so the note that it is the user's own is made again.
+        // The store gets another id, so the note that it is the user's own is written again.
         let is_own = trust::is_own_store(&context.environment, &path);
         let done = Store::adopt(&path, &options, context.now)?;
         if is_own {

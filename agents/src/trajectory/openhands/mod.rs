@@ -127,7 +127,9 @@ struct OpenHandsCallResult<'a> {
     /// Whether waiting for the command ended while it still runs.
     goes_on: bool,
     timed_out: bool,
+    /// The fields that the answer adds to an edit.
     edit: FieldMap,
+    /// The new task list.
     tasks: Option<BTreeMap<String, FieldMap>>,
 }
 
