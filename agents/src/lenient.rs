@@ -1,5 +1,4 @@
-//! Field types that accept what they can use and read anything else as absent, because transcripts
-//! have no schema.
+//! Field types that read a value of another type as absent, because transcripts have no schema.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;

@@ -9,11 +9,11 @@
 //! * [`hook`]: what agents send to their hooks, and the replies;
 //! * [`inference`]: what their sentences state, found by rules.
 //!
-//! A reader stores nothing: it turns bytes into a [`TranscriptPiece`] of facts and checkpoints; a
-//! [`TranscriptMirror`] stores lines with what they become. What a later piece needs to know about
-//! earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
-//! becomes. Long texts are not copied: a fact holds a reference to them
-//! ([`forge_store::model::TextRef`]), and [`resolve`] reads the text again from its line.
+//! A reader stores nothing: it turns bytes into a [`TranscriptPiece`] of facts and checkpoints. A
+//! [`TranscriptMirror`] stores lines together with their facts and checkpoints. The caller keeps
+//! the state that a later piece needs. `docs/transcripts.md` says what each line becomes. Long
+//! texts are not copied: a fact holds a reference to them ([`forge_store::model::TextRef`]), and
+//! [`resolve`] reads the text again from its line.
 
 pub mod claude_code;
 mod codex;

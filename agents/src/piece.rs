@@ -43,7 +43,7 @@ pub struct SkippedLine {
     pub line: u64,
     /// Its offset in bytes.
     pub offset: u64,
-    /// What is wrong with it.
+    /// Why it cannot be read as it is.
     pub reason: String,
     /// Whether it was read nevertheless, with U+FFFD in place of bytes that are not UTF-8.
     pub read: bool,

@@ -89,7 +89,7 @@ pub enum ColorMode {
     Never,
 }
 
-/// The output flags among the arguments, known even if the arguments cannot be parsed.
+/// The output flags among the arguments, read even if the arguments cannot be parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawOutputFlags {
     /// Whether `--json` is among them.

@@ -1,9 +1,8 @@
 //! Extracts what a person typed from the text that the client wrote around it.
 //!
 //! Claude Code adds the state of its editor, reminders and notices to the texts that it sends in a
-//! person's name, each in an element of its own. A `<` at the beginning proves nothing: a person
-//! may type markup too. So only the elements that the client is known to write (2.1.332) are
-//! removed.
+//! person's name, each in a separate element. A `<` at the beginning proves nothing: a person may
+//! type markup too. So only the elements that the client is known to write (2.1.332) are removed.
 
 use super::line::parsed;
 use super::line::{MessageContent, SpeakerOrigin};
@@ -50,7 +49,7 @@ const MACHINE_TEXT: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
 /// Lines that older clients write after a notification.
 const AFTER_NOTIFICATION: [&str; 2] =
     ["Read the output file to retrieve the result: ", "Full transcript available at: "];
-/// Elements that record how a person operated the client, not what they asked the agent for.
+/// Elements that record how a person operated the client. They are no requests to the agent.
 const OPERATED: [&str; 8] = [
     "local-command-stdout",
     "local-command-stderr",
@@ -77,9 +76,9 @@ const NOTICES: [&str; 11] = [
     "TaskCreated hook feedback:\n",
     "TaskCompleted hook feedback:\n",
 ];
-/// Text that the client writes before a prompt that was typed while the agent worked.
+/// The text that the client writes before a prompt that was typed while the agent worked.
 const TYPED_MEANWHILE: &str = "The user sent a new message while you were working:\n";
-/// Text that the client writes after such a prompt.
+/// The text that the client writes after a prompt that was typed while the agent worked.
 const AFTER_TYPED: &str = "\n\nIMPORTANT: After completing your current task";
 
 /// The author of a text, as the record says it.
@@ -110,7 +109,7 @@ pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> T
     }
 }
 
-/// What a person typed.
+/// The text that a person typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TypedText<'c> {
     text: Cow<'c, str>,

@@ -72,7 +72,7 @@ struct SpawnResult<'a> {
     status: Option<&'a RawValue>,
 }
 
-/// Reads what the result of a call that starts, awaits or ends agents reports about them.
+/// Reads the result of a call that starts, awaits or ends agents.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,

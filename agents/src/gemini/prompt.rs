@@ -36,7 +36,7 @@ const BACKGROUND: &str = "[Background command completed ";
 const FILES: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 
-/// What a person typed.
+/// The text that a person typed.
 #[derive(Debug)]
 pub(super) struct TypedPrompt {
     pub(super) text: String,

@@ -8,7 +8,7 @@ use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 /// The maximum size of a prompt, in bytes: no transcript has the full text.
 const PROMPT_BYTES: usize = 64 << 10;
 
-/// Returns what a person asked for, as a fact at the time of the hook. `None` if the event has no
+/// Returns the prompt of an event as a fact at the time of the hook. `None` if the event has no
 /// text, or if forge can read the agent's transcript: it contains the prompt with another id, so
 /// there would be two facts.
 #[must_use]

@@ -80,7 +80,7 @@ pub(super) struct PrintedExitCode {
     pub(super) of_first: bool,
 }
 
-/// What an `echo` prints as its last line.
+/// The last line that an `echo` prints.
 #[derive(Debug)]
 pub(super) struct EchoedLine {
     pub(super) before: String,

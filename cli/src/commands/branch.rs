@@ -191,7 +191,7 @@ impl Verb for BranchAbandonArgs {
     }
 }
 
-/// Whether a branch is still in use.
+/// Whether a list without `--all` shows a branch.
 fn is_open(status: BranchStatus) -> bool {
     status == BranchStatus::Active
 }

@@ -82,7 +82,7 @@ impl EventLocation<'_> {
     }
 }
 
-/// What a call requests.
+/// The request of a call.
 enum OpenHandsRequest {
     Command {
         line: String,
