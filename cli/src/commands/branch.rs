@@ -191,7 +191,7 @@ impl Verb for BranchAbandonArgs {
     }
 }
 
-/// Whether a list without `--all` shows a branch.
+/// Whether a list without `--all` shows a branch that is not the current one.
 fn is_open(status: BranchStatus) -> bool {
     status == BranchStatus::Active
 }
