@@ -106,7 +106,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Creates the context of this process.
+    /// Creates the context of this process, whose results are printed.
     pub fn new(global: GlobalArgs, environment: Environment) -> Result<Self, CommandError> {
         let mut context = Self::capturing(global, environment)?;
         let Self { environment, global, config, .. } = &context;
@@ -147,7 +147,7 @@ impl Context {
         })
     }
 
-    /// Reads the settings of this store, if it is not the one that was found here.
+    /// Reads the settings of this store, unless it is the store of this context.
     pub fn use_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
         if self.store_directory().is_ok_and(|known| known == store) {
             return Ok(());
@@ -197,7 +197,7 @@ impl Context {
         }
     }
 
-    /// Returns the session that was asked for, by name or id.
+    /// Returns the session that `--session` or FORGE_SESSION names, by name or id.
     pub fn session(&self) -> Option<&str> {
         self.global.session.as_deref().filter(|session| !session.is_empty())
     }
@@ -217,12 +217,12 @@ impl Context {
         name.map_or(Ok(()), |name| self.moment(name).map(drop))
     }
 
-    /// How long to wait for a lock.
+    /// Returns how long to wait for a lock.
     pub fn lock_timeout(&self) -> Duration {
         self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")
     }
 
-    /// When to use colour.
+    /// Returns when to use colour.
     pub fn color(&self) -> ColorMode {
         self.config.color()
     }
@@ -250,7 +250,8 @@ fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
     check_clock(clock())
 }
 
-/// Reads the clock; nothing else does. Never panics: a wrong clock can show any time.
+/// Reads the clock of the system, in the only place that does. Never panics: a wrong clock can show
+/// any time.
 #[expect(clippy::disallowed_methods, reason = "this is the edge")]
 pub fn clock() -> Timestamp {
     timestamp(SystemTime::now())
@@ -265,8 +266,7 @@ fn timestamp(time: SystemTime) -> Timestamp {
     })
 }
 
-/// Checks that a time of the clock is plausible: nothing happened before 1970, and ids of such a
-/// time cannot be encoded.
+/// Refuses a time before 1970: the clock is wrong, and ids cannot encode the time.
 fn check_clock(time: Timestamp) -> Result<Timestamp, CommandError> {
     if time.as_micros() >= 0 {
         return Ok(time);
@@ -277,7 +277,7 @@ fn check_clock(time: Timestamp) -> Result<Timestamp, CommandError> {
         .hinted("set the clock; nothing was changed"))
 }
 
-/// The command line of the pager; `None` for none.
+/// Returns the command line of the pager; `None` if no pager is wanted.
 fn pager(global: &GlobalArgs, environment: &Environment, config: &Config) -> Option<String> {
     if global.no_pager || global.json {
         return None;
@@ -287,8 +287,8 @@ fn pager(global: &GlobalArgs, environment: &Environment, config: &Config) -> Opt
     (!command.trim().is_empty() && command.trim() != "cat").then(|| command.to_owned())
 }
 
-/// Sends the library's log events to stderr: warnings, with `-v` also what is done, with `-vv`
-/// everything; or as FORGE_LOG says.
+/// Sends log events to stderr: those that FORGE_LOG selects, else with `-v` up to level info, with
+/// `-vv` all. Without any of these, none.
 fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
     use tracing_subscriber::EnvFilter;
     let filter = match (environment.text("FORGE_LOG"), verbose) {
@@ -298,7 +298,9 @@ fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandE
         (None, _) => "trace".to_owned(),
     };
     let filter = EnvFilter::try_new(&filter).map_err(|error| {
-        CommandError::invalid(format!("FORGE_LOG is not a filter: '{filter}'")).caused_by(error)
+        CommandError::invalid(format!("FORGE_LOG is not a filter: '{filter}'"))
+            .caused_by(error)
+            .hinted("set it to a level such as 'info', or to 'forge_store=debug'")
     })?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)

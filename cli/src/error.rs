@@ -19,7 +19,8 @@ macro_rules! exit_codes {
 exit_codes! {
     /// Success.
     EXIT_OK = 0;
-    /// A documented "no": differences with `--exit-code` and the like.
+    /// The answer is "no", in a way that the command documents: differences with `--exit-code`, for
+    /// example.
     EXIT_NO = 1;
     /// Wrong usage or invalid input.
     EXIT_INVALID = 2;
@@ -37,7 +38,7 @@ exit_codes! {
     /// Done as far as possible now, but not complete: another process still uses data that is to be
     /// removed.
     EXIT_NOT_YET = 8;
-    /// Creates an error about a bug in forge.
+    /// A bug in forge.
     EXIT_INTERNAL = 70;
 }
 
@@ -144,7 +145,7 @@ impl CommandError {
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
-    /// Returns the error of the store that this is about.
+    /// Returns the nearest cause that is an error of the store.
     pub fn store_error(&self) -> Option<&store::Error> {
         let mut next = self.source();
         while let Some(error) = next {
@@ -161,7 +162,7 @@ impl CommandError {
         self.store_error().is_some_and(store::Error::is_disk_full)
     }
 
-    /// Creates an error about a refused system call; a broken pipe keeps its own kind.
+    /// Creates an error about a failed system call. Its kind follows from the error of the system.
     pub fn io(what: &str, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::BrokenPipe => CommandErrorKind::BrokenPipe,
@@ -207,7 +208,7 @@ impl CommandError {
         &self.hints
     }
 
-    /// Returns the causes, nearest first, without those that repeat the message.
+    /// Returns the causes, nearest first. One that repeats the text before it is left out.
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<String> = Vec::new();
         let mut next: Option<&(dyn Error + 'static)> =

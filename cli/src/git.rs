@@ -1,5 +1,5 @@
-//! Reads the state of a git checkout, with the `git` command. Nothing of the user's is changed, and
-//! no program that a repository configures is run: git works in a repository of forge's own, whose
+//! Reads the state of a git checkout, with the `git` command. Nothing in the user's repository is
+//! changed, and no program that it configures is run: git works in a private repository, whose
 //! configuration runs nothing.
 
 #[cfg(target_os = "linux")]
@@ -27,9 +27,9 @@ use std::time::Duration;
 pub const PATIENCE: Duration = Duration::from_secs(300);
 /// The time limit for git to say whether a file is tracked, which hooks wait for.
 const TRACKED_PATIENCE: Duration = Duration::from_secs(4);
-/// The message about files that a filter would have changed.
+/// The message about changed files for which the repository has a filter.
 pub const UNFILTERED: &str = "filters of this repository were not applied";
-/// The maximum size of a new file for its patch.
+/// The maximum size of a new file whose content is stored, in bytes.
 const MAX_NEW_BYTES: u64 = 32 << 20;
 /// The maximum size of all patches, in bytes.
 const MAX_PATCH_BYTES: u64 = 8 << 20;
@@ -47,7 +47,8 @@ pub struct CapturedCheckout {
     pub patches: Vec<String>,
     /// The files git does not track yet.
     pub untracked: Vec<String>,
-    /// The files whose changes are too large to be stored.
+    /// The files whose changes are too large to be stored. If the diff was cut, the last entry is a
+    /// sentence about the files after the cut.
     pub left_out: Vec<String>,
     /// The changed files for which the repository has a filter, which was not applied.
     pub unfiltered: Vec<String>,
@@ -111,8 +112,9 @@ pub fn capture_checkout(
     Ok(CapturedCheckout { commit, branch, patches, untracked, left_out, unfiltered })
 }
 
-/// Returns the index lines with which git compares untracked files, and the files that are too
-/// large. Each is entered as an empty file with an unknown time, so that git reads the file itself.
+/// Returns the lines that add the untracked files to the index, and the files that are too large. A
+/// line enters its file as empty and without a time, so that git reads the file and finds the
+/// difference.
 fn untracked_entries(
     untracked: &[u8],
     top: &Path,
@@ -121,7 +123,7 @@ fn untracked_entries(
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
     let empty = private.object("blob")?;
     for name in untracked.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        // A folder is another repository.
+        // Git lists a folder only if that is another repository.
         if name.ends_with(b"/") {
             continue;
         }
@@ -145,7 +147,7 @@ fn diff_to_base(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, boo
     let mut ended =
         private.limited_output(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
     let is_cut = ended.stdout.len() as u64 > MAX_PATCH_BYTES;
-    // The pipe is closed after this many bytes, which ends git even if it had more to write.
+    // The pipe is closed after the maximum, so a git that had more to write fails.
     if !ended.status.success() && !is_cut {
         let text = format!("git diff failed: {}", ended.status);
         return Err(CommandError::new(CommandErrorKind::Unavailable, text)
@@ -169,8 +171,8 @@ pub fn is_ignored(directory: &Path, file: &Path) -> Option<bool> {
     }
 }
 
-/// Whether git tracks this file of a checkout, and so may have brought it; `None` if git does not
-/// say.
+/// Whether git tracks this file of a checkout, and so may have brought it; false outside of a
+/// checkout, `None` if git does not say.
 #[must_use]
 pub fn is_tracked(directory: &Path, file: &Path) -> Option<bool> {
     let git = match GitRepository::around(directory, GitTimeLimit::Each(TRACKED_PATIENCE)) {
@@ -215,7 +217,7 @@ fn split_patches(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
     (patches, left_out)
 }
 
-/// The file of a patch: `diff --git a/PATH b/PATH`, with equal paths.
+/// Returns the file of a patch, from its line `diff --git a/PATH b/PATH` with equal paths.
 fn patch_path(patch: &[u8]) -> String {
     let line = patch.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

@@ -2,13 +2,13 @@
 //! one line and tests can inspect the command tree.
 //!
 //! * [`args`] and [`commands`]: the arguments and functions of all commands.
-//! * [`verb`]: what a command is, and the one place that runs them.
+//! * [`verb`]: the trait of commands, and the one place that runs them.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
 //! * [`workspace`] and [`id_match`]: the store and the session of a command, and the ids that it
 //!   names.
-//! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
-//! * [`session_page`]: reads what the page of a session says.
+//! * [`session_reader`] and [`text`]: read the state at a moment, and the texts in it.
+//! * [`session_page`]: reads the content of the page of a session.
 //! * [`serve`]: the pages of all sessions over HTTP, for a browser of this machine.
 //! * [`transcript`]: imports recorded agent sessions into the store.
 //! * [`prompt_cache`]: the last answer for the prompt of a shell.
@@ -78,7 +78,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let hook = hook_arguments(&arguments);
     let outcome = panic::catch_panics(|| parse_and_run(arguments, &environment, &mut form));
     match (outcome, hook) {
-        // Any other exit code would stop the agent that called the hook.
+        // Another exit code could stop the agent that called the hook.
         (Ok(_), Some(_)) => error::EXIT_OK,
         (Err(error), Some(words)) => {
             hook::note_failure(&environment, &words, &error);
@@ -105,7 +105,8 @@ pub fn exit_process(code: u8) -> ! {
     std::process::exit(code.into());
 }
 
-/// Adds `brief` to a bare `forge` in a project that has a store. Elsewhere it shows the help.
+/// Adds `brief` to a bare `forge` if FORGE_STORE is set or the project has a store. Otherwise it
+/// shows the help.
 fn with_default_verb(mut arguments: Vec<OsString>, environment: &Environment) -> Vec<OsString> {
     let has_store = || {
         environment.value("FORGE_STORE").is_some()

@@ -22,8 +22,8 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens this file for appending. Creates it with mode 0600, and the directories above it, if they
-/// are missing.
+/// Opens this file for appending. If it is missing, creates it with mode 0600, and the missing
+/// directories above it.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         create_directories(folder)?;
@@ -37,7 +37,7 @@ pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     replace_file_with(path, contents, 0o600)
 }
 
-/// Replaces a file in the same way with this mode, for files that others may read.
+/// Replaces a file as [`replace_file`] does, but with this mode, for files that others may read.
 pub fn replace_file_with(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
     // A link stays a link: its target is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -47,7 +47,7 @@ pub fn replace_file_with(path: &Path, contents: &[u8], mode: u32) -> io::Result<
     let written =
         write_new(&temporary, contents, mode).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
-        // The temporary file is useless now; the first error is the one to report.
+        // The first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     written

@@ -24,7 +24,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What the terminal looks like.
+/// The colours of the browser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ThemeChoice {
     /// The terminal's own sixteen colours; none where NO_COLOR or '--color never' asks for none.
@@ -88,7 +88,8 @@ pub struct TuiArgs {
     pub keys: Option<PathBuf>,
 }
 
-/// Whether there is a terminal to draw on and to read keys from.
+/// Whether the browser can run: no JSON is wanted, and stdin and stdout are a terminal that can
+/// move the cursor (`TERM` is set, and not to `dumb`).
 pub(crate) fn on_terminal(context: &Context) -> bool {
     let named = context.environment.text("TERM").is_some_and(|term| term != "dumb");
     named
@@ -136,7 +137,7 @@ impl Verb for TuiArgs {
             folder: context.cwd.clone(),
         });
         let strip_only = self.strip;
-        // Without its key a remote is left out: the store can still be browsed.
+        // The store can be browsed without its remotes: one of their keys may be missing.
         let remotes = Remotes::of(context, &store).map(|all| all.known).unwrap_or_default();
         let options =
             BrowserOptions { clock, theme, keys, triggers, remotes, host, notified, strip_only };
@@ -150,7 +151,7 @@ impl Verb for TuiArgs {
     }
 }
 
-/// What this program does for the browser.
+/// The functions of this program that the browser calls.
 #[derive(Debug)]
 struct TerminalHost {
     store: Store,
@@ -194,7 +195,7 @@ impl TerminalHost {
         };
         let failed = |what: &str, error| CommandError::io(&format!("cannot write {what}"), error);
         if let Some(path) = path {
-            // A file that is there is not overwritten.
+            // An existing file is not overwritten.
             std::fs::File::create_new(self.folder.join(path))
                 .and_then(|mut file| file.write_all(text.as_bytes()))
                 .map_err(|error| failed(&format!("'{path}'"), error))?;
@@ -229,10 +230,11 @@ fn browser_error(error: BrowserError) -> CommandError {
     }
 }
 
-/// The maximum size of a file of key bindings.
+/// The maximum size of a file of key bindings, in bytes.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
-/// The key bindings in the given file, or else in the user's own.
+/// Reads the key bindings in the file that was named, or else in the user's own, which may be
+/// missing.
 fn key_bindings(
     args: &TuiArgs,
     context: &Context,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Arguments of `forge verify`. Exit code 0: the store is sound; 1: it is damaged, and everything
 /// can be rebuilt or repaired; 2: data is lost; 6: data was not written with the store's key; 7:
-/// sound, but its key is missing here.
+/// sound, but its key or its witness is missing here.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// Also read every object and compare every derived row

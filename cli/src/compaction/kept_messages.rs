@@ -41,13 +41,13 @@ impl ContextCompaction {
     }
 }
 
-/// Reads these texts in full; they are in one line of the transcript.
+/// Reads these texts, which are all in one line of the transcript, in full; only their beginnings
+/// if the transcript was pruned.
 fn whole_texts(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, CommandError> {
     let Some(first) = texts.first() else { return Ok(Vec::new()) };
     let beginnings = || texts.iter().map(|text| text.preview.clone()).collect();
     let source = session.source_of(first, &forge_agents::resolve)?;
     let document = match session.text_bytes(source.as_deref(), first) {
-        // The transcript was pruned: only the beginnings are left.
         Err(Error::Dropped { .. }) => return Ok(beginnings()),
         bytes => bytes?,
     };

@@ -1,4 +1,5 @@
-//! Changes one setting in a file and nothing else: comments, order and spaces stay.
+//! Changes one setting in a file. Comments and all other settings stay as they are; every line then
+//! ends with LF.
 
 use super::{ConfigLayer, SettingKey, SettingValue, read_settings_file, read_text};
 use crate::error::CommandError;
@@ -25,7 +26,8 @@ pub fn set(
         }
     };
     let new = edited(&old, key, value);
-    // The user's layer knows every key, so this only checks that the edit had the intended effect.
+    // The user's layer accepts every key, so this only checks that the edit had the intended
+    // effect.
     let took =
         read_text(&new, ConfigLayer::User).is_ok_and(|read| read.get(key.name) == Some(value));
     if !took {
@@ -73,25 +75,25 @@ fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
     joined(&lines)
 }
 
-/// The name in a table header.
+/// Returns the name in a table header; `None` for any other line.
 fn table_name(line: &str) -> Option<String> {
     let inside = line.trim_start().strip_prefix('[')?.split_once(']')?.0;
     Some(inside.split('.').map(unquoted).collect::<Vec<_>>().join("."))
 }
 
-/// A part of a key, trimmed and without quotes.
+/// Returns a part of a key without spaces and quotes around it.
 fn unquoted(part: &str) -> &str {
     part.trim().trim_matches(['"', '\''])
 }
 
-/// A line `name = old # comment` with another value.
+/// Returns a line `name = old # comment` with another value.
 fn with_value(line: &str, value: &SettingValue) -> String {
     let (name, old) = line.split_once('=').unwrap_or((line, ""));
     let comment = trailing_comment(old).map(|comment| format!(" {comment}")).unwrap_or_default();
     format!("{}= {}{comment}", name, value.to_toml())
 }
 
-/// The comment after a value: from the first `#` outside quotes.
+/// Returns the comment after a value: from the first `#` outside quotes.
 fn trailing_comment(text: &str) -> Option<&str> {
     let mut quote = None;
     for (place, character) in text.char_indices() {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use std::{fs, io};
 use trust::ProjectTrust;
 
-/// The maximum size of a settings file.
+/// The maximum size of a settings file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The origin of a setting; later variants have priority.
@@ -62,7 +62,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the settings that apply to this store, or without a store.
+    /// Reads the settings that apply to this store, or those that apply without one.
     pub fn read(
         global: &GlobalArgs,
         environment: &Environment,
@@ -93,7 +93,8 @@ impl Config {
         Ok(config)
     }
 
-    /// The settings of the project that weaken the user's protection.
+    /// Returns the settings of the project that weaken the user's protection and differ from the
+    /// user's own.
     fn weakening(&self) -> Vec<(&'static SettingKey, SettingValue)> {
         let own = |key: &SettingKey| {
             let layers = [ConfigLayer::User, ConfigLayer::Default].iter();
@@ -151,7 +152,7 @@ impl Config {
         if let Some(SettingValue::Words(words)) = self.setting(name) { words } else { &[] }
     }
 
-    /// The number this key is set to.
+    /// Returns the number that this key is set to.
     pub fn count(&self, name: &str) -> Option<u64> {
         if let SettingValue::Count(count) = self.setting(name)? { Some(*count) } else { None }
     }
@@ -161,7 +162,7 @@ impl Config {
         self.setting(name) == Some(&SettingValue::Bool(true))
     }
 
-    /// When to use colour.
+    /// Returns when to use colour.
     pub fn color(&self) -> ColorMode {
         if let Some(SettingValue::Color(color)) = self.setting(key::COLOR) {
             *color

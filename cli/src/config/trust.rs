@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The maximum size of a record in bytes.
+/// The maximum size of a trust file, in bytes.
 const MAX_NOTE_BYTES: u64 = 4 << 20;
 /// The length, in characters with the ellipsis, at which a setting's value is cut for display.
 const SHOWN_CHARACTERS: usize = 61;
@@ -44,8 +44,8 @@ impl IgnoredSetting {
     }
 }
 
-/// What the user allowed at a path. The path is not in it, since a name in it may be a secret: the
-/// name of the file is the hash of the path.
+/// What the user allowed at a path. A name in the path may be secret, so the file does not contain
+/// the path: its name is the hash of the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectTrust {
     /// The id of the store that the user created there.
@@ -123,7 +123,7 @@ pub fn is_own_store(environment: &Environment, store: &Path) -> bool {
     id.is_some() && ProjectTrust::read(environment, &store).store == id
 }
 
-/// Allows a setting for the store at this path.
+/// Allows these settings for the store at this path.
 pub fn allow_settings(
     environment: &Environment,
     store: &Path,
@@ -132,7 +132,7 @@ pub fn allow_settings(
     let store = canonical(store);
     let mut allowed = ProjectTrust::read(environment, &store);
     for (key, value) in settings {
-        // A value that was allowed before is replaced.
+        // Only one value of a setting is allowed.
         let begin = format!("{} = ", key.name);
         allowed.settings.retain(|known| !known.starts_with(&begin));
         allowed.settings.push(line(key, value));

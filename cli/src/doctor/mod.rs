@@ -1,4 +1,4 @@
-//! Checks whether the installation works, from files, logs and the store. Changes nothing.
+//! Checks whether forge works here, from files, logs and the store. Changes nothing.
 
 mod agent;
 pub mod store;
@@ -25,7 +25,7 @@ pub enum FindingSeverity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
     pub severity: FindingSeverity,
-    /// What it is about: an agent's name, `store`, `remote` or `forge`.
+    /// What it is about: an agent's name, `store`, `database`, `remote` or `forge`.
     pub about: String,
     /// What was found.
     pub what: String,

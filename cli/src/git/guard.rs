@@ -21,20 +21,20 @@ use std::{fs, process};
 const WORD: &str = "__git-guard";
 /// The guard's exit code if the program cannot be run.
 const NOT_RUN: u8 = 127;
-/// What is added to the number of the signal that ended the program.
+/// The exit code for a program that a signal ended is this plus the number of the signal.
 const SIGNAL_CODE_BASE: i32 = 128;
 
 /// How long git may take to remove its locks before it is killed.
 const GRACE: Duration = Duration::from_millis(100);
-/// The maximum number of signals that are handled in the meantime.
+/// The maximum number of signals that are handled during that time.
 const SIGNALS: u32 = 8;
 
 /// Whether this process is forge, so that it can be called as a guard. A test of the library is
 /// another program.
 static IS_FORGE: AtomicBool = AtomicBool::new(false);
 
-/// Runs as a guard if these arguments ask for it, and returns its exit code. Otherwise notes that
-/// this process is forge.
+/// Notes that this process is forge. If these arguments are those of a guard, runs as one and
+/// returns its exit code.
 #[must_use]
 pub fn run_if_guard(arguments: &[OsString]) -> Option<u8> {
     IS_FORGE.store(true, Ordering::Relaxed);
@@ -67,8 +67,8 @@ pub fn guarded_command(command: Command) -> Command {
     guard
 }
 
-/// Runs the command until it ends, `master` ends, or a signal stops this process. None of its
-/// processes is left then.
+/// Runs the command until it ends, `master` ends, or this process gets SIGTERM. Then ends all
+/// processes that are left of it.
 fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
     let (mut woken, waker) = UnixStream::pair()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -90,7 +90,7 @@ fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        // A signal that came before this wakes it too.
+        // Also returns for a signal that came before this call.
         woken.read_exact(&mut [0])?;
     };
     if status.is_none() {
@@ -127,7 +127,7 @@ fn end_children() {
     }
 }
 
-/// The processes whose parent is this one.
+/// Returns the processes whose parent is this one.
 fn children() -> Vec<Pid> {
     let own = process::id().to_string();
     let is_child = |name: &str| {

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Files that git reads in the folder of a checkout's own repository and in the shared one.
+/// Files that git reads in the checkout's own folder of the repository and in the shared one.
 const FILES: [&str; 15] = [
     "HEAD",
     "commondir",
@@ -27,11 +27,12 @@ const FILES: [&str; 15] = [
 ];
 /// Files that git reads in the top folder of a checkout.
 const TOP_FILES: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
-/// The maximum size of a HEAD that is read here.
+/// The maximum size of a HEAD that is read here, in bytes.
 const MAX_HEAD_BYTES: u64 = 4 << 10;
 
 /// Refuses a repository in which one of these files is a pipe, a socket or a device. Files in other
-/// folders are not looked at: for these there is the limit on a git that waits.
+/// folders are not checked: a git that waits for one of them is ended by the time limit for idle
+/// processes.
 ///
 /// # Errors
 ///
@@ -47,7 +48,7 @@ pub(super) fn check(git: &GitRepository) -> Result<(), CommandError> {
         folders.iter().try_for_each(|folder| check_file(&folder.join(&branch)))?;
     }
     for file in fs::read_dir(git.common.join("objects/pack")).into_iter().flatten().flatten() {
-        // The type is in the directory itself, so that thousands of packs are not looked up.
+        // The directory itself has the type, so thousands of packs need no look-up each.
         if file.file_type().is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
             check_file(&file.path())?;
         }

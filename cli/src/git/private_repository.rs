@@ -26,9 +26,9 @@ const LOCK_FILE: &str = "lock";
 const NEW_LOCK_FILE: &str = "lock.new";
 /// The maximum number of attempts to create a folder.
 const MAX_TRIES: u32 = 100;
-/// The maximum size of a list of ignored files or attributes that is copied.
+/// The maximum size of a list of ignored files or attributes, in bytes.
 const MAX_INFO_BYTES: u64 = 1 << 20;
-/// The maximum size of an index that is copied.
+/// The maximum size of an index that is copied, in bytes.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
 /// The settings of `core` about comparing files, which are copied. None of them names a program.
 const TAKEN: [&str; 8] = [
@@ -42,7 +42,7 @@ const TAKEN: [&str; 8] = [
     "precomposeunicode",
 ];
 
-/// A repository of forge's own; dropping it removes it.
+/// A private repository; dropping it removes it.
 pub struct PrivateRepository {
     folder: PathBuf,
     top: PathBuf,
@@ -161,7 +161,7 @@ impl PrivateRepository {
 impl Drop for PrivateRepository {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
-        // Another repository may be in use next to it.
+        // This fails while another repository is in use next to it.
         let _ = self.folder.parent().map(fs::remove_dir);
     }
 }
@@ -230,7 +230,7 @@ fn is_old(folder: &Path) -> bool {
     age.is_some_and(|age| age.as_secs() > 60)
 }
 
-/// The configuration of a repository of forge's own.
+/// Returns the configuration of a private repository.
 fn configuration(settings: &GitSettings) -> String {
     let format = settings.get("extensions.objectformat");
     let mut text = format!("[core]\n\trepositoryformatversion = {}\n", u8::from(format.is_some()));
@@ -285,9 +285,10 @@ fn quoted(path: &OsStr) -> Vec<u8> {
     text
 }
 
-/// Copies a regular file with its time; a missing file is skipped. Git trusts that a file of the
-/// same size and time is unchanged only if the index was written later than that (`racy-git` in its
-/// documentation), so a copy with a later time would hide changes within the same second.
+/// Copies a regular file of at most `most` bytes with its time. A larger one is an error; a missing
+/// file, or one that is not regular, is skipped. Git trusts that a file of the same size and time
+/// is unchanged only if the index was written later than that (`racy-git` in its documentation), so
+/// a copy with a later time would hide changes within the same second.
 fn copy_file(from: &Path, to: &Path, most: u64) -> io::Result<()> {
     match fs::metadata(from) {
         Ok(about) if about.is_file() && about.len() <= most => {}

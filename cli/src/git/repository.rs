@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The maximum size of a file that contains a path.
+/// The maximum size of a file that contains a path, in bytes.
 const MAX_LINK_BYTES: u64 = 8 << 10;
 /// Settings that are disabled for commands in which git reads the repository's configuration.
 const OFF: [&str; 19] = [
@@ -49,7 +49,7 @@ pub struct GitRepository {
 }
 
 impl GitRepository {
-    /// Finds the repository around this directory. Git itself would also accept a bare repository
+    /// Finds the repository around this directory. Unlike git, it does not accept a bare repository
     /// among the files.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl GitRepository {
     /// Refuses links that lead to the repository of another checkout: a `.git` file or link, a
     /// `commondir` file, links in the place of the objects and refs. A worktree's folder names the
     /// `.git` file that belongs to it, and is in the repository that it shares; the folder of a
-    /// submodule is not in a `.git` folder of its own.
+    /// submodule is not named `.git`.
     fn check_owner(&self) -> Result<(), CommandError> {
         let dot = self.top.join(".git");
         let is_repository = |folder: &Path| folder.file_name() == Some(OsStr::new(".git"));
@@ -160,7 +160,7 @@ impl GitRepository {
     pub fn settings(&self) -> Result<GitSettings, CommandError> {
         let listed = self.run(&["config", "--list", "--includes", "--show-scope", "-z"])?;
         let words: Vec<&str> = listed.split('\0').collect();
-        // What forge switches off on the command line of git is not a setting of anybody.
+        // The scope `command` contains only what forge itself sets on the command line of git.
         let pairs = words.chunks_exact(2).filter_map(|pair| match pair {
             [scope, entry] if *scope != "command" => {
                 Some(entry.split_once('\n').unwrap_or((*entry, "true")))
@@ -171,7 +171,7 @@ impl GitRepository {
     }
 }
 
-/// The error about a path that leads to the repository of another checkout.
+/// Returns the error about a path that leads to the repository of another checkout.
 fn another(path: &Path) -> CommandError {
     let text = format!("'{}' leads to the repository of another checkout", path.display());
     CommandError::invalid(text)
@@ -204,7 +204,8 @@ impl GitSettings {
     }
 }
 
-/// Reads the path in a file such as `.git` or `commondir`.
+/// Reads the path that a file such as `.git` or `commondir` has after this prefix. A relative path
+/// begins at `base`. `None` if there is no such file or no such path.
 pub fn read_link_file(file: &Path, prefix: &str, base: &Path) -> Option<PathBuf> {
     if !fs::metadata(file).ok()?.is_file() {
         return None;

@@ -1,9 +1,9 @@
 //! Decides when an agent gets the brief: once per compaction, from one of the hooks that are called
 //! at the same time; OpenCode gets it with each request.
 //!
-//! The process that delivers the brief records this on the checkpoint before, and again after the
-//! agent got the answer. If it dies in between, the next one delivers it again, because an agent
-//! ignores the answer of a hook that failed.
+//! The process that delivers the brief marks the checkpoint of the compaction, first before it
+//! answers and again after the agent got the answer. If it dies in between, the next process
+//! delivers the brief again, because an agent ignores the answer of a hook that failed.
 
 use super::agent_process;
 use super::handover_brief;
@@ -20,7 +20,8 @@ use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{Checkpoint, SessionKind, Value};
 use forge_store::store::{CheckpointFilter, Session, WriteContext};
 
-/// A compaction older than this is not delivered any more.
+/// An older compaction is handed over only to OpenCode, and when a session starts after a
+/// compaction.
 const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// A text that is being delivered to an agent.
@@ -29,8 +30,11 @@ pub struct HandoverText {
     session: Session,
     act: WriteContext,
     checkpoint: Checkpoint,
+    /// Whether the delivery of the brief is to be recorded.
     whole: bool,
+    /// Whether the delivery of the loss report is to be recorded.
     with_loss: bool,
+    /// How many items were lost, if that is known.
     lost: Option<usize>,
 }
 
@@ -73,7 +77,8 @@ pub fn compaction_knowledge(
 ///
 /// # Errors
 ///
-/// As every read and write; then no process is recorded as delivering it.
+/// Any error of a read or write. If the text cannot be built, the mark that this process delivers
+/// it is removed.
 pub fn next_handover(
     recorder: &mut HookRecorder<'_>,
     event: &HookEvent,
@@ -113,7 +118,7 @@ pub fn next_handover(
             body.insert("handing".to_owned(), me.clone().into());
         }
     })?;
-    // A new session handle, if another process holds the lock.
+    // If another process held the lock, the recorder has a new session handle.
     let session = recorder.session.clone().unwrap_or(session);
     let claimed = ContextCompaction { checkpoint: claimed };
     if claimed.handing_process() != Some(me.as_str()) {
@@ -134,14 +139,14 @@ pub fn next_handover(
         act: recorder.act.clone(),
     };
     if handover.text.is_empty() {
-        // Nothing was lost: this is recorded without a text.
+        // Nothing was lost, so there is no text; only the delivery is recorded.
         handover.note_delivered()?;
         return Ok(None);
     }
     Ok(Some(handover))
 }
 
-/// Builds the text, and returns how much was lost if that is known.
+/// Returns the text, if there is one, and the number of lost items, if it is known.
 fn handover_text(
     session: &Session,
     compaction: &ContextCompaction,
@@ -158,10 +163,10 @@ fn handover_text(
     Ok((text, count))
 }
 
-/// Returns a text for the prompt of the summary. This is not the delivery, but improves the
-/// summary. OpenCode gets the brief, because it has no other event before the next request; Claude
-/// Code gets what the summary is to keep, which it hands to the summariser as additional
-/// instructions.
+/// Returns a text for the prompt of the summary, if a compaction was announced. It improves the
+/// summary and does not count as delivery. OpenCode gets the brief, because it has no other event
+/// before the next request; Claude Code gets a list of what the summary should keep, as additional
+/// instructions for the summary.
 fn for_summary(
     recorder: &HookRecorder<'_>,
     session: Session,
@@ -191,8 +196,8 @@ fn for_summary(
     }))
 }
 
-/// OpenCode builds its system prompt for each request, so a text is in one request only: what was
-/// known at the last compaction is delivered with each of them, in the same words.
+/// Returns what was known at the last compaction, for every request of OpenCode in the same words:
+/// OpenCode builds its system prompt for each request, so a text is in one request only.
 fn for_each_request(
     recorder: &HookRecorder<'_>,
     session: Session,
@@ -218,7 +223,7 @@ fn is_over(compaction: &ContextCompaction) -> bool {
 }
 
 fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
-    // Otherwise the next process sees that this one has ended.
+    // If this fails, the next process sees that this one has ended.
     let _ = compaction::amend_checkpoint(session, act, checkpoint, |one| {
         if let Value::Map(body) = &mut one.body {
             body.remove("handing");
@@ -227,7 +232,7 @@ fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
 }
 
 impl HandoverText {
-    /// Records that the agent has the text.
+    /// Records that the agent got the text.
     pub fn note_delivered(&self) -> Result<(), CommandError> {
         if !self.whole && !self.with_loss {
             return Ok(());
@@ -250,7 +255,8 @@ impl HandoverText {
     }
 }
 
-/// Returns for a session that begins here what the last session left open, in one line.
+/// Returns, for a session that begins, one line with what the last other session left open; `None`
+/// if it left nothing open.
 pub fn greeting(
     recorder: &HookRecorder<'_>,
     event: &HookEvent,
@@ -265,7 +271,7 @@ pub fn greeting(
         return Ok(None);
     }
     let own = event.session.as_deref();
-    // At most one of the two latest is its own.
+    // At most one of the two latest sessions is that of this event.
     let mut sessions = recorder.store.latest_sessions(&[SessionKind::Debug], 2)?;
     sessions.retain(|one| own.is_none() || one.info.agent_session.as_deref() != own);
     let Some(last) = sessions.into_iter().next() else {

@@ -1,10 +1,10 @@
-//! Keeps the session of an agent and its remote together: the session is pulled when it starts, and
-//! synced after it was saved.
+//! Exchanges an agent's session with the remote: pulls it when it starts, and syncs it after it was
+//! saved.
 //!
-//! Each exchange is a process of its own, `forge hook remote pull` or `forge hook remote sync`. It
+//! Each exchange is a separate process, `forge hook remote pull` or `forge hook remote sync`. It
 //! finds the store and the session in its environment, prints nothing, and writes its outcome to
-//! the [`log`]. A remote that does not answer delays the agent only as long as a hook
-//! waits. The exchange goes on after the hook, and the agent, have ended.
+//! the [`log`]. A hook waits for it only for a limited time. The exchange goes on after the hook
+//! and the agent have ended.
 
 mod exchange_process;
 mod pending_sentences;
@@ -30,7 +30,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// The word for these processes, in the place of an agent's.
+/// The word for these processes, in place of an agent's name.
 pub const WORD: &str = "remote";
 const PULL: &str = "pull";
 const SYNC: &str = "sync";
@@ -46,10 +46,10 @@ const TOOL_MICROS: i64 = 60_000_000;
 /// When a session is synced after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SyncUrgency {
-    /// Unless it was synced just before.
+    /// Now, unless a sync was requested less than [`TOOL_MICROS`] ago.
     IfOld,
     Now,
-    /// Now, and the hook may wait for it.
+    /// Now, and the hook waits for it if `sync.wait` is set.
     Last,
 }
 
@@ -67,11 +67,11 @@ pub struct AwaitedSync {
     process: Child,
 }
 
-/// Pulls the session of an agent that starts, if the remote has it. Returns whether this ended in
-/// time.
+/// Pulls the session of an agent that starts, if the remote has it. Returns whether the pull ended
+/// in time; false if there was none.
 pub fn pull(context: &Context, store: &Store, event: &HookEvent) -> bool {
     let HookEventKind::SessionStart { start } = event.happening else { return false };
-    // It was synced before its compaction.
+    // After a compaction the session continues: it was synced before.
     if start == SessionStartKind::Compact || !is_set_up(context, store) {
         return false;
     }
@@ -96,7 +96,8 @@ impl PendingSync {
         Some(Self { store: store.clone(), session: event.session.clone()?, urgency })
     }
 
-    /// Starts it. Returns it if the hook is to wait for it.
+    /// Starts the sync, unless an earlier one is recent enough. Returns it if the hook should wait
+    /// for it.
     #[must_use]
     pub fn start(self, context: &Context) -> Option<AwaitedSync> {
         let Self { store, session, urgency } = self;
@@ -117,14 +118,14 @@ impl PendingSync {
 }
 
 impl AwaitedSync {
-    /// Waits until it has ended, but not for longer than an agent waits for its hook.
+    /// Waits until the sync has ended, but not longer than [`SYNC_PATIENCE`].
     pub fn wait(self, context: &Context) {
         let Self { store, session, process } = self;
         wait_for(context, &store, (&session, SYNC), process, SYNC_PATIENCE);
     }
 }
 
-/// Whether hooks exchange sessions here: with one look at the keyring, and none at the remote.
+/// Whether hooks exchange sessions of this store. Makes no request to the remote.
 fn is_set_up(context: &Context, store: &Store) -> bool {
     context.config.is_on(key::SYNC_HOOKS) && remote::has_default(context, store)
 }
@@ -146,8 +147,8 @@ fn start_exchange(context: &Context, store: &Store, session: &str, verb: &str) -
     started.map_err(failed).ok()
 }
 
-/// Waits until a process has ended. Returns whether it did in time; if not, the log says so, and it
-/// goes on alone.
+/// Waits until a process has ended. Returns whether it did in time; if not, it goes on in the
+/// background, and the log says so.
 fn wait_for(
     context: &Context,
     store: &Store,
@@ -193,8 +194,8 @@ fn error_text(error: &CommandError) -> String {
     text
 }
 
-/// Returns for each session of an agent its last exchange, if that failed and no later command has
-/// done what it left.
+/// Returns the last exchange of each agent's session, if it failed. A failed sync is left out if
+/// the session has nothing to push any more.
 ///
 /// # Errors
 /// If the remotes of the store, or the log, cannot be read.

@@ -1,4 +1,4 @@
-//! The end of a transcript: the last message identifies the moment at which a hook is called.
+//! The end of a transcript: its last message identifies the moment at which a hook is called.
 
 use crate::compaction::{is_compaction, is_conversation};
 use crate::error::CommandError;
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// The last message in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptTail {
-    /// A keyed hash of it: equal for equal ends of one session.
+    /// A keyed hash of the session and the line: equal for equal ends of one session.
     pub name: String,
     /// Its time, if the line has one.
     pub at: Option<Timestamp>,
@@ -25,8 +25,8 @@ pub struct TranscriptTail {
     pub is_compaction: bool,
 }
 
-/// Returns the last message in a transcript; `None` if there is none. In a transcript of an unknown
-/// form, the last line counts.
+/// Returns the last message in a transcript; `None` if there is none in its last [`MOST_BYTES`]. In
+/// a transcript of an unknown form, the last line counts.
 pub fn read_tail(
     path: &Path,
     dialect: Option<TranscriptDialect>,
@@ -73,8 +73,8 @@ fn name(line: &[u8], key: &[u8; 32], session: &str) -> String {
     hasher.finalize().to_hex().get(..32).unwrap_or_default().to_owned()
 }
 
-/// The time of a line, and whether it belongs to a compaction; `None` for a note of the program or
-/// an incomplete line.
+/// Returns the time of a line, and whether it belongs to a compaction; `None` for a note of the
+/// program or an incomplete line.
 fn line_time(line: &[u8], dialect: TranscriptDialect) -> Option<(Timestamp, bool)> {
     let options = TranscriptOptions { dialect, ..TranscriptOptions::default() };
     let piece =

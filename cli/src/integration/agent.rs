@@ -41,7 +41,7 @@ impl CodingAgent {
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
 
-    /// Returns its word on the command line and in the log of the hooks.
+    /// Returns the agent's word on the command line and in the log of the hooks.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -52,7 +52,7 @@ impl CodingAgent {
         }
     }
 
-    /// Returns its name for people.
+    /// Returns the agent's name for people.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -63,7 +63,7 @@ impl CodingAgent {
         }
     }
 
-    /// Returns the default scope: the narrowest one, which does not affect colleagues.
+    /// Returns the default scope, which does not affect colleagues.
     pub const fn default_scope(self) -> InstallScope {
         if matches!(self, Self::Claude) { InstallScope::Local } else { InstallScope::User }
     }
@@ -73,7 +73,7 @@ impl CodingAgent {
         matches!(self, Self::Claude) || !matches!(scope, InstallScope::Local)
     }
 
-    /// Returns what an installation needs in which file.
+    /// Returns what an installation needs in each file.
     pub fn wanted_changes(self, scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
         match self {
             Self::Claude => claude::wanted(scope, place),
@@ -131,7 +131,7 @@ impl InstallScope {
     /// All scopes, narrowest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
-    /// Returns its word on the command line.
+    /// Returns the scope's word on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -182,13 +182,13 @@ impl WantedChange {
         Self { file, part, form }
     }
 
-    /// The section of instructions, in this page.
+    /// Returns the change that adds the section of instructions to this page.
     fn section(page: PathBuf, place: &InstallTarget) -> Self {
         let text = section::section_text(&place.word);
         Self::new(page, IntegrationPart::Section, WantedContent::Section(text))
     }
 
-    /// Describes it in lines for people.
+    /// Describes the change in lines for people.
     pub fn describe(&self) -> Vec<String> {
         match (&self.form, self.part) {
             (WantedContent::Section(text), _) => text.lines().map(str::to_owned).collect(),
@@ -228,7 +228,7 @@ pub enum WantedContent {
     Toml(WantedTable),
     /// This section in a page of text.
     Section(String),
-    /// The whole content of a file that belongs to forge alone.
+    /// The whole content of a file that only forge writes.
     Whole(String),
 }
 
@@ -245,7 +245,7 @@ pub struct InstallTarget {
     pub word: String,
     /// The folder of the user's Claude Code settings, if it is not the default one.
     pub claude: Option<PathBuf>,
-    /// The version of Claude Code that is installed, if its files say.
+    /// The version of the installed Claude Code, if its files contain it.
     pub claude_version: Option<[u32; 3]>,
     /// The folder of Codex, if it is not the default one.
     pub codex: Option<PathBuf>,
@@ -254,11 +254,12 @@ pub struct InstallTarget {
 }
 
 impl InstallTarget {
-    /// Returns the place for this process.
+    /// Returns the target for this process.
     ///
     /// # Errors
     ///
-    /// If the user's directory or the running binary is not known, or is not valid text.
+    /// If the user's directory or the running binary is not known, or the path of the binary is not
+    /// UTF-8.
     pub fn from_context(context: &Context) -> Result<Self, CommandError> {
         let environment = &context.environment;
         let home = environment.directory("HOME").ok_or_else(|| {
@@ -320,8 +321,8 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> CstInputValue {
     CstInputValue::Array(texts.into_iter().map(CstInputValue::from).collect())
 }
 
-/// The hooks in the form of Claude Code, which other agents use too: a list of groups for each
-/// event.
+/// Returns the hooks in the form of Claude Code, which other agents use too: a list of groups for
+/// each event.
 fn hook_groups(
     agent: CodingAgent,
     place: &InstallTarget,
@@ -346,7 +347,7 @@ fn hook_groups(
     WantedContent::Json(events.iter().map(edit).collect())
 }
 
-/// The MCP server in the form that most agents use.
+/// Returns the entry of the MCP server in the form that most agents use.
 fn mcp_server(place: &InstallTarget) -> WantedContent {
     WantedContent::Json(vec![JsonEdit::Member {
         path: path(&["mcpServers", "forge"]),

@@ -19,15 +19,16 @@ pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the version of a program, from its files alone: its own name if that is a version
-/// (`versions/2.1.332`), or else the nearest `package.json` above it.
+/// Returns the version of a program without running it: the name of its file if that is a version
+/// (`versions/2.1.332`), or else the version in the nearest `package.json` above it whose package
+/// name contains the program's name.
 pub fn version_of(environment: &Environment, name: &str) -> Option<[u32; 3]> {
     let file = on_path(environment, name)?.canonicalize().ok()?;
     let named = file.file_name().and_then(|name| version(name.to_str()?));
     named.or_else(|| file.ancestors().skip(1).find_map(|folder| package_version(folder, name)))
 }
 
-/// The maximum size of a `package.json`.
+/// The maximum size of a `package.json`, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
 fn package_version(folder: &Path, name: &str) -> Option<[u32; 3]> {
@@ -59,19 +60,19 @@ mod tests {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         };
         let environment = Environment::from([("PATH", bin.to_str().unwrap())]);
-        let told = || version_of(&environment, "claude");
-        assert_eq!(told(), None);
+        let found = || version_of(&environment, "claude");
+        assert_eq!(found(), None);
         let (by_npm, by_itself) =
             (package.join("bin/claude.exe"), folder.path().join("versions/2.1.9"));
         program(&by_npm);
         program(&by_itself);
         std::os::unix::fs::symlink(&by_npm, bin.join("claude")).unwrap();
-        assert_eq!(told(), None);
+        assert_eq!(found(), None);
         let text = r#"{"name":"@anthropic-ai/claude-code","version":"2.0.64"}"#;
         fs::write(package.join("package.json"), text).unwrap();
-        assert_eq!(told(), Some([2, 0, 64]));
+        assert_eq!(found(), Some([2, 0, 64]));
         fs::remove_file(bin.join("claude")).unwrap();
         std::os::unix::fs::symlink(&by_itself, bin.join("claude")).unwrap();
-        assert_eq!(told(), Some([2, 1, 9]));
+        assert_eq!(found(), Some([2, 1, 9]));
     }
 }

@@ -44,7 +44,7 @@ pub fn find_faults(
 }
 
 fn own_file_faults(part: IntegrationPart, text: &str, wanted: &str) -> Vec<InstallationFault> {
-    // Which binary is called does not matter here.
+    // The line with the path of the binary may differ.
     let rest = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("const FORGE = "));
         lines.map(str::to_owned).collect()
@@ -102,7 +102,8 @@ fn is_wanted(edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     })
 }
 
-/// Events that are missing, that have another call than the wanted one, or that forge does not use.
+/// Finds events whose hook is missing or has another form than the wanted one, and events that
+/// forge does not use.
 fn event_faults(
     values: &Value,
     edits: &[JsonEdit],
@@ -156,7 +157,7 @@ fn elements<'v>(values: &'v Value, path: &[String]) -> &'v [Value] {
     found.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A hook without its command line, because the binary does not matter here.
+/// Returns a hook without its command line, whose path of the binary may differ.
 fn without_command(mut hook: Value) -> Value {
     if let Some(handler) = hook.pointer_mut("/hooks/0").and_then(Value::as_object_mut) {
         handler.remove("command");

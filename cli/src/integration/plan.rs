@@ -37,13 +37,14 @@ pub struct FilePlan {
     pub without: Option<String>,
     /// The content with forge; `None` if the file would not exist.
     pub with: Option<String>,
-    /// The changes from the one to the other.
+    /// The changes from the content without forge to the content with it.
     splices: Vec<TextSplice>,
-    /// The paths that are empty without forge.
+    /// The paths of JSON objects and arrays that are empty without forge.
     empty: Vec<Vec<String>>,
     /// The paths of added members whose origin their content does not show.
     added: Vec<Vec<String>>,
-    /// What an earlier receipt says about the file.
+    /// The entry of the file in the receipt of an earlier installation, or of another agent's if
+    /// they share the file.
     noted: Option<FileReceipt>,
     /// Whether another agent's installation needs its content.
     shared: bool,
@@ -103,7 +104,7 @@ impl InstallPlan {
                 .caused_by(error)
                 .hinted("nothing was changed; correct the file, or move it away")
         };
-        // Several agents may read the same section. The receipt of each records how it was added.
+        // Several agents may read the same section: the receipt of each records how it was added.
         let section_only = wanted.iter().all(|wanted| wanted.part == IntegrationPart::Section);
         let shared_with =
             others.iter().find_map(|other| other.for_file(&now.path)).filter(|_| section_only);
@@ -132,7 +133,7 @@ impl InstallPlan {
             }
         }
         if without.is_none() {
-            // A file that is created counts as one change, however many edits it took.
+            // The creation of a file counts as one change.
             splices =
                 TextSplice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
         }
@@ -146,7 +147,8 @@ impl InstallPlan {
         Ok(FilePlan { file: path, parts, now, without, with, splices, empty, added, noted, shared })
     }
 
-    /// Returns the text without forge's entries; `None` if the file belonged to forge alone.
+    /// Returns the text without forge's entries; `None` if the file should be removed: forge
+    /// created it and nothing else is in it, or only forge writes it.
     fn without(
         &self,
         text: &str,
@@ -215,7 +217,8 @@ impl InstallPlan {
     ///
     /// # Errors
     ///
-    /// If one cannot be written: then the ones before it are restored.
+    /// If the receipt cannot be written: then no file is changed. If a file cannot be written: then
+    /// those before it are restored.
     pub fn install(&self, receipts: &ReceiptFolder) -> Result<(), CommandError> {
         let mut receipt = self.receipt();
         receipt.files = self.files.iter().filter_map(FilePlan::changed).collect();
@@ -230,17 +233,17 @@ impl InstallPlan {
     ///
     /// # Errors
     ///
-    /// If one cannot be written: then the ones before it are restored.
+    /// If a file cannot be written: then those before it are restored.
     pub fn uninstall(&self, receipts: &ReceiptFolder) -> Result<usize, CommandError> {
-        let gone: Vec<&FilePlan> = self.files.iter().filter(|step| step.is_to_go()).collect();
-        write_all(gone.iter().map(|step| (*step, step.without.as_deref())))?;
-        for step in &gone {
+        let steps: Vec<&FilePlan> = self.files.iter().filter(|step| step.is_to_go()).collect();
+        write_all(steps.iter().map(|step| (*step, step.without.as_deref())))?;
+        for step in &steps {
             if let (None, Some(noted)) = (&step.without, &step.noted) {
                 file::remove_empty(&noted.directories);
             }
         }
         receipts.keep(&self.receipt())?;
-        Ok(gone.len())
+        Ok(steps.len())
     }
 
     /// Creates a receipt without changes.
@@ -282,7 +285,8 @@ impl FilePlan {
     }
 }
 
-/// Returns the text with the wanted content, and records each change.
+/// Returns the text with the wanted content, and appends each change to `splices`; none after an
+/// error.
 fn applied(
     text: Option<&str>,
     form: &WantedContent,

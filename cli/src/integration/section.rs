@@ -38,8 +38,8 @@ pub fn add_section(page: &str, section: &str) -> String {
 pub fn find_section(page: &str) -> Option<&str> {
     let from = page.find(BEGIN)?;
     let length = page[from..].find(END)? + END.len();
-    let behind = &page[from + length..];
-    let ending = ["\r\n", "\n"].into_iter().find(|ending| behind.starts_with(ending));
+    let after = &page[from + length..];
+    let ending = ["\r\n", "\n"].into_iter().find(|ending| after.starts_with(ending));
     Some(&page[from..from + length + ending.map_or(0, str::len)])
 }
 
@@ -47,12 +47,12 @@ pub fn find_section(page: &str) -> Option<&str> {
 pub fn remove_section(page: &str) -> String {
     let Some(section) = find_section(page) else { return page.to_owned() };
     let at = section.as_ptr() as usize - page.as_ptr() as usize;
-    let (before, behind) = (&page[..at], &page[at + section.len()..]);
+    let (before, after) = (&page[..at], &page[at + section.len()..]);
     let before = ["\r\n\r\n", "\n\n"]
         .into_iter()
         .find_map(|gap| Some(&before[..before.strip_suffix(gap)?.len() + gap.len() / 2]))
         .unwrap_or(before);
-    [before, behind].concat()
+    [before, after].concat()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One change of a text: at this offset, one part was removed and another inserted.
+/// One change of a text: at an offset, one part was removed and another was inserted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSplice {
     /// The byte offset.
@@ -19,32 +19,32 @@ impl TextSplice {
         if old == new {
             return None;
         }
-        let ahead = common(old.bytes().zip(new.bytes()));
-        let mut at = ahead;
+        let mut at = common(old.bytes().zip(new.bytes()));
         while !(old.is_char_boundary(at) && new.is_char_boundary(at)) {
             at -= 1;
         }
         let (old_rest, new_rest) = (&old[at..], &new[at..]);
-        let mut behind = common(old_rest.bytes().rev().zip(new_rest.bytes().rev()));
-        while !(old_rest.is_char_boundary(old_rest.len() - behind)
-            && new_rest.is_char_boundary(new_rest.len() - behind))
+        let mut after = common(old_rest.bytes().rev().zip(new_rest.bytes().rev()));
+        while !(old_rest.is_char_boundary(old_rest.len() - after)
+            && new_rest.is_char_boundary(new_rest.len() - after))
         {
-            behind -= 1;
+            after -= 1;
         }
         Some(Self {
             at,
-            removed: old_rest[..old_rest.len() - behind].to_owned(),
-            inserted: new_rest[..new_rest.len() - behind].to_owned(),
+            removed: old_rest[..old_rest.len() - after].to_owned(),
+            inserted: new_rest[..new_rest.len() - after].to_owned(),
         })
     }
 
-    /// Undoes this change, if the inserted text is at its offset.
+    /// Undoes this change; `None` if the inserted text is not at its offset.
     pub fn undo(&self, text: &str) -> Option<String> {
         let rest = text.get(self.at..)?.strip_prefix(self.inserted.as_str())?;
         Some([&text[..self.at], &self.removed, rest].concat())
     }
 
-    /// Undoes this change if the inserted text has moved: only if it occurs exactly once.
+    /// Undoes this change wherever the inserted text is now; `None` if it is blank, or does not
+    /// occur exactly once.
     pub fn find_and_undo(&self, text: &str) -> Option<String> {
         if self.inserted.trim().is_empty() {
             return None;

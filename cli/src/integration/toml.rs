@@ -6,7 +6,7 @@ use toml_edit::{DocumentMut, Item, Table};
 /// A table that the settings must have, with texts and lists of texts.
 #[derive(Clone, Debug)]
 pub struct WantedTable {
-    /// Its path, with its own name last.
+    /// Its path; the last part is its name.
     pub path: Vec<String>,
     /// Its entries.
     pub values: Vec<(&'static str, toml_edit::Value)>,
@@ -18,7 +18,7 @@ fn parse(text: &str) -> Result<DocumentMut, UnusableSettings> {
 }
 
 /// Returns the text of a document that was parsed from `text`. The parser changes all line ends to
-/// LF: if all of `text` were CRLF, they are CRLF again.
+/// LF; if all line ends in `text` are CRLF, those of the result are too.
 fn written(document: &DocumentMut, text: &str) -> String {
     let written = document.to_string();
     let count = text.matches("\r\n").count();
@@ -28,7 +28,12 @@ fn written(document: &DocumentMut, text: &str) -> String {
     written.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// Returns the text with this table; the same text if the table exists.
+/// Returns the text with this table; the same text if it already has the table with these entries.
+///
+/// # Errors
+///
+/// If the text is not TOML, the table has other entries, or something above it is not a table with
+/// a header line.
 pub fn apply_edit(text: &str, wanted: &WantedTable) -> Result<String, UnusableSettings> {
     let mut document = parse(text)?;
     let Some((name, above)) = wanted.path.split_last() else { return Ok(text.to_owned()) };

@@ -15,11 +15,11 @@ pub(super) const PAGE_BYTES: usize = 16 * 1024;
 pub(super) const MOST_ROWS: usize = 200;
 /// The maximum size of an answer, in bytes of JSON.
 pub(super) const ANSWER_BYTES: usize = 64 * 1024;
-/// Longer texts in a list are cut, in bytes.
+/// The size at which a text in a list is cut, in bytes.
 pub(super) const TEXT_BYTES: usize = 600;
-/// Longer texts are cut even if full texts were requested, in bytes.
+/// The size at which a text is cut if full texts were requested, in bytes.
 pub(super) const WHOLE_BYTES: usize = 12 * 1024;
-/// Longer texts in an error are cut, in bytes.
+/// The size at which a text in an error is cut, in bytes.
 const ERROR_BYTES: usize = 2 * 1024;
 /// The maximum number of causes, and of hints, in an error.
 const CAUSES: usize = 8;
@@ -42,7 +42,7 @@ pub(super) struct AnswerPlace {
 pub(super) struct ToolAnswer<T> {
     /// The structured content.
     pub(super) found: T,
-    /// Links to more, by address and name.
+    /// Links to further data: address and name.
     pub(super) links: Vec<(String, String)>,
 }
 
@@ -58,7 +58,11 @@ impl<T> ToolAnswer<T> {
 }
 
 impl<T: Serialize> ToolAnswer<T> {
-    /// Returns the result of a call: the structured content, the same as text, and links.
+    /// Returns the result of a call: the structured content, the same content as text, and links.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if the content has more than [`ANSWER_BYTES`].
     pub(super) fn into_result(self) -> Result<CallToolResult, CommandError> {
         let value = json(&self.found)?;
         let text = value.to_string();
@@ -102,7 +106,7 @@ fn sanitized(value: Value) -> Value {
     }
 }
 
-/// Returns the value with long texts cut and marked.
+/// Returns the value without null fields, and with long texts cut and marked.
 pub(super) fn cut(value: Value, bytes: usize) -> Value {
     match value {
         Value::String(text) => cut_string(text, bytes).into(),
@@ -139,7 +143,8 @@ pub(super) fn cut_value(value: &forge_store::model::Value) -> Value {
     serde_json::to_value(value).map_or(Value::Null, |value| cut(value, TEXT_BYTES))
 }
 
-/// Returns as many rows as a page holds, and whether there are more. The first row always fits.
+/// Returns the first rows, at most `limit` and about [`PAGE_BYTES`] of JSON, and whether there are
+/// more. The first row always fits.
 pub(super) fn page<T: Serialize>(
     rows: impl IntoIterator<Item = Result<T, CommandError>>,
     limit: usize,
@@ -164,7 +169,8 @@ pub(super) fn error_result(error: &CommandError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error_lines(error))])
 }
 
-/// A text from outside as an error shows it, cut if it is long.
+/// Returns a text from outside in the form in which an error shows it: sanitised, and cut if it is
+/// long.
 pub(super) fn cut_text(text: &str) -> String {
     let shown = sanitise(text, NewlineMode::Keep);
     if shown.len() <= ERROR_BYTES {
@@ -173,7 +179,7 @@ pub(super) fn cut_text(text: &str) -> String {
     format!("{}… ({} bytes)", &shown[..shown.floor_char_boundary(ERROR_BYTES)], text.len())
 }
 
-/// The error and its hints, in lines.
+/// Returns the error, its causes and what to do next, in lines.
 pub(super) fn error_lines(error: &CommandError) -> String {
     let mut text = format!("error: {}", cut_text(error.message()));
     for cause in error.causes().iter().take(CAUSES) {

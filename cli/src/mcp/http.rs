@@ -1,6 +1,6 @@
-//! Messages over HTTP, only for clients on this machine: the address is a loopback address, the
-//! host and origin of a request are this server's own, and the request has the token. A client that
-//! sends too slowly is disconnected.
+//! Messages over HTTP, only for clients on this machine: the address is a loopback address, a
+//! request must name this server as its host (and as its origin, if it has one), and must have the
+//! token. A client that sends too slowly is disconnected.
 
 use crate::error::CommandError;
 use crate::text::hex;
@@ -31,7 +31,7 @@ pub const PATH: &str = "/mcp";
 const BODY_BYTES: usize = super::line_transport::LINE_BYTES;
 /// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The names of this machine for itself.
+/// The host names under which a client may address this server.
 pub const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// What authorises a client.
@@ -70,7 +70,7 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Co
 /// The time limits, and the maximum number of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// The time limit for the head of a request, also for the next one of a connection.
+    /// The time limit for the head of a request, also for each further request of a connection.
     pub header: Duration,
     /// The time limit for its body.
     pub body: Duration,
@@ -85,7 +85,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// Returns the service at [`PATH`] of the server at this address.
+/// Returns the router of a server at this address. The service is at [`PATH`].
 pub fn router<S: ServerHandler + Clone>(
     server: S,
     address: SocketAddr,
@@ -169,7 +169,8 @@ async fn accept(
     }
 }
 
-/// Reads the whole body of a request, in time and only if it is a message.
+/// Reads the whole body of a request. Refuses it if it is too large, does not arrive in time, or is
+/// not a message.
 async fn with_body(request: Request, limits: HttpLimits) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     let refused = |status, text: &str| error_response(status, ErrorCode::INVALID_REQUEST, text);
@@ -195,14 +196,15 @@ async fn with_body(request: Request, limits: HttpLimits) -> Result<Request, Resp
     Ok(Request::from_parts(head, body.into()))
 }
 
-/// A protocol error, for what is not a valid message.
+/// Returns the protocol error for an invalid message.
 fn error_response(status: StatusCode, code: ErrorCode, text: &str) -> Response {
     let error = json!({ "code": code.0, "message": text });
     let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
     (status, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
-/// Passes requests with the token. Others get no information.
+/// Passes on requests that have the token and a valid message, and whose host and origin name no
+/// user. Refuses others without any data of the server.
 async fn check_token(
     State((token, limits)): State<(AccessToken, HttpLimits)>,
     request: Request,
@@ -226,8 +228,8 @@ async fn check_token(
     }
 }
 
-/// Returns which of a request's origin and host names a user, if any. Neither has such a part; a
-/// text that looks like one hides where the rest leads.
+/// Returns which of a request's origin and host contains a user name, if any. A valid one does not:
+/// in `http://localhost@example.com` the user name `localhost` hides the real host.
 fn named_user(request: &Request) -> Option<&'static str> {
     let holds_at =
         |name| request.headers().get_all(name).iter().any(|value| value.as_bytes().contains(&b'@'));
@@ -292,7 +294,7 @@ mod tests {
         BackgroundServer { address, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Everything that the server sends for these bytes until it closes the connection.
+    /// Returns everything that the server sends for these bytes until it closes the connection.
     fn said(server: &BackgroundServer, bytes: &str) -> String {
         let mut stream = net::TcpStream::connect(server.address).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
@@ -311,9 +313,9 @@ mod tests {
         for bytes in ["", "POST", HEAD] {
             assert!(!said(&server, bytes).contains("200 OK"), "{bytes}");
         }
-        let told = said(&server, &format!("{HEAD}Content-Length: 100\r\n\r\n{{"));
-        assert!(told.starts_with("HTTP/1.1 408"), "{told}");
-        assert!(told.contains("\"jsonrpc\":\"2.0\""), "{told}");
+        let response = said(&server, &format!("{HEAD}Content-Length: 100\r\n\r\n{{"));
+        assert!(response.starts_with("HTTP/1.1 408"), "{response}");
+        assert!(response.contains("\"jsonrpc\":\"2.0\""), "{response}");
     }
 
     /// Both places are occupied by idle clients: the third one is served once these are
@@ -323,8 +325,8 @@ mod tests {
         let server = served(100, 100, 2);
         let idle: Vec<_> =
             (0..5).map(|_| net::TcpStream::connect(server.address).unwrap()).collect();
-        let told = said(&server, &format!("{HEAD}Content-Length: 4\r\n\r\njunk"));
-        assert!(told.starts_with("HTTP/1.1 400"), "{told}");
+        let response = said(&server, &format!("{HEAD}Content-Length: 4\r\n\r\njunk"));
+        assert!(response.starts_with("HTTP/1.1 400"), "{response}");
         drop(idle);
     }
 
@@ -341,11 +343,11 @@ mod tests {
             (&long, -32600),
         ] {
             let length = body.len();
-            let told = said(&server, &format!("{HEAD}Content-Length: {length}\r\n\r\n{body}"));
-            let (head, body) = told.split_once("\r\n\r\n").unwrap();
-            assert!(head.starts_with("HTTP/1.1 400"), "{told}");
+            let response = said(&server, &format!("{HEAD}Content-Length: {length}\r\n\r\n{body}"));
+            let (head, body) = response.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/1.1 400"), "{response}");
             let answer: Value = serde_json::from_str(body).unwrap();
-            assert_eq!(answer["error"]["code"], code, "{told}");
+            assert_eq!(answer["error"]["code"], code, "{response}");
         }
     }
 }

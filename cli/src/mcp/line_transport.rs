@@ -57,7 +57,7 @@ struct LineTransport<R, W> {
     write: Arc<Mutex<Option<W>>>,
     /// Errors that are being sent to the client.
     errors: JoinSet<()>,
-    /// Whether the service is initialised: then it handles notifications too.
+    /// Whether the service is initialised. Only then it handles notifications.
     begun: bool,
 }
 
@@ -116,12 +116,13 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         while self.errors.try_join_next().is_some() {}
         let error: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::error(error, id);
         self.errors.spawn(async move {
-            // A client that is gone needs no error.
+            // A client that has disconnected needs no error.
             let _ = write_message(&write, &error).await;
         });
     }
 
-    /// Returns the message of a line; `None` if it was answered here, or needs no answer.
+    /// Returns the message of a line; `None` if an error was sent for it, or if it is to be
+    /// ignored.
     fn message(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
         let line = line.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(line);
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -173,7 +174,8 @@ pub(super) fn request_id(id: &Value) -> Result<RequestId, &'static str> {
     RequestId::deserialize(id).map_err(|_| "an id is a whole number or a text")
 }
 
-/// Whether this request initialises the service: it names the protocol era.
+/// Whether this request initialises the service: `initialize` does, and any request with a
+/// supported version of the protocol and all required metadata except `server/discover` and `ping`.
 fn begins_session(request: &mut ClientRequest) -> bool {
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return true;
@@ -186,8 +188,8 @@ fn begins_session(request: &mut ClientRequest) -> bool {
         && meta.protocol_version().is_some_and(|version| VERSIONS.contains(&version))
 }
 
-/// `server/discover` is how a client finds out the era of a server, so it is also answered if it
-/// does not name the client's era.
+/// Adds the version and the capabilities to a `server/discover` that lacks them: a client calls it
+/// to find out the era of the server, so it need not name its own.
 fn complete_probe(fields: &mut Map<String, Value>) {
     if fields.get("method").and_then(Value::as_str) != Some("server/discover") {
         return;

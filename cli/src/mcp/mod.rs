@@ -2,12 +2,12 @@
 //!
 //! * `tool`: the tools, one file per family, with typed arguments and typed answers. They run the
 //!   same verbs as the command line and take their reports; nothing here stores data itself.
-//! * `resource` and `prompt`: what can be read by an address, and texts to start with.
+//! * `resource` and `prompt`: data at an address, and texts to start with.
 //! * `request`: one request's context, its session, and the results of its commands.
 //! * `answer`: limits results, marks stored text, and adds hints to errors.
-//! * `work_queue`: the one thread that does the work, in the order of the requests.
+//! * `work_queue`: the one thread that executes requests, in the order of their arrival.
 //! * `server`: the protocol.
-//! * `line` and `http`: the two transports.
+//! * `line_transport` and `http`: the two transports.
 
 mod answer;
 mod cursor;
@@ -28,7 +28,7 @@ use crate::args::GlobalArgs;
 use crate::context::Environment;
 use crate::error::CommandError;
 
-/// What every request starts with: the server's own arguments and environment.
+/// The arguments and the environment of the server, with which every request starts.
 #[derive(Clone, Debug)]
 pub struct ServerSetup {
     /// The flags the server was started with.
@@ -36,8 +36,8 @@ pub struct ServerSetup {
     pub environment: Environment,
 }
 
-/// Creates a runtime with only this thread: the work is done at the [`work_queue`], so more threads
-/// would not help.
+/// Creates a runtime with only this thread: the thread of the [`work_queue`] does the work, so more
+/// threads would not help.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

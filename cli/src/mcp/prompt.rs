@@ -44,7 +44,8 @@ pub(super) fn all() -> Vec<Prompt> {
 ///
 /// # Errors
 ///
-/// Not found if there is none with this name; invalid if an argument is missing.
+/// Not found if there is none with this name; invalid if an argument is missing or unknown; any
+/// error of the tool that reads the data.
 pub(super) fn render(
     name: &str,
     given: &JsonObject,

@@ -1,4 +1,4 @@
-//! Resources: addresses `forge://...`, their content, and how they are formed.
+//! Resources: builds addresses `forge://...`, and reads the data at them.
 
 use super::ServerSetup;
 use super::answer::{self, TEXT_BYTES, cut};
@@ -31,32 +31,32 @@ fn part(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
-/// The address of a checkpoint.
+/// Returns the address of a checkpoint.
 pub(super) fn checkpoint(id: &str) -> String {
     format!("{SCHEME}checkpoint/{}", part(id))
 }
 
-/// The address of an entity in its current state.
+/// Returns the address of an entity in its current state.
 pub(super) fn entity(session: &str, kind: &str, id: &str) -> String {
     format!("{SCHEME}session/{}/entity/{}/{}", part(session), part(kind), part(id))
 }
 
-/// The address of an entity at a moment.
+/// Returns the address of an entity at a moment.
 pub(super) fn entity_at(session: &str, kind: &str, id: &str, moment: &str) -> String {
     format!("{}/{}", entity(session, kind, id), part(moment))
 }
 
-/// The address of a comparison.
+/// Returns the address of a comparison.
 pub(super) fn diff(session: &str, from: &str, to: &str) -> String {
     format!("{SCHEME}session/{}/diff/{}/{}", part(session), part(from), part(to))
 }
 
-/// The address of a session's timeline.
+/// Returns the address of a session's timeline.
 pub(super) fn timeline(session: &str) -> String {
     format!("{SCHEME}session/{}/timeline", part(session))
 }
 
-/// Returns the resources that need no name.
+/// Returns the resources whose address is fixed.
 pub(super) fn all() -> Vec<Resource> {
     [
         ("brief", "Brief", "What is known, refuted and open in the session that a request uses"),
@@ -171,7 +171,7 @@ fn arguments<const N: usize>(given: [(&str, &&str); N]) -> JsonObject {
     given.into_iter().map(|(name, text)| (name.to_owned(), (*text).into())).collect()
 }
 
-/// One entity, with full texts.
+/// Returns one entity, with full texts.
 fn entity_document(
     kind: &str,
     mut given: JsonObject,
@@ -200,7 +200,7 @@ fn sessions(setting: &ServerSetup) -> Result<Value, CommandError> {
     answer::json(&cut(found, TEXT_BYTES))
 }
 
-/// A checkpoint of any session, with what was known then.
+/// Returns a checkpoint of any session, with the first page of the state that it names.
 fn checkpoint_document(id: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
     let request = McpRequest::begin(setting, None, SessionUse::Reads)?;
     let store = workspace::open_store(&request.context, StoreAccess::Read)?;

@@ -33,13 +33,13 @@ pub(super) enum SessionUse {
     Writes,
 }
 
-/// Chooses the session of a request and puts it into the context, in the order of
-/// [`workspace::choose_session`]: the session of the request or the server, the agent's session,
-/// the current session.
+/// Chooses the session of a request and puts it into the context. The first that exists is chosen,
+/// in the order of [`workspace::choose_session`]: the session that the request names, the one that
+/// the server names, the agent's session, the current session.
 pub(super) fn choose_session(
     context: &mut Context,
     requested: Option<&str>,
-    to: SessionUse,
+    session_use: SessionUse,
 ) -> Result<ChosenBy, CommandError> {
     if let Some(requested) = requested.filter(|requested| !requested.is_empty()) {
         context.global.session = Some(requested.to_owned());
@@ -49,15 +49,15 @@ pub(super) fn choose_session(
         return Ok(ChosenBy::Server);
     }
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    let around = store.notes().as_deref().and_then(agent_process::ancestor_agent);
-    let agents = match &around {
+    let agent = store.notes().as_deref().and_then(agent_process::ancestor_agent);
+    let agent_session = match &agent {
         Some(process) => store.agent_session(&process.session)?,
         None => None,
     };
-    let (session, chosen_by) = match (agents, &around) {
+    let (session, chosen_by) = match (agent_session, &agent) {
         (Some(session), _) => (session, ChosenBy::Agent),
         // The command that writes creates it.
-        (None, Some(_)) if to == SessionUse::Writes => return Ok(ChosenBy::Agent),
+        (None, Some(_)) if session_use == SessionUse::Writes => return Ok(ChosenBy::Agent),
         (None, _) => match store.current_session()? {
             Some(session) => (session, ChosenBy::Current),
             None => return Ok(ChosenBy::New),
@@ -83,9 +83,8 @@ pub(super) fn chosen_session(
     let Some(process) = store.notes().as_deref().and_then(agent_process::ancestor_agent) else {
         return Ok(chosen_by);
     };
-    let agents = store.agent_session(&process.session)?;
-    let is_agents = match agents {
-        Some(agents) => agents.summary()?.info.name == session,
+    let is_agents = match store.agent_session(&process.session)? {
+        Some(agent_session) => agent_session.summary()?.info.name == session,
         None => false,
     };
     Ok(if is_agents { ChosenBy::Agent } else { ChosenBy::Current })

@@ -1,6 +1,6 @@
-//! The thread that does the work: one request after another, in the order of their arrival. So a
-//! write is done before the requests after it, although requests are received concurrently, and a
-//! slow disk never blocks the receiving.
+//! The thread that executes requests one after another, in the order of their arrival. So a write
+//! is finished before later requests begin, although requests are received concurrently, and a slow
+//! disk never blocks the receiving.
 
 use crate::error::CommandError;
 use std::sync::mpsc::{Sender, channel};
@@ -31,29 +31,29 @@ impl WorkQueue {
         &self,
         work: impl FnOnce() -> Result<T, CommandError> + Send + 'static,
     ) -> PendingResult<T> {
-        let (answer, asked) = oneshot::channel();
+        let (answer, receiver) = oneshot::channel();
         let work = move || {
             if !answer.is_closed() {
-                // If the receiver is gone, nothing can be reported.
+                // If the receiver was dropped meanwhile, the result is not needed.
                 let _ = answer.send(crate::panic::catch_panics(work));
             }
         };
-        // If the thread is gone, the work is dropped, and the receiver notices.
+        // If the thread has ended, the work is dropped, and the receiver notices.
         let _ = self.work.send(Box::new(work));
-        PendingResult(asked)
+        PendingResult(receiver)
     }
 }
 
 #[derive(Debug)]
-#[must_use = "dropping it takes the work back if it has not begun"]
+#[must_use = "dropping it cancels the work if it has not begun"]
 pub struct PendingResult<T>(oneshot::Receiver<Result<T, CommandError>>);
 
 impl<T> PendingResult<T> {
-    /// Waits for its result.
+    /// Waits for the result.
     ///
     /// # Errors
     ///
-    /// The error of the work; internal if it panicked.
+    /// The error of the work; internal if it panicked or was dropped.
     pub async fn wait(self) -> Result<T, CommandError> {
         self.0.await.unwrap_or_else(|_| Err(CommandError::internal("the work was dropped")))
     }

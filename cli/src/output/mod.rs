@@ -1,6 +1,5 @@
 //! Prints results, errors and progress. Results go to stdout, as text for people or as one JSON
-//! document; everything else goes to stderr. Only this folder writes to either, except for the
-//! lines of the MCP server.
+//! document; everything else goes to stderr.
 
 mod pager;
 pub mod progress;
@@ -37,7 +36,7 @@ pub trait Report: Serialize {
         None
     }
 
-    /// Returns how it is printed.
+    /// Returns how the report is printed.
     fn form(&self) -> ReportForm<'_> {
         ReportForm::Screen
     }
@@ -51,7 +50,7 @@ pub trait Report: Serialize {
         None
     }
 
-    /// Writes it as text for people.
+    /// Writes the report as text for people.
     fn human(&self, _: &mut Screen) {}
 }
 
@@ -66,7 +65,7 @@ pub enum ReportForm<'a> {
     JsonOrBytes(&'a [u8]),
     /// As these bytes, also if JSON is wanted.
     Bytes(&'a [u8]),
-    /// Not at all: the verb has printed it.
+    /// Not at all: the verb itself has printed it.
     Printed,
 }
 
@@ -100,12 +99,12 @@ pub struct OutputSink {
     width: Option<usize>,
     /// The height of the screen in lines, if stdout is a terminal.
     height: Option<usize>,
-    /// The agent whose session was chosen because the command was called by it.
+    /// The agent that called the command, if its session was chosen for that reason.
     session_of: RefCell<Option<String>>,
 }
 
 impl OutputSink {
-    /// Creates the output, after one look at the terminal and the environment.
+    /// Creates the output. The size of the terminal and the environment are read only here.
     pub fn new(look: OutputOptions, environment: &Environment) -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
@@ -175,7 +174,8 @@ impl OutputSink {
         self.screen(self.colored)
     }
 
-    /// Writes bytes that are a result by themselves: a script, an exported file.
+    /// Writes bytes to stdout that are a result by themselves: a script, an exported file. A
+    /// capturing output writes nothing.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if self.kept.is_some() {
             return Ok(());
@@ -186,7 +186,7 @@ impl OutputSink {
     }
 
     /// Writes a text of the store that is a result by itself: on a terminal without control
-    /// sequences, otherwise byte for byte.
+    /// sequences and with a line break at the end, otherwise byte for byte.
     pub fn text(&mut self, text: &str) -> Result<(), CommandError> {
         if !io::stdout().is_terminal() {
             return self.raw(text.as_bytes());
@@ -203,8 +203,8 @@ impl OutputSink {
         self.raw(&[])
     }
 
-    /// Reports the session of a command for which none was given: that of the agent that called it.
-    /// In JSON, the result has it in `session_of_agent`.
+    /// Reports that a command uses the session of the agent that called it, because no session was
+    /// given. In JSON, the result has the agent in `session_of_agent`.
     pub fn note_agent_session(&self, agent: &str, session: &str) {
         self.print_status(&format!(
             "In session '{session}' of the agent ({agent}) that ran this command."
@@ -212,7 +212,7 @@ impl OutputSink {
         *self.session_of.borrow_mut() = Some(agent.to_owned());
     }
 
-    /// Prints what is being done to stderr, unless only results are wanted.
+    /// Prints to stderr what is being done, unless only results or JSON are wanted.
     pub fn print_status(&self, text: &str) {
         if !self.look.quiet && !self.look.json {
             let mut screen = self.screen(self.stderr_colored);
@@ -221,14 +221,14 @@ impl OutputSink {
         }
     }
 
-    /// Prints a message to stderr in every case: what a person must know to continue.
+    /// Prints a message to stderr that a person needs to continue, whatever the options.
     pub fn print_notice(&self, text: &str) {
         let mut line = sanitise(text, NewlineMode::Escape).into_owned();
         line.push('\n');
         write_stderr(line.as_bytes());
     }
 
-    /// Prints a warning to stderr.
+    /// Prints a warning to stderr; a capturing output keeps it.
     pub fn warn(&self, text: &str) {
         #[derive(Serialize)]
         struct Warning<'a> {
@@ -251,8 +251,8 @@ impl OutputSink {
         write_stderr(screen.into_text().as_bytes());
     }
 
-    /// Asks on the terminal, after showing the details. Without a terminal, or if only results are
-    /// wanted, the answer is no.
+    /// Asks a question on the terminal, after showing the details. Without a terminal, or if only
+    /// results or JSON are wanted, the answer is no.
     pub fn ask(
         &self,
         question: &str,
@@ -286,7 +286,7 @@ impl OutputSink {
     }
 }
 
-/// A report, with why its session was chosen if none was given.
+/// A report, with the agent whose session was chosen because none was given.
 #[derive(Serialize)]
 struct SessionNotedReport<'a, R> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -402,7 +402,7 @@ fn is_colored(color: ColorMode, terminal: bool, environment: &Environment) -> bo
     }
 }
 
-/// If writing to stderr fails, nothing can be reported.
+/// Writes to stderr. A failure is ignored: it cannot be reported anywhere.
 fn write_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-/// Shows a text in this pager, a command line for the shell, and waits until it is closed.
+/// Shows a text in this pager, a command line for the shell, and waits until the pager ends.
 ///
 /// # Errors
 ///
-/// If it cannot be started or is not a pager; then nothing was shown.
+/// If the pager cannot be run: then nothing was shown. If the text cannot be written to it, unless
+/// the user closed it early.
 pub(super) fn show(command: &str, text: &str) -> io::Result<()> {
     let mut child = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).spawn()?;
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
@@ -16,7 +17,7 @@ pub(super) fn show(command: &str, text: &str) -> io::Result<()> {
         // The shell's exit codes for a program that does not exist or cannot be run.
         Some(126 | 127) => Err(io::ErrorKind::NotFound.into()),
         _ => match written {
-            // The user may close the pager early.
+            // The user closed the pager early.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
         },

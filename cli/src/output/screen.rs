@@ -47,12 +47,13 @@ impl Screen {
         Self { text: String::new(), width, height: usize::MAX, colored, zone, now }
     }
 
-    /// Sets the number of lines, which the text may exceed.
+    /// Sets the number of lines that are visible at once. The text may have more.
     pub fn with_height(self, height: usize) -> Self {
         Self { height, ..self }
     }
 
-    /// Returns how many lines of a report are visible at once: one is left for the prompt.
+    /// Returns the number of lines of a report that are visible at once: all but one for the
+    /// prompt.
     pub fn usable_lines(&self) -> usize {
         self.height.saturating_sub(1)
     }
@@ -77,8 +78,8 @@ impl Screen {
         time::local(time, &self.zone)
     }
 
-    /// Formats a time for a column of a list. What is not written to a screen, a program may read:
-    /// there it is in full.
+    /// Formats a time for a column of a list: in short, but in full if the width is unlimited,
+    /// because then a program may read it.
     pub fn column_time(&self, time: Timestamp) -> String {
         match self.width {
             Some(_) => time::short(time, self.now, &self.zone),
@@ -86,7 +87,7 @@ impl Screen {
         }
     }
 
-    /// Writes a line that is shortened to the screen: parts, each with its tone.
+    /// Writes a line of several parts, each with its tone, shortened to the width of the screen.
     pub fn short_line(&mut self, parts: &[(Tone, &str)]) {
         let mut room = self.width.unwrap_or(usize::MAX);
         for (tone, text) in parts {
@@ -117,7 +118,7 @@ impl Screen {
         self.text.push('\n');
     }
 
-    /// Appends a text to the line and ends it. Most tones have a method of their own.
+    /// Appends a text to the line and ends the line.
     pub fn line(&mut self, tone: Tone, text: &str) {
         self.put(tone, text);
         self.end_line();
@@ -152,7 +153,8 @@ impl Screen {
         self.line(Tone::Heading, text);
     }
 
-    /// Writes a text of several lines, wrapped to the screen and indented by this many columns.
+    /// Writes a text of several lines, wrapped to the width of the screen and indented by this many
+    /// columns.
     pub fn paragraph(&mut self, tone: Tone, indent: usize, text: &str) {
         let shown = sanitise(text, NewlineMode::Keep);
         let style = style_of(tone, self.colored);

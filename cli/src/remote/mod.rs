@@ -18,15 +18,15 @@ use forge_store::store::remote::{KnownRemote, Remote, RemoteAccess, RemoteGrant,
 
 /// The variable with the URL of a remote, for a store that knows none.
 const URL_VARIABLE: &str = "FORGE_REMOTE";
-/// The variable with the source of its key, as in `--key`.
+/// The variable with the source of the remote's key, as in `--key`.
 const KEY_VARIABLE: &str = "FORGE_REMOTE_KEY";
 /// The variable with the grant of a session, or with the path of a file with it.
 const GRANT_VARIABLE: &str = "FORGE_GRANT";
 /// The prefix of a key source that names an environment variable.
 const VARIABLE_SOURCE: &str = "env:";
-/// Maximum size of a key file, which has a line for each session that was seen.
+/// The maximum size of a key file, in bytes. It has a line for each session that was seen.
 const MAX_KEY_BYTES: u64 = 16 << 20;
-/// Maximum size of a file with a grant.
+/// The maximum size of a file with a grant, in bytes.
 const MAX_GRANT_BYTES: u64 = 4 << 10;
 /// The number of hexadecimal digits of the secret in a key file.
 const SECRET_DIGITS: usize = 64;
@@ -34,7 +34,7 @@ const SECRET_DIGITS: usize = 64;
 pub struct Remotes {
     /// The remotes, in the order of their names.
     pub known: Vec<KnownRemote>,
-    /// Whether the environment names the only one, and the keyring none.
+    /// Whether the only remote is named by the environment, and the keyring contains none.
     pub is_environment: bool,
     /// The variable with a key or a grant, if it is set and the one with the URL is not.
     without_url: Option<&'static str>,
@@ -54,10 +54,11 @@ impl Remotes {
         Ok(Self { known, is_environment, without_url: variable_without_url(context) })
     }
 
-    /// Finds the remote of this name; by default that of [`DEFAULT_NAME`].
+    /// Finds the remote with this name; [`DEFAULT_NAME`] by default.
     ///
     /// # Errors
-    /// Not found.
+    /// Not found; invalid if there is no remote at all, and the environment has a key or a grant
+    /// without a URL.
     pub fn find(&self, name: Option<&str>) -> Result<&KnownRemote, CommandError> {
         let name = name.unwrap_or(DEFAULT_NAME);
         let found = self.known.iter().find(|remote| remote.name == name);
@@ -75,11 +76,12 @@ impl Remotes {
     }
 }
 
-/// Returns whether this store has the remote [`DEFAULT_NAME`], or the environment names it. Neither
-/// its key nor the remote is looked at.
+/// Returns whether this store has the remote [`DEFAULT_NAME`], or has none and the environment
+/// names one. Neither its key nor the remote itself is read.
 pub fn has_default(context: &Context, store: &Store) -> bool {
     let is_named = || context.environment.value(URL_VARIABLE).is_some();
-    // With a damaged file there is one, and its use is an error.
+    // If the known remotes cannot be read, the one of the environment counts, so that its use
+    // reports the error.
     let has_none = || store.known_remotes().map_or(true, |known| known.is_empty());
     store.has_remote(DEFAULT_NAME) || (is_named() && has_none())
 }
@@ -97,7 +99,7 @@ pub fn unpushed_lines(context: &Context, store: &Store) -> Result<Vec<UnpushedLi
 /// Opens a known remote.
 ///
 /// # Errors
-/// Forged if another remote is there, or none any more; any error of the depot.
+/// Forged if the depot contains another remote, or no remote any more; any error of the depot.
 pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
     let opened =
         open_depot(&known.url).and_then(|depot| Ok(Remote::open_with(depot, &known.access)?));
@@ -105,7 +107,7 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
     opened.map_err(|error| about(known, error))
 }
 
-/// Adds to an error which remote it is about, and what can be done about it.
+/// Adds to an error the name of the remote that it is about, and what to do next.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     let name = named(" ", &known.name);
     let hint = match error.store_error() {
@@ -113,7 +115,7 @@ pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
             "'forge remote show{name}' says which it was; 'forge remote remove{name}' forgets it"
         )),
         Some(Error::RemoteKeySetBack) => {
-            Some(format!("'forge remote key rotate{name} --yes' gives it the key of now again"))
+            Some(format!("'forge remote key rotate{name} --yes' gives it the current key again"))
         }
         _ => None,
     };
@@ -189,7 +191,7 @@ fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandErr
         source.to_owned()
     } else {
         plain_file::read_text(&context.cwd.join(source), MAX_GRANT_BYTES).map_err(|error| {
-            // Text that is not a path may be part of a grant, which an error must not repeat.
+            // The text may be a part of a grant, which is secret, so the error does not repeat it.
             CommandError::io(&format!("cannot read the file that {GRANT_VARIABLE} names"), error)
                 .hinted("it is what 'forge remote grant' printed, or the path of a file with it")
         })?
@@ -212,7 +214,7 @@ fn is_key_text(source: &str) -> bool {
 /// Reads a key: from a file, or from the environment variable NAME for `env:NAME`.
 ///
 /// # Errors
-/// Invalid or damaged, with the file or variable.
+/// Not found, invalid or damaged; the error names the file or the variable.
 pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, CommandError> {
     let text = match source.strip_prefix(VARIABLE_SOURCE) {
         Some(name) => context.environment.text(name).map(str::to_owned).ok_or_else(|| {
@@ -220,7 +222,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
                 "the environment variable '{name}' is not set, or is not text"
             ))
         })?,
-        // An error must not repeat the text.
+        // The text is secret, so these errors do not repeat it.
         None if RemoteGrant::is_grant(source) => {
             return Err(CommandError::invalid("this is a grant, not a file with a key")
                 .hinted(format!("set {GRANT_VARIABLE} to it, and {URL_VARIABLE} to the URL")));

@@ -1,4 +1,4 @@
-//! Which sessions a push or a pull is about, and one push or pull of each.
+//! Finds the sessions that a push or a pull is about, and pushes or pulls each.
 
 use super::{about, named, open_remote};
 use crate::args::moment::MomentArg;
@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 /// The minimum length of a handle's prefix that names a session.
 const MIN_HANDLE_PREFIX: usize = 4;
-/// How many digits of a handle are added to a name that another session has.
+/// The number of digits of its handle that are added to a session's name if another session has it.
 const NAME_SUFFIX: usize = 4;
 
 /// A session that is pushed or pulled.
@@ -35,7 +35,7 @@ pub struct SharedSession {
 }
 
 impl SharedSession {
-    /// Returns its name here, or else on the remote.
+    /// Returns its name here, or else its name on the remote, or else its handle.
     pub fn name(&self) -> Result<String, CommandError> {
         Ok(match (&self.here, &self.there) {
             (Some(here), _) => here.summary()?.info.name,
@@ -59,7 +59,7 @@ impl<'a> Transfer<'a> {
         Ok(Self::new(&opened.store, &opened.write_context, known, remote))
     }
 
-    /// Returns the transfer with a remote that is open.
+    /// Creates a transfer with a remote that is open already.
     pub const fn new(
         store: &'a Store,
         act: &'a WriteContext,
@@ -76,21 +76,25 @@ impl<'a> Transfer<'a> {
         Self { remote, ..self }
     }
 
-    /// Makes pushes and pulls accept an older or another history than was seen.
+    /// Makes pushes and pulls accept a history on the remote that is older than the one that was
+    /// seen, or different from it.
     #[must_use]
     pub fn accepting_history(self, accept: bool) -> Self {
         let remote = if accept { self.remote.accepting_history() } else { self.remote };
         Self { remote, ..self }
     }
 
-    /// Makes pulls refuse what would have to be joined.
+    /// Makes pulls refuse sessions that would have to be joined.
     #[must_use]
     pub fn refusing_joins(self, refuse: bool) -> Self {
         let remote = if refuse { self.remote.refusing_joins() } else { self.remote };
         Self { remote, ..self }
     }
 
-    /// Returns a session of this store.
+    /// Returns a session of this store with its handle.
+    ///
+    /// # Errors
+    /// Any error of the store; also if the grant opens another session.
     pub fn own(&self, session: Session) -> Result<SharedSession, CommandError> {
         let info = session.summary()?.info;
         let handle = self.known.access.handle(&info.id).map_err(|error| {
@@ -100,7 +104,8 @@ impl<'a> Transfer<'a> {
         Ok(SharedSession { handle, here: Some(session), there: None })
     }
 
-    /// Returns the sessions that were pushed or pulled before; with a grant its session.
+    /// Returns the sessions that were pushed or pulled before; if there are none and a grant opens
+    /// the remote, the session on the remote.
     pub fn shared(&self) -> Result<Vec<SharedSession>, CommandError> {
         let shared = self.store.shared_sessions(&self.known.access)?;
         if shared.is_empty() && self.known.access.key().is_none() {
@@ -116,10 +121,11 @@ impl<'a> Transfer<'a> {
         sessions.map(|session| self.located(session)).collect()
     }
 
-    /// Finds a session by name or id here, or else by name, agent's id or handle on the remote.
+    /// Finds a session on the remote: the one that has this name or id here, or else the one that
+    /// has this name, agent's id or beginning of a handle there.
     ///
     /// # Errors
-    /// Not found; ambiguous.
+    /// Not found; invalid if several sessions match.
     pub fn find(&self, name: &str) -> Result<SharedSession, CommandError> {
         let own = match self.store.session(name) {
             Ok(session) => Some(self.own(session)?),
@@ -144,8 +150,8 @@ impl<'a> Transfer<'a> {
         Ok(SharedSession { handle: there.handle, here, there: Some(there) })
     }
 
-    /// Pushes a session of this store. The thread has a lower priority from now on: otherwise a
-    /// writer on a busy machine waits for its core.
+    /// Pushes a session of this store. Lowers the priority of this thread permanently, so that a
+    /// writer on a busy machine need not wait for the push.
     pub fn push(&self, session: &Session) -> Result<PushedSession, CommandError> {
         lower_priority();
         let done = self.store.push(self.act, &self.remote, session);
@@ -155,8 +161,8 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Pulls a session. One that is new here gets the name that it has on the remote, with the
-    /// beginning of its handle if another session has that name.
+    /// Pulls a session. A session that is new here gets its name on the remote, followed by the
+    /// beginning of its handle if another session here has that name.
     pub fn pull(&self, session: &SharedSession) -> Result<PulledSession, CommandError> {
         let is_new = session.here.is_none();
         let name = session.there.as_ref().filter(|_| is_new).map(|there| &*there.info.name);
@@ -174,7 +180,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Returns what a pull would bring.
+    /// Returns what a pull would bring, without changing the store.
     pub fn preview_pull(&self, session: &SharedSession) -> Result<PulledSession, CommandError> {
         let name = session.name()?;
         let preview = self.store.preview_pull(&self.remote, &session.handle);
@@ -182,7 +188,7 @@ impl<'a> Transfer<'a> {
         Ok(PulledSession::preview(name, &preview, session.here.is_none()))
     }
 
-    /// Adds what to do about an error of a session, which has this name here.
+    /// Adds to an error what to do next. `session` is the name of the session that it is about.
     pub fn hinted(&self, error: Error, session: &str) -> CommandError {
         let (to, from) = (named(" --to ", &self.known.name), named(" --from ", &self.known.name));
         let session = quoted(session);
@@ -216,9 +222,9 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Does something for each session. An error of one session does not stop the others: the first
-    /// is returned at the end, the others are warnings. Only a remote that cannot be used stops
-    /// all.
+    /// Calls `transfer` for each session. An error of one session does not stop the others: the
+    /// first error is returned at the end, the others are warnings. Only an unavailable remote
+    /// stops all.
     pub fn each<S, T>(
         &self,
         context: &Context,
@@ -250,21 +256,22 @@ impl<'a> Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Returns what pushes and pulls did because of purges since this was last asked for.
+    /// Returns what pushes and pulls did because of purges since the last call.
     pub fn purges_so_far(&self) -> PurgesReport {
         let activity = self.remote.take_purge_activity();
         PurgesReport::from(FinishedPurges { activity, ..FinishedPurges::default() })
     }
 
-    /// Warns of sessions that were passed over, as they do not open with a key that was rotated.
+    /// Warns of sessions that were skipped because they do not open with the rotated key.
     pub fn warn_unopened(&self, context: &Context) {
         for handle in self.remote.take_unopened() {
             context.out.warn(&Error::UnopenedSession { handle }.to_string());
         }
     }
 
-    /// Finishes what purges need, after pushes or pulls whose first error was `failure`.
-    /// Warns of what cannot be undone and of what is left. Returns the first error.
+    /// Finishes the purges after pushes or pulls whose first error was `failure`, unless the remote
+    /// is unavailable. Warns of what cannot be undone and of what is left to do. Returns a report,
+    /// and the first error.
     pub fn finish_purges(
         &self,
         context: &Context,
@@ -294,7 +301,8 @@ impl Transfer<'_> {
 }
 
 /// Returns the sessions on a remote; with a time, only what was written to or pushed then or later.
-/// The last written one is the first, so that it becomes the current one of an empty store.
+/// The session that was written last comes first, so that it becomes the current one of an empty
+/// store.
 pub fn remote_sessions(
     remote: &Remote,
     since: Option<Timestamp>,
@@ -305,10 +313,10 @@ pub fn remote_sessions(
     Ok(there)
 }
 
-/// Returns the time that a moment names without a session.
+/// Returns the time that a moment names.
 ///
 /// # Errors
-/// Invalid if it is not a time.
+/// Invalid if the moment is not a time (but a tag, for example).
 pub fn time_of(context: &Context, moment: &MomentArg) -> Result<Timestamp, CommandError> {
     let expression = context.moment(moment)?;
     let MomentExpression { base: MomentBase::Time(time), back: 0 } = expression else {
@@ -325,7 +333,7 @@ pub fn time_of(context: &Context, moment: &MomentArg) -> Result<Timestamp, Comma
 /// handle.
 ///
 /// # Errors
-/// Not found; invalid if several have the name.
+/// Not found; invalid if several sessions match.
 pub fn find_on_remote(
     known: &KnownRemote,
     remote: &Remote,
@@ -398,7 +406,7 @@ fn granted_session(store: &Store, grant: &RemoteGrant) -> Result<Session, Comman
     }
 }
 
-/// Returns each session once, in the order in which they come first.
+/// Returns the sessions without repetitions, in their order.
 #[must_use]
 pub fn once(sessions: Vec<SharedSession>) -> Vec<SharedSession> {
     let mut known = BTreeSet::new();

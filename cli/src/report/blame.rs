@@ -12,9 +12,9 @@ use serde::Serialize;
 pub struct BlameReport {
     pub session: String,
     pub entity: Key,
-    /// The time of the moment that is shown; null if nothing has happened.
+    /// The time of the moment that is shown; null if nothing has happened yet.
     pub at: Option<Timestamp>,
-    /// Each field that is not null.
+    /// The fields that are not null.
     pub fields: Vec<BlamedField>,
 }
 

@@ -13,14 +13,14 @@ pub struct BranchListReport {
     pub session: String,
     /// The branches, oldest first.
     pub branches: Vec<BranchLine>,
-    /// How many branches were omitted because they are not in use.
+    /// How many branches were omitted because they are neither current nor open.
     pub left_out: usize,
 }
 
 #[derive(Debug, Serialize)]
 pub struct BranchLine {
     pub name: String,
-    /// Whether it is checked out.
+    /// Whether it is the current branch.
     pub current: bool,
     pub status: BranchStatus,
     /// The number of its last revision; null before the first.
@@ -116,13 +116,12 @@ pub struct BranchReport {
     pub session: String,
     /// The name of the branch.
     pub branch: String,
-    /// Its data.
     #[serde(flatten)]
     pub line: BranchLine,
 }
 
 impl BranchReport {
-    /// Finds the branch with this name.
+    /// Creates the report of the branch with this name.
     pub fn load(session: &Session, name: &str) -> Result<Self, CommandError> {
         let branches = session.branches(&session.head()?)?;
         let Some(found) = branches.into_iter().find(|branch| branch.name == name) else {

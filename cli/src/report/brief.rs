@@ -17,7 +17,7 @@ pub const BUDGET_BYTES: usize = 6000;
 /// The brief of a moment.
 #[derive(Debug)]
 pub struct BriefScreen {
-    /// The whole brief.
+    /// The brief, whole or shortened.
     pub brief: SessionBrief,
     /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
@@ -25,7 +25,7 @@ pub struct BriefScreen {
 }
 
 impl BriefScreen {
-    /// Writes where and when this is.
+    /// Writes the session, branch, revision and time, and the last checkpoint.
     pub fn print_header(&self, screen: &mut Screen) {
         let brief = &self.brief;
         let when = brief.at.map_or("nothing is recorded yet".to_owned(), |at| screen.time(at));
@@ -57,7 +57,7 @@ impl BriefScreen {
         }
     }
 
-    /// Writes as much as fits in this many lines.
+    /// Writes the brief, shortened so that it fits in this many lines if it can.
     pub fn print_within(&self, lines: usize, screen: &mut Screen) {
         let print = |brief: &SessionBrief| {
             let mut trial = screen.blank();
@@ -186,7 +186,7 @@ impl From<&BriefLine> for BriefLineJson {
 }
 
 impl BriefReport {
-    /// Builds the brief with at most this many bytes, counted as in the text for people.
+    /// Creates the report, with the brief shortened to about this many bytes of text.
     pub fn new(screen: BriefScreen, budget: usize) -> Self {
         let short = screen.brief.fitting(|brief| bytes(brief) <= budget);
         let lines = |list: &[BriefLine]| list.iter().map(Into::into).collect();
@@ -229,8 +229,9 @@ impl Report for BriefReport {
     }
 }
 
-/// The size of the lists, which the budget limits, independent of the screen.
+/// Returns the approximate size of a brief as text, in bytes. It does not depend on the screen.
 fn bytes(brief: &SessionBrief) -> usize {
+    /// The approximate size of the label and the numbers of a line.
     const LABELS: usize = 24;
     let line = |line: &BriefLine| {
         let more =
@@ -243,8 +244,8 @@ fn bytes(brief: &SessionBrief) -> usize {
     lists + next + header
 }
 
-/// The lists are placed next to their names and not below them, so that each still has content on a
-/// screen of 24 lines.
+/// The width of the labels. They are next to their lists and not above them, so that a screen of 24
+/// lines shows something of each list.
 const LABEL_COLUMNS: usize = 15;
 
 fn print_lists(brief: &SessionBrief, screen: &mut Screen) {

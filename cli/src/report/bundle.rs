@@ -13,7 +13,7 @@ pub struct ExportedBundleReport {
     pub file: String,
     /// The names of the sessions in it.
     pub sessions: Vec<String>,
-    /// The number of objects in it that are items of their own, outside of records.
+    /// The number of objects in it that are separate items, outside of records.
     pub objects: u64,
     pub records: u64,
     /// The size in bytes.

@@ -9,11 +9,10 @@ use serde::Serialize;
 /// Checkpoints, newest first.
 #[derive(Debug, Serialize)]
 pub struct CheckpointListReport {
-    /// Their session; null for a list over all sessions.
+    /// The session of the checkpoints; null for a list over all sessions.
     pub session: Option<String>,
-    /// Each of them.
     pub checkpoints: Vec<CheckpointListItem>,
-    /// How many were left out because their messages say only that time had passed.
+    /// How many checkpoints were left out because their messages say only that time had passed.
     pub unnamed: usize,
 }
 
@@ -66,16 +65,16 @@ impl Report for CheckpointListReport {
     }
 }
 
-/// The tags of a checkpoint without those that its trigger and message say too.
+/// Returns the tags of a checkpoint, without those that repeat its trigger or message.
 fn own_tags(checkpoint: &MadeCheckpoint) -> String {
-    const SAID: [&str; 4] = ["auto", "time", "hypothesis_confirmed", "hypothesis_rejected"];
+    const REPEATED: [&str; 4] = ["auto", "time", "hypothesis_confirmed", "hypothesis_rejected"];
     let is_automatic = matches!(checkpoint.trigger, CheckpointTrigger::Automatic(_));
     let tags = checkpoint.tags.iter().map(String::as_str);
-    let own = tags.filter(|tag| !is_automatic || !SAID.contains(tag));
+    let own = tags.filter(|tag| !is_automatic || !REPEATED.contains(tag));
     own.collect::<Vec<_>>().join(",")
 }
 
-/// The short name of a trigger; the message says which event it was.
+/// Returns the short name of a trigger. The message of the checkpoint names the event.
 const fn trigger(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
         CheckpointTrigger::Manual => "manual",

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct CheckpointTagReport {
     pub session: String,
-    /// The branch checked out.
+    /// The current branch.
     pub branch: String,
     /// The checkpoint as it is now.
     pub checkpoint: MadeCheckpoint,
@@ -26,11 +26,11 @@ impl Report for CheckpointTagReport {
 #[derive(Debug, Serialize)]
 pub struct CheckpointScheduleReport {
     pub session: String,
-    /// The branch checked out.
+    /// The current branch.
     pub branch: String,
-    /// The seconds between them; null without a schedule.
+    /// The seconds between scheduled checkpoints; null without a schedule.
     pub every_seconds: Option<i64>,
-    /// When the last checkpoint of any kind was made.
+    /// When the last checkpoint with any trigger was made; null if there is none.
     pub last_checkpoint: Option<Timestamp>,
 }
 

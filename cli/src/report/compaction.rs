@@ -1,4 +1,4 @@
-//! Compactions of an agent's context.
+//! Reports of compactions of an agent's context.
 
 use crate::compaction::loss::{LossKind, LostItem};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
@@ -10,7 +10,6 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct CompactionListReport {
     pub session: String,
-    /// Each of them.
     pub compactions: Vec<CompactionJson>,
 }
 
@@ -21,9 +20,9 @@ pub struct CompactionJson {
     pub sequence: u64,
     /// When it happened; for an announced one, when it was announced.
     pub time: Timestamp,
-    /// The branch checked out then.
+    /// The branch that was current then.
     pub branch: String,
-    /// Its trigger in the agent's word: auto, manual.
+    /// Its trigger, in the agent's word: auto, manual.
     pub trigger: Option<String>,
     /// How many tokens the context had.
     pub tokens: Option<i64>,
@@ -85,11 +84,11 @@ pub struct CompactionShowReport {
     pub known: usize,
     /// The number of messages that the agent kept word for word.
     pub kept: usize,
-    /// The items that it omits; null without a summary.
+    /// The items that the summary omits; null without a summary.
     pub lost: Option<Vec<LostItemJson>>,
     /// The agent's own summary in full.
     pub summary: Option<String>,
-    /// The brief that the agent gets after it.
+    /// The brief that the agent gets after the compaction.
     pub brief: String,
 }
 

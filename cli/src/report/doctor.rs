@@ -66,10 +66,10 @@ pub struct StoreHealth {
     /// The directory; only for people.
     #[serde(skip)]
     pub path: String,
-    /// Its database and the version of that; absent if it is in files.
+    /// The database that contains it, with its version; absent if the store is in files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
-    /// Whether it can be opened and its head states match their digests.
+    /// Whether it can be opened.
     pub opens: bool,
     /// Whether it can be written.
     pub writable: bool,
@@ -94,7 +94,7 @@ pub struct StoreHealth {
     pub witnessed: Option<u64>,
     /// When it was adopted, if it was not sealed from the start.
     pub adopted_at: Option<Timestamp>,
-    /// The holder of the write lock, if it is held for long.
+    /// The holder of the write lock, if it holds the lock longer than a write takes.
     pub lock_holder: Option<String>,
 }
 

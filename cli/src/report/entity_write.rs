@@ -63,7 +63,7 @@ impl From<&Checkpoint> for MadeCheckpoint {
 }
 
 impl MadeCheckpoint {
-    /// Writes it in an indented line.
+    /// Writes the checkpoint in an indented line.
     pub fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "  checkpoint ");
         screen.put(Tone::Id, &self.id.short());
@@ -133,8 +133,8 @@ impl EntityWriteReport {
         self.about_claim(kind, id)
     }
 
-    /// Returns it in one line, for other programs: `Recorded command c-12 (session x, branch
-    /// main)`.
+    /// Returns the report in one line, for other programs: `Recorded command c-12 (session x,
+    /// branch main)`.
     pub fn line(&self) -> String {
         let (kind, id) = self.subject();
         let is_other = |one: &&ChangedEntity| Some(&one.id) != self.id.as_ref();

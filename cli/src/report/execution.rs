@@ -62,11 +62,11 @@ pub struct FailedItemJson {
     pub attempts: i64,
     /// The last error.
     pub error: Option<String>,
-    /// When it failed last.
+    /// The time of the last failure.
     pub failed_at: Option<Timestamp>,
     /// When to try again.
     pub retry_at: Option<Timestamp>,
-    /// Whether that time has passed.
+    /// Whether that time has come.
     pub due: bool,
 }
 
@@ -120,7 +120,6 @@ impl Report for ProgressFailedReport {
     }
 }
 
-/// Several executions.
 #[derive(Debug, Serialize)]
 pub struct ProgressListReport {
     /// The executions, the one with the last write first.
@@ -222,7 +221,7 @@ pub struct CleanedExecutionJson {
     pub kept: Option<&'static str>,
     /// The session that contains it, for `forge undo --session`.
     pub session: String,
-    /// The operation that removed it.
+    /// The operation that removed it; null if it is kept, or in a dry run.
     pub operation: Option<OperationId>,
 }
 

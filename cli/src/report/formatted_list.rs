@@ -18,7 +18,7 @@ impl<R> FormattedList<R> {
     ///
     /// # Errors
     ///
-    /// Invalid if no row has a field of the template.
+    /// Invalid if there are rows, and none of them has one of the fields of the template.
     pub fn new<T: Serialize>(
         list: R,
         format: Option<&ListFormat>,

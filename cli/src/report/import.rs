@@ -20,8 +20,8 @@ pub struct TranscriptFileReport {
     pub session: Option<String>,
     /// The agent's own id of it; null if no line names one.
     pub agent_session: Option<String>,
-    /// The session that the file's first lines name, if it is another one: its prompts are taken
-    /// for copies.
+    /// The session that the file's first lines name, if it is another one. Its prompts in the file
+    /// are taken for copies.
     pub other_session: Option<String>,
     /// The number of lines imported now.
     pub lines: u64,
@@ -34,7 +34,7 @@ pub struct TranscriptFileReport {
     pub checkpoints: u64,
     /// The number of secrets that were redacted.
     pub redacted: u64,
-    /// The lines that are not readable as they are. They were skipped, unless they say otherwise.
+    /// The lines that cannot be read as they are. They were skipped, except those marked as read.
     pub skipped: Vec<SkippedLine>,
     /// The number of bytes in an incomplete line at the end of the file.
     pub waiting_bytes: u64,
@@ -145,7 +145,7 @@ pub struct FoundTranscript {
     pub sub_agent: bool,
 }
 
-/// The result of `forge import claude-code`, `codex` or `gemini`.
+/// The result of `forge import claude-code`, `forge import codex` or `forge import gemini`.
 #[derive(Debug, Default, Serialize)]
 pub struct TranscriptImportReport {
     /// The agent of the transcripts.
@@ -192,7 +192,7 @@ impl Report for TranscriptImportReport {
     }
 }
 
-/// Writes a table of what was found.
+/// Writes a table of transcripts that were found.
 pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
     let mut table = TextTable::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
     for one in found {
@@ -241,7 +241,7 @@ pub struct LangGraphImportReport {
     pub writes: u64,
     /// The number of checkpoints that were imported before.
     pub known: u64,
-    /// The size of the tables of the source.
+    /// The size of the source's tables, in bytes.
     pub bytes_there: u64,
     /// By how many bytes the store grew.
     pub bytes_here: u64,
@@ -269,7 +269,7 @@ impl Report for LangGraphImportReport {
 pub struct EventsImportReport {
     /// The path of the file, as it was given.
     pub file: String,
-    /// The names of the sessions that it was imported into: at most 1,000 of them.
+    /// The names of at most 1,000 sessions that it was imported into.
     pub sessions: Vec<String>,
     /// The number of sessions that it was imported into.
     pub session_count: u64,
@@ -311,7 +311,7 @@ impl Report for EventsImportReport {
     }
 }
 
-/// Formats a size for people.
+/// Formats a size for people, in decimal units: 1 kB is 1000 bytes.
 pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {

@@ -24,7 +24,7 @@ pub struct KeyShowReport {
     pub witnessed: Option<u64>,
     /// When the store was adopted; null for one that was sealed from the start.
     pub adopted_at: Option<Timestamp>,
-    /// The journal position at the adoption: what is before it could not be verified.
+    /// The journal position at the adoption. What is before it cannot be verified.
     pub adopted_position: Option<u64>,
 }
 
@@ -122,11 +122,12 @@ pub struct StoreAdoptReport {
     /// The path of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// The state of its seals before.
+    /// The state of its seals before the adoption.
     pub before: SealStatus,
     /// Whether the whole store was adopted, and not only spooled writes.
     pub whole: bool,
-    /// The end of its journal.
+    /// The end of its journal, in bytes; if only spooled writes were adopted, the position that its
+    /// witness has seen.
     pub position: u64,
     /// The number of spooled writes that had no seal of the store and have one now.
     pub waiting: u64,

@@ -15,10 +15,9 @@ pub struct LogReport {
     pub session: String,
     /// The branch; null for all.
     pub branch: Option<String>,
-    /// The entity whose history it is, if it is the history of one.
+    /// The entity, if this is the history of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entity: Option<Key>,
-    /// Each of them.
     pub entries: Vec<LogLine>,
 }
 
@@ -49,7 +48,7 @@ pub struct RevisionLine {
 }
 
 impl RevisionLine {
-    /// Creates the report with these changes.
+    /// Creates the line of a revision with these changes.
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
         Self { entry, changes: changes.into_iter().map(readable).collect() }
     }
@@ -69,7 +68,7 @@ impl RevisionLine {
     }
 }
 
-/// How many changes of a revision are shown one by one.
+/// The maximum number of changes of a revision that are shown one by one; more are summarised.
 const CHANGES_SHOWN: usize = 6;
 
 impl Report for LogReport {
@@ -121,7 +120,6 @@ impl Report for LogReport {
 #[derive(Debug, Serialize)]
 pub struct OperationListReport {
     pub session: String,
-    /// Each of them.
     pub operations: Vec<OperationSummary>,
     /// What each revision changed, by its number; only for people.
     #[serde(skip)]

@@ -15,7 +15,8 @@ use forge_store::shell::quoted;
 use forge_store::store::{MergeConflict, MergeReport, MergeResult, entity_title};
 use serde::Serialize;
 
-/// How many changes of a kind are shown for a finished merge; its summary counts them all.
+/// The maximum number of changes of a kind that are shown for a finished merge; its summary counts
+/// all.
 const CHANGES_SHOWN: usize = 10;
 
 /// The result of a merge, or its preview.
@@ -26,7 +27,6 @@ pub struct BranchMergeReport {
     pub source: String,
     /// The branch that it is merged into (*ours*).
     pub target: String,
-    /// The outcome.
     pub result: MergeResult,
     pub dry_run: bool,
     /// The numbers of the merge bases, newest first.
@@ -47,11 +47,11 @@ pub struct BranchMergeReport {
 
 #[derive(Debug, Serialize)]
 pub struct ConflictJson {
-    /// Its name for `--resolve`.
+    /// The name of the conflict for `--resolve`.
     pub name: String,
     pub kind: Kind,
     pub id: String,
-    /// The field; null if it is the claim as a whole.
+    /// The field in conflict; null if it is the claim as a whole.
     pub field: Option<String>,
     /// The value in the merge base; null if it was absent.
     pub base: Option<Value>,
@@ -89,8 +89,8 @@ impl From<MergeConflict> for ConflictJson {
     }
 }
 
-/// The name of a conflict for `--resolve`: `hypothesis/H1.status`, or `note/N1` for the whole
-/// claim.
+/// Returns the name of a conflict for `--resolve`: `hypothesis/H1.status`, or `note/N1` for the
+/// whole claim.
 pub fn conflict_name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
     match &conflict.field {
@@ -181,7 +181,7 @@ impl ConflictJson {
         screen.short_line(&[(Tone::Dim, "    theirs  "), (Tone::Plain, &said(&self.theirs))]);
         if !self.needed_by.is_empty() {
             let ids: Vec<&str> = self.needed_by.iter().map(|one| one.id.as_str()).collect();
-            let text = format!("{}, which goes where it goes", ids.join(", "));
+            let text = format!("{} (kept or removed together with it)", ids.join(", "));
             screen.short_line(&[(Tone::Dim, "    needed by "), (Tone::Plain, &text)]);
         }
     }

@@ -41,7 +41,7 @@ impl CheckpointJson {
         Ok(Self { made: checkpoint.into(), branch, body: None })
     }
 
-    /// Creates the report of a checkpoint with its body, with full texts if `full`.
+    /// Creates the report of a checkpoint with its body. With `full`, long texts are not cut.
     pub fn with_body(
         session: &Session,
         checkpoint: &Checkpoint,
@@ -51,7 +51,7 @@ impl CheckpointJson {
         let body = match &checkpoint.body {
             Value::Null => None,
             body => {
-                // A checkpoint does not name its source; the hash of a text finds it.
+                // A checkpoint does not name the source of its texts; their hash finds it.
                 let mut texts = TextReader::new(session, length);
                 let source = texts.source_of(body)?;
                 Some(texts.resolve(source.as_deref(), body.clone())?)
@@ -75,7 +75,7 @@ pub fn trigger_word(trigger: CheckpointTrigger) -> String {
 /// One of two moments in a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct MomentJson {
-    /// Its time; null if nothing has happened.
+    /// Its time; null if nothing has happened yet.
     pub at: Option<Timestamp>,
     pub branch: String,
     /// Its revision; null before the first.
@@ -85,7 +85,7 @@ pub struct MomentJson {
 }
 
 impl MomentJson {
-    /// Creates the report of a point.
+    /// Creates the report of a moment.
     pub fn new(session: &Session, point: &ResolvedMoment) -> Result<Self, CommandError> {
         let checkpoint = point.named_checkpoint();
         Ok(Self {

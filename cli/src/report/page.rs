@@ -1,16 +1,15 @@
-//! The page of a session that was written.
+//! The report of a session's page that was written to a file.
 
 use crate::output::{Report, Screen};
 use serde::Serialize;
 
-/// A page that was written to a file.
 #[derive(Debug, Serialize)]
 pub struct PageReport {
     pub session: String,
     pub file: WrittenFile,
     /// `html` or `markdown`.
     pub format: &'static str,
-    /// What was left out to reach the largest size.
+    /// What was left out so that the page is not larger than allowed.
     pub left_out: Vec<&'static str>,
 }
 
@@ -18,7 +17,7 @@ pub struct PageReport {
 pub struct WrittenFile {
     /// Its path, as it was given.
     pub path: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 

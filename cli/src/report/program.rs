@@ -85,9 +85,9 @@ pub struct ResumedAgentJson {
     pub at: AgentJson,
     pub message: Option<String>,
     pub time: Option<Timestamp>,
-    /// The checkpoint in the program's checkpoint.
+    /// The checkpoint of the agent that the program's checkpoint names.
     pub program_checkpoint: String,
-    /// A notice if it is resumed from a later one.
+    /// A notice if it is resumed from a later checkpoint.
     pub notice: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct ResumedAgentJson {
 #[derive(Debug, Serialize)]
 pub struct MissingAgentJson {
     pub agent: String,
-    /// The checkpoint in the program's checkpoint.
+    /// The checkpoint of the agent that the program's checkpoint names.
     pub checkpoint: String,
     pub reason: &'static str,
 }
@@ -114,15 +114,15 @@ pub struct CutAgentJson {
 pub struct ProgramResumeReport {
     pub program: String,
     pub checkpoint: u64,
-    /// Whether each agent is resumed exactly from the program's checkpoint.
+    /// Whether `--exact` was given: then later checkpoints of the agents are not used.
     pub exact: bool,
-    /// The agents, each with its checkpoint.
+    /// The agents, each with the checkpoint from which it is resumed.
     pub agents: Vec<ResumedAgentJson>,
-    /// The agents without a checkpoint.
+    /// The agents that cannot be resumed here.
     pub missing: Vec<MissingAgentJson>,
     /// The messages that resuming from there would lose.
     pub lost: Vec<AgentMessage>,
-    /// The messages that it would deliver twice.
+    /// The messages that resuming from there would deliver twice.
     pub twice: Vec<AgentMessage>,
     /// The latest consistent cut, if it differs and messages are recorded.
     pub consistent: Option<Vec<CutAgentJson>>,

@@ -58,9 +58,9 @@ pub struct ProgressItemReport {
     pub id: String,
     /// The reported status: `done`, `failed`.
     pub status: &'static str,
-    /// The class of a failure, if it is known.
+    /// The class of the failure, if it is known.
     pub class: Option<&'static str>,
-    /// Whether the report of this status changed the saved progress.
+    /// Whether this status changed the saved progress.
     pub changed: bool,
     /// The sequence number of the revision; null if nothing changed.
     pub sequence: Option<u64>,
@@ -110,7 +110,7 @@ pub struct ProgressDoneReport {
     pub id: String,
     pub done: bool,
     pub execution: Option<String>,
-    /// When it was reported.
+    /// When it was reported as done.
     pub done_at: Option<Timestamp>,
 }
 
@@ -217,7 +217,7 @@ pub struct ProgressResumeReport {
     pub next_batch: Option<i64>,
     /// The last processed item.
     pub after_id: Option<String>,
-    /// The position in a server's result.
+    /// The position in the result of a server.
     pub page: Option<ResultCursor>,
     /// The number of processed items.
     pub processed: Option<i64>,

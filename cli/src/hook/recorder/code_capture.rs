@@ -1,4 +1,4 @@
-//! Saves the state of the checkout. Git runs in parallel with the rest of the hook.
+//! Saves the state of the checkout.
 
 use super::{EDITS, HookRecorder, with_stored_patches};
 use crate::error::CommandError;
@@ -25,7 +25,7 @@ pub(super) struct CodeState {
 }
 
 impl HookRecorder<'_> {
-    /// Starts git on the checkout, in parallel with the rest.
+    /// Starts git on the checkout, in parallel with the rest of the hook.
     pub fn start_code_capture(&mut self) {
         let Some(directory) = self.event.cwd.clone().or_else(|| Some(self.context.cwd.clone()))
         else {
@@ -46,7 +46,8 @@ impl HookRecorder<'_> {
         self.code = Some(receiver);
     }
 
-    /// Returns the state of the code.
+    /// Waits for git and returns the state of the code; `None` if git was not started, or if it
+    /// failed or took too long: then `line` gets the reason.
     pub(super) fn captured_code(
         &mut self,
         session: &Session,

@@ -10,12 +10,11 @@ use forge_store::store::Session;
 
 /// Two announcements within this time are one, if no transcript distinguishes them.
 const SAME_MICROS: i64 = 10_000_000;
-/// The maximum size of a hook's summary, in bytes.
+/// The maximum size of a summary that is stored in a checkpoint, in bytes.
 const SUMMARY_BYTES: usize = 128 << 10;
 
 impl HookRecorder<'_> {
-    /// Records that the context is about to be compacted: one checkpoint, however many events
-    /// announce it.
+    /// Records that the context is about to be compacted.
     pub fn record_announcement(
         &mut self,
         automatic: Option<bool>,
@@ -53,8 +52,8 @@ impl HookRecorder<'_> {
         self.check_spooled(&done)
     }
 
-    /// The key of an event of this compaction: the same end of the same transcript is the same
-    /// moment.
+    /// Returns the key of an event of this compaction. Events at the same end of the same
+    /// transcript get the same key.
     fn event_key(&self, what: &str) -> String {
         let moment = match (&self.tail, &self.event.turn) {
             (Some(tail), _) => tail.name.clone(),
@@ -86,7 +85,7 @@ impl HookRecorder<'_> {
         match one.phase() {
             // The event came too late: that compaction is over, and no message followed.
             CompactionPhase::Recorded => nothing_since || self.act.now < at,
-            // Messages before the compaction are written to disk late.
+            // The agent may write messages before the compaction to disk after it.
             CompactionPhase::Announced | CompactionPhase::Done => nothing_since,
             CompactionPhase::NotFollowed => false,
         }
@@ -148,7 +147,7 @@ impl HookRecorder<'_> {
         Ok(ContextCompaction::from_checkpoint(amended))
     }
 
-    /// Finds the compaction that has just been done, among the known ones.
+    /// Finds the compaction that this event reports as done, among the known ones.
     fn find_done(
         &self,
         session: &Session,
@@ -193,7 +192,7 @@ fn trigger_word(automatic: Option<bool>) -> Option<&'static str> {
     automatic.map(|automatic| if automatic { "auto" } else { "manual" })
 }
 
-/// The part of a text that a checkpoint carries.
+/// Returns the beginning of a text, up to [`SUMMARY_BYTES`].
 fn cut_for_checkpoint(text: &str) -> String {
     text.get(..text.floor_char_boundary(SUMMARY_BYTES)).unwrap_or_default().to_owned()
 }

@@ -1,5 +1,5 @@
-//! The stamp of a session: a file whose time says when a hook last asked for a sync, and whose lock
-//! one process holds while it syncs or pulls the session.
+//! The stamp of a session: a file whose time says when a hook last requested a sync, and whose lock
+//! a process holds while it syncs or pulls the session.
 
 use crate::error::CommandError;
 use crate::hook::log;
@@ -34,7 +34,7 @@ impl ExchangeStamp {
         &self.path
     }
 
-    /// Returns how long ago a sync was asked for, in microseconds; `None` if none was, or if the
+    /// Returns how long ago a sync was requested, in microseconds; `None` if none was, or if the
     /// clock was set back.
     pub(super) fn age_micros(&self, now: Timestamp) -> Option<i64> {
         let time = self.time()?.duration_since(UNIX_EPOCH).ok()?;
@@ -42,7 +42,7 @@ impl ExchangeStamp {
         Some(now.micros_since(time)).filter(|age| *age >= 0)
     }
 
-    /// Notes that a sync is asked for now.
+    /// Records that a sync is requested now.
     pub(super) fn touch(&self, now: Timestamp) -> Result<(), CommandError> {
         let micros = Duration::from_micros(now.as_micros().unsigned_abs());
         self.open()
@@ -50,9 +50,14 @@ impl ExchangeStamp {
             .map_err(|error| self.failed(error))
     }
 
-    /// Does something until no sync was asked for meanwhile. Returns its last result, or `None` if
-    /// another process is doing it: that one does it again for this one. With `waits`, waits until
-    /// it has, and does it again itself.
+    /// Runs `once` under the lock, and again as long as a sync was requested during the run.
+    /// Returns the last result, or the last success if another process took the lock between two
+    /// runs. `None` if another process holds the lock at the beginning: that process runs it again
+    /// for this one. With `waits`, waits for the lock instead.
+    ///
+    /// # Errors
+    ///
+    /// The error of the last run; any error of the file.
     pub(super) fn settle<T>(
         &self,
         waits: bool,
@@ -71,7 +76,8 @@ impl ExchangeStamp {
             let seen = self.time();
             let result = once();
             drop(file);
-            // Only now: who asks later finds the lock free.
+            // After the lock is released, because a process that requests a sync later finds it
+            // free.
             if self.time() == seen {
                 return result.map(Some);
             }
@@ -125,7 +131,7 @@ mod tests {
             calls += 1;
             if calls == 1 {
                 stamp.touch(at(1))?;
-                // The process that was asked ends at once.
+                // The process without the lock ends at once.
                 assert!(
                     stamp
                         .settle(false, || -> Result<(), _> { panic!("it has no lock") })?

@@ -7,8 +7,8 @@ use super::{
 use crate::integration::json::JsonEdit;
 use crate::integration::permission_rules;
 
-/// Event, its matcher, and its time limit in seconds. Claude Code waits that long at the end of a
-/// session, but at most 60 seconds.
+/// The events, each with its matcher and the time limit of its hook in seconds. At the end of a
+/// session, Claude Code waits that long too, but at most 60 seconds.
 const EVENTS: [(&str, Option<&str>, u32); 13] = [
     ("SessionStart", None, 10),
     ("UserPromptSubmit", None, 10),
@@ -25,12 +25,12 @@ const EVENTS: [(&str, Option<&str>, u32); 13] = [
     ("SessionEnd", None, 20),
 ];
 
-/// The first version that skips an unknown event. Earlier versions skip the whole file, so they get
-/// only events that have existed for a long time.
+/// The first version that skips an unknown event. Earlier versions skip the whole file, so they do
+/// not get the events in [`YOUNG`].
 const LENIENT: [u32; 3] = [2, 1, 101];
 const YOUNG: [&str; 4] = ["PostCompact", "PermissionDenied", "TaskCompleted", "StopFailure"];
 
-/// Returns the events that the installed version knows; all events if the version is not known.
+/// Returns the events that the installed version accepts; all events if the version is not known.
 fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>, u32)> {
     let strict = version.is_some_and(|version| version < LENIENT);
     EVENTS.into_iter().filter(|(event, ..)| !(strict && YOUNG.contains(event))).collect()
@@ -75,7 +75,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         ]),
         keep: false,
     }]);
-    // The agent does not wait for hooks that only record.
+    // With `async`, the agent does not wait for the hook. These hooks only record.
     let hooks =
         hook_groups(
             CodingAgent::Claude,

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::integration::{OWN_MARK, permission_rules};
 
-/// Times are in milliseconds here. `PreCompress` is missing because it comes before every request
-/// to the model, compacted or not. After a compaction, the first event that takes a text is the
-/// result of any tool, or the next prompt.
+/// The events, each with its matcher and the time limit of its hook in milliseconds. `PreCompress`
+/// is missing because it comes before every request to the model, compacted or not. After a
+/// compaction, the first event that takes a text is the result of any tool, or the next prompt.
 const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("SessionStart", None, 10_000),
     ("BeforeAgent", None, 10_000),
@@ -40,8 +40,9 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     wanted
 }
 
-/// Rules that allow commands and forbid nothing: an entry of `tools.allowed` in the settings would
-/// forbid all other commands. With the lowest priority, every rule of the user comes first.
+/// Returns rules that allow commands and forbid nothing: an entry of `tools.allowed` in the
+/// settings would forbid all other commands. They have the lowest priority, so every rule of the
+/// user comes first.
 fn policy(word: &str) -> String {
     let list = |items: &mut dyn Iterator<Item = String>| {
         let lines = items.map(|item| format!("  {},\n", toml_edit::Value::from(item)));

@@ -6,7 +6,7 @@ use super::super::schema::KindWord;
 use super::super::{cursor, resource};
 use super::state::StateMoment;
 use super::{McpTool, ToolEffect, ToolReply, parse_argument};
-use crate::args::value::MomentArg as Given;
+use crate::args::value::MomentArg;
 use crate::error::CommandError;
 use crate::report::diff::readable;
 use crate::workspace;
@@ -101,7 +101,7 @@ pub(in crate::mcp) struct DiffAnswer {
     warnings: Vec<String>,
 }
 
-/// The key of a row: kind, id, field.
+/// The sort key of a row: kind, id, field.
 type DiffRowKey = (u8, String, Option<String>);
 
 impl McpTool for DiffArguments {
@@ -119,7 +119,7 @@ impl McpTool for DiffArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<DiffAnswer>, CommandError> {
         let reading = request.reading()?;
         let session = &reading.session;
-        let from: Given = parse_argument("from", &self.from)?;
+        let from: MomentArg = parse_argument("from", &self.from)?;
         let from = workspace::point(&request.context, session, &from)?;
         let to = match &self.to {
             Some(to) => workspace::point(&request.context, session, &parse_argument("to", to)?)?,
@@ -129,7 +129,7 @@ impl McpTool for DiffArguments {
         let kinds: Vec<Kind> = self.kinds.iter().map(|KindWord(kind)| *kind).collect();
         let mut changes = found.changes;
         changes.retain(|change| kinds.is_empty() || kinds.contains(&change.kind));
-        let (count, said) = (changes.len(), summary(&changes, found.time_delta_micros));
+        let (count, sentence) = (changes.len(), summary(&changes, found.time_delta_micros));
         changes.sort_by_cached_key(key);
         let words: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let question = (&self.from, &self.to, &words, &self.session);
@@ -149,7 +149,7 @@ impl McpTool for DiffArguments {
             from: StateMoment::from_point(session, &from)?,
             to: StateMoment::from_point(session, &to)?,
             seconds: found.time_delta_micros.map(crate::report::moment::seconds),
-            summary: said,
+            summary: sentence,
             count,
             changes,
             next_cursor,

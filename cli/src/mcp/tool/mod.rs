@@ -33,7 +33,7 @@ use std::sync::{Arc, LazyLock};
 pub(super) enum ToolEffect {
     /// It only reads.
     Reads,
-    /// It adds. Every earlier state stays readable at its moment.
+    /// It adds something. Every earlier state stays readable at its moment.
     Adds,
     /// It replaces the current state.
     Replaces,
@@ -153,7 +153,7 @@ fn begin<T: McpTool>(
     Ok((tool, request))
 }
 
-/// Runs a tool with arguments that forge itself made, and returns its answer as JSON.
+/// Runs a tool that only reads, and returns its answer as JSON, for a resource or a prompt.
 pub(super) fn run_to_json<T: McpTool>(
     arguments: JsonObject,
     setting: &ServerSetup,
@@ -172,7 +172,7 @@ fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Comm
         .map_err(|error| CommandError::invalid(format!("the arguments are invalid: {error}")))
 }
 
-/// Parses an argument as a name, a moment or another word of the command line.
+/// Parses an argument as the command line does: as a name or a moment, for example.
 pub(super) fn parse_argument<T: std::str::FromStr<Err = String>>(
     argument: &str,
     text: &str,

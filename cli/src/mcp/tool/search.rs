@@ -65,7 +65,7 @@ pub(in crate::mcp) struct HitRow {
 }
 
 impl HitRow {
-    /// The address with the full text, and its name.
+    /// Returns the address of the full text, and its name.
     fn link(&self) -> (String, String) {
         let Self { session, kind, id, .. } = self;
         let claim = kind.parse::<Kind>().is_ok_and(Kind::is_claim);
@@ -149,7 +149,8 @@ impl McpTool for SearchArguments {
         let rows = hits.into_iter().map(|hit| Ok(HitRow::from(hit)));
         let (hits, more) = page(rows, MOST_HITS)?;
         search.limit = hits.len();
-        // Only the verb knows where a page ends that is shorter because its rows are long.
+        // Long rows can make the page shorter than the search. The cursor after the last row that
+        // fits is that of a search with this limit.
         let next = if more { request.run(&search)?.cursor } else { cursor };
         let next_cursor = next.map(|next| cursor::encode(&question, &next));
         let links = hits.iter().take(LINKS).map(HitRow::link).collect();

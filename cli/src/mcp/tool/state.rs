@@ -7,7 +7,7 @@ use super::super::request::{McpRequest, session_name};
 use super::super::schema::KindWord;
 use super::super::{cursor, resource};
 use super::{McpTool, ToolEffect, ToolReply, parse_optional};
-use crate::args::value::MomentArg as Given;
+use crate::args::value::MomentArg;
 use crate::error::CommandError;
 use crate::report::entity::EntityJson;
 use crate::session_reader::{KnownEntity, entities_of_kind, find_entity};
@@ -95,7 +95,7 @@ pub(in crate::mcp) struct StateAnswer {
     warnings: Vec<String>,
 }
 
-/// The key of a row: kind, time, id.
+/// The sort key of a row: kind, time, id.
 type StateRowKey = (u8, i64, String);
 
 impl McpTool for StateArguments {
@@ -113,7 +113,7 @@ impl McpTool for StateArguments {
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StateAnswer>, CommandError> {
         let reading = request.reading()?;
-        let at = parse_optional::<Given>("at", self.at.as_ref())?;
+        let at = parse_optional::<MomentArg>("at", self.at.as_ref())?;
         let point = reading.point(&request.context, at.as_ref())?;
         let state = reading.state(&point, self.as_recorded)?;
         let kinds = self.kinds.iter().map(|KindWord(kind)| *kind);
@@ -189,7 +189,7 @@ fn count_and_list(state: &StateAt, kinds: &[Kind]) -> Result<CountedEntities, Co
     Ok((all, counts))
 }
 
-/// An entity for an answer, with its texts cut to this many bytes.
+/// Returns an entity for an answer, with its texts cut to this many bytes.
 fn stored_entity(
     known: &KnownEntity,
     texts: &mut TextReader<'_>,
@@ -207,7 +207,7 @@ fn stored_entity(
         }
     };
     let mut fields = cut_fields(&entity, bytes);
-    // These are already next to the fields.
+    // The answer has these already, outside of the fields.
     for name in ["id", "at", "created_at"] {
         fields.remove(name);
     }

@@ -1,4 +1,4 @@
-//! The tool `story`: what happened, in lines that mean something, in pages from the end.
+//! The tool `story`: the important events of a session, one per line, in pages from the end.
 
 use super::super::answer::{
     AnswerPlace, MOST_ROWS, PAGE_BYTES, TEXT_BYTES, ToolAnswer, cut_string,
@@ -119,7 +119,8 @@ pub(in crate::mcp) struct StoryAnswer {
     warnings: Vec<String>,
 }
 
-/// The key of the first line on a page: its time, and how many lines of that time were given.
+/// The key of the first line on a page: its time, and how many lines of that time this page and the
+/// pages before it contain.
 type StoryLineKey = (i64, usize);
 
 impl McpTool for StoryArguments {
@@ -178,7 +179,7 @@ impl McpTool for StoryArguments {
     }
 }
 
-/// Returns the rows without the last items, which the pages before have, and what follows them.
+/// Returns the rows before the last `items` items, which earlier pages contained.
 fn rows_before(mut rows: Vec<StoryRow<'_>>, mut items: usize) -> Vec<StoryRow<'_>> {
     while items > 0 {
         match rows.pop() {

@@ -114,7 +114,7 @@ pub(in crate::mcp) struct TimelineAnswer {
     warnings: Vec<String>,
 }
 
-/// The key of a row: time, number.
+/// The sort key of a row: time, number.
 type TimelineRowKey = (i64, u64);
 
 const fn key(row: &MomentRow) -> TimelineRowKey {
@@ -151,7 +151,7 @@ impl McpTool for TimelineArguments {
         let question = (&self.since, &self.until, self.all, &self.session);
         if let Some(cursor) = &self.cursor {
             let last: TimelineRowKey = cursor::decode(&question, cursor)?;
-            // Newest first, so later rows are older.
+            // The newest row is the first, so the rows after the cursor have smaller keys.
             entries.retain(|row| key(row) < last);
         }
         let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);

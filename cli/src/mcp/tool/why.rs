@@ -150,7 +150,7 @@ impl McpTool for WhyArguments {
         let at = parse_optional("at", self.at.as_ref())?;
         let why = request.run(&WhyArgs { entity, at: at.clone() })?;
         let Key { kind, id } = why.entity;
-        // With its full name, so that it is the same entity.
+        // The kind and the full id, so that it is the same entity.
         let entity = EntityArg { kind: Some(kind), id: id.clone() };
         let blame = request.run(&BlameArgs { entity, at })?;
         let mut omitted = BTreeMap::new();

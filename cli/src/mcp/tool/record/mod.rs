@@ -25,7 +25,7 @@ use forge_store::model::{FieldMap, Timestamp, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many other changes an answer lists.
+/// The maximum number of other changes that an answer lists.
 const ALSO: usize = 20;
 
 /// What was written.
@@ -124,7 +124,7 @@ pub(super) fn run_write<V: Verb<Report = EntityWriteReport>>(
     Ok(ToolAnswer::new(found).linked(uri, name).into())
 }
 
-/// The required text, which must not be blank.
+/// Returns a required text, which must not be blank.
 pub(super) fn required_text(argument: &str, given: Option<&str>) -> Result<String, CommandError> {
     let Some(given) = given else {
         return Err(CommandError::invalid(format!("'{argument}' is missing"))
@@ -133,8 +133,8 @@ pub(super) fn required_text(argument: &str, given: Option<&str>) -> Result<Strin
     non_empty_text(given).map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
 }
 
-/// Records a claim: changes the one with this id, or adds one. What is an option of `add` or
-/// `update` on the command line can be given.
+/// Records a claim: changes the one with this id, or adds one if there is no id. Accepts the
+/// options that `update` or `add` have on the command line.
 fn record_claim<K: RecordedClaim>(
     request: &mut McpRequest,
     id: Option<String>,
@@ -143,7 +143,7 @@ fn record_claim<K: RecordedClaim>(
     let kind = K::KIND.name();
     let (what, options) = match id {
         None => (format!("a new {kind}"), K::ADD_OPTIONS),
-        Some(_) => (format!("a {kind} that is there"), K::UPDATE_OPTIONS),
+        Some(_) => (format!("an existing {kind}"), K::UPDATE_OPTIONS),
     };
     let mut allowed: Vec<&str> = options.iter().map(|option| option.name).collect();
     allowed.push("description");
