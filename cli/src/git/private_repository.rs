@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Another process took a new folder for a leftover and removed it, or removed the parent.
+    /// Processes that remove leftovers at the same time must spare the new folder and its parent.
     #[test]
     fn a_new_folder_is_never_taken_for_a_leftover() {
         let store = tempfile::tempdir().unwrap();

@@ -46,7 +46,7 @@ const TOOL_MICROS: i64 = 60_000_000;
 /// When a session is synced after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SyncUrgency {
-    /// Now, unless a sync was requested less than [`TOOL_MICROS`] ago.
+    /// Now, unless a sync was requested less than `TOOL_MICROS` ago.
     IfOld,
     Now,
     /// Now, and the hook waits for it if `sync.wait` is set.
@@ -118,7 +118,7 @@ impl PendingSync {
 }
 
 impl AwaitedSync {
-    /// Waits until the sync has ended, but not longer than [`SYNC_PATIENCE`].
+    /// Waits until the sync has ended, but not longer than `SYNC_PATIENCE`.
     pub fn wait(self, context: &Context) {
         let Self { store, session, process } = self;
         wait_for(context, &store, (&session, SYNC), process, SYNC_PATIENCE);

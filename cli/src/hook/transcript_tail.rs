@@ -25,7 +25,7 @@ pub struct TranscriptTail {
     pub is_compaction: bool,
 }
 
-/// Returns the last message in a transcript; `None` if there is none in its last [`MOST_BYTES`]. In
+/// Returns the last message in a transcript; `None` if there is none in its last `MOST_BYTES`. In
 /// a transcript of an unknown form, the last line counts.
 pub fn read_tail(
     path: &Path,

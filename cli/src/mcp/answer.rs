@@ -62,7 +62,7 @@ impl<T: Serialize> ToolAnswer<T> {
     ///
     /// # Errors
     ///
-    /// Invalid if the content has more than [`ANSWER_BYTES`].
+    /// Invalid if the content has more than `ANSWER_BYTES`.
     pub(super) fn into_result(self) -> Result<CallToolResult, CommandError> {
         let value = json(&self.found)?;
         let text = value.to_string();
@@ -143,7 +143,7 @@ pub(super) fn cut_value(value: &forge_store::model::Value) -> Value {
     serde_json::to_value(value).map_or(Value::Null, |value| cut(value, TEXT_BYTES))
 }
 
-/// Returns the first rows, at most `limit` and about [`PAGE_BYTES`] of JSON, and whether there are
+/// Returns the first rows, at most `limit` and about `PAGE_BYTES` of JSON, and whether there are
 /// more. The first row always fits.
 pub(super) fn page<T: Serialize>(
     rows: impl IntoIterator<Item = Result<T, CommandError>>,
@@ -252,7 +252,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn stored_text_is_shown_and_sends_nothing() {
+    fn control_sequences_in_stored_text_are_escaped() {
         let answer = json(&json!({ "a\u{1b}": ["x\u{1b}[2J\ny", "\u{202e}"] })).unwrap();
         assert_eq!(answer, json!({ "a\\x1b": ["x\\x1b[2J\ny", "\\u{202e}"] }));
     }

@@ -295,12 +295,12 @@ mod tests {
     }
 
     /// Returns everything that the server sends for these bytes until it closes the connection.
-    fn said(server: &BackgroundServer, bytes: &str) -> String {
+    fn send(server: &BackgroundServer, bytes: &str) -> String {
         let mut stream = net::TcpStream::connect(server.address).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
-        let mut said = String::new();
-        let _ = stream.read_to_string(&mut said);
-        said
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
     }
 
     const HEAD: &str = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -311,9 +311,9 @@ mod tests {
     fn a_connection_that_sends_no_head_or_body_is_ended() {
         let server = served(50, 50, 8);
         for bytes in ["", "POST", HEAD] {
-            assert!(!said(&server, bytes).contains("200 OK"), "{bytes}");
+            assert!(!send(&server, bytes).contains("200 OK"), "{bytes}");
         }
-        let response = said(&server, &format!("{HEAD}Content-Length: 100\r\n\r\n{{"));
+        let response = send(&server, &format!("{HEAD}Content-Length: 100\r\n\r\n{{"));
         assert!(response.starts_with("HTTP/1.1 408"), "{response}");
         assert!(response.contains("\"jsonrpc\":\"2.0\""), "{response}");
     }
@@ -325,7 +325,7 @@ mod tests {
         let server = served(100, 100, 2);
         let idle: Vec<_> =
             (0..5).map(|_| net::TcpStream::connect(server.address).unwrap()).collect();
-        let response = said(&server, &format!("{HEAD}Content-Length: 4\r\n\r\njunk"));
+        let response = send(&server, &format!("{HEAD}Content-Length: 4\r\n\r\njunk"));
         assert!(response.starts_with("HTTP/1.1 400"), "{response}");
         drop(idle);
     }
@@ -343,7 +343,7 @@ mod tests {
             (&long, -32600),
         ] {
             let length = body.len();
-            let response = said(&server, &format!("{HEAD}Content-Length: {length}\r\n\r\n{body}"));
+            let response = send(&server, &format!("{HEAD}Content-Length: {length}\r\n\r\n{body}"));
             let (head, body) = response.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with("HTTP/1.1 400"), "{response}");
             let answer: Value = serde_json::from_str(body).unwrap();

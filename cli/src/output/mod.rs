@@ -109,8 +109,8 @@ impl OutputSink {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
         let size = terminal.then(|| terminal_size::terminal_size_of(&stdout)).flatten();
-        let said = |name| environment.text(name).and_then(|text| text.parse::<usize>().ok());
-        let width = said("COLUMNS").or_else(|| size.map(|(width, _)| usize::from(width.0)));
+        let number = |name| environment.text(name).and_then(|text| text.parse::<usize>().ok());
+        let width = number("COLUMNS").or_else(|| size.map(|(width, _)| usize::from(width.0)));
         let height = size.map(|(_, height)| usize::from(height.0));
         let colored = is_colored(look.color, terminal, environment);
         let stderr_colored = is_colored(look.color, io::stderr().is_terminal(), environment);
@@ -324,9 +324,9 @@ fn document<R: Serialize>(schema: &str, report: &R) -> Result<Vec<u8>, CommandEr
 /// Prints clap's message about wrong usage to stderr in sanitised form, if it repeats control
 /// characters of the input. Returns whether it did.
 pub fn print_hidden_usage(error: &clap::Error) -> bool {
-    let said = error.render().to_string();
-    let shown = sanitise(&said, NewlineMode::Keep);
-    let hidden = shown != said;
+    let message = error.render().to_string();
+    let shown = sanitise(&message, NewlineMode::Keep);
+    let hidden = shown != message;
     if hidden {
         write_stderr(shown.as_bytes());
     }
@@ -365,9 +365,9 @@ pub fn print_error(error: &CommandError, form: RawOutputFlags, environment: &Env
 
 fn error_text(error: &CommandError, colored: bool) -> String {
     let mut text = String::new();
-    let mut put = |tone: Tone, label: &str, said: &str| {
+    let mut put = |tone: Tone, label: &str, content: &str| {
         screen::push_styled(&mut text, screen::style_of(tone, colored), label);
-        text.push_str(&sanitise(said, NewlineMode::Keep));
+        text.push_str(&sanitise(content, NewlineMode::Keep));
         text.push('\n');
     };
     let label =
@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_beats_the_environment() {
+    fn an_option_has_priority_over_the_environment() {
         let none = Environment::default();
         let no = Environment::from([("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]);
         let force = Environment::from([("CLICOLOR_FORCE", "1")]);

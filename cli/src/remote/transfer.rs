@@ -161,8 +161,8 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Pulls a session. A session that is new here gets its name on the remote, followed by the
-    /// beginning of its handle if another session here has that name.
+    /// Pulls a session. A session that is new here gets its name on the remote; if another
+    /// session here has that name, followed by a dot and the beginning of its handle.
     pub fn pull(&self, session: &SharedSession) -> Result<PulledSession, CommandError> {
         let is_new = session.here.is_none();
         let name = session.there.as_ref().filter(|_| is_new).map(|there| &*there.info.name);
@@ -406,7 +406,7 @@ fn granted_session(store: &Store, grant: &RemoteGrant) -> Result<Session, Comman
     }
 }
 
-/// Returns the sessions without repetitions, in their order.
+/// Returns the sessions without repetitions, in the order of their first occurrences.
 #[must_use]
 pub fn once(sessions: Vec<SharedSession>) -> Vec<SharedSession> {
     let mut known = BTreeSet::new();

@@ -164,8 +164,8 @@ impl EntityWriteReport {
 impl Report for EntityWriteReport {
     fn human(&self, screen: &mut Screen) {
         let (kind, id) = self.subject();
-        let said = if self.operation.is_some() { &self.done } else { "Nothing to change:" };
-        screen.put(Tone::Plain, said);
+        let done = if self.operation.is_some() { &self.done } else { "Nothing to change:" };
+        screen.put(Tone::Plain, done);
         if self.kind.is_some() {
             screen.put(Tone::Plain, &format!(" {kind}"));
             screen.put(Tone::Id, id);

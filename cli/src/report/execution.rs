@@ -40,8 +40,8 @@ impl ExecutionJson {
     }
 
     fn counted(&self) -> String {
-        let said = |count: Option<i64>| count.map_or("?".to_owned(), |count| count.to_string());
-        format!("{} of {}", said(self.items_processed), said(self.items_total))
+        let text = |count: Option<i64>| count.map_or("?".to_owned(), |count| count.to_string());
+        format!("{} of {}", text(self.items_processed), text(self.items_total))
     }
 
     pub(super) fn print(&self, screen: &mut Screen) {

@@ -169,16 +169,16 @@ impl ConflictJson {
             None if self.base.is_some() => "removed",
             _ => "not there",
         };
-        let said = |value: &Option<Value>| match (value, &self.field) {
+        let show = |value: &Option<Value>| match (value, &self.field) {
             (None, _) => none(value).to_owned(),
             (Some(value), Some(field)) => entity::field_text(field, value),
             (Some(value), None) => entity_title(self.kind, value),
         };
         if self.base.is_some() {
-            screen.short_line(&[(Tone::Dim, "    before  "), (Tone::Plain, &said(&self.base))]);
+            screen.short_line(&[(Tone::Dim, "    before  "), (Tone::Plain, &show(&self.base))]);
         }
-        screen.short_line(&[(Tone::Dim, "    ours    "), (Tone::Plain, &said(&self.ours))]);
-        screen.short_line(&[(Tone::Dim, "    theirs  "), (Tone::Plain, &said(&self.theirs))]);
+        screen.short_line(&[(Tone::Dim, "    ours    "), (Tone::Plain, &show(&self.ours))]);
+        screen.short_line(&[(Tone::Dim, "    theirs  "), (Tone::Plain, &show(&self.theirs))]);
         if !self.needed_by.is_empty() {
             let ids: Vec<&str> = self.needed_by.iter().map(|one| one.id.as_str()).collect();
             let text = format!("{} (kept or removed together with it)", ids.join(", "));

@@ -148,11 +148,11 @@ impl Report for ProgressShowReport {
             if ["review_id", "execution_id", "stage"].contains(&name.as_str()) {
                 continue;
             }
-            let said = match value {
+            let shown = match value {
                 Value::Text(text) => text.clone(),
                 other => serde_json::to_string(other).unwrap_or_default(),
             };
-            screen.paragraph(Tone::Plain, 2, &format!("{name}: {said}"));
+            screen.paragraph(Tone::Plain, 2, &format!("{name}: {shown}"));
         }
     }
 }
@@ -236,8 +236,8 @@ impl ProgressResumeReport {
         match answer {
             ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
             ResumeDecision::Refused { refusals, point } => {
-                let said: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
-                let reason = format!("refused: {}; '--force' insists", said.join("; "));
+                let messages: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
+                let reason = format!("refused: {}; '--force' insists", messages.join("; "));
                 Self::from_point(*point, false, Some(reason), refusals)
             }
             ResumeDecision::Nothing { reason, from_execution } => {

@@ -79,7 +79,7 @@ impl HookRecorder<'_> {
             return true;
         }
         let nothing_since = match tail.at {
-            Some(said) => tail.is_compaction || said <= at,
+            Some(last) => tail.is_compaction || last <= at,
             None => same_turn,
         };
         match one.phase() {
@@ -169,7 +169,7 @@ impl HookRecorder<'_> {
             Some(tail) => {
                 tail.is_compaction
                     || newest.tail() == Some(tail.name.as_str())
-                    || tail.at.is_some_and(|said| said <= at)
+                    || tail.at.is_some_and(|last| last <= at)
             }
             None => true,
         };
@@ -192,7 +192,7 @@ fn trigger_word(automatic: Option<bool>) -> Option<&'static str> {
     automatic.map(|automatic| if automatic { "auto" } else { "manual" })
 }
 
-/// Returns the beginning of a text, up to [`SUMMARY_BYTES`].
+/// Returns the beginning of a text, up to `SUMMARY_BYTES`.
 fn cut_for_checkpoint(text: &str) -> String {
     text.get(..text.floor_char_boundary(SUMMARY_BYTES)).unwrap_or_default().to_owned()
 }

@@ -26,7 +26,7 @@ const EVENTS: [(&str, Option<&str>, u32); 13] = [
 ];
 
 /// The first version that skips an unknown event. Earlier versions skip the whole file, so they do
-/// not get the events in [`YOUNG`].
+/// not get the events in `YOUNG`.
 const LENIENT: [u32; 3] = [2, 1, 101];
 const YOUNG: [&str; 4] = ["PostCompact", "PermissionDenied", "TaskCompleted", "StopFailure"];
 

@@ -1,4 +1,4 @@
-//! The tool `story`: the important events of a session, one per line, in pages from the end.
+//! The tool `story`: what happened in a session, one event per line, in pages from the end.
 
 use super::super::answer::{
     AnswerPlace, MOST_ROWS, PAGE_BYTES, TEXT_BYTES, ToolAnswer, cut_string,
