@@ -173,8 +173,8 @@ impl Context {
         store_directory(&self.cwd, &self.global, &self.environment)
     }
 
-    /// Returns where `forge init` creates a store: at the given path, or else for the project
-    /// around `start`.
+    /// Returns where `forge init` creates a store: at the path of `--store`, or else in `start`, or
+    /// else for the project around the working directory.
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),

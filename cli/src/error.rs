@@ -28,15 +28,16 @@ exit_codes! {
     EXIT_NOT_FOUND = 3;
     /// Locked, in conflict, or not available now: retrying may help.
     EXIT_UNAVAILABLE = 4;
-    /// The store is damaged or of a version this forge does not know.
+    /// The store or the remote is damaged, or has a version that this forge does not know.
     EXIT_CORRUPT = 5;
-    /// The store was not written by the holder of its key.
+    /// The store was not written by the holder of its key, or the remote is not the one that was
+    /// seen.
     EXIT_FORGED = 6;
-    /// The key of the store, or its witness, is missing here: reads are not verified, writes are
-    /// refused.
+    /// The store's key or witness is missing here: reads are not verified, and writes are refused.
+    /// Also if a remote's key or grant is wrong.
     EXIT_UNKEYED = 7;
-    /// Done as far as possible now, but not complete: another process still uses data that is to be
-    /// removed.
+    /// Done as far as possible now, but not complete: another process still uses data that should be
+    /// removed, or a database keeps replaced rows.
     EXIT_NOT_YET = 8;
     /// A bug in forge.
     EXIT_INTERNAL = 70;
@@ -50,7 +51,7 @@ pub enum CommandErrorKind {
     Usage,
     /// An input is invalid.
     Invalid,
-    /// An input has an unknown form: nothing in it was answered.
+    /// Messages have an unknown form, so nothing was done with them.
     UnknownForm,
     /// The named thing does not exist.
     NotFound,
@@ -60,11 +61,12 @@ pub enum CommandErrorKind {
     Locked,
     /// The system refused: permissions, a full disk.
     Unavailable,
-    /// The store is damaged.
+    /// The store or the remote is damaged.
     Corrupt,
-    /// The store was not written by the holder of its key.
+    /// The store was not written by the holder of its key, or the remote is not the one that was
+    /// seen.
     Forged,
-    /// The store's key is missing here.
+    /// The store's key is missing here, or a remote's key or grant is wrong.
     Unkeyed,
     /// The version of the store, or the kind of the request, is not supported by this forge.
     Unsupported,

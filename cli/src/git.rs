@@ -81,7 +81,8 @@ impl CapturedCheckout {
 ///
 /// # Errors
 ///
-/// Not found if there is no checkout, or no git; unavailable if git fails or takes too long.
+/// Not found if there is no checkout, or no git; invalid if the checkout has links or special files
+/// that [`GitRepository::around`] refuses; unavailable if git fails or takes too long.
 pub fn capture_checkout(
     directory: &Path,
     store: &Path,

@@ -24,9 +24,10 @@ const NOT_RUN: u8 = 127;
 /// The exit code for a program that a signal ended is this plus the number of the signal.
 const SIGNAL_CODE_BASE: i32 = 128;
 
-/// How long git may take to remove its locks before it is killed.
+/// How long the guard waits for git to remove its locks, counted from the last signal; then it
+/// kills git.
 const GRACE: Duration = Duration::from_millis(100);
-/// The maximum number of signals that are handled during that time.
+/// The maximum number of signals after which the guard waits again.
 const SIGNALS: u32 = 8;
 
 /// Whether this process is forge, so that it can be called as a guard. A test of the library is

@@ -223,7 +223,7 @@ pub fn remove_leftovers(store: &Path) {
     let _ = fs::remove_dir(&above);
 }
 
-/// Whether a folder without a lock was created more than a minute ago.
+/// Whether a folder was last changed more than a minute ago.
 fn is_old(folder: &Path) -> bool {
     let made = folder.symlink_metadata().and_then(|about| about.modified()).ok();
     let age = made.and_then(|made| made.elapsed().ok());

@@ -5,7 +5,7 @@ use forge_store::plain_file;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the first program with this name on the path.
+/// Returns the first program with this name in the absolute folders of `PATH`.
 pub fn on_path(environment: &Environment, name: &str) -> Option<PathBuf> {
     let path = environment.value("PATH")?;
     std::env::split_paths(path)

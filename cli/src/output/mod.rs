@@ -73,7 +73,7 @@ pub enum ReportForm<'a> {
 pub struct OutputOptions {
     /// Whether to print JSON instead of text.
     pub json: bool,
-    /// Whether to print only results and errors.
+    /// Whether to print only results, warnings and errors.
     pub quiet: bool,
     /// When to use colour.
     pub color: ColorMode,
