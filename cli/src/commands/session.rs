@@ -136,7 +136,8 @@ fn chosen(
     done: &'static str,
 ) -> Result<SessionShowReport, CommandError> {
     let report = SessionShowReport::load(session)?.after(done);
-    // FORGE_SESSION has priority over the current session; '--session' is of this command alone.
+    // FORGE_SESSION has priority over the current session; '--session' applies only to this
+    // command.
     let named = context.session().filter(|name| context.is_session_of_shell(name));
     let Some(name) = named else { return Ok(report) };
     let named = workspace::named_session(store, name).and_then(|named| Ok(named.summary()?.info));

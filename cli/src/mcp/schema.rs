@@ -1,4 +1,5 @@
-//! Types with a schema for the words of the store's model, and the generation of schemas.
+//! JSON schemas of arguments and answers, and types with a schema for the words of the store's
+//! model.
 
 use forge_store::model::Kind;
 use forge_store::model::claim::VocabularyWord;

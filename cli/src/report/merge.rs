@@ -42,7 +42,7 @@ pub struct BranchMergeReport {
     #[serde(skip)]
     command: Vec<String>,
     #[serde(skip)]
-    is_left: bool,
+    source_is_current: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,8 +100,13 @@ pub fn conflict_name(conflict: &ClaimConflict) -> String {
 }
 
 impl BranchMergeReport {
-    /// Creates the report of a merge. `is_left` says that the source branch is the current one.
-    pub fn new(session: String, found: MergeReport, args: &BranchMergeArgs, is_left: bool) -> Self {
+    /// Creates the report of a merge.
+    pub fn new(
+        session: String,
+        found: MergeReport,
+        args: &BranchMergeArgs,
+        source_is_current: bool,
+    ) -> Self {
         let changes = describe(&found.changes);
         let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
         command.push(quoted(&found.source));
@@ -127,7 +132,7 @@ impl BranchMergeReport {
             summary: summary(&changes, None),
             changes: changes.into_iter().map(readable).collect(),
             command,
-            is_left,
+            source_is_current,
         }
     }
 
@@ -231,7 +236,7 @@ impl Report for BranchMergeReport {
             print_some_changes(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
             screen.gap();
             screen.dim("'forge undo' reverts this.");
-            if self.is_left {
+            if self.source_is_current {
                 let text = format!("{source} is still checked out: 'forge branch switch {target}'");
                 screen.dim(&text);
             }
