@@ -1,4 +1,4 @@
-//! An index on top of another one that stores its rows in another form: encrypted or sealed.
+//! An index that stores its rows in another index, in another form: encrypted or sealed.
 
 use super::{
     Error, Index, IndexWriter, LastRows, LogPosition, RowBatch, ScanDirection, Snapshot, TableId,
@@ -17,13 +17,12 @@ pub struct ScanRequest<'a> {
     pub(super) limit: usize,
 }
 
-/// How rows are stored in the index below. Reads get the rows of that index, and return them as
-/// they were written.
+/// How rows are stored in the index below. Reads return the rows as they were written.
 pub trait RowLayer: Clone + Send + Sync + 'static {
-    /// What a snapshot remembers of earlier scans.
+    /// The cache of a snapshot with the results of earlier scans.
     type ScanCache: Default + Send;
 
-    /// Returns a row as it is stored; without a value if it is deleted.
+    /// Returns the key and value under which a row is stored. Without a value, the row is deleted.
     ///
     /// # Errors
     /// [`Error::Index`] if it cannot be stored.
@@ -125,7 +124,7 @@ impl SnapshotSource for Box<dyn IndexWriter> {
     }
 }
 
-/// The view of a source in which rows are as they were written.
+/// A snapshot of a source, or a writer to it, with the rows as they were written.
 struct LayeredSnapshot<S, L: RowLayer> {
     inner: S,
     layer: L,

@@ -1,8 +1,8 @@
 //! An index whose rows bear seals, on top of an index that cannot be sealed as a whole: rows in a
 //! database, which its administrator can change.
 //!
-//! A seal follows the value of its row, and covers the table and the key. It does not show that a
-//! row was deleted, or replaced by what the same row was before.
+//! A seal follows the value of its row, and covers the table, the key and the value. It does not
+//! show that a row was deleted, or replaced by an earlier version of the same row.
 
 use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
 use super::seal::ROW_SEAL_BYTES;
@@ -13,18 +13,19 @@ use std::sync::Mutex;
 pub(crate) type SealedIndex<I> = LayeredIndex<I, RowSeals>;
 
 impl<I> SealedIndex<I> {
-    /// Wraps an index so that its rows are sealed with this key; without it they can be read.
+    /// Wraps an index so that its rows are sealed with this key. Without a key, they can be read,
+    /// but not written.
     pub(crate) const fn new(inner: I, key: Option<SealKey>) -> Self {
         Self { inner, layer: RowSeals(key) }
     }
 }
 
-/// Checks and makes the seals of rows. Without a key, seals are not checked.
+/// Makes and checks the seals of rows. Without a key, seals are not checked.
 #[derive(Clone, Debug)]
 pub(crate) struct RowSeals(Option<SealKey>);
 
 impl RowSeals {
-    /// Returns a value without its seal.
+    /// Checks the seal of a value and removes it.
     fn open(&self, table: TableId, key: &[u8], mut value: Vec<u8>) -> Result<Vec<u8>, Error> {
         let breach = |breach| {
             let what = format!("a row of table {} of the index", table.0);

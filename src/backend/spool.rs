@@ -97,8 +97,8 @@ impl SpoolFolder {
         Ok(found)
     }
 
-    /// Returns the waiting writes like [`Spool::names`], for a repair: without a folder that is not
-    /// one, and without a ledger that cannot be read.
+    /// Returns the waiting writes like [`Spool::names`], for a repair: ignores a file in the place
+    /// of a folder, and a list of appended writes that cannot be read.
     pub(crate) fn kept_names(&self) -> Result<Vec<String>, Error> {
         let mut names = BTreeSet::new();
         let is_folder = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|one| one.is_dir());
@@ -139,8 +139,9 @@ impl SpoolFolder {
         Ok(found)
     }
 
-    /// Reads a write without an intact file by flipping one bit of a file so that it is whole. In a
-    /// sealed store, the seal proves that the result is authentic.
+    /// Reads a write without an intact file by flipping one bit of a file so that it is whole;
+    /// `None` if that is impossible. In a sealed store, the seal proves that the result is
+    /// authentic.
     ///
     /// # Errors
     /// [`Error::Io`]; with a key, the errors of decryption.
@@ -173,8 +174,8 @@ impl SpoolFolder {
         [&self.folder, &self.copies].map(|folder| folder.join(name))
     }
 
-    /// Returns the writes recorded as appended: by the ledger outside the store, out of reach of a
-    /// process that can only change the store, or else by the one inside.
+    /// Returns the writes recorded as appended: in the ledger outside the store, which a process
+    /// that can only change the store cannot forge, or without one, in the ledger inside.
     fn brought_in(&self) -> Result<BTreeSet<String>, Error> {
         match &self.witness {
             Some(witness) => witness.brought(),
@@ -182,7 +183,7 @@ impl SpoolFolder {
         }
     }
 
-    /// Removes the seal from the bytes of a write, after checking it.
+    /// Removes the seal from the bytes of a write. With a key, checks it first.
     fn unsealed(&self, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let Some(at) = bytes.len().checked_sub(TRAILER_BYTES) else {
             return self.bare(name, bytes);
@@ -208,8 +209,7 @@ impl SpoolFolder {
         Err(Error::Breach { breach: IntegrityBreach::Unsealed, what })
     }
 
-    /// Writes the bytes to a file with this name in one of the folders, durably: all of them or
-    /// nothing.
+    /// Writes a file with this name durably in one of the folders: all bytes or nothing.
     fn write(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
         files::create_private_folder(folder).map_err(Error::io("make", folder))?;
         // The lock is released at the end.
@@ -223,7 +223,7 @@ impl SpoolFolder {
     }
 }
 
-/// Reads a file whose bytes are copied as they are: not through a link, which leads elsewhere.
+/// Reads a file whose bytes are to be copied. Links are rejected: they lead to other files.
 fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     if path.symlink_metadata()?.is_symlink() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, not a file"));
@@ -231,7 +231,7 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     plain_file::read(path, MAX_BYTES)
 }
 
-/// Returns the sorted names in a folder, as mapped by `take`.
+/// Returns the results of `take` for the names in a folder, in the order of the names.
 fn list(folder: &Path, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
     let names = files::names_in(folder)?;
     Ok(names.iter().filter_map(|name| take(name)).map(str::to_owned).collect())
@@ -242,7 +242,7 @@ fn writes(folder: &Path) -> Result<Vec<String>, Error> {
     list(folder, |name| is_name(name).then_some(name))
 }
 
-/// Writes the bytes durably to an unfinished file of its own.
+/// Writes the bytes durably to a new unfinished file. Returns its path, and the file locked.
 fn write_unfinished(
     folder: &Path,
     name: &str,

@@ -1,4 +1,4 @@
-//! Typed descriptions of changes: what `diff --json` shows.
+//! Typed descriptions of changes, as `diff --json` shows them.
 
 use super::differences;
 use crate::model::claim::VocabularyWord;

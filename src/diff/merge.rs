@@ -51,8 +51,7 @@ pub enum ConflictResolution {
 pub struct MergeOutcome {
     /// The merged state, with conflicts settled as requested.
     pub state: ClaimMap,
-    /// What both sides changed differently, by key and field. The caller decides whether it can be
-    /// stored.
+    /// The conflicts, sorted by key and field. The caller decides whether the state can be stored.
     pub conflicts: Vec<ClaimConflict>,
 }
 
@@ -60,7 +59,8 @@ pub struct MergeOutcome {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AncestorState {
     state: ClaimMap,
-    /// What several merge bases disagree about: a difference there is always a conflict.
+    /// The claims and fields about which several merge bases disagree: if the sides differ there,
+    /// that is always a conflict.
     contested: BTreeSet<(Key, Option<String>)>,
 }
 
@@ -113,8 +113,7 @@ pub fn merge3(
     theirs: &ClaimMap,
     prefer: MergeSide,
 ) -> MergeOutcome {
-    // Without contested values the state alone would do, but copying it is cheap next to the
-    // comparison.
+    // Copying the base is cheap compared with the merge.
     merge_by(&base.clone().into(), ours, theirs, &mut |_| ConflictResolution::Side(prefer))
 }
 
@@ -134,8 +133,8 @@ pub fn merge_by(
     merge
 }
 
-/// Returns the references of the merged state that dangle although they were valid on the side they
-/// come from.
+/// Returns the references of the merged state, from a claim to a missing one, that dangle although
+/// they were valid on the side they come from.
 #[must_use]
 pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(Key, Key)> {
     let mut found = Vec::new();
@@ -159,8 +158,8 @@ pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(K
 
 type ThreeWayValues<'a, T> = (Option<&'a T>, Option<&'a T>, Option<&'a T>);
 
-/// Returns the side to take if the two do not disagree; else `None`. Contested values agree only if
-/// they are equal.
+/// Returns the merged value if the sides have no conflict; else `None`. The sides of a contested
+/// value have none only if they are equal.
 fn agreed<'a, T: PartialEq>(
     (base, ours, theirs): ThreeWayValues<'a, T>,
     is_contested: bool,
@@ -185,8 +184,8 @@ struct ThreeWayMerge<'a> {
 /// The field of a hypothesis that evidence changes.
 const CONFIDENCE: &str = "confidence";
 
-/// Returns the confidence of a hypothesis in a state, with its evidence there; `None` if it is no
-/// confidence.
+/// Returns the confidence of a hypothesis in a state, with its evidence there; `None` if there is
+/// no such hypothesis, or if its confidence is not valid.
 fn weighed(state: &ClaimMap, id: &str) -> Option<WeighedHypothesis> {
     let hypothesis = state.get(&Key::new(Kind::Hypothesis, id))?;
     let confidence = match hypothesis.value.field(CONFIDENCE) {
@@ -231,8 +230,9 @@ impl ThreeWayMerge<'_> {
         settled
     }
 
-    /// Returns the confidence of a hypothesis whose confidence both sides changed, if evidence
-    /// explains it. Both can have the same confidence from different evidence.
+    /// Returns the merged confidence of a hypothesis whose confidence both sides changed, if
+    /// evidence explains the changes. Equal confidences are merged too: they can come from
+    /// different evidence.
     fn confidence(&self, key: &Key, sides: ThreeWayValues<'_, ClaimEntry>) -> Option<Confidence> {
         let (base, ours, theirs) = sides;
         let stated = |entry: &ClaimEntry| entry.value.field(CONFIDENCE).cloned();
@@ -341,7 +341,7 @@ impl ThreeWayMerge<'_> {
             }
         }
         let times = (base.map(|base| &base.added_at), Some(&our.added_at), Some(&their.added_at));
-        // Added on both sides: the earlier time counts.
+        // If the claim was added on both sides, the earlier time counts.
         let earlier = our.added_at.min(their.added_at);
         let added_at = agreed(times, false).flatten().copied().unwrap_or(earlier);
         Some(ClaimEntry { added_at, value: Value::Map(merged) })
@@ -356,8 +356,8 @@ impl ThreeWayMerge<'_> {
         settle: ConflictResolver<'_>,
     ) {
         let mut roots: BTreeMap<Key, Key> = BTreeMap::new();
-        // With one preference, each round reverts at least one more claim to that side, so the
-        // rounds end. With individual choices they need not; the caller must reject what remains.
+        // With one preference, each round reverts at least one more claim to that side, so no
+        // reference dangles in the end. With individual choices one may; the caller must reject it.
         for _ in 0..=merge.state.len() + self.ours.len() + self.theirs.len() {
             let mut missing: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
             for (from, to) in dangling(self.ours, self.theirs, &merge.state) {
@@ -384,7 +384,8 @@ impl ThreeWayMerge<'_> {
                     }
                 };
                 settled.insert(to.clone(), side);
-                // The dependent claim records where the removal began.
+                // If `to` itself was removed for want of another claim, the conflict about that
+                // claim lists the claims that need `to`.
                 let root = roots.get(&to).unwrap_or(&to).clone();
                 let is_root = |one: &&mut ClaimConflict| one.key == root && one.field.is_none();
                 if let Some(conflict) = merge.conflicts.iter_mut().find(is_root) {

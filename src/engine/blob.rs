@@ -1,5 +1,5 @@
-//! Growing blobs (transcripts), stored as segments. Each segment is compressed with the bytes
-//! before it as prefix.
+//! Growing blobs (transcripts), stored as segments. Each segment is compressed with some of the
+//! bytes before it as prefix.
 
 use super::object::{self, DROPPED_OBJECT};
 use super::read_snapshot::ReadSnapshot;
@@ -67,7 +67,7 @@ pub(crate) fn segments(
     changes(session, blob, parallel::map(&parts, 2, BlobSegmentDraft::seal))
 }
 
-/// Compresses the segments of a blob that begins with `content` while `work` runs. Returns the
+/// Compresses `content`, the beginning of a blob, as segments while `work` runs. Returns the
 /// segments and the result of `work`.
 pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<BlobSegment>, T) {
     let parts = parts(0, 0, content);
@@ -79,8 +79,8 @@ pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Ve
 fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>> {
     let mut parts = Vec::new();
     let mut begin = before;
-    // By the whole content: its last segment may be short, and reading a long prefix for it would
-    // take more than all the rest.
+    // Decided by the whole content: the last segment may be short, and indexing a long prefix for
+    // it would take longer than all the rest.
     let is_much = window.len() - before >= MUCH_BYTES;
     while begin < window.len() {
         // Up to the next restart, and at most one segment.
@@ -174,7 +174,10 @@ impl CachedBlob {
 impl BlobCache {
     /// Reads a blob from the last restart before `offset`, or from the end of its dropped
     /// beginning. Returns where the bytes begin and the bytes, at least up to `offset + length` if
-    /// the blob is that long. A later read that is near continues where this one ended.
+    /// the blob is that long. A later read near these bytes continues where this one ended.
+    ///
+    /// # Errors
+    /// [`Error::Dropped`] if the bytes at `offset` were dropped.
     pub(crate) fn read(
         &self,
         view: &ReadSnapshot,
@@ -193,7 +196,7 @@ impl BlobCache {
             (known.session, known.position) == (session, view.position())
                 && known.blob == blob
                 && known.start <= offset
-                // Reading further would keep what is before the restart, too.
+                // Reading further would keep the bytes before the last restart in memory, too.
                 && (end <= known.end() || restart_before(offset) <= known.start)
         });
         let mut known = known.unwrap_or_else(|| CachedBlob {
@@ -223,7 +226,7 @@ pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &s
     Ok(bytes)
 }
 
-/// Returns the offset at which a blob ends.
+/// Returns the offset at which a blob ends; 0 if it does not exist.
 pub(crate) fn end(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
     let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
     let last = view.scan(key::SEGMENTS, &from, &to, ScanDirection::Descending, 1)?;

@@ -72,8 +72,8 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     let alone = pieces.len() == 1;
     for (piece, _) in pieces {
         let content = piece.encode(salt()?);
-        // Compressing a small delta takes longer than the rest of a commit to a disk, so that is
-        // left to the applier.
+        // Compressing a small delta takes longer than the rest of a commit to a disk, so the
+        // applier does that.
         let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
             seal_raw(ObjectKind::Delta, &content)
         } else {
@@ -119,7 +119,8 @@ fn inline_parts(change: &RecordChange) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Returns the hash in the header that stands for a list of delta parts.
+/// Returns the id of a delta, as a header names it: the id of its only part, or the hash of the ids
+/// of its parts.
 pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     if let [only] = parts {
         return *only;

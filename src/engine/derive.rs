@@ -250,7 +250,7 @@ fn derive_revisions(
             return Ok(());
         };
         for (ordinal, part) in (0_u32..).zip(&row.parts) {
-            // This part was lost, and an earlier repair reported it.
+            // An earlier repair reported that this part was lost.
             if *part == LOST_OBJECT {
                 continue;
             }
@@ -376,7 +376,7 @@ fn derive_operation(
                 let found = found.ok_or_else(|| Error::missing(format!("the object {name}")));
                 let found = found.and_then(|number| {
                     let content = object::content(view, ObjectKind::Page, number)?;
-                    // All of it is decoded, so that a value that cannot be read is found.
+                    // Decoding the whole page also finds values that cannot be read.
                     let page =
                         FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
                     Ok((number, FactPageOutline::from(page)))

@@ -1,5 +1,5 @@
-//! A generation that checks, when a session is first read, that none of its rows are missing:
-//! otherwise a store with missing rows would look like a shorter one.
+//! A generation that checks, when a session is first read, that the session's row and its last
+//! sequence number are there: otherwise a store with missing rows would look like a shorter one.
 
 use crate::backend::{Error, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::format::key::{self, of};
@@ -9,10 +9,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sessions that are checked together, if at least [`MANY_SESSIONS`] of them were not yet.
+/// Maximum number of sessions that are checked together, if at least [`MANY_SESSIONS`] of them are
+/// unchecked.
 const BLOCK_SESSIONS: SessionNumber = 1024;
 const MANY_SESSIONS: usize = 8;
-/// Sequence numbers that are read ahead: the head of the branch is often among the last.
+/// Number of the last sequence numbers that are prefetched: the head of the branch is often among
+/// them.
 const AHEAD: usize = 16;
 
 /// A generation and the head of the segment after it.
@@ -23,7 +25,7 @@ pub(crate) struct GapCheckedSnapshot {
     base: Arc<dyn Snapshot>,
     /// The number of sessions of the generation.
     sessions: SessionNumber,
-    /// The sessions that the journal has too, encoded.
+    /// The sessions that the head contains, encoded.
     recent: HashMap<SessionNumber, RecordBytes>,
     checked: Mutex<CheckedSessions>,
 }
@@ -53,8 +55,8 @@ impl GapCheckedSnapshot {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks one session if it was not checked before. A session that began later has no rows
-    /// here.
+    /// Checks one session if it was not checked before. A session that began after the generation
+    /// has no rows here.
     fn check(&self, number: SessionNumber) -> Result<(), Error> {
         if number >= self.sessions || self.checked().has(number) {
             return Ok(());
@@ -95,7 +97,8 @@ impl GapCheckedSnapshot {
         (first..end).filter(|number| !checked.has(*number)).count() >= MANY_SESSIONS
     }
 
-    /// Checks many sessions with two scans, and notes those that are right.
+    /// Checks many sessions with two scans, and notes those that are right. Does nothing if they
+    /// have too many rows.
     fn check_block(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
         const MAX_ROWS: usize = 1 << 16;
         let (from, to) = (of(first).build(), of(end).build());
@@ -135,7 +138,7 @@ impl GapCheckedSnapshot {
         Ok(())
     }
 
-    /// Checks the sessions from one number up to another.
+    /// Checks the sessions from `first` up to, but not including, `end`.
     fn check_range(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
         let known = self.checked().first_unchecked;
         let mut from = first.max(known);
@@ -144,14 +147,14 @@ impl GapCheckedSnapshot {
             if self.are_many_unchecked(from, to) {
                 self.check_block(from, to)?;
             }
-            // The blocks that were not found to be right are read again, for the error.
+            // A session that the block did not find right is checked alone, for the error.
             (from..to).try_for_each(|number| self.check(number))?;
             from = to;
         }
         let mut checked = self.checked();
         let checked = &mut *checked;
         if first <= checked.first_unchecked {
-            // Another thread may have checked those that follow.
+            // Another thread may have checked the next sessions.
             while checked.first_unchecked < end || checked.others.contains(&checked.first_unchecked)
             {
                 checked.others.remove(&checked.first_unchecked);

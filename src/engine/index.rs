@@ -49,8 +49,8 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true).map(drop)
 }
 
-/// Applies a record like [`apply`], to check it. Returns the large values and long texts that the
-/// record refers to and that are missing.
+/// Applies a record like [`apply`], to check it. Returns the ids of large values and long texts
+/// that the record refers to and that are missing.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -83,12 +83,12 @@ pub(crate) fn apply_all_but_operations(
     records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false).map(drop))
 }
 
-/// Whether a row lists or counts operations. Only undo and the log read such rows.
+/// Returns whether a row lists or counts operations. Only undo and the log read these rows.
 pub(crate) fn is_operation_row(table: TableId, key: &[u8]) -> bool {
     is_operation_table(table) || (table == key::COUNTERS && key == key::TOTALS)
 }
 
-/// Whether all rows of a table are operation rows.
+/// Returns whether all rows of a table are operation rows.
 pub(crate) fn is_operation_table(table: TableId) -> bool {
     matches!(table, key::OPERATIONS | key::OPERATION_IDS | key::CONTINUATIONS)
 }
@@ -171,11 +171,11 @@ fn apply_with(
     Ok(missing)
 }
 
-/// With fewer records, operations are looked up one by one.
+/// Minimum number of records whose operations are looked up together.
 const MANY_OPERATIONS: usize = 8;
 
-/// Looks up the operations of records that are applied together. Most ids are new, and not finding
-/// each of them separately in the index took a quarter of the time of a record.
+/// Looks up the operations of records that are applied together. Most of them are new, and looking
+/// for each one separately in the index would take a quarter of the time of a record.
 fn look_up_operations(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -208,8 +208,8 @@ struct RecordIndexer<'a> {
     added: TotalsRow,
     /// Rows that this record removes from the totals.
     cut: TotalsRow,
-    /// The objects of this record that nothing in it refers to so far; parts of growing blobs with
-    /// their keys.
+    /// The numbers of this record's objects to which nothing in it refers so far. A segment of a
+    /// growing blob has its key as value.
     unnamed: BTreeMap<u64, Option<Vec<u8>>>,
     /// The objects that this record refers to.
     names: BTreeSet<ObjectId>,
@@ -222,8 +222,8 @@ impl RecordIndexer<'_> {
         OverlaySnapshot { base: self.base, rows: self.rows, position: self.placed.position }
     }
 
-    /// Puts the row of a checkout. Its effective time is never before that of the checkout before,
-    /// whatever the clock said: otherwise that one would stay checked out.
+    /// Puts the row of a checkout. Its effective time is never before that of the previous
+    /// checkout, whatever the clock says: otherwise the previous branch would stay checked out.
     fn check_out(
         &mut self,
         number: SessionNumber,
@@ -268,7 +268,7 @@ impl RecordIndexer<'_> {
 
     fn part(&mut self, part: &DeltaPart) -> Result<u64> {
         match part {
-            // It is only found by its number: nothing refers to it by its hash.
+            // The part is only found by its number: nothing refers to it by its hash.
             DeltaPart::Inline(sealed) => {
                 let next = self.next_number()?;
                 object::put_unnamed(self.rows, next, &sealed.0);
@@ -301,8 +301,8 @@ impl RecordIndexer<'_> {
             }
             RecordChange::SessionAbandoned { session: number } => {
                 match present_session(refs, session(refs, *number)?.info.id)? {
-                    Some(twin) => self.drop_twin(*number, twin)?,
-                    None => self.drop_session(*number)?,
+                    Some(twin) => self.delete_twin(*number, twin)?,
+                    None => self.delete_session(*number)?,
                 }
                 Ok(None)
             }
@@ -343,8 +343,8 @@ impl RecordIndexer<'_> {
             RecordChange::Segment { session, blob, offset, prefix, object } => {
                 self.cut_blob(*session, blob, *offset)?;
                 let length = object::length(&object.0)?;
-                // It can only be opened with the bytes before it, so it must not be shared with
-                // objects of equal content.
+                // A segment can only be opened with the bytes before it, so it must not be shared
+                // with objects of equal content.
                 let number = self.next_number()?;
                 object::put_unnamed(self.rows, number, &object.0);
                 let row = SegmentRow { object: number, length, prefix: *prefix };
@@ -429,7 +429,7 @@ impl RecordIndexer<'_> {
                 Ok(Some(OperationEffect::TextShown { of: *of, blob: blob.clone(), bytes }))
             }
             RecordChange::TextMissing { session, blob, bytes } => {
-                self.drop_text(*session, blob, *bytes)?;
+                self.delete_text(*session, blob, *bytes)?;
                 Ok(None)
             }
             RecordChange::Swept { session: number, operation, blobs, sessions } => {
@@ -437,17 +437,17 @@ impl RecordIndexer<'_> {
                 for place in sessions {
                     let swept = session(refs, *place)?;
                     if swept.removal == Some(SessionRemoval::Pruned(*operation)) {
-                        self.drop_session(*place)?;
+                        self.delete_session(*place)?;
                         is_own_session_gone |= place == number;
                         continue;
                     }
                     for text in &swept.dropped {
                         if text.pruning == Some(*operation) {
-                            self.drop_text(*place, &text.blob, text.bytes)?;
+                            self.delete_text(*place, &text.blob, text.bytes)?;
                         }
                     }
                 }
-                // The row of a session's own drop went with the session.
+                // The operation that dropped its own session was deleted with the session.
                 if !is_own_session_gone {
                     self.sweep(*number, operation)?;
                 }
@@ -579,7 +579,7 @@ impl RecordIndexer<'_> {
         number: SessionNumber,
         checkpoint: &Checkpoint,
     ) -> Result<OperationEffect> {
-        // The lookup of a new id in every index file took longer than all the other work.
+        // Looking up a new id in every index file would take longer than all the other work.
         let old = match session(refs, number)?.is_new(checkpoint) {
             true => None,
             false => super::checkpoint::by_id(&self.view(), number, &checkpoint.id)?,
@@ -605,7 +605,7 @@ impl RecordIndexer<'_> {
         })
     }
 
-    /// Removes a checkpoint from every table that finds it by something other than its number.
+    /// Deletes all rows of a checkpoint, except the one that says what its sequence number is.
     fn forget_checkpoint(&mut self, session: SessionNumber, old: &Checkpoint) {
         let (time, sequence) = (old.time, old.sequence);
         self.rows.delete(key::CHECKPOINTS, of(session).time(time).number(sequence).build());
@@ -648,16 +648,16 @@ impl RecordIndexer<'_> {
         Ok((number, name))
     }
 
-    /// Drops the segments of a growing blob from an offset on: parts of an import that was
-    /// interrupted or undone.
+    /// Deletes the segments of a growing blob from an offset on: an import that was interrupted or
+    /// undone left them.
     fn cut_blob(&mut self, session: SessionNumber, blob: &str, offset: u64) -> Result<()> {
         let from = of(session).text(blob).number(offset).build();
         let to = of(session).text(blob).end();
         self.cut_segments(&from, &to)
     }
 
-    /// Drops the beginning of a growing blob permanently, and records its length.
-    fn drop_text(&mut self, session: SessionNumber, blob: &str, bytes: u64) -> Result<()> {
+    /// Deletes the beginning of a growing blob permanently, and records its length.
+    fn delete_text(&mut self, session: SessionNumber, blob: &str, bytes: u64) -> Result<()> {
         let from = of(session).text(blob).build();
         let to = of(session).text(blob).number(bytes).build();
         self.cut_segments(&from, &to)?;
@@ -705,7 +705,7 @@ impl RecordIndexer<'_> {
         self.rows.put_operation(place, row);
     }
 
-    /// Records in an operation's row which operation of its session undid it.
+    /// Records in the row of an operation that the operation `by` undid it.
     fn take_back(
         &mut self,
         (number, other): (SessionNumber, OperationId),
@@ -764,7 +764,7 @@ fn side_bytes(key: usize, side: &DeltaSideRange) -> u64 {
     match side {
         DeltaSideRange::Absent => 0,
         DeltaSideRange::Inline(entry) => key as u64 + u64::from(entry.end - entry.start),
-        // The size of a blob is not known here; assume a large one.
+        // The size of a blob is not known here, so a large one is assumed.
         DeltaSideRange::Blob(_) => 16 << 10,
     }
 }

@@ -55,8 +55,8 @@ pub(crate) fn entry_in(
     Ok(None)
 }
 
-/// Returns whether a claim was changed by any revision in these ranges, even if it was removed
-/// since. Reads no changes, so that a claim whose key has the same hash counts too.
+/// Returns whether any revision in these ranges changed a claim, even if the claim was removed
+/// since. Reads no deltas, so a claim whose key has the same hash counts too.
 pub(crate) fn is_touched(
     view: &dyn Snapshot,
     session: (&SessionId, SessionNumber),
@@ -71,7 +71,7 @@ pub(crate) fn is_touched(
     Ok(false)
 }
 
-/// Reads ahead what [`is_touched`] asks for.
+/// Prefetches the rows that [`is_touched`] reads.
 pub(crate) fn prefetch_touched(
     view: &dyn Snapshot,
     session: (&SessionId, SessionNumber),
@@ -136,7 +136,7 @@ pub(crate) fn entries_in(
     let one = |(key, part): (&&Vec<u8>, Option<u64>)| match part.map(|part| found(key, part)) {
         None => Ok(None),
         Some(Some(side)) => delta_side_bytes(view, &side),
-        // The delta changed another claim with the same hash.
+        // The last delta found changed another claim with the same hash.
         Some(None) => entry_in(view, refs, number, ranges, key),
     };
     keys.iter().zip(objects).map(one).collect()
@@ -163,7 +163,7 @@ pub(crate) fn delta_changes(
     changes.collect()
 }
 
-/// Returns the bytes of one side of a change.
+/// Returns the encoded entry of one side of a change.
 pub(crate) fn delta_side_bytes(
     view: &dyn Snapshot,
     side: &DeltaSide,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Size limit in bytes of content.
 const MAX_BYTES: usize = 32 << 20;
-/// Objects that are opened together and exceed this are not cached: such a state would only evict
+/// Objects that are opened together and exceed this size are not cached: they would only evict
 /// everything else.
 const MAX_BYTES_AT_ONCE: usize = MAX_BYTES / 2;
 

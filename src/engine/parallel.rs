@@ -10,14 +10,15 @@ thread_local! {
     static IS_BACKGROUND: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes this thread a background thread: it uses one core, with lower priority.
+/// Makes this thread a background thread: its work uses one core, with lower priority.
 pub(crate) fn lower_thread_priority() {
     IS_BACKGROUND.set(true);
     lower_priority();
 }
 
-/// Lowers the priority of this thread and of those that it starts, on Linux. Without that a writer
-/// waits for up to 4 ms to get its core back. If the call fails, the thread keeps its priority.
+/// Lowers the priority of this thread and of the threads that it starts, on Linux. Otherwise a
+/// writer can wait for up to 4 ms to get its core back. If the call fails, the thread keeps its
+/// priority.
 pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
@@ -40,9 +41,9 @@ impl CpuCore {
         Self(number)
     }
 
-    /// Keeps this background thread, and those it starts, off this core. Linux wakes a thread on
-    /// the core of its waker, and does not look for an idle one if the cores share no cache: a
-    /// writer waited for up to 3 ms beside an idle core.
+    /// Keeps this background thread, and the threads that it starts, off this core, unless it is
+    /// the only one. Linux wakes a thread on the core of its waker, and does not look for an idle
+    /// core if the cores share no cache: a writer could wait for up to 3 ms beside an idle core.
     pub(crate) fn avoid(self) {
         #[cfg(target_os = "linux")]
         if let Self(Some(number)) = self
@@ -76,7 +77,8 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
-/// Divides numbers below `count` into ranges, one for each core, if there are many.
+/// Divides the numbers below `count` into ranges, each from a number up to, but not including,
+/// another: one range for each core, or a single one if there are few numbers.
 pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
     const MANY: u32 = 256;
     let parts = if count < MANY { 1 } else { cores() as u32 };
@@ -84,8 +86,8 @@ pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
     (0..parts).map(|part| (part * each, count.min((part + 1) * each))).collect()
 }
 
-/// Maps items in parallel, in order. Fewer than `worth` items are mapped by the calling thread,
-/// because starting another one would take longer.
+/// Maps items in parallel. The results are in the order of the items. Fewer than `worth` items are
+/// mapped by the calling thread, because starting another one would take longer.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     worth: usize,
@@ -111,8 +113,8 @@ pub(crate) fn map<T: Sync, R: Send>(
     })
 }
 
-/// Maps items in order on up to `most` cores, while this thread runs `work`. Afterwards this thread
-/// helps with the remaining items. Returns both results.
+/// Maps items on up to `most` cores, while this thread runs `work`. Afterwards this thread helps
+/// with the remaining items. Returns the results, in the order of the items, and that of `work`.
 pub(crate) fn map_while<T: Sync, R: Send, W>(
     items: &[T],
     most: usize,

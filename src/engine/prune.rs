@@ -1,5 +1,5 @@
-//! Retention: which revisions are folded into which, their combined changes, and what nothing
-//! refers to any more.
+//! Retention: which revisions are folded into which, their combined changes, and the objects that
+//! nothing refers to any more.
 
 mod estimate;
 mod prewritten;
@@ -67,14 +67,14 @@ pub(crate) fn pinned_revisions(
         named.extend(key::last_number(&target));
     }
     for joint in merge_base::merge_revisions(view, number)? {
-        // A later merge must distinguish what this merge brought over from what came later.
+        // A later merge must distinguish the changes that this merge brought from later ones.
         named.extend([joint.at.sequence, joint.merged]);
     }
     Ok(named)
 }
 
 /// Returns the next fold range of a branch after `after`: consecutive revisions that are not pinned
-/// and were made up to `until`.
+/// and were made up to `until`, and the revision that follows them.
 pub(crate) fn next_fold_range(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -147,8 +147,8 @@ pub(crate) fn fold(
     fold_after(view, number, run, None, pruning)
 }
 
-/// Plans a fold like [`fold()`], in a record in which `before` is folded first. If that fold went
-/// into the first revision of this range, its changes are included.
+/// Plans a fold like [`fold()`], in a record that contains the fold `before` first. If that fold
+/// goes into the first revision of this range, its changes are included.
 pub(crate) fn fold_after(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -222,7 +222,7 @@ pub(crate) fn combine_deltas<'a>(
     Ok(seal_pieces(changes, salt)?.1)
 }
 
-/// Checks that what an operation folded into this revision can be restored.
+/// Checks that the revisions that an operation folded into this one can be restored.
 pub(crate) fn check_unfoldable(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -282,8 +282,8 @@ pub(crate) fn check_no_outer_fold(
     Ok(())
 }
 
-/// Whether what an operation hid was permanently deleted. For a redo this is a property of the
-/// first operation.
+/// Returns whether the data that an operation hid was permanently deleted. For a redo, that is
+/// recorded with the first operation.
 pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> {
     let undo = row.takes_back.map(|undo| find_operation(view, &undo)).transpose()?.flatten();
     let first = undo.and_then(|undo| undo.takes_back);
@@ -308,12 +308,13 @@ pub(crate) struct PendingPruning {
     pub(crate) time: Timestamp,
 }
 
-/// Whether a pruning is listed for the next sweep.
+/// Returns whether a pruning is listed for the next sweep.
 pub(crate) fn is_pending(view: &dyn Snapshot, operation: &Operation) -> Result<bool> {
     Ok(view.get(key::PRUNINGS, &fold::pruning_key(operation))?.is_some())
 }
 
-/// Returns the sessions that a pruning dropped or whose texts it dropped, as far as they still are.
+/// Returns the sessions that a pruning dropped, or whose texts it dropped, and that are still
+/// dropped.
 pub(crate) fn pruned_sessions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
@@ -352,7 +353,8 @@ pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<Pend
         .collect())
 }
 
-/// Returns the rows of the revisions that a pruning hid, with the deltas that will be deleted.
+/// Returns the rows of the revisions that a pruning folded into others: their deltas will be
+/// deleted.
 fn taken_out(view: &dyn Snapshot, pruning: &PendingPruning) -> Result<Vec<RevisionRow>> {
     let row = find_operation(view, &pruning.operation)?
         .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;

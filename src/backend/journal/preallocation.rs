@@ -18,16 +18,17 @@ use std::time::Duration;
 /// Pause after each piece of zeros ([`PIECE_BYTES`]) written in the background, so that concurrent
 /// syncs of records can proceed.
 const PAUSE: Duration = Duration::from_micros(100);
-/// Zeros written after a record that ends beyond the preallocated room. About one record in five
-/// then takes half as long again; the others are as fast as in room that was preallocated.
+/// Zeros written after a record that ends beyond the preallocated room. The sync of that record
+/// takes longer; the next records are as fast as in preallocated room.
 static EXTRA_ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// The preallocated file for the next segment. It has no segment name, because it contains only
 /// zeros.
 pub(super) const NEXT_SEGMENT_FILE: &str = "next.room";
 
 impl Journal {
-    /// Ensures that at least `bytes / 2` of durable zeros follow the end. They are synced at once:
-    /// a concurrent sync of a record waits for that, but writing in pieces would delay several.
+    /// Adds `bytes` durable zeros to the current segment, unless at least half of that follows the
+    /// end already. Later appends keep room. All zeros are synced at once: a concurrent sync of a
+    /// record waits for that, but writing in pieces would delay several syncs.
     pub(super) fn write_zeros(&self, from: LogPosition, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let zeros = vec![0; bytes as usize];
@@ -42,8 +43,8 @@ impl Journal {
         self.flush(&tip)
     }
 
-    /// Writes the zeros for the next segment. This delays no appends: they continue in the current
-    /// file.
+    /// Writes a file of zeros for the next segment. Later appends keep room. Meanwhile, appends
+    /// continue in the current segment.
     pub(super) fn write_next(&self, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let path = self.next_path();
@@ -63,11 +64,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes more zeros after a record of `bytes` bytes that is about to be appended, if it ends
-    /// beyond the room left and this handle keeps room. The sync of the record makes them durable.
-    /// The caller must hold the append lock.
+    /// Writes more zeros after `bytes` bytes that are about to be appended, if these end beyond the
+    /// room and this handle keeps room. The sync of the records makes the zeros durable. The caller
+    /// must hold the append lock.
     pub(super) fn keep_room(&self, tip: &JournalCursor, bytes: usize) {
-        // A larger record is dominated by the cost of its own bytes.
+        // For more bytes, writing them dominates the cost.
         let is_worth_it = bytes <= EXTRA_ZEROS.len() / 2;
         let end = tip.end + bytes as u64;
         if is_worth_it
@@ -83,7 +84,7 @@ impl Journal {
         self.folder.join(NEXT_SEGMENT_FILE)
     }
 
-    /// Returns the file of zeros that this process wrote, unless another file has replaced it. The
+    /// Returns the file of zeros that this process wrote, unless it was removed or replaced. The
     /// caller must hold the append lock.
     pub(super) fn take_next(&self) -> Option<File> {
         let file = held(&self.next).take()?;
@@ -91,7 +92,8 @@ impl Journal {
         ((own.dev(), own.ino()) == (there.dev(), there.ino())).then_some(file)
     }
 
-    /// Truncates the last segment after its last record, and stops keeping room.
+    /// Removes all preallocated room: truncates the last segment after its last record, and removes
+    /// the file for the next one. Later appends keep no room.
     pub(super) fn cut_zeros(&self, from: LogPosition) -> Result<(), Error> {
         self.keeps_room.store(false, Ordering::Relaxed);
         let _held = self.writer("give back room of")?.acquire(sync::LOCK_TIMEOUT)?;

@@ -35,8 +35,8 @@ impl Journal {
         self.link_next(&tip, &payload).map(Some)
     }
 
-    /// Syncs what is known to be written before the lock is taken, to shorten the time under the
-    /// lock. Errors are handled by the sync under the lock.
+    /// Syncs the records that are known to this process, before the lock is taken, to shorten the
+    /// time under the lock. Errors are handled by the sync under the lock.
     fn sync_ahead(&self) {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end > self.progress.known())
@@ -75,7 +75,7 @@ impl Journal {
         let (tip, next) = match begun {
             Ok((tip, next)) => (tip, Arc::new(next)),
             Err(error) => {
-                // The file is not linked, so it does no harm if it stays.
+                // The file is not linked, so readers ignore it if it cannot be removed.
                 for left in [&path, &self.next_path()] {
                     let _ = segment::remove(left);
                 }
@@ -107,7 +107,8 @@ impl Journal {
         let file = match self.take_next() {
             Some(file) => file,
             None => {
-                // Only rotation creates this file, so it was left by a crash.
+                // A file there was left by a crash, or preallocated by another process, which then
+                // rotates without it.
                 segment::remove(&draft)?;
                 segment::create_private(&draft).map_err(Error::io("create", &draft))?
             }
@@ -120,8 +121,8 @@ impl Journal {
         self.flush_or_write_again(tip)?;
         // After a failed sync the records were written again, to another file.
         let (_, tip) = self.catch_up(tip.end)?;
-        // The rename must come last: after a crash, a named segment beyond the end of the journal
-        // would collide with the records appended there.
+        // Renamed only after everything before it is durable: a named segment beyond the end that a
+        // crash left would collide with the records appended there.
         fs::rename(&draft, path).map_err(Error::io("rename", path))?;
         segment::sync_folder(&self.folder)?;
         self.progress.sync(&next.file).map_err(Error::io("sync", path))?;

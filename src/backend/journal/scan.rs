@@ -4,7 +4,7 @@
 //! A *floor* is a position below which everything is known to have been durable: the mark in
 //! `SYNCED`, the marks in readable frames, and the first record of a linked segment. A flaw at or
 //! above the floor is a torn tail, as a crash leaves it: it was never acknowledged. A flaw below
-//! the floor is damage.
+//! the floor is damage. A whole record with a wrong seal is never a torn tail.
 
 use super::layout::{self, SyncMark};
 use super::segment::{self, JournalSegment, SegmentWindow};
@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The place of a walk: an open segment, a position in it, and the hash of the record before.
+/// The place of a walk: an open segment, a position in it, and the hash of the record before it.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalCursor {
     /// The segment that contains the position, or ends there.
@@ -28,8 +28,7 @@ pub(crate) struct JournalCursor {
 }
 
 impl JournalCursor {
-    /// Returns whether nothing has been written after this cursor, which was the end of the
-    /// journal.
+    /// Returns whether this cursor, which was at the end of the journal, still is.
     pub(crate) fn is_last(&self) -> Result<bool, Error> {
         let extent = self.segment.extent()?;
         let blank = || self.segment.is_blank(self.end);
@@ -62,7 +61,7 @@ pub(crate) struct JournalWalk {
     floor: LogPosition,
     /// The hash of this segment's first record, as given by the end frame of the previous segment.
     linked: Option<RecordHash>,
-    /// Later segments that the walk has not reached, and which may not be linked.
+    /// Later segments that the walk has not reached. They may be unlinked.
     later: Vec<LogPosition>,
     state: WalkState,
 }
@@ -77,7 +76,7 @@ enum WalkState {
 }
 
 impl JournalWalk {
-    /// Starts a walk at `from`, in the segment found by name.
+    /// Starts a walk at `from`, in the segment whose name shows that it contains this position.
     pub(crate) fn locate(
         folder: &Path,
         known: WalkContext,
@@ -231,7 +230,7 @@ impl JournalWalk {
         let extent = self.cursor.segment.extent()?;
         // A file that was removed or replaced proves nothing about the journal.
         if !extent.named {
-            return Err(damaged(at, "the segment was taken away"));
+            return Err(damaged(at, "the segment was removed or replaced"));
         }
         // A crash cannot leave a whole record with a wrong seal.
         if let Some(breach) = breach_of(flaw) {
@@ -266,8 +265,8 @@ impl JournalWalk {
     }
 }
 
-/// Returns the greatest position that any whole frame in a segment, from `from` on, records as
-/// synced.
+/// Returns the greatest position that a whole frame in a segment, from `from` on, records as
+/// synced; 0 if there is no frame.
 fn marks(
     segment: &JournalSegment,
     from: LogPosition,
@@ -341,7 +340,7 @@ fn parse<'w>(
     Ok(frame::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
 }
 
-/// Returns the breach that a flaw is, if only a writer without the key can have caused it.
+/// Returns the breach that a flaw shows, if only a writer without the key can have caused it.
 pub(crate) const fn breach_of(flaw: FrameFlaw) -> Option<IntegrityBreach> {
     match flaw {
         FrameFlaw::Seal => Some(IntegrityBreach::Altered),

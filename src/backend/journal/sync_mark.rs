@@ -1,5 +1,5 @@
 //! The file `SYNCED`: how far the journal is known to be durable. It may lag behind the journal,
-//! but is never ahead of it.
+//! but is never ahead of it. A witness contains a mark of the same form.
 
 use super::layout::{MARK_BYTES, SyncMark};
 use super::segment;
@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub(super) const NAME: &str = "SYNCED";
-/// Attempts to read a mark that another process may be overwriting.
+/// Maximum number of attempts to read a mark that another process may be overwriting.
 const READS: usize = 4;
 
-/// The open file `SYNCED`; without the file, nothing is known to be durable.
+/// An open file with a mark; without the file, nothing is known to be durable.
 #[derive(Debug)]
 pub(crate) struct SyncMarkFile {
     file: Option<File>,
     path: PathBuf,
     /// The offset of the mark in the file.
     offset: u64,
-    /// Threads of one process share the lock on the file, so they exclude each other here.
+    /// Excludes other threads of this process: they share the lock on the file.
     turn: Mutex<()>,
 }
 
 impl SyncMarkFile {
-    /// Opens the file. A writer creates a missing file; for a reader it counts as an empty mark.
+    /// Opens `SYNCED`. A writer creates a missing file; for a reader, a missing file has no mark.
     pub(crate) fn open(folder: &Path, write: bool) -> Result<Self, Error> {
         let path = folder.join(NAME);
         let options = OpenOptions::new().read(true).write(write).clone();

@@ -14,7 +14,7 @@ const FRAME_BYTES: u64 = 8;
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLog {
     shared: Arc<Mutex<MemorySegments>>,
-    /// Held during an append. Reads do not need it, also while a record is being built.
+    /// Held during an append. Reads do not wait for it, even while a record is being built.
     writer: Arc<Mutex<()>>,
 }
 
@@ -25,7 +25,7 @@ struct MemorySegments {
     frames: Vec<LogFrame>,
     end: LogPosition,
     hash: RecordHash,
-    /// Whether no record's hash is needed.
+    /// Whether later records repeat the hash of the last one.
     is_unhashed: bool,
 }
 
@@ -49,14 +49,14 @@ impl MemoryLog {
         Self { shared: Arc::new(Mutex::new(segments)), writer: Arc::default() }
     }
 
-    /// Gives later records the hash of the last one: they get others when they are appended to
-    /// another log.
+    /// Saves the time for hashing: later records repeat the hash of the last one, and get hashes of
+    /// their own when they are appended to another log.
     pub(crate) fn without_hashes(self) -> Self {
         lock(&self.shared).is_unhashed = true;
         self
     }
 
-    /// Removes the records from a position on, and returns what they contain.
+    /// Removes the records from a position on, and returns their payloads.
     pub(crate) fn take_payloads(&self, from: LogPosition) -> Vec<Vec<u8>> {
         let mut segments = lock(&self.shared);
         let first = segments.frames.partition_point(|frame| frame.position < from);
@@ -93,7 +93,7 @@ impl MemorySegments {
     }
 
     fn append(&mut self, mut payload: Vec<u8>) -> AppendedRecord {
-        // The room for growth would be kept with it.
+        // The log would keep the spare capacity, too.
         payload.shrink_to_fit();
         let position = self.end;
         let end = position + FRAME_BYTES + payload.len() as u64;

@@ -3,8 +3,8 @@
 //! BLAKE3 hashes chunks of 1,024 bytes and then pairs of hashes, level by level; the last hash of a
 //! level without a partner moves up unchanged (the
 //! [paper](https://github.com/BLAKE3-team/BLAKE3-specs/blob/master/blake3.pdf), 2.1). With all
-//! these hashes in memory, trying a bit means hashing its chunk and one pair per level: a
-//! microsecond, whatever the size of the file.
+//! these hashes in memory, trying a bit means hashing its chunk and one pair per level: about a
+//! microsecond, even in a large file.
 
 use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
@@ -23,7 +23,7 @@ pub(super) fn by_hash(bytes: &mut [u8], hash: &Hash, places: Range<usize>) -> bo
     bytes.get_mut(byte).map(|byte| *byte ^= mask).is_some()
 }
 
-/// Returns the index of the byte and the mask of the wrong bit.
+/// Returns the index of the wrong byte, and the mask of its wrong bit.
 fn wrong_bit(bytes: &[u8], hash: &Hash, places: &Range<usize>) -> Option<(usize, u8)> {
     let tree = HashTree::of(bytes);
     let chunks = places.start / CHUNK_LEN..places.end.min(bytes.len()).div_ceil(CHUNK_LEN);
@@ -91,8 +91,8 @@ impl HashTree {
         None
     }
 
-    /// Returns the hash of the file with chunk `number` replaced by `chunk`, which `hasher` has
-    /// hashed.
+    /// Returns the hash of the file with chunk `number` replaced by `chunk`. `hasher` has read
+    /// `chunk`.
     fn root_with(&self, number: usize, hasher: &Hasher, chunk: &[u8]) -> Hash {
         let [chunks, ..] = self.0.as_slice() else { return blake3::hash(chunk) };
         if chunks.len() == 1 {

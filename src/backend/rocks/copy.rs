@@ -11,13 +11,14 @@ use std::path::Path;
 /// its position; 0 if there is no generation yet.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::DamagedIndex`] if its list of files is too large to be one.
+/// [`Error::Io`]; [`Error::DamagedIndex`] if its list of files is too large to be one, or if all
+/// generations are missing.
 pub fn copy(from: &Path, to: &Path) -> Result<LogPosition, Error> {
     let (folder, copy) = (IndexFolder::new(from.to_owned()), IndexFolder::new(to.to_owned()));
     files::create_private_folder(to).map_err(Error::io("create", to))?;
     loop {
         let Some(generation) = folder.newest()? else { return Ok(0) };
-        // The generation was removed meanwhile, so there is a newer one.
+        // Without a lease, the generation was removed meanwhile: there is a newer one.
         let Some(_lease) = folder.hold(generation)? else { continue };
         let (source, target) = (folder.path(generation), copy.path(generation));
         files::create_private_folder(&target).map_err(Error::io("create", &target))?;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! apply.lock                   held by the writer of the next generation; never removed
-//! published                    a generation exists: a listing without any is unreliable
+//! published                    a generation exists, even if a listing shows none
 //! work/                        the next generation, not finished
 //! 7-00000000000003e8/          generation 7, at position 1000; never changed
 //! 7-00000000000003e8.lease     lock file: shared for readers, exclusive for removal
@@ -92,7 +92,7 @@ impl IndexFolder {
                 return Ok(None);
             }
         }
-        let what = "all its generations are gone".to_owned();
+        let what = "all its generations are missing".to_owned();
         Err(Error::DamagedIndex { what })
     }
 
@@ -118,7 +118,8 @@ impl IndexFolder {
                 // The folder was copied without its lease files.
                 match private(OpenOptions::new().read(true).write(true).create(true), &path) {
                     Ok(file) => file,
-                    // Where no lease can be created, nothing can be removed either.
+                    // A folder in which no lease can be created is taken to be read-only: nothing
+                    // is removed there.
                     Err(_) => return Ok(Some(GenerationLease { _file: None })),
                 }
             }
@@ -255,8 +256,9 @@ impl IndexFolder {
         }
     }
 
-    /// Makes `work/` a copy of a generation, or empty: tables, which never change, are hard-linked,
-    /// other files are copied. The caller holds the lock.
+    /// Makes `work/` a copy of a generation without its seal; an empty folder without a generation.
+    /// Tables never change, so they are hard-linked if possible; other files are copied. The caller
+    /// holds the lock.
     pub(super) fn copy_to_work(&self, generation: Option<GenerationId>) -> Result<(), Error> {
         let work = self.work();
         // Leftovers of a crash would become a part of the next generation.
@@ -279,8 +281,7 @@ impl IndexFolder {
                 continue;
             }
             fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
-            // [`settle`] treats a table with mode 0600 as durable already, so it is synced here.
-            // Everything else is synced there.
+            // `settle` syncs all files but tables with mode 0600, so a copied table is synced here.
             if table {
                 sync(&to)?;
             }
@@ -324,8 +325,8 @@ pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes files that readers do not need, and makes the others private and durable (except for
-/// their names).
+/// Removes files that readers do not need, and makes the others private and durable. The caller
+/// must sync the folder to make their names durable.
 fn settle(work: &Path) -> Result<(), Error> {
     let mut changed = Vec::new();
     for entry in fs::read_dir(work).map_err(Error::io("list", work))? {
@@ -340,8 +341,8 @@ fn settle(work: &Path) -> Result<(), Error> {
             continue;
         }
         let mode = entry.metadata().map_err(Error::io("look at", &path))?.permissions().mode();
-        // A table with mode 0600 came from an older generation, or was settled before: it is synced
-        // already.
+        // A table with mode 0600 is synced already: it came from an older generation, or an
+        // interrupted `settle` is repeated.
         if mode & 0o777 != 0o600 || !is_table(&path) {
             fs::set_permissions(&path, Permissions::from_mode(0o600))
                 .map_err(Error::io("set the mode of", &path))?;

@@ -10,7 +10,8 @@ use std::borrow::Cow;
 
 /// Number of leading key bytes by which rows are clustered.
 const CLUSTER_BYTES: usize = 4;
-/// Bytes before a row's key within its table: the number for all clusters, the cluster, the table.
+/// Bytes of a stored key before the rest of a clustered row's key: the number for all clusters, the
+/// cluster, the table.
 const LEAD_BYTES: usize = 1 + CLUSTER_BYTES + 1;
 
 /// The leading bytes of a key that identify its cluster.
@@ -82,7 +83,7 @@ pub(super) fn around(cluster: ClusterPrefix) -> (Vec<u8>, Vec<u8>) {
     (first, end)
 }
 
-/// Returns the cluster that a stored key belongs to.
+/// Returns the cluster that a stored key belongs to; `None` for a table that is not clustered.
 pub(super) fn cluster_of(stored: &[u8]) -> Option<ClusterPrefix> {
     let (&number, rest) = stored.split_first()?;
     rest.first_chunk().copied().filter(|_| number == CLUSTERS.0)
@@ -109,7 +110,7 @@ pub(super) fn row_key(stored: &[u8]) -> Option<(TableId, Vec<u8>)> {
     }
 }
 
-/// Returns the key within its table of a stored key.
+/// Returns the key of a row within its table, from its stored key.
 pub(super) fn key_in(table: TableId, stored: &[u8]) -> Vec<u8> {
     match row_key(stored) {
         Some((_, key)) if table != OBJECTS => key,
@@ -130,7 +131,7 @@ impl TableKeyRange<'_> {
     pub(super) fn stored(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let stored = |key| ClusteredTables::default().stored_key(self.table, key).into_owned();
         let end = match self.to {
-            // Other data may follow the last table, but nothing follows the last object.
+            // Other tables follow a table, but nothing follows the last object.
             [] if self.table == OBJECTS => None,
             [] => self.table.0.checked_add(1).map(|next| vec![next]),
             to => Some(stored(to)),

@@ -22,11 +22,11 @@ const MEMORY_BYTES: usize = 32 * MB;
 pub(super) const PIECE_MICROS: i64 = 200;
 /// Maximum number of open files per generation, for the writer.
 const OPEN_FILES: i32 = 256;
-/// Maximum number of open files per generation, for readers. RocksDB opens a quarter of this number
-/// when it opens a database, and reserves ten for other purposes.
+/// Maximum number of open files per generation, for readers. RocksDB reserves ten of them for other
+/// purposes, and opens a quarter of the rest when it opens a database.
 const READ_FILES: i32 = 42;
 /// Number of shard bits of the block cache and of the table cache (shards reduce lock contention).
-/// The default is 6, and every shard costs memory that a process touches for the first time.
+/// RocksDB's default is 6; every shard costs memory when a store is opened.
 const CACHE_HALVINGS: i32 = 2;
 const FILE_CACHE_HALVINGS: i32 = 0;
 /// Number of level 0 files that start a compaction. Below it, a write only adds files.
@@ -55,7 +55,7 @@ pub(super) fn database() -> Options {
     options.set_manifest_preallocation_size(64 << 10);
     options.set_writable_file_max_buffer_size(PIECE_BYTES);
     options.set_bytes_per_sync(PIECE_BYTES);
-    // With its own logger set, RocksDB writes no LOG file into the folder.
+    // With a logger set, RocksDB writes no LOG file into the folder.
     options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Error, |level, text| {
         if matches!(level, LogLevel::Error | LogLevel::Fatal) {
             tracing::debug!(target: "forge_store::backend::rocks", "{text}");
@@ -80,9 +80,9 @@ pub(super) fn database_to_write() -> Options {
     options
 }
 
-/// Returns the target size of object files in an index of `bytes` bytes: a 32nd of it. This keeps
-/// the number of files low, and on a full disk one file can be compacted within the space reserved
-/// for that.
+/// Returns the target size of object files in an index of `bytes` bytes: a 32nd of it, but at least
+/// 256 KiB and at most 64 MiB. This keeps the number of files low, and on a full disk one file can
+/// be compacted within the space reserved for that.
 pub(super) fn object_file_bytes(bytes: u64) -> u64 {
     (bytes / 32).clamp(256 << 10, 64 * MB as u64)
 }
@@ -120,8 +120,8 @@ fn rows(cache: &Cache) -> Options {
     let mut options = family(&blocks);
     options.set_write_buffer_size(16 * MB);
     options.set_target_file_size_base(8 * MB as u64);
-    // As large as the files of level 0 when they are merged. A smaller level would be written again
-    // by each merge.
+    // Level 1 is as large as the files of level 0 when they are merged. A smaller level would be
+    // written again by each merge.
     options.set_max_bytes_for_level_base(32 * MB as u64);
     options
 }

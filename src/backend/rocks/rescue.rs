@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The readable content of the newest generation.
 #[derive(Clone, Debug, Default)]
 pub struct RescuedIndex {
-    /// The position of the generation.
+    /// The position of the generation; 0 if there is none.
     pub position: LogPosition,
     /// The rows by table and key. If `problem` is set, they are only as trustworthy as the
     /// checksums inside them.
@@ -27,7 +27,7 @@ pub struct RescuedIndex {
     pub problem: Option<String>,
     /// The number of blocks or files in which a single wrong bit was corrected.
     pub corrected_bits: u64,
-    /// How the generation differs from what was sealed.
+    /// How the generation differs from what was sealed, if it does.
     pub breach: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub fn rescue_with_repairs(
         return Ok(RescuedIndex { breach: sealer.and(problem.clone()), problem, ..rescued });
     }
     if let Some(odd) = odd_entry(&place)? {
-        // RocksDB would wait for a pipe.
+        // RocksDB would wait endlessly for a pipe.
         let what = format!("'{odd}' in the index is not a file");
         let (rows, corrected_bits) = raw(&place, &RepairedFiles::new())?;
         let breach = sealer.map(|_| what.clone());
@@ -154,7 +154,8 @@ type TableKey = (TableId, Vec<u8>);
 type LiveRows = BTreeMap<TableKey, Vec<u8>>;
 
 /// Finds the files of the newest generation that would be exactly what was sealed with one bit
-/// flipped, and repairs them in memory. `None` if the generation is intact, or more is wrong.
+/// flipped, and repairs them in memory. `None` without a key, if the generation is intact, or if
+/// more is wrong.
 pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGeneration>, Error> {
     let folder = IndexFolder::new(path.to_owned());
     let (Some(sealer), Ok(Some(generation))) = (sealer_of(seals), folder.newest()) else {
@@ -166,7 +167,7 @@ pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGene
         .map(|files| RepairedGeneration { generation, files }))
 }
 
-/// Returns the name of a pipe, link or device in the folder of a generation.
+/// Returns the name of a pipe, link or device in the folder of a generation, if there is one.
 fn odd_entry(place: &Path) -> Result<Option<String>, Error> {
     for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
         let entry = entry.map_err(Error::io("list", place))?;

@@ -21,8 +21,8 @@ const NUMBER_BYTES: usize = 8;
 const FOOTER_BYTES: usize = 53;
 const FOOTER_MARK: [u8; 4] = [0x3e, 0, 0x7a, 0];
 const XXH3: u8 = 4;
-/// Maximum number of bytes of an entry's lengths and key, where a wrong bit may make it unreadable.
-/// Keys consist of numbers and hashes; none is longer.
+/// Maximum number of bytes of an entry's lengths and key. A wrong bit there can make the rest of
+/// the block unreadable. Keys consist of numbers and hashes; none is longer.
 const HEADER_BYTES: usize = 96;
 /// Maximum distance from the start of a block at which its end is searched.
 const MAX_BLOCK_BYTES: usize = 256 << 10;
@@ -31,7 +31,8 @@ const MAX_HASHED_BYTES: usize = 1 << 30;
 /// Maximum number of bytes of a sealed file searched for the wrong bit, from the first wrong block
 /// on: a tenth of a second for a block of 8 KB, at most half a minute.
 const MAX_TRIED_BYTES: usize = 4 << 20;
-/// Maximum number of blocks of a file that are repaired: if more are wrong, everything is.
+/// Maximum number of blocks of a file for which a repair is tried. If more are wrong, nearly
+/// everything is.
 const MAX_REPAIR_ATTEMPTS: usize = 32;
 
 /// An entry of a block.
@@ -42,14 +43,14 @@ pub(super) struct SstEntry {
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// Returns every entry that can be found, and the number of corrected bits. Goes block by block;
+/// Returns every entry that can be found, and the number of corrected bits. Reads block by block;
 /// after an unreadable block it continues at the next readable one.
 pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
     let sum = SstChecksum::of(bytes);
     let (mut found, mut corrected_bits) = (Vec::new(), 0);
     let mut attempts_left = MAX_REPAIR_ATTEMPTS;
     let mut at = 0;
-    // Another block follows a whole one.
+    // Whether a block is known to begin at `at`: after a whole block, the next one begins.
     let mut begins = true;
     while at < bytes.len() {
         let mut block = block(bytes, at);
@@ -67,9 +68,9 @@ pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
         }
         begins = block.end.is_some();
         // A single entry may be a coincidence; several in a row are a block with a damaged end.
-        let is_some = begins || block.entries.len() > 1;
-        at = block.end.unwrap_or(if is_some { block.stopped + 1 } else { at + 1 });
-        if is_some {
+        let is_block = begins || block.entries.len() > 1;
+        at = block.end.unwrap_or(if is_block { block.stopped + 1 } else { at + 1 });
+        if is_block {
             found.append(&mut block.entries);
         }
     }
@@ -81,7 +82,8 @@ pub(super) fn entries(bytes: &[u8]) -> (Vec<SstEntry>, u64) {
 struct SstChecksum(u32);
 
 impl SstChecksum {
-    /// Reads it from the footer; `None` if the file has another kind of checksum.
+    /// Reads the context from the footer; `None` if the file has no such footer or another kind of
+    /// checksum.
     fn of(file: &[u8]) -> Option<Self> {
         let footer = file.get(file.len().checked_sub(FOOTER_BYTES)?..)?;
         let is_known = footer.first() == Some(&XXH3) && footer.get(1..5) == Some(&FOOTER_MARK);
@@ -154,7 +156,7 @@ pub(super) fn turn_right(
 /// Corrects the one wrong bit of a file with a known hash. Returns whether it did; otherwise the
 /// file is unchanged.
 pub(super) fn repair_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
-    // The footer defines how blocks are checked, may itself be wrong, and is quick to search.
+    // The footer comes first: it says how to check the blocks, and is quick to search.
     let footer = bytes.len().saturating_sub(FOOTER_BYTES)..bytes.len();
     if bit_repair::by_hash(bytes, hash, footer) {
         return true;
@@ -187,8 +189,8 @@ fn ends(bytes: &[u8], start: usize) -> Vec<usize> {
 }
 
 /// Returns the number of entry offsets that end at `end`, if they are plausible: they ascend from
-/// zero, and the entries there share no bytes with the previous key. One of these may be wrong,
-/// because of the wrong bit.
+/// zero, and the entries there share no bytes with the previous key. One entry may look wrong,
+/// because it may contain the wrong bit.
 fn restarts(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     const NOT_COMPRESSED: u8 = 0;
     let count = number(bytes, end - 4)? as usize;
@@ -226,7 +228,8 @@ impl SstBlock {
         iter::once(stopped).chain(self.headers.iter().rev().cloned()).flatten()
     }
 
-    /// Returns possible ends, first the one that fits if the wrong bit is after its last entry.
+    /// Returns possible ends of the block. The first one fits if the wrong bit is after the last
+    /// entry.
     fn ends(&self, bytes: &[u8], start: usize) -> Vec<usize> {
         match self.end {
             Some(end) => vec![end],

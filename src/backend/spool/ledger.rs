@@ -14,8 +14,8 @@ pub(super) const BROUGHT: &str = "BROUGHT";
 /// The maximum size of the list: 33 bytes for each write that ever waited.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The folder of a ledger: an empty file for each acknowledged write that waits, and a list of
-/// those that were appended. There is no lock on it, so a stopped process blocks nothing.
+/// The folder of a ledger: an empty file for each acknowledged write that waits, and a list of the
+/// appended writes. There is no lock on it, so a stopped process blocks nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     folder: PathBuf,
@@ -26,7 +26,7 @@ impl Ledger {
         Self { folder }
     }
 
-    /// Returns the acknowledged writes.
+    /// Returns the writes that were acknowledged and still wait.
     pub(super) fn acknowledged(&self) -> Result<Vec<String>, Error> {
         writes(&self.folder)
     }
@@ -36,7 +36,8 @@ impl Ledger {
         self.folder.join(name).exists()
     }
 
-    /// Records that a write is being acknowledged. Correctness does not depend on it.
+    /// Records that a write is being acknowledged. Errors are ignored: without the record, only the
+    /// loss of both files of the write is not noticed.
     pub(super) fn acknowledge(&self, name: &str) {
         let _ = files::create_private_folder(&self.folder)
             .and_then(|()| files::create_private(&self.folder.join(name)));

@@ -1,5 +1,5 @@
-//! Sessions that are built beside another one with the same id, and replace it when they are
-//! complete.
+//! Incomplete sessions: they are built beside another session with the same id, and replace it when
+//! they are complete.
 //!
 //! Until then both have revisions, checkpoints and operations with the same ids. A row that finds
 //! something by its id belongs to the complete session; the key of the other row ends with the
@@ -29,7 +29,8 @@ pub(crate) fn key_in(
     }
 }
 
-/// Returns the value that finds an id in a session, from a table of ids.
+/// Returns the value of the row that finds an id in a session, from a table of ids. The session may
+/// be incomplete.
 pub(crate) fn value_in(
     view: &dyn Snapshot,
     table: TableId,
@@ -81,7 +82,7 @@ impl RecordIndexer<'_> {
             operations.insert(*row.operation.id.as_bytes());
         }
         let prunings = rows_between(&self.view(), key::PRUNINGS, &[], &[])?;
-        self.drop_twin(old, new)?;
+        self.delete_twin(old, new)?;
         for (place, session) in prunings {
             let is_shared = place.last_chunk().is_some_and(|id| operations.contains(id));
             if short_at(&session, 0) == Some(old) && is_shared {

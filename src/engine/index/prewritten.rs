@@ -9,7 +9,7 @@ use crate::format::{BookmarkRow, PrewrittenRow, RecordBytes, SegmentRow};
 use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
 
-/// Number of parts of a growing blob that are read at once.
+/// Number of segments of a growing blob that are read at once.
 const PARTS: usize = 4;
 
 impl RecordIndexer<'_> {
@@ -43,8 +43,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Unlists the parts of a blob that a bookmark refers to. The pre-written ones are the last
-    /// parts.
+    /// Unlists the segments of a blob that a bookmark refers to. The pre-written segments are the
+    /// last ones.
     pub(super) fn named_parts(&mut self, session: SessionNumber, row: &BookmarkRow) -> Result<()> {
         if row.blob.is_empty() {
             return Ok(());
@@ -70,7 +70,8 @@ impl RecordIndexer<'_> {
         }
     }
 
-    /// Deletes pre-written objects, unless something refers to them by now.
+    /// Deletes pre-written objects, and segments by their keys, unless something refers to them by
+    /// now. Unlists the objects in `named`: something refers to them.
     pub(super) fn sweep_ahead(
         &mut self,
         objects: &[ObjectId],

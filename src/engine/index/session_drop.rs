@@ -1,4 +1,4 @@
-//! Permanent deletion of sessions: everything in the tables that belongs only to the session.
+//! Permanent deletion of sessions, with everything in the tables that belongs only to them.
 
 use super::super::table_rows::{for_each_row, rows, rows_between};
 use super::{RecordIndexer, object};
@@ -38,7 +38,7 @@ pub(crate) const OWN: [TableId; 20] = [
 
 #[derive(Default)]
 pub(crate) struct SessionObjects {
-    /// Parts of deltas, fact pages that no other session has, and parts of growing blobs.
+    /// Parts of deltas, fact pages that no other session has, and segments of growing blobs.
     pub(crate) objects: BTreeSet<u64>,
     /// The large values that these refer to; other sessions may refer to them too.
     pub(crate) named: BTreeSet<ObjectId>,
@@ -86,7 +86,7 @@ pub(crate) fn session_objects(
                         others.insert(page)
                     };
                 }
-                // An undo could restore it.
+                // An undo could restore the checkpoint.
                 OperationEffect::CheckpointHidden { old }
                 | OperationEffect::CheckpointChanged { old }
                     if whose =>
@@ -135,15 +135,15 @@ pub(super) fn id_keys(
 
 impl RecordIndexer<'_> {
     /// Deletes everything that belongs only to a session. The sweep deletes its large values, the
-    /// applier its keyframes.
-    pub(super) fn drop_session(&mut self, number: SessionNumber) -> Result<()> {
+    /// applier the chunks of its keyframes.
+    pub(super) fn delete_session(&mut self, number: SessionNumber) -> Result<()> {
         let objects = session_objects(&self.view(), number)?.objects;
-        self.drop_rows(number, objects)
+        self.delete_rows(number, objects)
     }
 
     /// Deletes everything of a session that another one with the same id does not have. Large
     /// deltas of both may be stored as one object.
-    pub(super) fn drop_twin(&mut self, number: SessionNumber, twin: SessionNumber) -> Result<()> {
+    pub(super) fn delete_twin(&mut self, number: SessionNumber, twin: SessionNumber) -> Result<()> {
         let mut objects = session_objects(&self.view(), number)?.objects;
         for table in [key::REVISIONS, key::FOLDED] {
             for (_, row) in rows(&self.view(), table, of(twin))? {
@@ -155,10 +155,10 @@ impl RecordIndexer<'_> {
                 }
             }
         }
-        self.drop_rows(number, objects)
+        self.delete_rows(number, objects)
     }
 
-    fn drop_rows(&mut self, number: SessionNumber, objects: BTreeSet<u64>) -> Result<()> {
+    fn delete_rows(&mut self, number: SessionNumber, objects: BTreeSet<u64>) -> Result<()> {
         self.forget_objects(&objects.into_iter().collect::<Vec<_>>())?;
         let ids = id_keys(&self.view(), number)?;
         let ids = ids.into_iter().map(|(table, id)| (table, self.id_key(id, number)));

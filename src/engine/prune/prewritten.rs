@@ -12,7 +12,7 @@ use crate::format::{
 use crate::model::{ObjectId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pre-written objects up to a time that no known record refers to.
+/// The objects that are listed as pre-written and were written up to a time.
 #[derive(Clone, Default)]
 pub(crate) struct PrewrittenObjects {
     objects: BTreeMap<ObjectId, u64>,
@@ -27,7 +27,7 @@ pub(crate) struct PrewrittenObjects {
 pub(crate) struct PrewrittenGarbage {
     objects: BTreeSet<ObjectId>,
     parts: BTreeSet<Vec<u8>>,
-    /// Objects that turned out to be referred to.
+    /// Listed objects that something refers to after all.
     named: BTreeSet<ObjectId>,
     loose: UnreferencedBlobs,
 }
@@ -119,8 +119,8 @@ impl PrewrittenObjects {
 }
 
 impl PrewrittenGarbage {
-    /// Returns the change that deletes what is still pre-written and that none of these records
-    /// refers to. `None`: nothing to do.
+    /// Returns the change that deletes the objects that are still pre-written and that none of
+    /// these records refers to; `None` if there is nothing to do.
     pub(crate) fn change<'a>(
         &self,
         now: &PrewrittenObjects,

@@ -59,8 +59,8 @@ fn copied(effect: &OperationEffect) -> Option<&Checkpoint> {
     }
 }
 
-/// Returns the checkpoints to be deleted with a pruning, in every copy that operations hold: they
-/// are hidden, and no later operation hid them, whose undo could restore them.
+/// Returns the checkpoints that are deleted with a pruning, in every copy that operations contain:
+/// those that are hidden, unless a later operation hid them, whose undo could restore them.
 fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkpoint>> {
     let row = find_operation(view, &pruning.operation)?
         .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;
@@ -139,7 +139,7 @@ impl UnreferencedBlobs {
         Self { ids, by_start }
     }
 
-    /// Whether no reference to it was found.
+    /// Returns whether no reference to this value was found.
     pub(super) fn has(&self, id: &ObjectId) -> bool {
         self.ids.contains(id)
     }
