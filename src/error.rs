@@ -24,10 +24,11 @@ pub enum ErrorKind {
     Unavailable,
     /// Stored data is damaged: verify and repair.
     Corrupt,
-    /// Stored data was not written by the holder of the store's key: find the cause, then restore a
-    /// copy or adopt the store as it is.
+    /// Stored data was not written by the holder of the store's key, or a remote is not what was
+    /// seen before: find the cause, then restore a copy or adopt the store as it is.
     Forged,
-    /// The key of a sealed store is not on this machine: import it, or adopt the store.
+    /// The key of a store or remote is missing, damaged or not the right one: import the right key.
+    /// A sealed store can also be adopted.
     Unkeyed,
     /// The store needs another version of forge.
     Unsupported,
@@ -55,7 +56,7 @@ pub enum Error {
         /// The sequence number of the revision that now contains its changes.
         into: u64,
     },
-    /// A text whose source was removed by pruning.
+    /// A text in the bytes of a source that were pruned or dropped.
     #[error("the text was in '{blob}', which was pruned")]
     Dropped {
         /// The blob that contained it.
@@ -190,8 +191,8 @@ pub enum Error {
         /// What the remote has.
         what: &'static str,
     },
-    /// A join that would give a session an order which another remote of it could not take, because
-    /// others push it there.
+    /// A join that would change the order of a session, although others push the session to another
+    /// remote, which could not take the new order.
     #[error(
         "the session '{session}' was changed here and on the remote, and others push it to the \
         remote '{remote}' too: that one could not take the order of a join, and nothing was joined"
@@ -202,8 +203,8 @@ pub enum Error {
         /// The name of the other remote.
         remote: String,
     },
-    /// A session that a join with another remote has given an order which this one cannot take,
-    /// because others push it there.
+    /// A session that has another order since a join with another remote. This remote cannot take
+    /// that order.
     #[error(
         "the session '{session}' was joined with another remote, which has it in another order, and \
         not all of it is on this one: both cannot be joined"
@@ -212,24 +213,23 @@ pub enum Error {
         /// The name of the session.
         session: String,
     },
-    /// A depot that is not the remote that was there, so that nothing was read or written.
+    /// A depot that contains another remote than before. Nothing was read or written.
     #[error("the remote {what}: nothing was pulled or pushed")]
     OtherRemote {
         /// What happened to the remote.
         what: &'static str,
     },
-    /// A remote that has the key again that it had before a rotation, so that nothing was read or
-    /// written.
+    /// A remote that has its key from before a rotation again. Nothing was read or written.
     #[error(
         "the remote has the key again that it had before a rotation: nothing was pulled or pushed"
     )]
     RemoteKeySetBack,
-    /// A key of a remote that has another key now.
+    /// A key that no longer opens the remote, because the key of the remote was rotated.
     #[error(
         "the key of the remote was changed, and the key on this machine does not open it any more"
     )]
     RemoteKeyChanged,
-    /// A ref that does not open with the key of a remote whose key was rotated.
+    /// A ref that does not open with the new key of a remote whose key was rotated.
     #[error(
         "the session with the handle {handle} does not open with the key of the remote: it was \
          pushed with an earlier key, or its ref is damaged"
@@ -257,7 +257,7 @@ pub enum Error {
         /// The number of secrets of each kind.
         found: String,
     },
-    /// A session that has what was purged elsewhere and cannot be purged here.
+    /// A held session: data in it was purged elsewhere and cannot be purged here.
     #[error(
         "the session '{session}' holds what was purged elsewhere and cannot be purged here: \
         {reason}. Nothing was pushed"
@@ -268,7 +268,7 @@ pub enum Error {
         /// Why it cannot be purged.
         reason: String,
     },
-    /// A remote that lacks notices of purges which the ref of a session takes into account.
+    /// A remote that lacks purge notices which the ref of a session takes into account.
     #[error("the remote lacks notices of purges that the session '{session}' needs")]
     LostNotices {
         /// The name of the session.
@@ -277,7 +277,7 @@ pub enum Error {
     /// An error of the depot of a remote.
     #[error(transparent)]
     Depot(#[from] DepotError),
-    /// What a remote holds cannot be used.
+    /// An object of a remote that cannot be used.
     #[error(transparent)]
     RemoteFormat(#[from] RemoteFormatError),
     /// A connected system could not be captured or restored.
@@ -326,7 +326,7 @@ impl Error {
         Self::Corrupt { what: what.into(), source: "it is not in the index".into() }
     }
 
-    /// Returns whether an earlier repair could not save what was read.
+    /// Returns whether the data was lost before an earlier repair.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);

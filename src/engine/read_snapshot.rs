@@ -21,17 +21,17 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct ReadSnapshot {
     pub(super) base: Arc<dyn Snapshot>,
     pub(super) rows: Arc<RowOverlay>,
-    /// Has the operation rows too, if `rows` has none.
+    /// All rows of the tail, if `rows` is without the operation rows.
     pub(super) operation_rows: Option<Arc<LazyOperationRows>>,
     pub(super) position: LogPosition,
     pub(super) opened: Arc<ObjectCache>,
-    /// Whether part of it is still in the spool: its numbers may change.
+    /// Whether it contains a record that is not in the journal yet: its numbers may change.
     pub(crate) planned: bool,
     pub(crate) refs: Arc<StoreRefs>,
 }
 
-/// All rows of a tail, made when operation rows are first read. These are a third of the work,
-/// because each operation is first looked up in the index.
+/// All rows of a tail, made when operation rows are first read. Operation rows are a third of the
+/// work, because each operation is first looked up in the index.
 pub(super) struct LazyOperationRows {
     records: Arc<Vec<Arc<PositionedRecord>>>,
     rows: OnceLock<RowOverlay>,
@@ -74,14 +74,14 @@ impl ReadSnapshot {
         let rows = Arc::make_mut(&mut self.rows);
         index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
         self.position += 1;
-        // Other objects will get the numbers of its objects.
+        // In the journal, other objects may get the numbers of the record's objects.
         self.opened = Arc::default();
         self.planned = true;
         Ok(self)
     }
 
     /// Returns the hash of the last record that begins before a position; `None` if there is none.
-    /// With the position it identifies a history: another one has another hash there.
+    /// The position and the hash identify a history: another history has another hash there.
     pub(crate) fn hash_before(&self, position: LogPosition) -> Result<Option<[u8; 32]>> {
         let to = KeyBuilder::new().number(position).build();
         let rows = self.scan(key::RECORDS, &[], &to, ScanDirection::Descending, 1)?;
@@ -90,7 +90,7 @@ impl ReadSnapshot {
     }
 
     /// Checks that a record can be appended, so that errors are found before it is in the journal.
-    /// Returns the large values and long texts that it refers to and that are missing.
+    /// Returns the ids of large values and long texts that it refers to and that are missing.
     pub(crate) fn check(&self, record: Record) -> Result<BTreeSet<ObjectId>> {
         let placed = PositionedRecord { position: self.position, hash: Default::default(), record };
         index::try_apply(self, &mut RowOverlay::default(), &mut (*self.refs).clone(), &placed)
@@ -100,7 +100,8 @@ impl ReadSnapshot {
     pub(crate) fn check_density(&self) -> Result<()> {
         let shares = parallel::shares(self.refs.sessions.len() as SessionNumber);
         let checked = parallel::map(&shares, 2, |(first, end)| {
-            // The generation checks all sessions of a range that is scanned, if only for no row.
+            // The generation checks all sessions of a scanned range, even if the scan returns no
+            // row.
             let range = (of(*first).build(), of(*end).build());
             self.base
                 .scan(key::SEQUENCES, &range.0, &range.1, ScanDirection::Ascending, 0)
@@ -120,12 +121,13 @@ impl ReadSnapshot {
         &*self.base
     }
 
-    /// Returns the same snapshot without the object cache: everything is read from the store.
+    /// Returns the same snapshot without the object cache, and without operation rows that are not
+    /// in `rows`.
     pub(crate) fn merged(&self) -> OverlaySnapshot<'_> {
         self.over(&self.rows)
     }
 
-    /// Whether the operation rows were made.
+    /// Returns whether the operation rows were made.
     #[cfg(test)]
     pub(crate) fn has_operations(&self) -> bool {
         self.operation_rows.as_ref().is_none_or(|whole| whole.made().is_some())

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Name of every session's first branch.
 pub(crate) const MAIN: &str = "main";
 
-/// The current state of the store.
+/// The refs: the present state of all sessions, and which one is current.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoreRefs {
     pub(crate) sessions: SessionTable,
@@ -49,12 +49,12 @@ impl StoreRefs {
         refs
     }
 
-    /// Returns what a segment begins with.
+    /// Returns the head of the store, with which a segment begins.
     pub(crate) fn head(&self) -> StoreHead {
         StoreHead { recent: self.sessions.recent(), ..self.head_without_sessions() }
     }
 
-    /// Returns what a segment begins with, without the sessions used last.
+    /// Returns the head of the store without the sessions used last.
     pub(crate) fn head_without_sessions(&self) -> StoreHead {
         StoreHead {
             pinned: self.pinned,
@@ -65,8 +65,8 @@ impl StoreRefs {
     }
 }
 
-/// Returns the session of an agent's own id: the effort that it joined, otherwise the session that
-/// it began.
+/// Returns the session of an agent's own session id: the session that it was joined to, otherwise
+/// the session that it began.
 pub(crate) fn agent_session(refs: &StoreRefs, agent: &str) -> Result<Option<SessionNumber>> {
     let joined = format!("{JOINED}{agent}");
     for lookup in [SessionLookup::Source(&joined), SessionLookup::Agent(agent)] {
@@ -116,7 +116,7 @@ pub(crate) fn free_name(refs: &StoreRefs, kind: SessionKind, name: &str) -> Resu
     Err(Error::Internal(format!("every name like '{name}' is taken")))
 }
 
-/// What to do with a session that is only a number and an id any more.
+/// The message for a session that was permanently removed.
 pub(crate) const REMOVED: &str =
     "the session was removed, or replaced when it was pulled: open it again";
 
@@ -231,7 +231,7 @@ impl SessionRefs {
             }
             RecordChange::CheckpointShown { checkpoint, .. } => {
                 self.checkpoints += 1;
-                // One that replaces another may have a new time.
+                // A checkpoint that replaces an earlier one may have a new time.
                 self.happened(checkpoint.time, checkpoint.time);
                 self.last_checkpoint = self.last_checkpoint.max(Some(checkpoint.time));
             }
@@ -309,7 +309,7 @@ impl SessionRefs {
         }
     }
 
-    /// Leaves only what is kept of a session that was permanently removed.
+    /// Removes everything but the metadata, which loses the session's name and the agent's own id.
     fn remove(&mut self) {
         let nameless =
             SessionMetadata { name: String::new(), agent_session: None, ..self.info.clone() };
@@ -344,8 +344,8 @@ impl SessionRefs {
         Ok(visible)
     }
 
-    /// Returns what is checked out in place of a branch if its creation is undone; `None` if it is
-    /// not checked out.
+    /// Returns the branch that is checked out in place of this one if the creation of this one is
+    /// undone; `None` if this one is not checked out.
     pub(crate) fn left_for(&self, branch: BranchNumber) -> Result<Option<BranchNumber>> {
         match self.branch(branch)?.base {
             Some((base, _)) if self.current_branch == branch => self.visible_branch(base).map(Some),
@@ -353,7 +353,7 @@ impl SessionRefs {
         }
     }
 
-    /// Whether a checkpoint is new: it has the next sequence number.
+    /// Returns whether a checkpoint is new: it has the next sequence number.
     pub(crate) fn is_new(&self, checkpoint: &Checkpoint) -> bool {
         checkpoint.sequence == self.next_sequence
     }
@@ -455,7 +455,8 @@ fn replace_session(refs: &mut StoreRefs, new: SessionNumber, old: SessionNumber)
     shown.ok_or_else(|| unknown_session(new))
 }
 
-/// Advances the refs by the beginning of a segment. Within a tail it only confirms what is known.
+/// Advances the refs by the head at the beginning of a segment. Refs with sessions must have as
+/// many as the head.
 fn continue_at(refs: &mut StoreRefs, head: &StoreHead) -> Result<()> {
     if refs.sessions.len() == 0 {
         *refs = StoreRefs::begin(head);
@@ -493,7 +494,7 @@ pub(crate) fn put_changed_sessions(
     let row = base.get(key::COUNTERS, key::HEAD)?;
     let head = row.map(|row| HeadRow::decode(&row)).transpose();
     let head = head.map_err(Error::corrupt("the head of the store"))?;
-    // Most sessions of an import began after the generation.
+    // Sessions that began after the generation are not looked up: in an import, most did.
     let count = head.map_or(u64::MAX, |row| row.head.sessions);
     for (number, session) in refs.sessions.changed() {
         let is_stored = u64::from(number) < count;
@@ -519,8 +520,8 @@ fn put_head(rows: &mut RowOverlay, refs: &StoreRefs) {
     rows.put(key::COUNTERS, key::HEAD.to_vec(), HeadRow { head }.encode());
 }
 
-/// Returns the branch that contains the head of a branch: its base as long as the branch has no
-/// revision of its own.
+/// Returns the branch that a revision of a branch was made on: the branch itself, or a base that it
+/// was forked from after that revision.
 pub(crate) fn head_branch(
     refs: &StoreRefs,
     number: SessionNumber,

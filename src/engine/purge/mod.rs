@@ -88,13 +88,14 @@ pub(crate) struct PurgeOutcome {
     pub(crate) places: Vec<PurgePlace>,
     /// The names of all sessions after the purge.
     pub(crate) sessions: Vec<String>,
-    /// Whether secrets were written again during every pass.
+    /// Whether other writers wrote secrets again during every pass.
     pub(crate) comes_back: bool,
     /// The folders of older generations that are still in use by readers.
     pub(crate) held: Vec<PathBuf>,
 }
 
-/// Largest number of passes, if other writers write secrets again that they had read before.
+/// Maximum number of passes. Another pass is needed if another writer had read secrets before the
+/// purge and writes them after it.
 const MAX_PASSES: usize = 5;
 
 impl Engine {
@@ -191,8 +192,8 @@ struct PurgedStore {
     rows: RowOverlay,
     refs: StoreRefs,
     places: Vec<PurgePlace>,
-    /// The sessions that changed or refer to changed texts, with the first sequence number of it; 0
-    /// if it can be anywhere.
+    /// The sessions that changed or refer to changed texts, each with the first sequence number
+    /// that is affected; 0 if that is not known.
     referring: BTreeMap<SessionNumber, u64>,
     position: u64,
 }
@@ -215,7 +216,7 @@ impl PurgedStore {
         for session in self.referring.keys() {
             counts.entry(*session).or_insert(1);
         }
-        // A place without a session may be a part of any.
+        // A place without a session may belong to any session.
         let is_placed = self.places.iter().all(|place| place.session.is_some());
         for (session, places) in counts {
             let mut operation = task.operation.clone();
@@ -257,7 +258,7 @@ struct PurgedSource {
     changed: Vec<Range<u64>>,
 }
 
-/// Rewrites all data of a store without secrets.
+/// Rewrites all data of a store, and replaces the secrets.
 struct PurgeRewriter<'a> {
     view: &'a dyn Snapshot,
     refs: &'a StoreRefs,
@@ -272,21 +273,21 @@ struct PurgeRewriter<'a> {
     names: object_renames::ObjectRenames,
     /// Changed text hashes in keys, from old to new.
     keys: HashMap<[u8; 8], [u8; 8]>,
-    /// Names without secrets, by text hash.
+    /// Names of sources without secrets, by the text hash of the old name.
     called: HashMap<[u8; 8], String>,
     /// Changed growing blobs, by the beginning of their keys.
     sources: HashMap<Vec<u8>, PurgedSource>,
     /// By how many bytes each changed delta has grown, by object number.
     longer: HashMap<u64, i64>,
-    /// Objects that are handled where they are referred to: entries and segments.
+    /// The objects of segments, which are not purged alone.
     passed: BTreeSet<u64>,
-    /// The new keys of renamed claims, with the old ones. Only the first pass checks that they are
-    /// free: a later one renames what was written meanwhile under the old key.
+    /// The new keys of renamed claims, with the old ones. Only the first pass checks that the new
+    /// keys are free: a later pass renames claims that were written meanwhile under the old key.
     renamed: Option<RenamedKeys>,
     next: u64,
 }
 
-/// By session and new key, the old one.
+/// The old key of a renamed claim, by session and new key.
 type RenamedKeys = HashMap<(SessionNumber, Vec<u8>), Vec<u8>>;
 
 /// The names under which sources are stored. Refs are written to the journal before their
@@ -299,7 +300,7 @@ enum SourceNaming {
     NewOnly,
 }
 
-/// Whether objects are rewritten. A preview only reads them, and holds one at a time.
+/// Whether the rewritten objects are kept. A preview only reads objects, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Objects {
     Kept,
@@ -366,8 +367,8 @@ fn rewrite(
 }
 
 impl PurgeRewriter<'_> {
-    /// Returns MessagePack data without secrets, and the number of secrets. Records changed text
-    /// hashes, for keys.
+    /// Returns MessagePack data without secrets, and the number of secrets; `None` if there are
+    /// none. Records the text hashes of changed texts, because keys contain them.
     fn packed_texts(&mut self, packed: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut count = 0;
         let keys = &mut self.keys;
@@ -383,7 +384,7 @@ impl PurgeRewriter<'_> {
         Some((new, count))
     }
 
-    /// Notes that a session changed at a sequence number; 0 if that can be anywhere.
+    /// Notes that a session changed at a sequence number; 0 if that is not known.
     fn change(&mut self, session: Option<SessionNumber>, sequence: u64) {
         if let Some(session) = session {
             let first = self.referring.entry(session).or_insert(sequence);

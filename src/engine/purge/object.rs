@@ -18,7 +18,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-/// Segments smaller than this are compressed as thoroughly as before.
+/// Changed segments of at least this size are compressed quickly.
 const MUCH_BYTES: usize = 1 << 20;
 
 /// The offset of a segment, and its row.
@@ -31,8 +31,8 @@ struct OpenedSegment {
 }
 
 impl PurgeRewriter<'_> {
-    /// Purges growing blobs. A secret may cross a segment border. Each blob is searched in pieces;
-    /// a purge reads only those with a secret as a whole.
+    /// Purges growing blobs. A secret may cross a segment border. If the mask can search in pieces,
+    /// each blob is searched first, and only a blob with a secret is read as a whole.
     pub(super) fn segments(&mut self) -> Result<()> {
         let mut blobs: Vec<(Vec<u8>, Vec<PlacedSegment>)> = Vec::new();
         for_each_row(self.view, key::SEGMENTS, |place, row| {
@@ -136,7 +136,7 @@ impl PurgeRewriter<'_> {
             let kept = (offset + own.len() as u64).saturating_sub(needed);
             let kept = usize::try_from(kept).unwrap_or(usize::MAX);
             last.extend_from_slice(&own);
-            // Moving what is left costs as much as what goes, or less.
+            // Then moving the rest costs no more than was removed.
             let gone = last.len().saturating_sub(kept);
             if gone >= last.len() / 2 {
                 last.drain(..gone);
@@ -182,13 +182,13 @@ impl PurgeRewriter<'_> {
             self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, found.len() as u64);
             let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
             let changed = found.iter().map(range).collect();
-            // If a part of the blob was lost, only the content after it is known.
+            // If a part of the blob was lost, the content after it replaces the content before it.
             self.sources.insert(name, PurgedSource { start, content, changed });
         }
         Ok(())
     }
 
-    /// Purges all other objects. Chunks of keyframes are omitted and made again.
+    /// Purges all other objects. Chunks of keyframes are left out: keyframes are made again.
     pub(super) fn objects(&mut self) -> Result<()> {
         let view = self.view;
         let mut entries: HashSet<ObjectId> = HashSet::new();
@@ -493,7 +493,7 @@ impl PurgeRewriter<'_> {
                 let place = object::find_number(self.view, id)?;
                 let entry: Vec<u8> = match place {
                     Some(number) => object::content(self.view, ObjectKind::Blob, number)?,
-                    // It was created just now, and has the right contribution to digests already.
+                    // The entry was just created, with the right contribution to digests.
                     None => return Ok(()),
                 };
                 gone.insert(*id);

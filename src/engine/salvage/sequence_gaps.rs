@@ -1,5 +1,5 @@
-//! Finds gaps in the sequence numbers of a session. Missing numbers are reported, and stay marked
-//! as lost.
+//! Finds gaps in the sequence numbers of sessions. Missing numbers are reported, and filled with
+//! placeholders.
 
 use super::SalvagedStore;
 use super::repair_operation;
@@ -13,8 +13,7 @@ use crate::model::{
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// Real damage never loses more records than this and leaves the next one intact; a larger gap was
-/// not written by forge.
+/// Maximum size of a gap that damage can explain. A larger gap comes from a wrong number.
 const MAX_MISSING: u64 = 1 << 24;
 
 /// Refuses to fill a gap larger than damage can explain.
@@ -22,12 +21,12 @@ fn check_missing(missing: u64, next: u64, what: impl FnOnce() -> String) -> Resu
     if missing <= MAX_MISSING {
         return Ok(());
     }
-    let source = format!("#{next} was to come next").into();
+    let source = format!("too many numbers are missing: the next one should be #{next}").into();
     Err(Error::Corrupt { what: what(), source })
 }
 
 impl SalvagedStore {
-    /// Reports every missing sequence number and fills it with a placeholder.
+    /// Reports every missing sequence number of every session, and fills it with a placeholder.
     pub(super) fn numbers(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
         for one in refs.sessions.all() {
@@ -96,7 +95,7 @@ impl SalvagedStore {
                 (1..session.next_sequence).filter(|sequence| !known.contains(sequence)).collect();
             self.missing(number, &missing, &parents, now)?;
         }
-        // These rows have been used, and are derived again.
+        // These rows are no longer needed: they are derived again.
         let places: Vec<Vec<u8>> =
             table_rows::rows_between(&self.view(), key::SEQUENCES, &[], &[])?
                 .into_iter()
@@ -174,7 +173,7 @@ impl SalvagedStore {
         Ok(())
     }
 
-    /// Reports the missing numbers before this one.
+    /// Reports the missing numbers before `sequence`, and fills them with placeholders.
     pub(super) fn skip_to(
         &mut self,
         number: SessionNumber,

@@ -16,10 +16,10 @@ use std::iter::Peekable;
 
 /// The tables that the history of a session is read from.
 const TABLES: [TableId; 3] = [key::REVISIONS, key::FOLDED, key::SEQUENCES];
-/// Sessions whose rows are read together, which are as many as are read at once.
+/// Number of sessions whose rows are read together: as many as are decoded at once.
 const BLOCK_SESSIONS: SessionNumber = 256;
-/// Rows of any table that are passed for them, at most. Tables of large sessions are read one after
-/// another.
+/// Maximum number of their rows, of all tables together. For sessions with more rows, the tables
+/// are read one after another.
 const BLOCK_ROWS: usize = 1 << 13;
 
 /// Verifies that the index has the head of the store and all sessions.
@@ -31,7 +31,7 @@ pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
     let (digest, count) = digest_of_all(view)?;
     let head = view.refs.head_without_sessions();
     if (digest, count) != (head.digest(), head.sessions) {
-        let problem = format!("there are {count} of {}, or some are others", head.sessions);
+        let problem = format!("there are {count} of {}, or some of them differ", head.sessions);
         findings.add_primary("the sessions", &problem);
     }
     Ok(())
@@ -50,7 +50,7 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
         findings.add_all(part);
         done?;
     }
-    // Rows of sessions that there are not.
+    // The remaining rows belong to no session.
     let [mut revisions, mut folded] = [key::REVISIONS, key::FOLDED]
         .map(|table| TableRows::range(view, table, key::of(count).build(), Vec::new()).peekable());
     let mut history = SessionHistory::default();
@@ -63,7 +63,7 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     Ok(())
 }
 
-/// Verifies the history of the sessions from a number up to another.
+/// Verifies the history of the sessions from `first` up to, but not including, `end`.
 fn history_between(
     view: &ReadSnapshot,
     first: SessionNumber,
@@ -97,8 +97,8 @@ pub(super) fn reads_together(view: &ReadSnapshot) -> Result<bool> {
     Ok(view.scan_clusters(&TABLES, 0..0, 0)?.is_some())
 }
 
-/// Verifies the history of the sessions from a number up to another, given their revisions, folded
-/// revisions and sequence numbers.
+/// Verifies the history of the sessions from `first` up to, but not including, `end`, given their
+/// revisions, folded revisions and sequence numbers.
 fn check_sessions(
     view: &ReadSnapshot,
     (first, end): (SessionNumber, SessionNumber),
@@ -139,7 +139,7 @@ fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
 }
 
-/// Returns the next row unless it is one of a session after this one.
+/// Returns the next row, unless it belongs to a later session.
 fn next_of(
     rows: &mut Peekable<impl Iterator<Item = Result<TableRow>>>,
     number: SessionNumber,
@@ -151,12 +151,12 @@ fn next_of(
     }
 }
 
-/// What is read of one session's history.
+/// The revisions of one session that were read.
 #[derive(Default)]
 struct SessionHistory {
-    /// The headers of its revisions, by sequence number.
+    /// The headers of its revisions that are not folded, with their sequence numbers.
     headers: Vec<(u64, RevisionHeader)>,
-    /// The ids of all revisions, also of folded ones; `None` if the row is lost or damaged.
+    /// The ids of all its revisions, including folded ones; `None` if the row is lost or damaged.
     ids: HashMap<u64, Option<RevisionId>>,
 }
 
@@ -182,7 +182,8 @@ impl SessionHistory {
         };
         let branch = key::short_at(place, 4).unwrap_or(0);
         if (header.branch, header.sequence, Some(header.session)) != (branch, sequence, session) {
-            findings.add_primary(format!("revision #{sequence}"), &"it is another one's row");
+            let problem = "its row is that of another revision";
+            findings.add_primary(format!("revision #{sequence}"), &problem);
         }
         if RevisionBody::name(&row.body) != header.body {
             let place = format!("the body of revision #{sequence}");
@@ -205,7 +206,7 @@ impl SessionHistory {
         if let Err(error) = &row {
             findings.add_primary(format!("revision #{sequence}"), error);
         }
-        // The target of a fold has a row in its own table too.
+        // The target of a fold also has a row among the revisions that are not folded.
         if key::number_at(place, 8) != Some(sequence) {
             self.ids.insert(sequence, row.ok().map(|row| RevisionHeader::id_of(&row.header)));
         }
@@ -215,7 +216,7 @@ impl SessionHistory {
         self.ids.get(&sequence).copied().flatten()
     }
 
-    /// Verifies that a revision with this number has a row.
+    /// Verifies that there is a revision with this number, unless it is the number of a checkpoint.
     fn check_number(&self, sequence: u64, row: &[u8], findings: &mut VerifyFindings) {
         match SequenceRow::decode(row) {
             Err(error) => findings.add_derived(format!("the number #{sequence}"), &error),

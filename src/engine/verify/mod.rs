@@ -64,7 +64,7 @@ pub(crate) struct VerifyFindings {
 pub(crate) const INDEX: &str = "the index";
 
 impl VerifyFindings {
-    /// Adds what another check has found.
+    /// Adds the findings of another check.
     fn add_all(&mut self, other: Self) {
         self.found.extend(other.found);
         self.forged.extend(other.forged);
@@ -152,7 +152,7 @@ impl Engine {
                 ];
                 let deep = deep.iter().filter(|_| depth == VerifyDepth::ReadData);
                 for (what, check) in quick.chain(deep) {
-                    // An unreadable file prevents the rest of this check.
+                    // An error ends this check; the next ones still run.
                     if let Err(error) = check(&view, findings) {
                         findings.add_primary(format!("the index, at its {what}"), &chain(&error));
                     }
@@ -193,9 +193,9 @@ type StoreCheck = fn(&ReadSnapshot, &mut VerifyFindings) -> Result<()>;
 static QUICK: [(&str, StoreCheck); 2] =
     [("sessions", sessions), ("revisions and checkpoints", history)];
 
-/// Makes the quick checks while the rows are read once, and returns what they counted; `None` if
-/// they found anything. Each session that is read is checked for missing rows at its end. After a
-/// finding, missing rows must be looked for first, because they explain the rest.
+/// Makes the quick checks, and returns their counts; `None` if they failed or found anything, or if
+/// the index cannot read several tables at once. After a finding, the caller must look for missing
+/// rows first, because they explain the rest.
 fn quick_counts_if_sound(view: &ReadSnapshot) -> Option<VerifyFindings> {
     // An index that cannot read several tables at once would read each of them twice.
     reads_together(view).ok().filter(|together| *together)?;

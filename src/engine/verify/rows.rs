@@ -63,7 +63,7 @@ fn short(table: TableId, key: &[u8]) -> [u8; 8] {
     *hasher.finalize().as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
-/// Checks that the rows that list pre-written objects can be decoded, so that these can be swept.
+/// Checks that the rows that list pre-written objects can be decoded: a sweep needs them.
 pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     for_each_row(view, key::PREWRITTEN, |place, row| {
         if let Err(error) = PrewrittenRow::decode(row) {
@@ -75,18 +75,19 @@ pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Resul
     })
 }
 
-/// Checks the totals: no row is missing whose loss could not be noticed otherwise.
+/// Checks the totals of operations and segments: the loss of these rows could not be noticed
+/// otherwise.
 pub(super) fn totals(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let (kept, counted) =
         (row_totals::stored_totals(view)?.unwrap_or_default(), row_totals::count_totals(view)?);
     if counted.operations < kept.operations || counted.segments < kept.segments {
         let problem = format!(
-            "of {} and {} there are {} and {}",
-            kept.operations, kept.segments, counted.operations, counted.segments
+            "there are {} of {} operations, and {} of {} parts",
+            counted.operations, kept.operations, counted.segments, kept.segments
         );
         findings.add_primary("operations and parts of sources", &problem);
     } else if counted != kept {
-        findings.add_derived("the totals", &"they are behind what is there");
+        findings.add_derived("the totals", &"they are too low");
     }
     Ok(())
 }
