@@ -1,9 +1,9 @@
 //! A temporal debugging state store: what is known about a problem, at every moment, on disk.
 //!
-//! A debugging effort is a [`Session`]. It holds *claims* (hypotheses, evidence, beliefs, gaps,
+//! A debugging effort is a [`Session`]. It contains *claims* (hypotheses, evidence, beliefs, gaps,
 //! notes), which change and can be undone, and *facts* (commands, edits, tests, messages),
-//! which happened. Every write is one revision that survives a crash. Every moment can be read
-//! again, compared with another, restored, or continued on a branch of its own.
+//! which happened. Every write is atomic and survives a crash. Every moment can be read again,
+//! compared with another, restored, or continued on a new branch.
 //!
 //! ```
 //! use forge_store::{
@@ -54,8 +54,8 @@
 //! * Not a log collector: each write waits for the disk.
 //! * Not a service: it has no network, and does not protect a store on a network file system. It
 //!   runs on Unix.
-//! * Not tied to a clock: times come in as arguments, and no function but [`Timestamp::now`] asks
-//!   what time it is. The library never prints and never reads the environment.
+//! * Not tied to a clock: times are arguments, and no function but [`Timestamp::now`] asks for the
+//!   time of day. The library never prints and never reads the environment.
 //!
 //! # Where to go on
 //!
@@ -124,8 +124,8 @@ pub use store::{
 impl Timestamp {
     /// Reads the clock of the system.
     ///
-    /// The library itself never calls this: it is for programs that pass the time on, such as the
-    /// one that makes a [`WriteContext`].
+    /// The library itself never calls this function. Programs use it for the times that they pass
+    /// to the library, for example in a [`WriteContext`].
     #[must_use]
     pub fn now() -> Self {
         #[expect(clippy::disallowed_methods, reason = "the one place that may read the clock")]

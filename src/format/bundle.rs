@@ -43,8 +43,8 @@ pub struct BundleSession {
     pub to: u64,
     /// The operations that began before the range and continue in it.
     pub begun: Vec<BegunOperation>,
-    /// For a range that continues an earlier export, which ended at `from` or before the first
-    /// number: the number of branches of the session there.
+    /// The number of branches that the session had at the end of an earlier export, if the range
+    /// continues that export. The export ended at `from`; with `from` 0, before the first number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<u64>,
 }
@@ -67,8 +67,8 @@ pub struct BegunOperation {
     pub effects: u64,
 }
 
-/// Up to where a session was exported; the default one for the beginning. It has a meaning only in
-/// the store that made it.
+/// A mark up to which a session was exported. The default is the beginning. It has a meaning only
+/// in the store that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportMark {

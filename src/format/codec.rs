@@ -16,18 +16,18 @@ impl DecodeError {
         Self { what, reason: reason.into() }
     }
 
-    /// Creates the error for what a repair could not save.
+    /// Creates the error for data that was lost before a repair.
     pub(crate) fn lost(what: &'static str) -> Self {
         Self::new(what, LOST)
     }
 
-    /// Returns whether a repair could not save what was being decoded.
+    /// Returns whether the data was lost before a repair.
     pub(crate) fn is_lost(&self) -> bool {
         self.reason == LOST
     }
 }
 
-/// The reason of an error for what a repair could not save.
+/// The reason of an error for data that was lost before a repair.
 const LOST: &str = "it was lost before a repair";
 
 /// Appends an unsigned number in LEB128: seven bits per byte, low ones first.
@@ -177,13 +177,13 @@ pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
     bytes: &[u8],
 ) -> Result<T, DecodeError> {
     let wrong = |error: rmp_serde::decode::Error| DecodeError::new(what, error.to_string());
-    // Reading from a reference lends strings: most of the input is field names, which are compared
-    // in place.
+    // Reading from a reference borrows strings: most of the input is field names, which are
+    // compared in place.
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     reader.set_max_depth(MAX_DEPTH);
     let value = T::deserialize(&mut reader).map_err(wrong)?;
-    // Decoding a `bool` reads just the first byte of a value, so only the end of the input gives
-    // this error.
+    // Decoding a `bool` reads just the first byte of a value, so it fails with this error only at
+    // the end of the input.
     match bool::deserialize(&mut reader) {
         Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(value),
         _ => Err(DecodeError::new(what, "bytes after its end")),

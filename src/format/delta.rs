@@ -84,12 +84,12 @@ impl DeltaChangeRange {
 }
 
 const VERSION: u8 = 1;
-/// The version of a delta that replaces another one; the name of that one follows.
+/// The version of a delta that replaces another delta; the name of the replaced delta follows.
 const REPLACING_VERSION: u8 = 2;
 
 impl<K: AsRef<[u8]>> Delta<K> {
-    /// Encodes this delta, after 16 random bytes that keep the hash of a dropped delta from being
-    /// used to guess its content.
+    /// Encodes this delta after 16 random bytes. Without these, the hash of a deleted delta would
+    /// confirm a guess at its content.
     #[must_use]
     pub fn encode(&self, salt: [u8; 16]) -> Vec<u8> {
         self.encode_as(salt, None)
@@ -102,7 +102,7 @@ impl<K: AsRef<[u8]>> Delta<K> {
     }
 
     fn encode_as(&self, salt: [u8; 16], name: Option<&ObjectId>) -> Vec<u8> {
-        // Bytes of a change besides its data: three lengths and two tags.
+        // Usual bytes of a change besides its data: three lengths and two marks.
         const MORE_BYTES: usize = 3 * 3 + 2;
         let bytes: usize = self.changes.iter().map(|change| change.bytes() + MORE_BYTES).sum();
         let mut out = Vec::with_capacity(64 + bytes);
@@ -136,8 +136,8 @@ impl<K: AsRef<[u8]>> Delta<K> {
 }
 
 impl Delta {
-    /// Returns the name by which a revision refers to this encoded delta: that of the delta it
-    /// replaces, if any.
+    /// Returns the name by which a revision refers to this encoded delta: the name of the delta
+    /// that it replaces, otherwise its hash.
     #[must_use]
     pub fn name(bytes: &[u8]) -> ObjectId {
         let after_version =

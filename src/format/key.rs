@@ -16,7 +16,7 @@ pub const REVISIONS: TableId = TableId(2);
 pub const SEQUENCES: TableId = TableId(3);
 /// Session, branch, effective time, sequence -> nothing.
 pub const TIMES: TableId = TableId(4);
-/// First half of a revision's or checkpoint's id -> session, sequence.
+/// First half of a revision's id, or a checkpoint's id -> session, sequence.
 pub const IDS: TableId = TableId(5);
 /// Session, time, sequence -> [`super::CheckpointRow`].
 pub const CHECKPOINTS: TableId = TableId(6);
@@ -29,15 +29,16 @@ pub const TAGS: TableId = TableId(9);
 /// Session, hash of an entity, branch, sequence -> the part of that revision's delta that contains
 /// it.
 pub const HISTORY: TableId = TableId(10);
-/// Session, kind, time, place, hash of the id -> [`super::FactRow`].
+/// Session, kind, time, place, hash of the id, page -> [`super::FactRow`].
 pub const FACTS: TableId = TableId(11);
-/// Session, kind, hash of the id, time, place -> [`super::FactRow`].
+/// Session, kind, hash of the id, time, place, page -> [`super::FactRow`].
 pub const FACT_IDS: TableId = TableId(12);
-/// Session, time, count of switches -> branch.
+/// Session, effective time of a checkout, position of its record -> branch.
 pub const SWITCHES: TableId = TableId(13);
 /// Session, branch, sequence -> [`super::KeyframeRow`].
 pub const KEYFRAMES: TableId = TableId(14);
-/// Session, branch, sequence -> the branch and sequence that the claims of this revision come from.
+/// Session, branch, sequence of a reset -> the branch and sequence that its claims come from;
+/// sequence 0 for no claims.
 pub const RESETS: TableId = TableId(15);
 /// Session, position of its first record, operation id -> [`super::OperationRow`].
 pub const OPERATIONS: TableId = TableId(16);
@@ -62,7 +63,7 @@ pub const FOLDED: TableId = TableId(24);
 pub const PRUNINGS: TableId = TableId(25);
 /// Session, branch, sequence of a revision with two parents -> the sequence of the second.
 pub const MERGES: TableId = TableId(26);
-/// Number of an object that nothing names yet -> [`super::PrewrittenRow`].
+/// Number of an object that nothing refers to yet -> [`super::PrewrittenRow`].
 pub const PREWRITTEN: TableId = TableId(27);
 /// Session -> the encoded session.
 pub const SESSIONS: TableId = TableId(28);
@@ -70,11 +71,12 @@ pub const SESSIONS: TableId = TableId(28);
 pub const SESSION_COPIES: TableId = TableId(29);
 /// Id of a session, session -> nothing.
 pub const SESSION_IDS: TableId = TableId(30);
-/// Hash of a name, session -> nothing. The tables from here on have sessions that were not removed.
+/// Hash of a name, session -> nothing. This table and the next three contain only sessions that
+/// were not removed.
 pub const SESSION_NAMES: TableId = TableId(31);
-/// Hash of an agent's own id or of its beginning, session -> nothing.
+/// Hash of an agent's own session id or of its beginning, session -> nothing.
 pub const SESSION_AGENTS: TableId = TableId(32);
-/// Hash of the name of a source, session -> nothing.
+/// Hash of the name of a source, or of the prefix of an unfinished import, session -> nothing.
 pub const SESSION_SOURCES: TableId = TableId(33);
 /// Kind, time of the last event, session -> nothing.
 pub const SESSION_TIMES: TableId = TableId(34);
@@ -205,7 +207,7 @@ impl KeyBuilder {
         self.0
     }
 
-    /// Returns the first key after all keys with this prefix.
+    /// Returns the first key after all keys with this prefix; an empty key if there is none.
     #[must_use]
     pub fn end(mut self) -> Vec<u8> {
         while let Some(last) = self.0.pop() {
@@ -266,8 +268,8 @@ pub const fn is_id_table(table: TableId) -> bool {
     matches!(table, IDS | OPERATION_IDS)
 }
 
-/// Returns the key of a row of an [id table](is_id_table) for an incomplete session: then the row
-/// of the session that it replaces is the one with the id alone.
+/// Returns the key of a row of an [id table](is_id_table) for an incomplete session. The key of the
+/// same row of a complete session is the id alone.
 #[must_use]
 pub fn in_incomplete(mut id: Vec<u8>, session: SessionNumber) -> Vec<u8> {
     id.extend_from_slice(&session.to_be_bytes());

@@ -10,7 +10,8 @@ const HASH_BYTES: usize = 32;
 pub struct RecordRow {
     /// The hash of the record.
     pub hash: [u8; HASH_BYTES],
-    /// The sessions that it changed or needed, ascending. They show what is new since a position.
+    /// The sessions that it changed or needed, ascending. They show which sessions have changed
+    /// since a position.
     pub sessions: Vec<SessionNumber>,
 }
 

@@ -1,5 +1,5 @@
-//! Spooled writes, which wait for their place in the journal. They contain no sequence numbers,
-//! parents or digests, since those are assigned when a write is appended.
+//! Spooled writes, which wait to be appended to the journal. They contain no sequence numbers,
+//! parents or digests: these are assigned when a write is appended.
 
 use super::codec::{DecodeError, pack, unpack};
 use super::record::RecordBytes;
@@ -68,7 +68,7 @@ pub struct SpooledCheckpoint {
     /// The checkpoint. Its number and branch are assigned later; its revision is the last one that
     /// was seen.
     pub checkpoint: Checkpoint,
-    /// Whether it is about a past moment: then only its time determines the revision.
+    /// Whether it is about a past moment: then its time alone determines the revision.
     pub past: bool,
 }
 

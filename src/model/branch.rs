@@ -3,7 +3,8 @@
 use super::Value;
 use serde::{Deserialize, Serialize};
 
-/// The number of a branch within its session, dense from 0 (`main`); never leaves the store.
+/// The number of a branch within its session, counted from 0 (`main`) without gaps. Commands and
+/// output use names instead.
 pub type BranchNumber = u32;
 
 /// The name of a branch, unique within its session.
@@ -33,7 +34,7 @@ pub struct BranchMetadata {
     pub hypothesis: Option<String>,
     /// The approach.
     pub approach: Option<String>,
-    /// The criterion of success.
+    /// The criteria of success.
     pub success_criteria: Vec<String>,
     /// The outcome.
     pub results: Vec<String>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum AutoTrigger {
     /// The status of a hypothesis changed.
     HypothesisStatusChange,
-    /// Two beliefs contradict each other.
+    /// Two beliefs contradict each other, or evidence contradicts a decided hypothesis.
     NewContradictionDetected,
     /// A test, build or check has finished.
     VerificationComplete,
@@ -19,7 +19,7 @@ pub enum AutoTrigger {
     GapFilled,
     /// Source code changed.
     CodeModified,
-    /// More than five minutes since the last checkpoint.
+    /// More than five minutes have passed since the last checkpoint.
     SignificantTimePassed,
     /// An agent is about to lose its context.
     ContextCompactionWarning,
@@ -58,7 +58,7 @@ pub struct Checkpoint {
     pub trigger: CheckpointTrigger,
     /// Other data: the summary and token count of a compaction, a commit.
     pub body: Value,
-    /// Identifies the event, so that each event (a compaction, a commit) makes only one checkpoint.
+    /// The event key: each event (a compaction, a commit) has at most one checkpoint.
     pub key: Option<String>,
 }
 
@@ -66,8 +66,8 @@ impl Checkpoint {
     /// The message of a checkpoint that was made because time had passed, if nothing else is known.
     pub const TIME_PASSED: &'static str = "more than five minutes passed";
 
-    /// Returns whether the message says only that time had passed. Imports of earlier versions of
-    /// forge wrote how many minutes it was.
+    /// Returns whether the message says only that time had passed. Imports by earlier versions of
+    /// forge wrote the number of minutes into the message.
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.trigger == CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)

@@ -1,4 +1,4 @@
-//! The operations of a session that others wrote: a file of its own, never sent.
+//! The file in which a store lists the operations of a session that others wrote. It is never sent.
 
 use crate::format::DecodeError;
 use crate::model::OperationId;
@@ -41,7 +41,7 @@ impl ForeignOperations {
         length - ids % ID_BYTES as u64
     }
 
-    /// Decodes the content of the file, or its beginning.
+    /// Decodes the content of the file, or its beginning. A part of an id at the end is ignored.
     ///
     /// # Errors
     /// [`DecodeError`] if it does not begin with the header.

@@ -17,16 +17,16 @@ pub struct RemoteGrant {
     pub remote: RemoteId,
     /// The session.
     pub session: SessionId,
-    /// Its place on the remote.
+    /// The handle of the session on the remote.
     pub handle: SessionHandle,
     /// The key of its ref.
     pub key: SessionKey,
-    /// What was seen of the ref when the grant was made: an older state is refused.
+    /// The version of the ref when the grant was made. An older version is rejected.
     pub seen: SeenRef,
 }
 
 impl RemoteGrant {
-    /// Returns whether a text is to be a grant, and not something else, such as a path.
+    /// Returns whether a text begins like a grant: it is no path, for example.
     #[must_use]
     pub fn is_grant(text: &str) -> bool {
         text.trim_start().starts_with(BEGIN)
@@ -50,8 +50,8 @@ impl RemoteGrant {
     /// Decodes a grant. White space around it is ignored.
     ///
     /// # Errors
-    /// [`RemoteFormatError::Damaged`] if it is no grant, was cut or was altered,
-    /// [`RemoteFormatError::LaterVersion`].
+    /// [`RemoteFormatError::Damaged`] if it is no grant, was cut or was altered;
+    /// [`RemoteFormatError::LaterVersion`] if it needs a later version of forge.
     pub fn decode(text: &str) -> Result<Self, RemoteFormatError> {
         let damaged = |reason: &str| RemoteFormatError::damaged(WHAT, reason);
         let text = text.trim();

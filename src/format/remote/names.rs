@@ -33,15 +33,16 @@ pub fn notice_name(number: u64) -> String {
     format!("purges/{number}")
 }
 
-/// Returns the session whose ref has this name. `None` if it is no name of a ref.
+/// Returns the handle of the session whose ref has this name; `None` if it is not the name of a
+/// ref.
 #[must_use]
 pub fn handle_in(name: &str) -> Option<SessionHandle> {
     let handle = name.rsplit('/').next()?.parse().ok()?;
     (ref_name(&handle) == name).then_some(handle)
 }
 
-/// Returns the session and the id of the pack that has this name. `None` if it is no name of a
-/// pack.
+/// Returns the handle of the session and the id of the pack that has this name; `None` if it is not
+/// the name of a pack.
 #[must_use]
 pub fn pack_in(name: &str) -> Option<(SessionHandle, PackId)> {
     let (folder, pack) = name.rsplit_once('/')?;

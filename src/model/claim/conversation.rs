@@ -1,4 +1,5 @@
-//! What was said: facts that are handed on as they are found, so that only their types are checked.
+//! Messages, prompts, sub-agents, uses of tools, notices and inferences: facts that are stored as
+//! they were found. Only the types of their fields are checked.
 
 use super::field::{FactText, record};
 use super::vocabulary::vocabulary;

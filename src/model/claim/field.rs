@@ -359,7 +359,8 @@ impl FieldValue for MeasuredValue {
     }
 }
 
-/// Parses the field of this name; if it does not fit, returns the value and what is allowed.
+/// Parses the field of this name; if it does not fit, returns its value and the allowed values in
+/// words.
 pub(super) fn read<T: FieldValue>(
     fields: &FieldMap,
     name: &str,

@@ -61,8 +61,8 @@ impl SessionMetrics {
 }
 
 /// Returns the sum of the pauses between consecutive events, without those longer than
-/// [`IDLE_AFTER`]. The events are given as time ranges in any order: each begins and ends with an
-/// event and contains no longer pause. A single event is a range too.
+/// [`IDLE_AFTER`]. The events are given as time ranges in any order. Each range begins and ends
+/// with an event, and contains no pause longer than that. A single event is a range too.
 #[must_use]
 pub fn time_in_debugging(periods: impl IntoIterator<Item = RangeInclusive<Timestamp>>) -> Duration {
     let mut periods: Vec<_> = periods.into_iter().map(RangeInclusive::into_inner).collect();
