@@ -158,7 +158,7 @@ pub enum Error {
     /// The store is encrypted, and its key is not on this machine.
     #[error("the store is encrypted, and its key is not on this machine: it cannot be read")]
     Encrypted,
-    /// The store's key file is damaged by more than one wrong bit.
+    /// The store's key file is damaged by more than one wrong bit, or cannot be read.
     #[error("the store's key, {}, is damaged{}", path.display(), reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     DamagedKey {
         /// The path of the key file.

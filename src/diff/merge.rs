@@ -158,8 +158,8 @@ pub fn dangling(ours: &ClaimMap, theirs: &ClaimMap, merged: &ClaimMap) -> Vec<(K
 
 type ThreeWayValues<'a, T> = (Option<&'a T>, Option<&'a T>, Option<&'a T>);
 
-/// Returns the merged value if the sides have no conflict; else `None`. The sides of a contested
-/// value have none only if they are equal.
+/// Returns the merged value if the sides do not conflict; else `None`. The sides of a contested
+/// value conflict unless they are equal.
 fn agreed<'a, T: PartialEq>(
     (base, ours, theirs): ThreeWayValues<'a, T>,
     is_contested: bool,

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_lately_goes_first() {
+    fn objects_that_were_not_used_lately_are_evicted_first() {
         let opened = ObjectCache::default();
         let piece = object(MAX_BYTES / 8);
         for number in 0..20 {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_too_large_to_be_kept_drives_nothing_out() {
+    fn a_state_too_large_to_be_cached_evicts_nothing() {
         let opened = ObjectCache::default();
         opened.keep(std::iter::once((1, &object(100))));
         let large: Vec<_> = (2..20).map(|number| (number, object(MAX_BYTES / 10))).collect();

@@ -67,8 +67,9 @@ pub(crate) fn yield_to_foreground() {
     }
 }
 
-/// Returns how many threads this one may use, cached at the first call: the system reads several
-/// files for the answer, which takes longer than decoding a delta.
+/// Returns how many threads this one may use: a background thread only itself. The number of cores
+/// is cached at the first call: the system reads several files for it, which takes longer than
+/// decoding a delta.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     if IS_BACKGROUND.get() {
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_stands_back_takes_one_core_and_no_other_thread_does() {
+    fn a_background_thread_uses_one_core_and_the_others_use_all() {
         let one = std::thread::spawn(|| {
             lower_thread_priority();
             cores()
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_keeps_off_a_core_runs_on_the_others() {
+    fn a_thread_that_avoids_a_core_may_run_on_all_others() {
         let core = CpuCore::current();
         let allowed = || rustix::thread::sched_getaffinity(None).unwrap();
         let one = std::thread::spawn(move || {
@@ -201,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn both_are_made_once() {
+    fn both_functions_run_once() {
         for is_worth_it in [false, true] {
             assert_eq!(both(is_worth_it, || 1, || "two"), (1, "two"));
         }
     }
 
     #[test]
-    fn what_is_made_meanwhile_is_made_once_and_in_order() {
+    fn items_are_mapped_once_and_in_order_while_work_runs() {
         for count in [0, 1, 2, 3, 100] {
             let items: Vec<usize> = (0..count).collect();
             for most in [1, usize::MAX] {

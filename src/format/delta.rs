@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_that_stands_for_another_has_that_ones_name() {
+    fn a_delta_that_replaces_another_has_the_name_of_that_one() {
         let delta = |entry: &[u8]| Delta {
             changes: vec![DeltaChange {
                 key: b"k".to_vec(),

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_of_keys_is_what_tells_of_what_is_recorded() {
+    fn the_hidden_key_bytes_are_text_hashes_and_ids() {
         let (time, id) = (Timestamp::from_micros(7), [0xab; 16]);
         let fact = of(1).kind(Kind::Message);
         let keys = [
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_whose_keys_begin_with_a_session_are_said_to() {
+    fn whether_keys_begin_with_a_session_is_right_for_every_table() {
         let without = [
             OBJECTS,
             OBJECT_NAMES,

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_comes_back_and_says_nothing_of_its_secret() {
+    fn a_key_file_reads_back_and_its_debug_output_has_no_secret() {
         let adopted = Some((96, Timestamp::from_micros(1_700_000_000_000_000)));
         let full = KeyFile { adopted, witness: Some((7, [9; 32])), ..plain() };
         let encrypted = KeyFile { cipher: Some([0xc2; 32]), ..plain() };

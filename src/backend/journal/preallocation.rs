@@ -27,8 +27,8 @@ pub(super) const NEXT_SEGMENT_FILE: &str = "next.room";
 
 impl Journal {
     /// Adds `bytes` durable zeros to the current segment, unless at least half of that follows the
-    /// end already. Later appends keep room. All zeros are synced at once: a concurrent sync of a
-    /// record waits for that, but writing in pieces would delay several syncs.
+    /// end already. Later appends through this handle keep room. All zeros are synced at once: a
+    /// concurrent sync of a record waits for that, but writing in pieces would delay several syncs.
     pub(super) fn write_zeros(&self, from: LogPosition, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let zeros = vec![0; bytes as usize];
@@ -43,8 +43,8 @@ impl Journal {
         self.flush(&tip)
     }
 
-    /// Writes a file of zeros for the next segment. Later appends keep room. Meanwhile, appends
-    /// continue in the current segment.
+    /// Writes a file of zeros for the next segment. Meanwhile, appends continue in the current
+    /// segment. Later appends through this handle keep room.
     pub(super) fn write_next(&self, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let path = self.next_path();

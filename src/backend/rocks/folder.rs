@@ -341,8 +341,7 @@ fn settle(work: &Path) -> Result<(), Error> {
             continue;
         }
         let mode = entry.metadata().map_err(Error::io("look at", &path))?.permissions().mode();
-        // A table with mode 0600 is synced already: it came from an older generation, or an
-        // interrupted `settle` is repeated.
+        // A table with mode 0600 needs no sync: RocksDB synced its content, and the mode is kept.
         if mode & 0o777 != 0o600 || !is_table(&path) {
             fs::set_permissions(&path, Permissions::from_mode(0o600))
                 .map_err(Error::io("set the mode of", &path))?;

@@ -131,7 +131,7 @@ impl TableKeyRange<'_> {
     pub(super) fn stored(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let stored = |key| ClusteredTables::default().stored_key(self.table, key).into_owned();
         let end = match self.to {
-            // Other tables follow a table, but nothing follows the last object.
+            // The next table follows a table, but the objects have a column family of their own.
             [] if self.table == OBJECTS => None,
             [] => self.table.0.checked_add(1).map(|next| vec![next]),
             to => Some(stored(to)),
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_have_places_of_their_own_in_order_and_those_of_a_cluster_together(
+        fn rows_have_distinct_ordered_keys_and_a_cluster_is_contiguous(
             rows in prop::collection::btree_set(row(), 0..60)
         ) {
             let stored: BTreeMap<Vec<u8>, (TableId, Vec<u8>)> = rows

@@ -27,8 +27,8 @@ const OPEN_FILES: i32 = 256;
 const READ_FILES: i32 = 42;
 /// Number of shard bits of the block cache and of the table cache (shards reduce lock contention).
 /// RocksDB's default is 6; every shard costs memory when a store is opened.
-const CACHE_HALVINGS: i32 = 2;
-const FILE_CACHE_HALVINGS: i32 = 0;
+const CACHE_SHARD_BITS: i32 = 2;
+const FILE_CACHE_SHARD_BITS: i32 = 0;
 /// Number of level 0 files that start a compaction. Below it, a write only adds files.
 const LEVEL_ZERO_FILES: i32 = 10;
 
@@ -36,7 +36,7 @@ const LEVEL_ZERO_FILES: i32 = 10;
 pub(super) fn cache() -> Cache {
     let mut options = LruCacheOptions::default();
     options.set_capacity(CACHE_BYTES);
-    options.set_num_shard_bits(CACHE_HALVINGS);
+    options.set_num_shard_bits(CACHE_SHARD_BITS);
     Cache::new_lru_cache_opts(&options)
 }
 
@@ -45,7 +45,7 @@ pub(super) fn database() -> Options {
     let mut options = Options::default();
     options.set_atomic_flush(true);
     options.set_max_open_files(OPEN_FILES);
-    options.set_table_cache_num_shard_bits(FILE_CACHE_HALVINGS);
+    options.set_table_cache_num_shard_bits(FILE_CACHE_SHARD_BITS);
     options.set_db_write_buffer_size(MEMORY_BYTES);
     options.set_max_background_jobs(2);
     options.set_max_file_opening_threads(1);

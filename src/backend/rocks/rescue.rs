@@ -68,7 +68,7 @@ pub fn rescue_with_repairs(
         return Ok(RescuedIndex { breach: sealer.and(problem.clone()), problem, ..rescued });
     }
     if let Some(odd) = odd_entry(&place)? {
-        // RocksDB would wait endlessly for a pipe.
+        // RocksDB would wait endlessly to read a pipe.
         let what = format!("'{odd}' in the index is not a file");
         let (rows, corrected_bits) = raw(&place, &RepairedFiles::new())?;
         let breach = sealer.map(|_| what.clone());

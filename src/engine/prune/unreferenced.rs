@@ -49,7 +49,7 @@ pub(crate) fn unreferenced_blobs(
     Ok(loose)
 }
 
-/// Returns the old checkpoint that undoing an operation restores.
+/// Returns the old checkpoint in an effect: undoing the operation restores it.
 fn copied(effect: &OperationEffect) -> Option<&Checkpoint> {
     match effect {
         OperationEffect::CheckpointHidden { old } | OperationEffect::CheckpointChanged { old } => {

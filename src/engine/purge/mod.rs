@@ -1,5 +1,5 @@
 //! Purging: replaces known secrets by text of the same length in every object, row and ref, and
-//! writes the result as a new generation. No id and no digest changes.
+//! writes the result as a new generation. No id of a revision and no digest changes.
 //!
 //! Everything is read at one moment under the append lock, and a new segment begins there, so that
 //! nothing is left in the journal before it. `docs/architecture.md` explains why there is no

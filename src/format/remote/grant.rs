@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_grant_is_refused_with_the_reason() {
+    fn a_text_that_is_no_grant_is_refused_with_the_reason() {
         let text = grant().encode();
         let said = |text: &str| RemoteGrant::decode(text).unwrap_err().to_string();
         assert!(said("").contains("does not begin with 'forge-grant-'"));
