@@ -45,15 +45,15 @@
 //!   byte in the files is an error that names it, never a wrong state.
 //! * **Temporal.** A moment is a time, a revision, a checkpoint or a phrase such as `2 hours ago`
 //!   ([`Session::at`]). Every moment can be read, not only those with a checkpoint.
-//! * **Careful.** [`Options`] can remove secrets from everything that is written, seal a store
+//! * **Careful.** [`Options`] can remove secrets from all texts that are written, seal a store
 //!   against changes from outside, and encrypt it.
 //!
 //! # What it is not
 //!
 //! * Not a general database: no queries over claims, no transactions over several sessions.
 //! * Not a log collector: each write waits for the disk.
-//! * Not a service: it has no network, and does not protect a store on a network file system. It
-//!   runs on Unix.
+//! * Not a service: it does not use the network, and does not protect a store on a network file
+//!   system. It runs on Unix.
 //! * Not tied to a clock: times are arguments, and no function but [`Timestamp::now`] asks for the
 //!   time of day. The library never prints and never reads the environment.
 //!

@@ -114,7 +114,7 @@ macro_rules! packed_item {
         }
     };
 }
-packed_item!(BundleContents, "list of what a bundle holds");
+packed_item!(BundleContents, "list of a bundle's contents");
 packed_item!(BundleEnd, "end of a bundle");
 
 /// Returns the first bytes of a bundle with these contents, with the earliest version that has all

@@ -78,7 +78,7 @@ pub const SESSION_NAMES: TableId = TableId(31);
 pub const SESSION_AGENTS: TableId = TableId(32);
 /// Hash of the name of a source, or of the prefix of an unfinished import, session -> nothing.
 pub const SESSION_SOURCES: TableId = TableId(33);
-/// Kind, time of the last event, session -> nothing.
+/// Kind, time of the last event (or of the beginning of the session), session -> nothing.
 pub const SESSION_TIMES: TableId = TableId(34);
 /// Session, position of a record that continued an operation, operation id -> nothing.
 pub const CONTINUATIONS: TableId = TableId(35);

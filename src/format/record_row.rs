@@ -5,7 +5,7 @@ use crate::model::SessionNumber;
 
 const HASH_BYTES: usize = 32;
 
-/// A record of the journal, as the index keeps it.
+/// The row of a record of the journal in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordRow {
     /// The hash of the record.

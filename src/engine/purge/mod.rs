@@ -481,8 +481,8 @@ impl PurgeRewriter<'_> {
 /// Returns the error for a secret that is part of forge's own record structure.
 fn reserved_word_error() -> Error {
     Error::invalid(
-        "it is part of a word that forge uses in its own records: include more of the text around \
-        it",
+        "the secret is part of a word that forge uses in its own records: include more of the text \
+        around it",
     )
 }
 
