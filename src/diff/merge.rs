@@ -384,8 +384,8 @@ impl ThreeWayMerge<'_> {
                     }
                 };
                 settled.insert(to.clone(), side);
-                // If `to` itself was removed for want of another claim, the conflict about that
-                // claim lists the claims that need `to`.
+                // If `to` was removed because it needs another missing claim, the conflict about
+                // that claim lists the claims that need `to`.
                 let root = roots.get(&to).unwrap_or(&to).clone();
                 let is_root = |one: &&mut ClaimConflict| one.key == root && one.field.is_none();
                 if let Some(conflict) = merge.conflicts.iter_mut().find(is_root) {

@@ -447,7 +447,7 @@ impl RecordIndexer<'_> {
                         }
                     }
                 }
-                // The operation that dropped its own session was deleted with the session.
+                // If the operation dropped its own session, its row was deleted with the session.
                 if !is_own_session_gone {
                     self.sweep(*number, operation)?;
                 }
@@ -605,7 +605,7 @@ impl RecordIndexer<'_> {
         })
     }
 
-    /// Deletes all rows of a checkpoint, except the one that says what its sequence number is.
+    /// Deletes all rows of a checkpoint, except the row of its sequence number, which stays taken.
     fn forget_checkpoint(&mut self, session: SessionNumber, old: &Checkpoint) {
         let (time, sequence) = (old.time, old.sequence);
         self.rows.delete(key::CHECKPOINTS, of(session).time(time).number(sequence).build());

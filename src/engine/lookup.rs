@@ -136,7 +136,7 @@ pub(crate) fn entries_in(
     let one = |(key, part): (&&Vec<u8>, Option<u64>)| match part.map(|part| found(key, part)) {
         None => Ok(None),
         Some(Some(side)) => delta_side_bytes(view, &side),
-        // The last delta found changed another claim with the same hash.
+        // The delta that was found changed another claim with the same hash.
         Some(None) => entry_in(view, refs, number, ranges, key),
     };
     keys.iter().zip(objects).map(one).collect()

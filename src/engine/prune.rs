@@ -74,7 +74,8 @@ pub(crate) fn pinned_revisions(
 }
 
 /// Returns the next fold range of a branch after `after`: consecutive revisions that are not pinned
-/// and were made up to `until`, and the revision that follows them.
+/// and were made up to `until`. Their target is the next revision, or the last of them if the next
+/// one is a reset or if there are more than [`MAX_FOLD_REVISIONS`].
 pub(crate) fn next_fold_range(
     view: &dyn Snapshot,
     number: SessionNumber,

@@ -27,8 +27,9 @@ pub(super) const NEXT_SEGMENT_FILE: &str = "next.room";
 
 impl Journal {
     /// Adds `bytes` durable zeros to the current segment, unless at least half of that follows the
-    /// end already. Later appends through this handle keep room. All zeros are synced at once: a
-    /// concurrent sync of a record waits for that, but writing in pieces would delay several syncs.
+    /// end already. Later appends through this handle add more when the room ends. All zeros are
+    /// synced at once: a concurrent sync of a record waits for that, but writing in pieces would
+    /// delay several syncs.
     pub(super) fn write_zeros(&self, from: LogPosition, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let zeros = vec![0; bytes as usize];
@@ -44,7 +45,7 @@ impl Journal {
     }
 
     /// Writes a file of zeros for the next segment. Meanwhile, appends continue in the current
-    /// segment. Later appends through this handle keep room.
+    /// segment. Later appends through this handle add more when the room ends.
     pub(super) fn write_next(&self, bytes: u64) -> Result<(), Error> {
         self.keeps_room.store(true, Ordering::Relaxed);
         let path = self.next_path();
@@ -65,8 +66,8 @@ impl Journal {
     }
 
     /// Writes more zeros after `bytes` bytes that are about to be appended, if these end beyond the
-    /// room and this handle keeps room. The sync of the records makes the zeros durable. The caller
-    /// must hold the append lock.
+    /// room and room was preallocated through this handle. The sync of the records makes the zeros
+    /// durable. The caller must hold the append lock.
     pub(super) fn keep_room(&self, tip: &JournalCursor, bytes: usize) {
         // For more bytes, writing them dominates the cost.
         let is_worth_it = bytes <= EXTRA_ZEROS.len() / 2;
@@ -93,7 +94,7 @@ impl Journal {
     }
 
     /// Removes all preallocated room: truncates the last segment after its last record, and removes
-    /// the file for the next one. Later appends keep no room.
+    /// the file for the next one. Later appends through this handle add none.
     pub(super) fn cut_zeros(&self, from: LogPosition) -> Result<(), Error> {
         self.keeps_room.store(false, Ordering::Relaxed);
         let _held = self.writer("give back room of")?.acquire(sync::LOCK_TIMEOUT)?;

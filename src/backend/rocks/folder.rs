@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! apply.lock                   held by the writer of the next generation; never removed
-//! published                    a generation exists, even if a listing shows none
+//! published                    shows that a generation exists, even if a listing has none
 //! work/                        the next generation, not finished
 //! 7-00000000000003e8/          generation 7, at position 1000; never changed
 //! 7-00000000000003e8.lease     lock file: shared for readers, exclusive for removal
@@ -341,7 +341,7 @@ fn settle(work: &Path) -> Result<(), Error> {
             continue;
         }
         let mode = entry.metadata().map_err(Error::io("look at", &path))?.permissions().mode();
-        // A table with mode 0600 needs no sync: RocksDB synced its content, and the mode is kept.
+        // A table with mode 0600 needs no sync: RocksDB synced its content, and its mode stays.
         if mode & 0o777 != 0o600 || !is_table(&path) {
             fs::set_permissions(&path, Permissions::from_mode(0o600))
                 .map_err(Error::io("set the mode of", &path))?;

@@ -156,7 +156,7 @@ pub(super) fn turn_right(
 /// Corrects the one wrong bit of a file with a known hash. Returns whether it did; otherwise the
 /// file is unchanged.
 pub(super) fn repair_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
-    // The footer comes first: it says how to check the blocks, and is quick to search.
+    // The footer comes first: if it is wrong, all blocks look wrong, and it is quick to search.
     let footer = bytes.len().saturating_sub(FOOTER_BYTES)..bytes.len();
     if bit_repair::by_hash(bytes, hash, footer) {
         return true;

@@ -273,7 +273,7 @@ struct PurgeRewriter<'a> {
     names: object_renames::ObjectRenames,
     /// Changed text hashes in keys, from old to new.
     keys: HashMap<[u8; 8], [u8; 8]>,
-    /// Names of sources without secrets, by the text hash of the old name.
+    /// Names of sources and blobs without secrets, by the text hash of the old name.
     called: HashMap<[u8; 8], String>,
     /// Changed growing blobs, by the beginning of their keys.
     sources: HashMap<Vec<u8>, PurgedSource>,

@@ -21,7 +21,7 @@ fn check_missing(missing: u64, next: u64, what: impl FnOnce() -> String) -> Resu
     if missing <= MAX_MISSING {
         return Ok(());
     }
-    let source = format!("too many numbers are missing: the next one should be #{next}").into();
+    let source = format!("too many numbers are missing: it should continue at #{next}").into();
     Err(Error::Corrupt { what: what(), source })
 }
 
@@ -95,7 +95,7 @@ impl SalvagedStore {
                 (1..session.next_sequence).filter(|sequence| !known.contains(sequence)).collect();
             self.missing(number, &missing, &parents, now)?;
         }
-        // These rows are no longer needed: they are derived again.
+        // These rows were read above, and are derived again.
         let places: Vec<Vec<u8>> =
             table_rows::rows_between(&self.view(), key::SEQUENCES, &[], &[])?
                 .into_iter()
