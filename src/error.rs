@@ -57,7 +57,7 @@ pub enum Error {
         into: u64,
     },
     /// A text in the bytes of a source that were pruned or dropped.
-    #[error("the text was in '{blob}', which was pruned")]
+    #[error("the text was in '{blob}', which was pruned or dropped")]
     Dropped {
         /// The blob that contained it.
         blob: String,
