@@ -19,7 +19,7 @@ pub struct ScanRequest<'a> {
 
 /// How rows are stored in the index below. Reads return the rows as they were written.
 pub trait RowLayer: Clone + Send + Sync + 'static {
-    /// The cache of a snapshot with the results of earlier scans.
+    /// What a snapshot keeps between scans, such as rows that were read ahead.
     type ScanCache: Default + Send;
 
     /// Returns the key and value under which a row is stored. Without a value, the row is deleted.
