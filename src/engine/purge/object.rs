@@ -225,7 +225,7 @@ impl PurgeRewriter<'_> {
         self.pages(&pages)?;
         let gone = self.deltas(&deltas)?;
         for (id, number) in entry_blobs {
-            // An entry that changed in every delta that refers to it is not needed any more.
+            // Entries that were replaced in a delta are left out.
             if self.keeps && !gone.contains(&id) {
                 self.keep(number, object::sealed(view, number)?);
             }
