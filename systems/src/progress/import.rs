@@ -10,15 +10,15 @@ use std::cell::Cell;
 
 impl PipelineExecution {
     /// Imports a row as the document of an execution. The document has the id of the row in `id`,
-    /// and the time of its last change in `updated_at`, which is also the time of the context.
+    /// and in `updated_at` when the row last changed, which is also the time of the context.
     /// Durable after [`Store::sync`].
     ///
-    /// A row that was imported before changes nothing, and neither does one that is older than the
+    /// A row that was imported before changes nothing. Neither does a row that is older than the
     /// stored document.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a name is not valid, or the document has no `id`; or any error of a
-    /// write.
+    /// read or write.
     pub fn import_row(
         store: &Store,
         act: &WriteContext,
@@ -26,7 +26,7 @@ impl PipelineExecution {
         document: &ProgressDocument,
     ) -> Result<RowImport> {
         let Some(id) = document.row_id().map(|id| store.without_secrets(id)) else {
-            return Err(Error::invalid("the row has no 'id', by which it is known again"));
+            return Err(Error::invalid("the row has no 'id': add the id that it has in its table"));
         };
         let is_row = |known: &ProgressDocument| {
             known.row_id() == Some(&*id) && known.updated_at() == Some(act.now)

@@ -1,9 +1,9 @@
 //! Progress of long pipelines: how far each execution of a review has come, and where it resumes.
 //!
 //! An execution is a session of kind `progress` with the key `REVIEW/EXECUTION`. It contains one
-//! [`ProgressDocument`] (kind `progress`), which every save replaces and whose earlier versions
-//! stay in the history, and one item (kind `item`, id `STAGE/ID`) for each piece of work that was
-//! reported done or failed between saves.
+//! [`ProgressDocument`] (kind `progress`), and one item (kind `item`, id `STAGE/ID`) for each piece
+//! of work that was reported done or failed between saves. Every save replaces the document; the
+//! earlier versions stay in the history.
 
 mod cleanup;
 mod document;
@@ -57,7 +57,8 @@ impl PipelineExecution {
     /// Opens the execution with this review and name.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`] if it does not exist; [`Error::Invalid`] if a name is not valid; or any
+    /// error of a read.
     pub fn open(store: &Store, review: &str, execution: &str) -> Result<Self> {
         let key = join(&[review, execution])?;
         Ok(Self::new(open(store, SessionKind::Progress, &key)?, review, execution))
@@ -114,10 +115,10 @@ impl PipelineExecution {
     }
 
     /// Returns the named execution, else the one that [`PipelineExecution::latest`] finds, with its
-    /// document. `None` if nothing is saved, or nothing of the given stage.
+    /// document. `None` if no document is saved, or it is not at the given stage.
     ///
     /// # Errors
-    /// Any error of a read; [`Error::NotFound`] if the named execution does not exist.
+    /// Any error of a read; if an execution is named, also those of [`PipelineExecution::open`].
     pub fn find(
         store: &Store,
         review: &str,
@@ -159,7 +160,7 @@ impl PipelineExecution {
         Ok(entry.map(|entry| ProgressDocument::stored(entry.value)))
     }
 
-    /// Returns every saved document, the newest first.
+    /// Returns every saved document and every removal by a cleanup, the newest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] if none was ever saved.
@@ -188,16 +189,16 @@ impl PipelineExecution {
     /// Returns whether this execution reported an item done.
     ///
     /// # Errors
-    /// Any error of a read; [`Error::Invalid`] if the names are not valid.
+    /// [`Error::Invalid`] if the names are not valid; or any error of a read.
     pub fn is_done(&self, stage: &str, id: &str) -> Result<bool> {
         Ok(self.item(stage, id)?.is_some_and(|item| item.is_done()))
     }
 }
 
-/// Returns the execution that a review resumes from, and where: see [`resume_point`].
+/// Returns the execution that a review resumes from, and where it resumes: see [`resume_point`].
 ///
 /// # Errors
-/// Any error of a read; [`Error::NotFound`] if the named execution does not exist.
+/// As [`PipelineExecution::find`].
 pub fn resume(
     store: &Store,
     review: &str,
@@ -211,8 +212,8 @@ pub fn resume(
     {
         let mut answer = resume_point(&document, &execution.execution, now, force);
         if let ResumeDecision::Go(point) | ResumeDecision::Refused { point, .. } = &mut answer {
-            // The failed items of the document that were not done since, and those reported one by
-            // one.
+            // The document names failed items that may be done by now, and not the items that were
+            // reported one by one.
             point.failed_ids = execution.failed(stage)?.into_iter().map(|one| one.id).collect();
         }
         return Ok(answer);
@@ -231,8 +232,8 @@ pub fn resume(
     Ok(ResumeDecision::Nothing { reason, from_execution: None })
 }
 
-/// Returns the error for an unknown item. The message puts quotes around the whole name, so the
-/// name itself has only the inner ones.
+/// Returns the error for an unknown item. The error puts quotes around the whole name, so the name
+/// here has only the inner quotes.
 fn no_item(stage: &str, id: &str) -> Error {
     Error::not_found("item", format!("{id}' of the stage '{stage}"))
 }

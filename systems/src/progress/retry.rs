@@ -1,9 +1,9 @@
-//! Failures: which are worth a retry, and when.
+//! Decides after which failures a retry may help, and when to retry.
 
 use forge_store::vocabulary;
 
 vocabulary! {
-    /// The class of a failure.
+    /// The class of a failure, which decides whether a retry may help.
     FailureClass, "failure class" {
         /// A service asked for a pause (rate limit).
         RateLimit = "rate_limit",
@@ -65,24 +65,24 @@ impl FailureClass {
     }
 }
 
-/// The delay before a failed item is retried, doubled after each failure.
+/// The delay before a failed item is retried. It doubles with each failure, up to a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryBackoff {
-    /// Delay after the first failure.
+    /// Delay after the first failure, in microseconds.
     pub first_micros: i64,
-    /// Maximum delay.
+    /// Maximum delay, in microseconds.
     pub most_micros: i64,
 }
 
 impl Default for RetryBackoff {
-    /// Returns 30 seconds initially, at most an hour.
+    /// Returns a first delay of 30 seconds and a maximum of an hour.
     fn default() -> Self {
         Self { first_micros: 30_000_000, most_micros: 3_600_000_000 }
     }
 }
 
 impl RetryBackoff {
-    /// Returns the delay after this number of failures.
+    /// Returns the delay after this number of failures, in microseconds.
     #[must_use]
     pub fn wait_micros(&self, failures: i64) -> i64 {
         let doublings = u32::try_from(failures.saturating_sub(1).clamp(0, 40)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Stages of pipelines, and presets.
+//! The stages of pipelines, and presets of them.
 
 use super::frequency::SaveFrequency;
 
@@ -18,7 +18,7 @@ pub struct PipelineStage {
 pub struct PipelinePreset {
     /// The name of the preset.
     pub name: &'static str,
-    /// The sort of pipeline the preset is for.
+    /// The kind of pipeline that the preset is for.
     pub about: &'static str,
     /// The stages in order.
     pub stages: &'static [PipelineStage],

@@ -6,28 +6,28 @@ use forge_store::model::Timestamp;
 use forge_store::model::claim::VocabularyWord as _;
 use serde::Serialize;
 
-/// Error rate (errors per processed item) above which a warning is given.
+/// Error rate (errors per processed item) above which a document gets a warning.
 pub const ERROR_RATE: f64 = 0.1;
-/// Lifetime of a server's search history token (`webenv`): 24 hours.
+/// How long a server keeps a search result (`webenv`): 24 hours.
 pub const WEBENV_LIFETIME_MICROS: i64 = 24 * 3_600_000_000;
 
 /// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgressFaultKind {
-    /// A field has a wrong form, the stage or the time is missing, or the time is in the future.
+    /// A field has a wrong type, the stage or the time is missing, or the time is in the future.
     Corrupt,
-    /// Its counts contradict each other.
+    /// The counts contradict each other.
     InvalidCounts,
-    /// A required token has expired.
+    /// The server no longer keeps the search result (`webenv`) of the document.
     ExpiredContext,
-    /// The last error is one that a retry cannot fix.
+    /// A retry cannot fix the last error.
     NotRecoverable,
-    /// Many items fail (a warning).
+    /// More than [`ERROR_RATE`] of the items fail: a warning.
     ErrorRate,
 }
 
-/// A problem of a document.
+/// A problem in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgressFault {
     /// The kind of problem.
@@ -36,7 +36,7 @@ pub struct ProgressFault {
     pub message: String,
 }
 
-/// The problems found.
+/// The problems found in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgressValidation {
     /// Problems that prevent resuming unless forced.
@@ -53,7 +53,8 @@ impl ProgressValidation {
     }
 }
 
-/// Checks a document: its form, its counts, its tokens, its last error, its error rate.
+/// Checks a document: its fields, its counts, the age of its search result, its last error and its
+/// error rate.
 #[must_use]
 pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidation {
     let mut found = ProgressValidation::default();

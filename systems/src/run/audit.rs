@@ -1,4 +1,4 @@
-//! Searches outputs and templates for traces of unfilled placeholders.
+//! Searches texts for traces of unfilled placeholders and of leaked instructions.
 
 use super::template::{is_output, scan};
 use forge_store::vocabulary;
@@ -10,7 +10,7 @@ vocabulary! {
     FindingKind, "kind of finding" {
         /// A literal placeholder in the text: `{session_9_output}`.
         Placeholder = "placeholder",
-        /// The text mentions a placeholder: "based on session_4_output".
+        /// The text mentions a placeholder or a missing input: "based on session_4_output".
         Talk = "talk",
         /// The text repeats instructions instead of following them: "Craft a summary".
         Instruction = "instruction",
@@ -44,8 +44,8 @@ const TALK: [&str; 12] = [
     "i don't have access to the",
 ];
 
-/// Verbs that begin an instruction in a prompt. The object follows.
-const ASKING: [&str; 16] = [
+/// Verbs that begin an instruction in a prompt; its object follows.
+const INSTRUCTION_VERBS: [&str; 16] = [
     "craft",
     "write",
     "generate",
@@ -64,10 +64,11 @@ const ASKING: [&str; 16] = [
     "format",
 ];
 
-/// The objects of instructions.
-const ASKED: [&str; 9] = ["a", "an", "the", "this", "these", "following", "your", "it", "each"];
+/// Words that begin the object of an instruction.
+const OBJECT_WORDS: [&str; 9] =
+    ["a", "an", "the", "this", "these", "following", "your", "it", "each"];
 
-/// Words that occur only in prompts.
+/// Phrases of prompts.
 const PROMPT: [&str; 10] = [
     "your task is",
     "you are an expert",
@@ -81,12 +82,12 @@ const PROMPT: [&str; 10] = [
     "do not include any",
 ];
 
-/// Maximum number of characters of a line that are shown.
+/// Maximum number of characters of the matching words in a finding.
 const SHOWN_CHARS: usize = 80;
 
-/// Returns the placeholders, mentions of placeholders and leaked instructions in a text, in order.
-/// The search uses patterns: a person should check the findings, and a text without findings may
-/// still be wrong.
+/// Returns the placeholders, mentions of missing inputs and leaked instructions in a text, in the
+/// order of the lines. The search uses patterns: a person should check the findings, and a text
+/// without findings may still be wrong.
 #[must_use]
 pub fn audit(text: &str) -> Vec<PromptFinding> {
     let mut found = BTreeSet::new();
@@ -125,8 +126,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Returns whether a sentence is an instruction as in prompts: "Craft a summary", "please grade
-/// this".
+/// Returns whether a sentence reads like an instruction of a prompt: "Craft a summary", "please
+/// grade this".
 fn is_instruction(sentence: &str) -> bool {
     let small = sentence.to_lowercase();
     let mut words = words(&small);
@@ -135,8 +136,8 @@ fn is_instruction(sentence: &str) -> bool {
         other => other,
     };
     let second = words.next();
-    first.is_some_and(|word| ASKING.contains(&word))
-        && second.is_some_and(|word| ASKED.contains(&word))
+    first.is_some_and(|word| INSTRUCTION_VERBS.contains(&word))
+        && second.is_some_and(|word| OBJECT_WORDS.contains(&word))
 }
 
 #[cfg(test)]

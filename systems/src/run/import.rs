@@ -13,16 +13,16 @@ use std::cell::Cell;
 /// then.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckpointRow {
-    /// The number of the row in its table. Of two rows of an item, the later has the greater one.
+    /// The number of the row in its table. A later row of the same item has a greater number.
     pub number: i64,
     /// The finished step.
     pub record: StepRecord,
-    /// The outputs of other steps by step, in the order in which the steps were done.
+    /// The other steps with their outputs, in the order in which the steps were done.
     pub others: Vec<(String, String)>,
 }
 
 impl CheckpointRow {
-    /// Returns the records that the row consists of, its own one last.
+    /// Returns the records of the other steps, and then the record of the row's own step.
     fn records(&self) -> Vec<StepRecord> {
         let own = StepRecord { row: Some(self.number), ..self.record.clone() };
         let others = self.others.iter().filter(|(step, _)| *step != own.step);
@@ -39,11 +39,11 @@ impl CheckpointRow {
 }
 
 impl WorkflowRun {
-    /// Imports a row in one revision, at the time of the context. Outputs of other steps are
+    /// Imports a row in one revision, at the time of the context. The outputs of other steps are
     /// recorded before the step of the row, unless they are known. Durable after [`Store::sync`].
     ///
-    /// The rows of an item are given the oldest first. A row that was imported before changes
-    /// nothing, and neither does one that is older than the last.
+    /// Import the rows of an item from the oldest to the newest. A row that was imported before
+    /// changes nothing. Neither does a row that is older than the last imported one.
     ///
     /// # Errors
     /// [`forge_store::error::Error::Invalid`] if the names are not valid; or any error of a write.
@@ -64,7 +64,7 @@ impl WorkflowRun {
             if result.get() != RowImport::Saved {
                 return Ok(Vec::new());
             }
-            // The store has texts without secrets.
+            // Secrets are removed from stored texts, so they are removed before the comparison.
             let is_known = |record: &StepRecord, output: &Option<Value>| {
                 let content = output.as_ref().and_then(|output| output.field("content")?.as_text());
                 content == Some(&*store.without_secrets(&record.output))
@@ -83,10 +83,10 @@ impl WorkflowRun {
     }
 }
 
-/// Returns what an import makes of a row, by the item that is stored.
-fn result_of(row: &CheckpointRow, held: Option<&Option<Value>>) -> RowImport {
-    let held = held.and_then(Option::as_ref);
-    let rows = held.map(|item| RunItem::read(&row.record.item, item).rows).unwrap_or_default();
+/// Returns the result of importing a row, given the stored item.
+fn result_of(row: &CheckpointRow, stored: Option<&Option<Value>>) -> RowImport {
+    let stored = stored.and_then(Option::as_ref);
+    let rows = stored.map(|item| RunItem::read(&row.record.item, item).rows).unwrap_or_default();
     match rows.last() {
         _ if rows.contains(&row.number) => RowImport::Known,
         Some(last) if *last > row.number => RowImport::Older,

@@ -3,8 +3,8 @@
 //! A run is a session of kind `run`. It contains one [`RunState`] (kind `run`, with the input in a
 //! claim of its own), one [`RunItem`] per item, which holds its position and finished steps, and
 //! one [`StepOutput`] for each step that an item has finished, with the id `ITEM/STEP`. A finished
-//! step is recorded in one revision: output, item and run together or not at all. So a loaded item
-//! has all its outputs, or loading fails and names the missing ones.
+//! step is recorded in one revision, with its output, the item and the run. So a loaded item has
+//! all its outputs; if one is missing nevertheless, loading fails and names its step.
 
 mod audit;
 mod import;
@@ -40,7 +40,7 @@ impl WorkflowRun {
     /// Opens the run of this name.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`] if it does not exist; or any error of a read.
     pub fn open(store: &Store, key: &str) -> Result<Self> {
         Ok(Self { session: open(store, SessionKind::Run, key)?, key: key.to_owned() })
     }
@@ -57,7 +57,7 @@ impl WorkflowRun {
     /// Returns the run that last recorded something about this item.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if none ever did.
+    /// [`Error::NotFound`] if there is none; or any error of a read.
     pub fn of_item(store: &Store, item: &str) -> Result<Self> {
         let found = Self::find_item(store, item)?;
         found.ok_or_else(|| Error::not_found("item in any run", item))
@@ -68,7 +68,7 @@ impl WorkflowRun {
         let key = Key::new(Kind::Item, item);
         let mut best: Option<(forge_store::model::Timestamp, Self)> = None;
         for one in newest_first(store, SessionKind::Run)? {
-            // Nothing in a run is newer than its last event, and the runs are sorted newest first.
+            // The runs are sorted by their last events, and nothing in a run is newer than its own.
             if best.as_ref().is_some_and(|(time, _)| *time >= super::last_event(&one)) {
                 break;
             }
@@ -94,8 +94,8 @@ impl WorkflowRun {
     }
 
     /// Starts the run, or continues one that had ended: its status becomes `running`. If the input
-    /// is a list of objects with an `item`, those items are created without a finished step; the
-    /// other fields of each object become the data of the item.
+    /// is a list of objects with an `item`, those items that do not exist are created without a
+    /// finished step; the other fields of each object become the data of its item.
     ///
     /// # Errors
     /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; or any error of a write.
@@ -111,7 +111,7 @@ impl WorkflowRun {
     /// Checks whether a run can be started with this input, even before the run exists.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if only some objects have an `item`, or one is not a valid name.
+    /// [`Error::Invalid`] if only some elements have an `item`, or an `item` is not a valid name.
     pub fn check_input(input: &Value) -> Result<()> {
         plan::items_of_input(input).map(|_| ())
     }
@@ -126,6 +126,9 @@ impl WorkflowRun {
     }
 
     /// Records several finished steps in one revision.
+    ///
+    /// # Errors
+    /// As [`WorkflowRun::record`].
     pub fn record_all(&self, act: &WriteContext, records: &[StepRecord]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key()];
         for record in records {
@@ -137,7 +140,7 @@ impl WorkflowRun {
         self.session.write(act).edit(keys, edit).commit()
     }
 
-    /// Ends the run: `finished`, or `failed` with the reason.
+    /// Ends the run with the status `finished`, or `failed` and the reason.
     pub fn end(
         &self,
         act: &WriteContext,
@@ -151,11 +154,13 @@ impl WorkflowRun {
         self.session.write(act).edit(vec![plan::run_key()], edit).commit()
     }
 
-    /// Clears outputs of an item, so that these steps are done again; the old outputs stay in the
-    /// history. The item returns to the first of these steps in its order.
+    /// Clears the outputs of these steps of an item, so that the steps are done again; the old
+    /// outputs stay in the history. The first of these steps that the item did becomes its next
+    /// step.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if one of them has no output.
+    /// [`Error::NotFound`] if the run does not have the item, or a step has no output;
+    /// [`Error::Invalid`] if the names are not valid; or any error of a write.
     pub fn forget(&self, act: &WriteContext, item: &str, steps: &[String]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key(), Key::new(Kind::Item, item)];
         for step in steps {

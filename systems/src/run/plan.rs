@@ -1,4 +1,5 @@
-//! Computes the claim changes of a record, a start, an end and a clearing. Pure.
+//! Computes the claim changes for starting and ending a run, and for recording and clearing steps.
+//! All functions are pure.
 
 use super::model::{ItemStatus, RunItem, RunState, RunStatus};
 use forge_store::error::{Error, Result};
@@ -10,10 +11,10 @@ use std::collections::BTreeMap;
 /// What an item does after a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NextStep {
-    /// Not specified.
+    /// The caller did not specify it.
     #[default]
     Unknown,
-    /// Continues with this step.
+    /// The item continues with this step.
     Step(String),
     /// Nothing: the item is done.
     Terminal,
@@ -30,13 +31,14 @@ pub struct StepRecord {
     pub output: String,
     /// What the item does next.
     pub next: NextStep,
-    /// The position of the step in the workflow; defaults to the number of steps the item has done.
+    /// The position of the step in the workflow. The default is the number of steps that the item
+    /// has done, including this one.
     pub order: Option<i64>,
     /// The display name of the step.
     pub name: Option<String>,
-    /// The new data of the item; unchanged if absent.
+    /// The new data of the item; `None` leaves them unchanged.
     pub data: Option<Value>,
-    /// The number of the row that the step was imported from.
+    /// The number of the table row that the step was imported from.
     pub row: Option<i64>,
 }
 
@@ -49,8 +51,8 @@ pub(super) fn keys_of(record: &StepRecord) -> Result<[Key; 2]> {
 /// An item named by an input, and its data.
 pub(super) type RegisteredItem = (String, Option<Value>);
 
-/// Returns the items that an input names: if objects in a list have an `item`, each of them must,
-/// and its other fields become the data of the item.
+/// Returns the items that an input names. If an object in the list has an `item`, every element
+/// must have one. The other fields of an element become the data of its item.
 pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
     const ITEM: &str = "item";
     let list = input.as_list().unwrap_or_default();
@@ -62,7 +64,9 @@ pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
             Some(Value::Text(text)) => text.clone(),
             Some(Value::Int(number)) => number.to_string(),
             _ => {
-                return Err(Error::invalid(format!("element {number} of the input names no item")));
+                return Err(Error::invalid(format!(
+                    "element {number} of the input has no 'item': add one, a text or a whole number"
+                )));
             }
         };
         check_id(&name).map_err(|error| {
@@ -75,7 +79,7 @@ pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
     (1..).zip(list).map(item).collect()
 }
 
-/// Returns the change of the run's own claim, if any.
+/// Returns the change of the claim with the state of the run; `None` if it stays the same.
 fn run_change(old: Option<&Value>, new: &RunState) -> Option<ClaimChange> {
     let new = new.to_value();
     (old != Some(&new)).then(|| ClaimChange::put(run_key(), new))
@@ -144,13 +148,14 @@ pub(super) fn end(
     run_change(old, &state).into_iter().collect()
 }
 
-/// The claims of a write while the records are applied one by one.
+/// The claims of a write, while records are applied to them one by one.
 struct ClaimDraft {
     olds: BTreeMap<Key, Option<Value>>,
     changes: BTreeMap<Key, ClaimChange>,
 }
 
 impl ClaimDraft {
+    /// Returns the value of a claim, as changed so far.
     fn held(&self, key: &Key) -> Option<&Value> {
         match self.changes.get(key) {
             Some(change) => change.value.as_ref(),
@@ -187,7 +192,7 @@ pub(super) fn record(
     Ok(run_change(old_run.as_ref(), &state).into_iter().chain(changes).collect())
 }
 
-/// Sets the status after a record: finished if all items are done, else running.
+/// Sets the status of the run: finished if all its items are done, else running.
 fn update_run_status(state: &mut RunState, now: Timestamp) {
     state.error = None;
     if state.items > 0 && state.terminal == state.items {
@@ -226,7 +231,7 @@ fn record_step(
             check_id(next).map_err(|error| Error::invalid(error.to_string()))?;
             (ItemStatus::Active, Some(next.clone()))
         }
-        // Repeating a step without its end does not revert the end.
+        // A step that is recorded again without a next step keeps the known next step or end.
         NextStep::Unknown if again => (item.status, item.next),
         NextStep::Unknown => (ItemStatus::Active, None),
     };
@@ -292,7 +297,8 @@ pub(super) fn forget(
     Ok(changes)
 }
 
-/// Returns the error for a missing output.
+/// Returns the error for a missing output. The error puts quotes around the whole name, so the name
+/// here has only the inner quotes.
 pub(super) fn missing(run: &str, item: &str, step: &str) -> Error {
     Error::not_found("output", format!("{step}' of the item '{item}' in the run '{run}"))
 }

@@ -15,14 +15,15 @@ use serde::Serialize;
 pub struct RunSummary {
     /// The name of the run.
     pub key: String,
-    /// The stored state.
+    /// The state of the run as a whole.
     pub state: RunState,
     /// When something was last recorded.
     pub last_event: Timestamp,
 }
 
 impl RunSummary {
-    /// Returns whether it began longer ago than this and has not ended.
+    /// Returns whether the run is still running, and began more than `older_than_micros`
+    /// microseconds before `now`.
     #[must_use]
     pub fn is_incomplete(&self, now: Timestamp, older_than_micros: i64) -> bool {
         let began = self.state.started_at.unwrap_or(self.last_event);
@@ -37,11 +38,11 @@ pub struct RunHistoryEntry<T> {
     pub sequence: u64,
     /// The id of the revision.
     pub revision: RevisionId,
-    /// When it was made.
+    /// When the revision was made.
     pub time: Timestamp,
     /// The verb that made the revision.
     pub verb: String,
-    /// The new value; `None` if it was cleared.
+    /// The new value; `None` if the revision cleared it.
     pub value: Option<T>,
 }
 
@@ -78,7 +79,7 @@ impl WorkflowRun {
         Ok(RunSummary { key: self.key.clone(), state: self.state()?, last_event })
     }
 
-    /// Returns the runs that began longer ago than this and have not ended, the oldest first.
+    /// Returns the runs that are incomplete ([`RunSummary::is_incomplete`]), the oldest first.
     pub fn incomplete(
         store: &Store,
         now: Timestamp,
@@ -90,13 +91,13 @@ impl WorkflowRun {
         Ok(found)
     }
 
-    /// Returns the positions of all items at a point, sorted by name.
+    /// Returns the positions of all items at a moment, sorted by name.
     pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
         items_of(&self.session.state(point)?)
     }
 
-    /// Returns the items that are at a step now: their next step or, if unknown, their last one is
-    /// this step.
+    /// Returns the active items that are at a step now: it is their next step or, if that is not
+    /// known, their last one.
     pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
@@ -115,7 +116,7 @@ impl WorkflowRun {
     /// Returns every state of an item, the newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nothing was ever recorded for it.
+    /// [`Error::NotFound`] if nothing was ever recorded about it.
     pub fn history(&self, item: &str) -> Result<Vec<RunHistoryEntry<RunItem>>> {
         self.traces(&Key::new(Kind::Item, item), |entry| RunItem::read(item, &entry.value))
     }
@@ -124,7 +125,7 @@ impl WorkflowRun {
     /// ones.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there never was one.
+    /// [`Error::NotFound`] if there was never an output.
     pub fn output_history(
         &self,
         item: &str,
@@ -150,8 +151,8 @@ impl WorkflowRun {
         Ok(history.map(trace).collect())
     }
 
-    /// Fills the placeholders of a template with the records of an item. No placeholder ever
-    /// remains: see [`template::render`].
+    /// Fills the placeholders of a template with the outputs and data of an item and the input of
+    /// its run. Fails rather than leave a placeholder unfilled: see [`template::render`].
     pub fn render(&self, template: &str, item: &str) -> Result<RenderResult> {
         let loaded = self.load(item)?;
         let state = self.state()?;
@@ -176,9 +177,8 @@ impl WorkflowRun {
     }
 }
 
-/// The outputs of all items of a run, for an audit.
 impl WorkflowRun {
-    /// Returns every current output, sorted by item and step.
+    /// Returns every current output of every item, sorted by item and step, for an audit.
     pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
         let mut found = Vec::new();

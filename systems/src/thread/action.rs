@@ -1,13 +1,13 @@
-//! The actions of sanitising, in a form that a program can apply to its own copy.
+//! The actions of sanitising, which a program can apply to its own copy of a history.
 
 use super::fault::FaultKind;
 use serde::{Serialize, Serializer};
 
-/// An action on the list of messages.
+/// What an action does to the list of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SanitizeActionKind {
-    /// Inserts the message at `index`; the messages from there on move up by one.
+    /// Inserts `message` at `index`. The messages from there on move to the next index.
     Insert,
     /// Removes the message at `index`.
     Remove,
@@ -15,8 +15,9 @@ pub enum SanitizeActionKind {
     Move,
 }
 
-/// One action. Actions are applied in order, each to the list that the one before it left. A
-/// changed message is removed, and its new version inserted in its place.
+/// An action on the list of messages. Actions are applied in order, each to the result of the one
+/// before. To change a message, one action removes it and the next inserts its new text in its
+/// place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SanitizeAction {
     /// The kind of action.
@@ -29,7 +30,7 @@ pub struct SanitizeAction {
     pub message_id: Option<String>,
     /// The id of the call concerned.
     pub tool_call_id: Option<String>,
-    /// The reason.
+    /// The fault that the action repairs.
     pub reason: FaultKind,
     /// For an insertion: the message.
     #[serde(serialize_with = "as_json")]
@@ -41,7 +42,8 @@ fn as_json<S: Serializer>(message: &Option<String>, serializer: S) -> Result<S::
     raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
-/// Applies these actions to a list of messages. Stops at one that does not fit.
+/// Applies these actions to a list of messages. Stops at the first action whose index is not in the
+/// list.
 pub fn apply(messages: &mut Vec<String>, actions: &[SanitizeAction]) {
     for action in actions {
         let fits = match action.action {

@@ -9,13 +9,15 @@ use super::message_format::{
     server_tool_halves, split,
 };
 use super::raw_json::{RawObject, compact};
+use super::sanitize::KNOWN_FORMS;
 use super::stored_thread::{MessageRecord, PLACE_GAP, Thread, message_key};
 use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Value};
 use forge_store::store::{ClaimChange, WriteContext, WriteReport};
 use std::borrow::Cow;
 
-/// What to do with messages that no provider accepts as they are.
+/// What to do with messages that the provider would not accept as they are, and with calls without
+/// a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AppendGuard {
     /// Save them, and mark the thread until it is sanitised.
@@ -23,7 +25,8 @@ pub enum AppendGuard {
     Mark,
     /// Reject them: nothing is saved.
     Refuse,
-    /// Hold back calls until all their results are there; reject anything else.
+    /// Hold back messages from the first call without a result on, until every call has a result.
+    /// Reject any other fault.
     Hold,
 }
 
@@ -34,19 +37,20 @@ pub struct AppendOptions {
     pub guard: AppendGuard,
     /// The name of the writer.
     pub writer: Option<String>,
-    /// End of the writer's lease, during which others cannot write; needs a writer.
+    /// End of the lease of `writer`, until which no other writer can write. Ignored without
+    /// `writer`.
     pub until: Option<forge_store::model::Timestamp>,
-    /// The tools that may be run twice.
+    /// The tools whose calls may safely be run twice.
     pub idempotent: Vec<String>,
-    /// The format of the thread, if the writer knows it. Then what is no message of this format is
-    /// saved too, and marks the thread.
+    /// The format of the thread, if the writer knows it. Then a text that is not a message of this
+    /// format is a fault for the guard. If this is `None`, it is an error.
     pub form: Option<MessageFormat>,
 }
 
 /// The result of an append.
 #[derive(Clone, Debug)]
 pub struct AppendReport {
-    /// The revision and everything else that was written.
+    /// What the write did.
     pub committed: WriteReport,
     /// The format of the thread.
     pub form: MessageFormat,
@@ -58,16 +62,17 @@ pub struct AppendReport {
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingCall>,
-    /// The other faults of the new messages as they are.
+    /// The faults of the new messages, apart from calls without a result.
     pub faults: Vec<ThreadFault>,
-    /// Whether the thread contains something that no provider accepts.
+    /// Whether the thread contains a fault, other than calls whose results may still come.
     pub marked: bool,
 }
 
 /// Maximum number of attempts of a write that conflicts with others.
 pub(super) const MAX_WRITE_ATTEMPTS: usize = 1000;
 
-/// Repeats a write as long as it conflicts with others.
+/// Repeats a write while it conflicts with others. Returns the conflict if the last attempt has
+/// one.
 pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..MAX_WRITE_ATTEMPTS {
         match attempt() {
@@ -78,7 +83,7 @@ pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Re
     attempt()
 }
 
-/// Returns a conflict if the header changed since it was read.
+/// Returns [`Error::Conflict`] if the header changed since it was read.
 pub(super) fn ensure_header_unchanged(
     name: &str,
     known: Option<&Value>,
@@ -95,9 +100,9 @@ impl Thread {
     /// thread.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a text that is not a message, is of another format than the thread,
-    /// or is rejected by the guard; [`Error::Held`] while another writer holds the thread; or any
-    /// error of a write.
+    /// [`Error::Invalid`] if a text is not a message (unless the options give the format), if the
+    /// messages are of another format than the thread, or if the guard rejects them;
+    /// [`Error::Held`] while another writer holds the thread; or any error of a write.
     pub fn append<T: AsRef<str>>(
         &self,
         act: &WriteContext,
@@ -176,7 +181,7 @@ impl Thread {
     }
 }
 
-/// Applies the guard. Returns the index of the first new message to hold back.
+/// Applies the guard to new messages. Returns the index of the first new message to hold back.
 fn guard(
     header: &mut ThreadHeader,
     tail: &AppendBatch<'_>,
@@ -202,7 +207,8 @@ fn guard(
             refused(format!("the call '{}' has no result", call.id))
         }
         (AppendGuard::Hold, Some(_)) => {
-            // Holds everything from the first call without a result on.
+            // If earlier messages are held, all new ones are too. Otherwise everything from the
+            // first call without a result on is held.
             let first = header
                 .pending
                 .iter()
@@ -229,7 +235,7 @@ pub(super) struct AppendBatch<'t> {
 }
 
 impl<'t> AppendBatch<'t> {
-    /// Checks these messages and updates the header.
+    /// Checks these messages, which follow the thread with this header, and updates the header.
     pub(super) fn follow(
         header: &mut ThreadHeader,
         texts: &'t [Cow<'t, str>],
@@ -307,7 +313,7 @@ impl<'t> AppendBatch<'t> {
             header.form,
             MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini
         );
-        // Results belong to the user or the tool; one inside a model message is moved.
+        // A result belongs in a message of the user or the tool; from a model message it is moved.
         let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
         let is_in_place = looked.speaker == results_of
             && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
@@ -342,8 +348,8 @@ impl<'t> AppendBatch<'t> {
             }
         }
         self.server_tools(header, looked, answers_others);
-        // The calls that this message leaves unanswered: it holds no results, or must hold all of
-        // them.
+        // A message without results closes all open calls. So does any message in a format in which
+        // one message must contain all results. In items of the Responses API, calls stay open.
         if (looked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;
@@ -371,8 +377,10 @@ impl<'t> AppendBatch<'t> {
         }
     }
 
-    /// Pairs the uses and results of server tools. A use may wait for its result only at the end,
-    /// while the results of the answer's own calls come (`answers_others`: others do).
+    /// Pairs the uses of server tools with their results. A use without a result becomes a fault
+    /// with the next message of the user or the model, unless that message contains only results of
+    /// the model's last calls. `answers_others`: whether it has a result of another call, or of
+    /// none.
     fn server_tools(
         &mut self,
         header: &mut ThreadHeader,
@@ -421,7 +429,7 @@ impl<'t> AppendBatch<'t> {
         header.server_uses = uses;
     }
 
-    /// Reports an id that the provider refuses, or that an open call already has.
+    /// Reports an id that is missing, that the provider refuses, or that an open call already has.
     fn check_id(
         &mut self,
         header: &ThreadHeader,
@@ -443,9 +451,10 @@ impl<'t> AppendBatch<'t> {
     }
 }
 
-/// Returns the results of a message that neither an id nor a name assigns to a call, with the ids
-/// of the calls they answer by order: all open calls that are left, if there are as many. As in
-/// [`super::call_pairs`], a call and a result of different kinds are no pair.
+/// Pairs the results without an id, and without a name that assigns them to a call, with the open
+/// calls that are left, in order, if there are equally many of both. Returns the position of each
+/// result and the id of its call. As in [`super::call_pairs`], a call and a result of different
+/// kinds are not a pair.
 fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<(usize, String)> {
     let mut left: Vec<PendingCall> = pending.to_vec();
     let mut lone: Vec<&ToolResultPart> = Vec::new();
@@ -464,9 +473,10 @@ fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<
     pairs.map(|(answer, call)| (answer.at, call.id)).collect()
 }
 
-/// Returns the pending call that a result answers. Candidates have its id, or its tool name if it
-/// has no id; of the last message with a candidate, the first one counts. Without any, the last
-/// call of another kind with its id is the one.
+/// Returns the position of the pending call that a result answers. A candidate has the kind of the
+/// result and its id, or its tool name if either has no id. Of the last message with a candidate,
+/// the first candidate counts. Without a candidate, the last call of another kind counts that has
+/// the id and can take the result.
 fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
     let is_answered = |call: &PendingCall| {
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
@@ -484,7 +494,7 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
     pending.iter().position(|call| is_answered(call) && call.message == last.message)
 }
 
-/// Sets the format of the thread, which its writer knows.
+/// Sets the format of the thread to the one that the writer names.
 fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
     if header.certain && header.form != form {
         return Err(Error::invalid(format!(
@@ -497,14 +507,15 @@ fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
     Ok(())
 }
 
-/// Determines the format of the thread including these messages.
+/// Determines the format of the thread from what is known of it and these messages.
 fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> Result<()> {
     for (place, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(FormatEvidence::None, evidence) {
             FormatEvidence::Foreign(seems) => {
                 let given = place + 1;
                 return Err(Error::invalid(format!(
-                    "message {given} of the input seems to be {seems}"
+                    "message {given} of the input seems to be {seems}: give messages of a known form \
+                    ({KNOWN_FORMS})"
                 )));
             }
             FormatEvidence::Strong(form) if header.certain && form != header.form => {
@@ -529,10 +540,10 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
 }
 
 impl HistoryDocument {
-    /// Rejects a history with a line that is not JSON, which must not be saved.
+    /// Returns the history if every line is JSON; other lines must not be saved.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the number of the line.
+    /// [`Error::Invalid`] with the number of the first other line ([`Self::broken_line`]).
     pub fn reject_broken_lines(self) -> Result<Self> {
         match self.broken_line() {
             Some(line) => Err(Error::invalid(format!(

@@ -10,12 +10,12 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 pub(super) enum PairAssignment {
     /// The result or call at this position of this message.
     To(usize, usize),
-    /// Nothing: there is no partner.
+    /// There is no partner.
     Nothing,
-    /// Nothing: it is a call without a result that repeats an earlier call verbatim, or a second
-    /// result of a call, with different content.
+    /// No partner, because it is a call without a result that repeats an earlier call verbatim, or
+    /// another result of a call with different content.
     Doubled,
-    /// Nothing: it is a result that adds nothing to another one of the same call.
+    /// No partner, because it is a result that adds nothing to another result of the same call.
     Repeated,
 }
 
@@ -30,8 +30,8 @@ pub(super) struct CallResultPairs {
     answers: Vec<Vec<PairAssignment>>,
 }
 
-/// Calls that may be answered together, because no result or user message is between them; and the
-/// results after them that may belong to one of them although no earlier call has their id.
+/// Calls that may be answered together, because no result or user message is between them; with the
+/// results after them that may belong to them although no earlier call has the ids of the results.
 #[derive(Debug, Default)]
 struct CallGroup {
     calls: Vec<PartPosition>,
@@ -105,8 +105,8 @@ impl CallResultPairs {
             let has_own_results = one.answers.last().is_some_and(|answer| answer.calls_before > 0);
             ended |= has_own_results || one.speaker == MessageRole::User;
             let mut own_calls = one.calls.iter().enumerate().peekable();
-            // In the order of the message: each result comes after the calls before it. The last
-            // round has no result.
+            // Goes through calls and results in the order of the message. The last round handles
+            // the calls after the last result.
             for place in 0..=one.answers.len() {
                 let answer = one.answers.get(place);
                 let until = answer.map_or(usize::MAX, |answer| answer.calls_before);
@@ -144,8 +144,9 @@ impl CallResultPairs {
         (groups, early)
     }
 
-    /// Assigns a result to the first of these calls that has none. If all have one, marks the
-    /// result as repeated or doubled, or replaces a result that only says that none was recorded.
+    /// Assigns a result to the first of these calls that has none. If all calls have a result,
+    /// marks this one as repeated or doubled, or lets it replace a result that only says that none
+    /// was recorded.
     fn assign_first_open(
         &mut self,
         looked: &[CheckedMessage<'_>],
@@ -201,8 +202,8 @@ impl CallResultPairs {
     }
 
     /// Assigns the results that are left to unanswered calls of another kind with the same id: to
-    /// the last such call before the result, else to the first one after it. A second result of a
-    /// call is only assigned to a call before it.
+    /// the last of them before the result, else to the first one after it. A repeated or doubled
+    /// result is only assigned to a call before it.
     fn by_id_of_another_kind(&mut self, looked: &[CheckedMessage<'_>]) {
         let mut open: HashMap<&str, BTreeSet<PartPosition>> = HashMap::new();
         for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
@@ -234,7 +235,8 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns the unassigned results of a group to its unanswered calls of the same tool.
+    /// Assigns the unassigned results of a group to its unanswered calls of the same tool and kind.
+    /// A result with an id is only assigned to a call without an id.
     fn by_name(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let is_free =
             |pairs: &Self, at: &PartPosition| pairs.calls[at.0][at.1] == PairAssignment::Nothing;
@@ -243,7 +245,7 @@ impl CallResultPairs {
         if !group.without_call.iter().any(|at| is_lone(self, at)) {
             return;
         }
-        // By name, kind and whether the call has no id.
+        // The unanswered calls, by name, kind, and whether they have no id.
         let mut free: HashMap<(CallKey<'_>, bool), VecDeque<PartPosition>> = HashMap::new();
         for at in group.calls.iter().filter(|at| is_free(self, at)) {
             let call = &looked[at.0].calls[at.1];
@@ -256,7 +258,7 @@ impl CallResultPairs {
             let answer = &looked[at.0].answers[at.1];
             let Some(name) = &answer.name else { continue };
             let key = (name.as_str(), answer.sort);
-            // Two different ids mean two calls.
+            // A result and a call with different ids do not belong together.
             let fits = |has_no_id: &bool| *has_no_id || answer.id.is_empty();
             let first = |has_no_id: bool| Some((*free.get(&(key, has_no_id))?.front()?, has_no_id));
             let call = [true, false].into_iter().filter(fits).filter_map(first).min();
@@ -311,8 +313,7 @@ impl CallResultPairs {
         self.answers[message].get(place).copied().unwrap_or(PairAssignment::Nothing)
     }
 
-    /// Forgets the calls of a message that are not kept, and updates the partners of the results of
-    /// the others.
+    /// Removes the calls of a message that are not kept, and updates the results of all its calls.
     pub(super) fn keep_calls(&mut self, message: usize, kept: &[bool]) {
         for (assigned, _) in self.calls[message].iter().zip(kept).filter(|(_, kept)| !**kept) {
             if let PairAssignment::To(index, place) = *assigned {
@@ -329,7 +330,8 @@ impl CallResultPairs {
     }
 }
 
-/// Returns whether a result only says that none was recorded: [`NO_RESULT`], perhaps in a wrapper.
+/// Returns whether a result only says that none was recorded: [`NO_RESULT`], perhaps with a little
+/// JSON around it.
 fn is_made_up(answer: &ToolResultPart) -> bool {
     answer.content.len() < NO_RESULT.len() + 80 && answer.content.contains(NO_RESULT)
 }

@@ -15,7 +15,7 @@ enum HistoryLayout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryDocument {
     shape: HistoryLayout,
-    /// The messages as JSON, each with its source text.
+    /// The text of each message, on one line. In JSON Lines, a text need not be JSON.
     pub messages: Vec<String>,
 }
 
@@ -29,11 +29,10 @@ const FIELDS: [&str; 3] = ["messages", "input", "contents"];
 
 impl HistoryDocument {
     /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input`
-    /// or `contents` is such a list.
+    /// or `contents` is a list of messages. An empty text is a history without messages.
     ///
-    /// NUL bytes at the ends of the text and of lines are ignored: a crash leaves them.
-    ///
-    /// In JSON Lines, a line that is not JSON (as a crash leaves it) is kept:
+    /// A crash can leave NUL bytes and incomplete lines. NUL bytes at the ends of the text and of
+    /// lines are ignored. In JSON Lines, a line that is not JSON is kept:
     /// [`sanitize_history`](super::sanitize_history) removes it.
     ///
     /// # Errors
@@ -90,7 +89,8 @@ impl HistoryDocument {
         }
     }
 
-    /// Returns the number of a line that is not JSON, counted from 1, if there is one.
+    /// Returns the number of the first message that is not JSON, counted from 1, if there is one.
+    /// In JSON Lines this is the number of its line, without counting empty lines.
     #[must_use]
     pub fn broken_line(&self) -> Option<usize> {
         let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -98,12 +98,12 @@ impl HistoryDocument {
     }
 }
 
-/// Returns the text without white space and NUL at its ends.
+/// Returns the text without white space and NUL bytes at its ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|next: char| next == '\0' || next.is_whitespace())
 }
 
-/// Returns the beginning of a message's content, for display.
+/// Returns at most 200 characters of a message's content, for display.
 #[must_use]
 pub fn preview(message: &str) -> String {
     const CHARACTERS: usize = 200;
@@ -131,11 +131,11 @@ pub fn preview(message: &str) -> String {
     texts.join(" ").chars().take(CHARACTERS).collect()
 }
 
-/// Describes a content block: its text, the tool that it calls, or the result of a call.
+/// Returns a preview of a content block: its text, the tool that it calls, or the result of a call.
 fn block_preview(block: &RawObject<'_>) -> Option<String> {
     const TEXTS: [&str; 8] =
         ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
-    // A result names its tool too, but its content is more informative.
+    // These come before `TEXTS`: a result names its tool too, but its content is more informative.
     const INNER: [&str; 8] = [
         "output",
         "toolUse",

@@ -1,11 +1,12 @@
-//! The header of a thread, so that an append need not read the messages.
+//! The header of a thread: all that an append must know of it, so that it need not read the
+//! messages.
 
 use super::message_format::{CallResult, MessageFormat, ToolCallKind};
 use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 
-/// The id of the one claim of this kind in a thread's session.
+/// The id of the claim with the header, the only one of its kind in a thread's session.
 const ID: &str = "thread";
 
 /// The recorded progress of a call.
@@ -34,12 +35,12 @@ pub struct PendingCall {
     pub message: String,
     /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// The recorded progress.
+    /// The recorded progress of the call.
     pub state: CallState,
     /// The result, if the call has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Whether the next message may still be its result.
+    /// Whether its result may still be appended in the right place.
     pub(super) open: bool,
     #[serde(default, skip_serializing_if = "is_function")]
     pub(super) sort: ToolCallKind,
@@ -77,12 +78,12 @@ pub struct ThreadLease {
     pub until: Timestamp,
 }
 
-/// Records that no message of a thread could be saved.
+/// Records that sanitising could keep none of the messages of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadReset {
-    /// The time.
+    /// When the thread was sanitised.
     pub at: Timestamp,
-    /// The number of messages at that time.
+    /// How many messages it had until then.
     pub messages: u64,
 }
 
@@ -90,21 +91,23 @@ pub struct ThreadReset {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ThreadHeader {
     pub(super) form: MessageFormat,
-    /// Whether the format is certain.
+    /// Whether the format is certain, and not only guessed from weak evidence.
     #[serde(default)]
     pub(super) certain: bool,
-    /// The number of messages, and the number ever created.
+    /// The number of messages.
     pub(super) messages: u64,
+    /// The number of messages ever created. New messages get their ids from it.
     pub(super) made: u64,
     /// The place of the last message in the order.
     pub(super) last: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) pending: Vec<PendingCall>,
-    /// The ids of the held messages.
+    /// The ids of the held messages, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) held: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) writer: Option<ThreadLease>,
+    /// Whether the messages have a fault, other than open calls or reasoning at the end.
     #[serde(default)]
     pub(super) marked: bool,
     /// Whether the last message is reasoning, which must be followed by the item it belongs to.
@@ -113,7 +116,7 @@ pub(super) struct ThreadHeader {
     /// Whether the last message is an answer without text, which is valid only at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unwritten: bool,
-    /// The ids of server tools' uses in the last answer whose results have not come yet.
+    /// The ids of the uses of server tools in the last answer that have no result yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) server_uses: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,13 +139,12 @@ impl ThreadHeader {
         serde_json::from_value(json).map_err(damaged)
     }
 
-    /// Returns whether the thread contains something that no provider accepts, apart from calls
-    /// whose results may still come.
+    /// Returns whether the thread contains a fault, apart from calls whose results may still come.
     pub(super) const fn is_marked(&self) -> bool {
         self.marked || self.reasoning
     }
 
-    /// Checks that no other writer holds the thread.
+    /// Checks that no other writer holds the thread. Fails with [`Error::Held`].
     pub(super) fn admit(&self, thread: &str, writer: Option<&str>, now: Timestamp) -> Result<()> {
         match &self.writer {
             Some(held) if held.until > now && Some(held.name.as_str()) != writer => {

@@ -1,12 +1,12 @@
-//! JSON objects that keep their source text: fields in their order, values verbatim. An unchanged
-//! message keeps its bytes; in a changed one, only the field in question is rewritten.
+//! JSON objects that keep the order of their fields, and the source text of their values. In a
+//! changed message, only the changed fields get new values.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The fields of an object, as name and JSON text.
+/// The fields of an object, as names and JSON texts.
 #[derive(Clone, Debug)]
 pub(super) struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
@@ -48,7 +48,7 @@ impl<'a> RawObject<'a> {
         RawObject::parse(self.get(name)?)
     }
 
-    /// Sets a field to this JSON text, in place or at the end.
+    /// Sets a field to this JSON text. A new field is added at the end.
     pub(super) fn set(&mut self, name: &str, value: String) {
         match self.0.iter_mut().rev().find(|(field, _)| field == name) {
             Some((_, old)) => *old = Cow::Owned(value),
@@ -98,7 +98,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
     }
 }
 
-/// A name, borrowed if it has no escapes.
+/// A JSON text, such as a field name, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -110,8 +110,8 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<FieldName<'_>>(json).ok().map(|name| name.0)
 }
 
-/// Replaces lone surrogate escapes, which encode no character (a text was cut in the middle of a
-/// pair), by U+FFFD.
+/// Replaces each escape of a lone surrogate, which encodes no character, by U+FFFD. It is left
+/// where a text was cut in the middle of a pair.
 pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let mut replaced: Option<String> = None;
     let (mut at, mut kept) = (0, 0);
@@ -145,7 +145,7 @@ pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the UTF-16 unit that is escaped at this byte, if any.
+/// Returns the UTF-16 unit of the `\u` escape at this byte, if there is one.
 fn escaped_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
@@ -161,18 +161,19 @@ pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
-/// Writes a list of these JSON texts.
+/// Returns a JSON list of these JSON texts.
 pub(super) fn written_list<T: AsRef<str>>(items: &[T]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     format!("[{}]", items.join(","))
 }
 
-/// Writes a text as JSON.
+/// Returns a text as JSON.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Writes JSON on one line, without space between its parts.
+/// Returns JSON on one line. If it has line breaks, all white space between its parts is removed;
+/// otherwise only the white space at its ends.
 pub(super) fn compact(json: &str) -> Cow<'_, str> {
     if !json.contains(['\n', '\r']) {
         return Cow::Borrowed(json.trim());

@@ -1,4 +1,4 @@
-//! Repairs a history so that its provider accepts it: everything valid is kept, in order.
+//! Repairs a history so that its provider accepts it, and keeps everything that is valid, in order.
 
 use super::action::SanitizeAction;
 use super::fault::{FaultKind, ThreadFault};
@@ -31,10 +31,10 @@ pub struct SanitizeOptions {
     pub results: BTreeMap<String, CallResult>,
 }
 
-/// Why messages were rejected without a change.
+/// Why a history cannot be sanitised.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SanitizeError {
-    /// They are of several formats.
+    /// The messages are of several formats.
     #[error(
         "message {first} is of the form {} and message {second} of the form {}: give messages of one form", forms.0.word(), forms.1.word()
     )]
@@ -46,7 +46,8 @@ pub enum SanitizeError {
         /// The two formats.
         forms: (MessageFormat, MessageFormat),
     },
-    /// They are of no known format.
+    /// The format of the messages is not known, or a message with content has no known role or
+    /// type.
     #[error("the form of the messages is not known: message {index} seems to be {seems}")]
     UnknownForm {
         /// Index of a message that shows it, from 0.
@@ -56,8 +57,9 @@ pub enum SanitizeError {
     },
 }
 
-/// Fields that only the result of a call has: an object with one is never removed.
-const NAMES: [&str; 7] = [
+/// Fields and types that only results of calls have, as JSON texts. A message with one of them is
+/// never removed: if it is unusable, sanitising fails.
+const RESULT_NAMES: [&str; 7] = [
     "\"tool_call_id\"",
     "\"tool_use_id\"",
     "\"toolResult\"",
@@ -67,7 +69,7 @@ const NAMES: [&str; 7] = [
     "\"output\"",
 ];
 
-/// The known formats, for the error about messages of an unknown one.
+/// The names of the known formats, for the error about messages of an unknown format.
 pub const KNOWN_FORMS: &str = "OpenAI chat completions and Responses, Anthropic messages, Bedrock Converse, Gemini contents, \
      ModelMessage of the Vercel AI SDK, and LangChain's messages";
 
@@ -84,14 +86,14 @@ pub struct SanitizedHistory {
     pub actions: Vec<SanitizeAction>,
     /// The faults that were found, in the order of the messages.
     pub faults: Vec<ThreadFault>,
-    /// Whether no message could be saved.
+    /// Whether the original history had messages, and none could be kept.
     pub reset: bool,
-    /// The renamed calls: index of the message, old id and new id.
+    /// The renamed calls: index of the message in the original history, old id and new id.
     pub renamed: Vec<(usize, String, String)>,
 }
 
 impl SanitizedHistory {
-    /// Returns whether no fault was found.
+    /// Returns whether nothing had to be changed.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.actions.is_empty()
@@ -101,7 +103,7 @@ impl SanitizedHistory {
 /// Detects the format of a history from its messages.
 ///
 /// # Errors
-/// [`SanitizeError`] if they show several formats, or none that is known.
+/// [`SanitizeError`] if they show several formats, or no known format.
 pub fn form_of<T: AsRef<str>>(messages: &[T]) -> Result<MessageFormat, SanitizeError> {
     let texts: Vec<&str> = messages.iter().map(AsRef::as_ref).collect();
     let parsed: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
@@ -141,7 +143,8 @@ fn shown_form(
         }
         known += 1;
     }
-    // A torn line or a null between messages is removed; but not most of a history.
+    // A torn line or a null between messages can be removed. But an error follows if no message is
+    // recognised, or more objects are not recognised than messages are.
     let whole = unrecognised.iter().filter(|index| objects[**index].is_some()).count();
     if known < whole.max(1)
         && let Some(index) = unrecognised.first()
@@ -173,7 +176,8 @@ fn shown_form(
 /// ```
 ///
 /// # Errors
-/// [`SanitizeError`] if the messages are of several formats, or of none that is known.
+/// [`SanitizeError`] if the messages are of several formats or no known format, or if a message has
+/// content but no known role or type, so that removing it would lose the content.
 pub fn sanitize_history<T: AsRef<str>>(
     messages: &[T],
     options: &SanitizeOptions,
@@ -189,7 +193,7 @@ pub fn sanitize_history<T: AsRef<str>>(
         let around = MessageContext { last: index == last, provider_calls: Some(&provider_calls) };
         looked.push(check_message(text, object, form, around));
     }
-    let holds_result = |text: &str| NAMES.iter().any(|name| text.contains(name));
+    let holds_result = |text: &str| RESULT_NAMES.iter().any(|name| text.contains(name));
     let is_none = |one: &CheckedMessage<'_>| {
         one.problems.iter().any(|problem| problem.fault == FaultKind::NotAMessage)
     };

@@ -14,18 +14,19 @@ use std::collections::BTreeMap;
 /// The result of sanitising a thread.
 #[derive(Clone, Debug)]
 pub struct SanitizedThread {
-    /// The history as it is now, and the actions that led to it.
+    /// The history as it is now, and the actions that were applied to it.
     pub sanitized: SanitizedHistory,
-    /// The revision, if anything changed.
+    /// What the write did. It has no revision if nothing changed.
     pub committed: WriteReport,
 }
 
 impl Thread {
     /// Repairs the thread in one revision so that its provider accepts it; the previous messages
-    /// stay in the history. Calls that were recorded as finished get their real result.
+    /// stay in the history. A call whose result is recorded gets this result.
     ///
     /// # Errors
-    /// [`Error::Held`] while another writer holds the thread; or any error of a write.
+    /// [`Error::Invalid`] if [`sanitize_history`] fails; [`Error::Held`] while another writer holds the
+    /// thread; or any error of a write.
     pub fn sanitize(
         &self,
         act: &WriteContext,
@@ -83,10 +84,11 @@ impl Thread {
         sanitize_history(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
     }
 
-    /// Returns a call of the thread without a result, and its arguments.
+    /// Returns a call of the thread that has no result, and its arguments.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none with this id.
+    /// [`Error::NotFound`] if there is no call with this id and without a result; or any error of a
+    /// read.
     pub fn pending_call(&self, id: &str) -> Result<(PendingCall, String)> {
         let point = self.session.head()?;
         let header = self.header(&point)?.1;
@@ -105,13 +107,18 @@ impl Thread {
     /// effect.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such call without a result; [`Error::Invalid`] if its
-    /// result is recorded; or any error of a write.
+    /// [`Error::NotFound`] if there is no call with this id and without a result;
+    /// [`Error::Invalid`] if the call is recorded as finished (one that failed can run again); or
+    /// any error of a write.
     pub fn start_call(&self, act: &WriteContext, id: &str) -> Result<WriteReport> {
         self.mark_call(act, id, CallState::Started, None)
     }
 
-    /// Records the result of a call before it is part of the history.
+    /// Records the result of a call before it is part of the history. It replaces a recorded one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no call with this id and without a result; or any error of a
+    /// write.
     pub fn finish_call(
         &self,
         act: &WriteContext,
@@ -131,10 +138,11 @@ impl Thread {
     ) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             let call = pending(header, id)?;
-            // A recorded result is kept until it is part of the history.
+            // Starting a call removes its recorded result, so only one that failed may run again.
             if state == CallState::Started && call.state == CallState::Finished {
                 return Err(Error::invalid(format!(
-                    "the result of the call '{id}' is recorded already"
+                    "the result of the call '{id}' is recorded already: insert it with 'forge \
+                    thread rerun'"
                 )));
             }
             if let Some(call) = header.pending.iter_mut().rfind(|call| call.id == id) {
@@ -144,7 +152,7 @@ impl Thread {
         })
     }
 
-    /// Changes the header of the thread.
+    /// Changes the header of the thread. Does not check the lease.
     fn edit_header(
         &self,
         act: &WriteContext,
@@ -158,11 +166,12 @@ impl Thread {
         self.session.write(act).edit(vec![ThreadHeader::key()], edit).commit()
     }
 
-    /// Inserts the recorded result of a call into the history, directly after the call. Other calls
-    /// without a result are not changed.
+    /// Sanitises the thread so that the recorded result of a call becomes part of the history.
+    /// Other recorded results are inserted too, and other calls without a result are kept.
     ///
     /// # Errors
-    /// As [`Thread::sanitize`]; [`Error::Invalid`] if no result is recorded.
+    /// As [`Thread::sanitize`]; [`Error::NotFound`] if there is no call with this id and without a
+    /// result; [`Error::Invalid`] if no result is recorded.
     pub fn put_result(
         &self,
         act: &WriteContext,
@@ -209,6 +218,8 @@ fn pending<'h>(header: &'h ThreadHeader, id: &str) -> Result<&'h PendingCall> {
     found.ok_or_else(|| Error::not_found("pending call", id))
 }
 
+/// Returns the options with the recorded results of pending calls. Those in `options` take
+/// precedence.
 fn with_outcomes(options: &SanitizeOptions, pending: &[PendingCall]) -> SanitizeOptions {
     let known = pending.iter().filter_map(|call| Some((call.id.clone(), call.outcome()?)));
     let mut results: BTreeMap<String, CallResult> = known.collect();
@@ -216,8 +227,8 @@ fn with_outcomes(options: &SanitizeOptions, pending: &[PendingCall]) -> Sanitize
     SanitizeOptions { orphans: options.orphans, results }
 }
 
-/// Returns the message changes that produce this outcome. Messages that are not moved keep their
-/// place.
+/// Returns the changes of messages that produce this outcome, and updates the header. Messages that
+/// are not moved keep their place, if there is room between them for the others.
 fn changes(
     header: &mut ThreadHeader,
     kept: &[StoredMessage],
@@ -265,10 +276,11 @@ fn changes(
     changes
 }
 
-/// Returns the places of the messages of the outcome: unmoved messages keep theirs, the others get
-/// places between them.
+/// Returns the places of the messages of the outcome. Messages that are not moved keep their place,
+/// and the others get places between them. Without enough room, all get new places.
 fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
-    // A moved message moves to the front, past messages that now come after it.
+    // A message only moves towards the beginning. So it was moved if a later message of the outcome
+    // comes before it in the old history.
     let mut least = usize::MAX;
     let mut fixed: Vec<Option<i64>> = vec![None; sources.len()];
     for (at, source) in sources.iter().enumerate().rev() {
@@ -294,7 +306,7 @@ fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
             None => PLACE_GAP,
         };
         if step == 0 {
-            // No room: renumber all messages.
+            // There is not enough room: all messages get new places.
             return (1..).map(|number| number * PLACE_GAP).take(sources.len()).collect();
         }
         for number in 1..room {
@@ -306,7 +318,7 @@ fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
     places
 }
 
-/// Updates the pending calls for the new history.
+/// Updates the pending calls and the marks in the header for the new history.
 fn settle(
     header: &mut ThreadHeader,
     kept: &[StoredMessage],
@@ -352,7 +364,7 @@ fn settle(
         .filter_map(|action| action.tool_call_id.clone())
         .collect();
     header.pending.retain(|call| !(put_in.contains(&call.id) && answered(&call.id)));
-    // The results of calls that were passed over cannot be appended any more.
+    // The result of a call before the last message cannot be appended any more.
     let last = kept.last().map(|message| message.id.as_str());
     header.marked = header.pending.iter().any(|call| Some(call.message.as_str()) != last);
 }

@@ -1,4 +1,4 @@
-//! Reading a stored thread.
+//! Opens and reads a stored thread.
 
 use super::header::{PendingCall, ThreadHeader, ThreadLease, ThreadReset};
 use super::message_format::MessageFormat;
@@ -6,7 +6,8 @@ use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, SessionKind, Value};
 use forge_store::store::{ResolvedMoment, Session, Store, WriteContext};
 
-/// Distance between the places of two messages, into which others can be inserted.
+/// Distance between the places of two messages that are appended. Others can be inserted between
+/// them.
 pub(super) const PLACE_GAP: i64 = 1 << 16;
 
 /// A message thread in a store. Cheap to clone.
@@ -45,10 +46,11 @@ pub struct StoredMessage {
     pub id: String,
     /// The JSON text of the message.
     pub text: String,
-    /// Whether it is held until the results of its calls are there.
+    /// Whether it is held back until every call has a result.
     pub held: bool,
-    /// Why it was inserted or changed, if it differs from what was given.
+    /// Why sanitising inserted or changed it; `None` if it is as it was appended.
     pub reason: Option<String>,
+    /// Its place in the order of the messages.
     pub(super) place: i64,
 }
 
@@ -65,9 +67,9 @@ pub struct ThreadStatus {
     pub pending: Vec<PendingCall>,
     /// The writer's lease, if there is one; it may have ended.
     pub writer: Option<ThreadLease>,
-    /// Whether it contains something that no provider accepts.
+    /// Whether it contains a fault, other than calls whose results may still come.
     pub marked: bool,
-    /// When no message of it could be saved.
+    /// When sanitising last could keep none of its messages; `None` if it always could.
     pub reset: Option<ThreadReset>,
 }
 
@@ -75,7 +77,7 @@ impl Thread {
     /// Opens the thread of this name.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`] if it does not exist; or any error of a read.
     pub fn open(store: &Store, name: &str) -> Result<Self> {
         let session = crate::open(store, SessionKind::Thread, name)?;
         Ok(Self { session, name: name.to_owned() })
@@ -96,13 +98,13 @@ impl Thread {
         &self.name
     }
 
-    /// Returns the session that stores the thread: its history, its moments, its undo.
+    /// Returns the session that stores the thread.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Returns its state at a point, without reading its messages.
+    /// Returns its state at a moment, without reading its messages.
     pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
         let header = self.header(point)?.1;
         Ok(ThreadStatus {
@@ -116,7 +118,7 @@ impl Thread {
         })
     }
 
-    /// Returns its messages at a point, in order, including held ones.
+    /// Returns its messages at a moment, in order, including held ones.
     pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
         let state = self.session.state(point)?;
         let mut messages = state
@@ -128,7 +130,7 @@ impl Thread {
         Ok(messages)
     }
 
-    /// Returns the header as it is stored, and decoded.
+    /// Returns the header at a moment: the stored value, if there is one, and the decoded header.
     pub(super) fn header(&self, point: &ResolvedMoment) -> Result<(Option<Value>, ThreadHeader)> {
         let value = self.session.claim(point, &ThreadHeader::key())?.map(|entry| entry.value);
         let header = ThreadHeader::read(value.as_ref())?;
@@ -157,7 +159,7 @@ fn damaged(key: &Key) -> Error {
     Error::Corrupt { what: format!("the {key}"), source: "it has no message or no place".into() }
 }
 
-/// Decodes a stored message.
+/// The fields of a message to be stored.
 pub(super) struct MessageRecord<'m> {
     pub(super) role: &'static str,
     pub(super) text: &'m str,
@@ -168,6 +170,7 @@ pub(super) struct MessageRecord<'m> {
 }
 
 impl MessageRecord<'_> {
+    /// Encodes the message.
     pub(super) fn value(self) -> Value {
         Value::from([
             ("role", self.role.into()),

@@ -1,4 +1,4 @@
-//! Applies the rules of a provider for the order of turns, the first message and the last one.
+//! Applies the rules of a provider for the order of turns, and for the first and the last message.
 
 use super::action_builder::PlannedMessage;
 use super::fault::{FaultKind, Remedy};
@@ -21,7 +21,7 @@ impl SanitizePlan<'_> {
         self.trim_end(pieces);
     }
 
-    /// Returns the role of a planned message. An inserted one counts as the user's.
+    /// Returns the role of a planned message. An inserted message counts as the user's.
     fn speaker(&self, piece: &PlannedMessage) -> MessageRole {
         piece.source.map_or(MessageRole::User, |source| self.messages[source].speaker)
     }
@@ -55,7 +55,7 @@ impl SanitizePlan<'_> {
         pieces.retain(|_| kept.next().unwrap_or(true));
     }
 
-    /// Joins adjacent messages of one role.
+    /// Joins adjacent messages of one role, except instructions.
     fn alternate(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let repeats = |pair: &[PlannedMessage]| {
             let role = self.speaker(&pair[0]);
@@ -81,7 +81,8 @@ impl SanitizePlan<'_> {
     /// Joins each message whose entry in `joins` is true to the message before it.
     fn join(&mut self, pieces: &mut Vec<PlannedMessage>, joins: &[bool]) {
         let mut joined: Vec<PlannedMessage> = Vec::with_capacity(pieces.len());
-        // The blocks of the last message and of those joined to it; empty if none was joined.
+        // The blocks of the last message and of the messages joined to it; empty if none was
+        // joined.
         let mut blocks: Vec<String> = Vec::new();
         for (piece, joins) in pieces.drain(..).zip(joins) {
             let Some(mut before) = joined.pop_if(|_| *joins) else {
@@ -142,7 +143,7 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Removes the white space at the end of the last message if it is one of the assistant.
+    /// Removes the white space at the end of the last message if it is the assistant's.
     fn trim_end(&self, pieces: &mut [PlannedMessage]) {
         let Some(last) = pieces.last() else { return };
         if last.source.is_none() || self.speaker(last) != MessageRole::Assistant {

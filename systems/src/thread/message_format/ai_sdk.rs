@@ -45,7 +45,7 @@ pub(super) fn check_message<'a>(
         ContentField::Text(_) | ContentField::Other(_) => {
             vec![object.get("content").unwrap_or_default().to_owned()]
         }
-        // The instructions are a single text.
+        // A system message must be a single text.
         ContentField::Blocks(parts) if looked.speaker == MessageRole::Other => {
             let parts = parts.into_iter().filter_map(RawObject::parse);
             let said: Vec<String> =
@@ -67,25 +67,25 @@ pub(super) fn check_message<'a>(
     for part in &parts {
         tidy_part(part, &mut looked, &mut tidied, &by_provider);
     }
-    hold_asked(&parts, &mut looked);
+    mark_waiting_calls(&parts, &mut looked);
     let changed = object.list("content").is_none();
     tidied.finish(looked, object, MessageFormat::AiSdk, changed)
 }
 
 /// Marks the calls that wait for approval, which need no result yet.
-fn hold_asked(parts: &[String], looked: &mut CheckedMessage<'_>) {
-    let asked: Vec<String> = parts
+fn mark_waiting_calls(parts: &[String], looked: &mut CheckedMessage<'_>) {
+    let waiting: Vec<String> = parts
         .iter()
         .filter_map(|json| RawObject::parse(json))
         .filter(|part| part.text("type").as_deref() == Some("tool-approval-request"))
         .map(|part| id_in(&part, "toolCallId"))
         .collect();
     for call in &mut looked.calls {
-        call.waits = asked.contains(&call.id);
+        call.waits = waiting.contains(&call.id);
     }
 }
 
-/// Infers the type of a part without one, by a field that only this type has.
+/// Fields by which the type of a part without one is inferred, with the type.
 const TYPES: [(&str, &str); 5] = [
     ("output", "tool-result"),
     ("input", "tool-call"),
@@ -94,7 +94,7 @@ const TYPES: [(&str, &str); 5] = [
     ("text", "text"),
 ];
 
-/// Keeps the part as far as it is valid.
+/// Adds a part to `tidied` as far as it is valid, and its call or result to `looked`.
 fn tidy_part(
     json: &str,
     looked: &mut CheckedMessage<'_>,
@@ -123,7 +123,7 @@ fn tidy_part(
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
             let own = part.get("providerExecuted") == Some("true");
-            // A text is left alone, because some tools take one. The JSON text of an object is
+            // A text is kept, because some tools take a text. A text that is JSON of an object is
             // replaced by the object.
             let mistyped = match part.get("input") {
                 None => Some("{}".to_owned()),
@@ -167,8 +167,8 @@ fn tidy_part(
     }
 }
 
-/// Keeps the content of an invalid part as text. A message of role `tool` holds only results, so
-/// there it becomes a result without a call.
+/// Keeps the content of an invalid part as text. In a message of role `tool`, which must contain
+/// only results, it becomes a result.
 fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if looked.speaker != MessageRole::Tool {
         return tidied
@@ -192,11 +192,12 @@ fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlo
     }
 }
 
-/// Returns whether a text is empty and without options; the SDK itself omits such texts.
+/// Returns whether a text part is empty and without options. The SDK itself omits these parts.
 fn is_silent(part: &RawObject<'_>) -> bool {
     part.text("text").is_some_and(|text| text.is_empty()) && part.get("providerOptions").is_none()
 }
 
+/// Adds a result to `tidied` and `looked`, with its output repaired if necessary.
 fn result(
     json: &str,
     mut part: RawObject<'_>,
@@ -237,7 +238,7 @@ fn is_output(json: &str) -> bool {
 }
 
 pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<String> {
-    // The approval request is removed together with the call.
+    // The approval request of a call is removed too.
     let is_cut = |part: RawObject<'_>| {
         let kind = part.text("type").unwrap_or_default().into_owned();
         let of_call = matches!(kind.as_str(), "tool-call" | "tool-approval-request");

@@ -26,7 +26,7 @@ pub(super) fn check_message<'a>(
     let changed = fold_tool_calls(&mut object, &mut looked);
     match content(&object, "content") {
         ContentField::Text(said) => {
-            // Only the last message may be an unfinished answer.
+            // Only at the end of a history may an answer be without text: it may be unfinished.
             looked.unwritten = last && looked.speaker == MessageRole::Assistant;
             looked.unwritten &= said.trim().is_empty();
             if said.trim().is_empty() && !looked.unwritten {
@@ -51,7 +51,7 @@ pub(super) fn check_message<'a>(
     looked
 }
 
-/// Converts calls in OpenAI's format next to the content to blocks. Returns whether there were any.
+/// Converts the calls in OpenAI's field `tool_calls` to blocks. Returns whether the field existed.
 fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("tool_calls") {
         return false;
@@ -102,7 +102,7 @@ fn is_a(block: &RawObject<'_>, kind: &str) -> bool {
     block.text("type").is_some_and(|found| found == kind)
 }
 
-/// Infers the type of a block without one, by a field that only this type has.
+/// Fields by which the type of a block without one is inferred, with the type.
 const TYPES: [(&str, &str); 4] = [
     ("tool_use_id", "tool_result"),
     ("input", "tool_use"),
@@ -110,7 +110,7 @@ const TYPES: [(&str, &str); 4] = [
     ("text", "text"),
 ];
 
-/// Keeps the block as far as it is valid.
+/// Adds a block to `tidied` as far as it is valid, and its call or result to `looked`.
 fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if let Some(json) = typed(json, &TYPES) {
         looked.note_repaired(FaultKind::MalformedBlock, None);
@@ -163,7 +163,7 @@ fn is_blank(block: &RawObject<'_>) -> bool {
     block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
-/// Repairs the result. Returns what was wrong with it.
+/// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     let mut wrong = (block.has("content") && super::repair_result(block, "content"))
         .then_some(FaultKind::MalformedResult);
@@ -203,7 +203,8 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     Some(FaultKind::MalformedResult)
 }
 
-/// Returns the text for an error whose result cannot be marked as one, or is empty.
+/// The text for an error result that is empty, or that has other blocks than text and so cannot be
+/// marked as an error.
 const FAILED: &str = "The tool call failed.";
 
 pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
@@ -216,13 +217,13 @@ pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<Strin
     })
 }
 
-/// Returns the id if this block is the use of a server tool or of an MCP connector.
+/// Returns the id of the use if this block is the use of a server tool or of an MCP connector.
 fn server_use(block: &RawObject<'_>) -> Option<String> {
     let kind = block.text("type")?;
     matches!(&*kind, "server_tool_use" | "mcp_tool_use").then(|| id_in(block, "id"))
 }
 
-/// Returns the id of the use if this block is its result.
+/// Returns the id of the use if this block is the result of one.
 fn server_result(block: &RawObject<'_>) -> Option<String> {
     block.text("type")?.ends_with("_tool_result").then(|| id_in(block, "tool_use_id"))
 }
@@ -246,8 +247,8 @@ pub(super) fn server_tool_halves(text: &str) -> Vec<ServerToolHalf> {
 /// A block to remove from a message: its position, the fault, and the id of the use.
 type ServerToolCut = (usize, FaultKind, String);
 
-/// Returns the last answer if its server tools may still wait for their results: nothing follows it
-/// but the results of its own calls.
+/// Returns the index of the last answer if its server tools may still wait for their results: no
+/// user message after it has anything but the results of its own calls.
 fn waiting_answer(looked: &[CheckedMessage<'_>]) -> Option<usize> {
     let last =
         looked.iter().rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant)?;
@@ -262,10 +263,11 @@ fn waiting_answer(looked: &[CheckedMessage<'_>]) -> Option<usize> {
     is_waiting.then_some(last)
 }
 
-/// Finds results of server tools without a preceding use, and uses without a result.
+/// Removes results of server tools without a preceding use, and uses without a result, unless the
+/// use still waits for it.
 pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
     let last = waiting_answer(looked);
-    // The message and position of each use without a result.
+    // The message and position of each use that has no result so far.
     let mut open: HashMap<String, (usize, usize)> = HashMap::new();
     let mut cuts: BTreeMap<usize, Vec<ServerToolCut>> = BTreeMap::new();
     for (index, one) in looked.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Bedrock's Converse API: a content block is an object with one field that gives its type.
+//! Bedrock's Converse API: a content block is an object with one field, whose name is its type.
 
 use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
 use super::{
@@ -60,11 +60,11 @@ fn is_blank(block: &RawObject<'_>) -> bool {
     block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
-/// Splits a block with more members than its type field into that member and the rest. `None` for
-/// other blocks.
+/// Splits a block with other fields beside its type field into a block with only the type field and
+/// one with the rest. `None` for other blocks.
 fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     let mut names = block.names();
-    // A repeated name counts once: otherwise a block with only that name would be split for ever.
+    // A repeated name counts once: otherwise a block with only that name would be split endlessly.
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(*name));
     let is_member =
@@ -79,7 +79,7 @@ fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     Some([part(&|name| name == *member), part(&|name| name != *member)])
 }
 
-/// Keeps the block as far as it is valid.
+/// Adds a block to `tidied` as far as it is valid, and its call or result to `looked`.
 fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut block) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_block);
@@ -144,7 +144,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     }
 }
 
-/// Repairs the result. Returns what was wrong with it.
+/// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
     const BLOCKS: [&str; 6] = ["json", "text", "image", "document", "video", "searchResult"];
     let given = result.get("content").unwrap_or("[]").to_owned();

@@ -1,4 +1,4 @@
-//! Splits and assembles messages whose calls and results are blocks of a list.
+//! Splits and assembles messages whose calls and results are content blocks.
 
 use super::recover_content::kept_text;
 use super::{CheckedMessage, MessageFormat, MessageProblem, MessageRole, ToolResultPart};
@@ -45,7 +45,8 @@ pub(in crate::thread) fn split(
     split
 }
 
-/// Returns the message with exactly these blocks; `None` without any.
+/// Returns the message with these blocks in place of its own, without thinking at the end. `None`
+/// if no block is left.
 pub(in crate::thread) fn with_blocks(
     text: &str,
     form: MessageFormat,
@@ -54,7 +55,8 @@ pub(in crate::thread) fn with_blocks(
     put_blocks(RawObject::parse(text)?, form, blocks.to_vec())
 }
 
-/// Returns the message without the blocks that match `is_cut`; `None` if nothing is left.
+/// Returns the message without the blocks that match `is_cut`, and without thinking at the end.
+/// `None` if no block is left.
 pub(super) fn without_blocks(
     object: RawObject<'_>,
     form: MessageFormat,
@@ -65,8 +67,8 @@ pub(super) fn without_blocks(
     put_blocks(object, form, kept)
 }
 
-/// Returns the message with these blocks as its provider accepts it, without thinking at its end.
-/// `None` without any.
+/// Returns the message with these blocks in place of its own, without thinking at the end, which
+/// the provider refuses. `None` if no block is left.
 pub(super) fn put_blocks(
     mut object: RawObject<'_>,
     form: MessageFormat,
@@ -80,7 +82,7 @@ pub(super) fn put_blocks(
     Some(object.write())
 }
 
-/// Returns a user message with results or other content.
+/// Returns a message with these blocks: of the user, or in the AI SDK of the tool.
 pub(in crate::thread) fn results_message(form: MessageFormat, blocks: &[String]) -> String {
     let role = if form == MessageFormat::AiSdk { "tool" } else { "user" };
     format!(r#"{{"role":"{role}","{}":{}}}"#, field(form), written_list(blocks))
@@ -102,14 +104,15 @@ impl NormalizedBlocks {
         self.kept.push(json.to_owned());
     }
 
-    /// Replaces a block.
+    /// Adds a block in place of an invalid one, with the fault that this repairs.
     pub(super) fn put(&mut self, json: String, fault: FaultKind, call: Option<&str>) {
         self.kept.push(json);
         self.changed = true;
         self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
     }
 
-    /// Keeps the content of an invalid block as a block built by `text`.
+    /// Adds a block built by `text` with the content of an invalid block, or leaves it out if it
+    /// has no content.
     pub(super) fn keep_text(&mut self, json: &str, text: impl FnOnce(&str) -> String) {
         match kept_text(json) {
             Some(said) => self.put(text(&said), FaultKind::MalformedBlock, None),
@@ -117,14 +120,14 @@ impl NormalizedBlocks {
         }
     }
 
-    /// Drops a block.
+    /// Records that an invalid block is removed.
     pub(super) fn leave_out(&mut self, fault: FaultKind, call: Option<&str>) {
         self.changed = true;
         self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
     }
 
     /// Returns the message with the blocks that are left, without thinking at the end of an answer.
-    /// `changed`: whether something else than a block changed.
+    /// `changed`: whether anything other than the blocks changed.
     pub(super) fn finish<'a>(
         mut self,
         mut looked: CheckedMessage<'a>,
@@ -167,15 +170,15 @@ fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bool {
     blocks.len() < before
 }
 
-/// Returns a field of a block without trailing white space; `None` if there is none.
+/// Returns a JSON text without trailing white space; `None` if it is not a text, or has none.
 pub(super) fn trimmed_text(json: &str) -> Option<String> {
     let whole = text(json)?;
     let trimmed = whole.trim_end();
     (trimmed.len() < whole.len()).then(|| quoted(trimmed))
 }
 
-/// Returns the last answer with trailing white space of its text removed: of the content itself, or
-/// of its last block.
+/// Returns a message without the trailing white space of its content, which is a text, or of its
+/// last block. `None` if nothing changes.
 pub(super) fn trimmed_end(
     mut object: RawObject<'_>,
     is_text: fn(&RawObject<'_>) -> bool,

@@ -4,7 +4,7 @@ use super::MessageFormat;
 
 /// A provider's rule for call ids.
 pub(in crate::thread) struct CallIdRule {
-    /// The maximum length.
+    /// The maximum length in characters.
     pub(in crate::thread) longest: usize,
     /// Whether only letters, digits, `_` and `-` are allowed.
     pub(in crate::thread) plain: bool,
@@ -26,8 +26,8 @@ impl CallIdRule {
 }
 
 impl MessageFormat {
-    /// Returns the name that replaces a tool name that this format's provider refuses; `None` if it
-    /// accepts the name. One name always has the same replacement.
+    /// Returns the replacement of a tool name that this format's provider refuses; `None` if the
+    /// provider accepts the name. The same name always gets the same replacement.
     pub(super) fn replacement_name(self, name: &str) -> Option<String> {
         let longest = match self {
             Self::Plain | Self::OpenaiChat | Self::Bedrock => 64,
@@ -42,7 +42,7 @@ impl MessageFormat {
         Some(name.chars().map(plain).take(longest).collect())
     }
 
-    /// Returns the rule of this format's provider.
+    /// Returns the rule for call ids of this format's provider.
     pub(in crate::thread) const fn id_rule(self) -> CallIdRule {
         let any = CallIdRule { longest: usize::MAX, plain: false, due: true, once: false };
         match self {

@@ -1,4 +1,4 @@
-//! Gemini's contents: a part is an object with one field that gives its type, in camel or snake
+//! Gemini's contents: a part is an object with one field whose name is its type, in camel or snake
 //! case.
 
 use super::blocks::{NormalizedBlocks, put_blocks};
@@ -64,7 +64,7 @@ pub(super) fn text_part(said: &str) -> String {
     format!(r#"{{"text":{}}}"#, quoted(said))
 }
 
-/// Returns which of two spellings of a field a part has.
+/// Returns which of two spellings of a field a part has, if its value is an object.
 pub(super) fn spelling(
     part: &RawObject<'_>,
     camel: &'static str,
@@ -81,7 +81,8 @@ pub(super) fn response_field(part: &RawObject<'_>) -> Option<&'static str> {
     spelling(part, "functionResponse", "function_response")
 }
 
-/// Returns the part with the id as a text, if it is neither a text nor a whole number.
+/// Returns a call or response with its id as a text, if the id is neither a text nor a whole
+/// number.
 fn with_text_id(part: &RawObject<'_>) -> Option<String> {
     let field = call_field(part).or_else(|| response_field(part))?;
     let mut inner = part.object(field)?;
@@ -93,7 +94,7 @@ fn with_text_id(part: &RawObject<'_>) -> Option<String> {
     Some(part.write())
 }
 
-/// Keeps the part as far as it is valid.
+/// Adds a part to `tidied` as far as it is valid, and its call or result to `looked`.
 fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut part) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_part);
@@ -153,7 +154,7 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
     }
 }
 
-/// Returns whether a text is empty and has no thought signature.
+/// Returns whether a part is an empty text without a thought signature.
 fn is_empty_text(part: &RawObject<'_>) -> bool {
     let others = PARTS.iter().any(|name| *name != "text" && part.get(name).is_some());
     let signed = part.has("thoughtSignature") || part.has("thought_signature");

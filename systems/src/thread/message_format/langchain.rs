@@ -11,7 +11,7 @@ use crate::thread::raw_json::{RawObject, list, text, written_list};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Returns the name of the field that nests the message's own fields, if they are nested.
+/// Returns the name of the field that contains the message's own fields, if they are nested.
 pub(super) fn nested(object: &RawObject<'_>) -> Option<&'static str> {
     if object.has("lc") && object.has("kwargs") {
         Some("kwargs")
@@ -20,7 +20,7 @@ pub(super) fn nested(object: &RawObject<'_>) -> Option<&'static str> {
     }
 }
 
-/// Returns the type of message in lower case.
+/// Returns the type of a message in lower case, without `Message` and `Chunk` at its end.
 fn kind(object: &RawObject<'_>) -> Option<String> {
     let kind = if object.has("lc") {
         text(object.list("id")?.last()?)?.into_owned()
@@ -33,7 +33,7 @@ fn kind(object: &RawObject<'_>) -> Option<String> {
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let Some(kind) = kind(&object) else { return openai_chat::check_message(text, object) };
-    // Fields that identify the format only next to others are invalid without them.
+    // A message must show its format. For example, `lc` without `kwargs` does not.
     if !matches!(evidence(&object), FormatEvidence::Strong(_)) {
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
@@ -114,7 +114,7 @@ pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: St
     }
 }
 
-/// Keeps only blocks and texts in the content. Returns whether it changed.
+/// Repairs the content so that it has only valid blocks and texts. Returns whether it changed.
 fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     let types = &openai_chat::TYPES;
     let kept = match content(body, "content") {
@@ -143,14 +143,14 @@ fn repair_tool_content(body: &mut RawObject<'_>) -> bool {
     repair_result(body, "content")
 }
 
-/// The lists in which an AI message may name its calls.
+/// The fields in which an AI message may list its calls.
 pub(super) const LISTS: [&str; 3] = ["tool_calls", "invalid_tool_calls", "tool_call_chunks"];
 
 /// The calls of a message. A call may be listed in several places.
 #[derive(Default)]
 struct CollectedCalls {
     calls: Vec<ToolCallPart>,
-    /// The number of occurrences of each id in the place that is being read.
+    /// How often each id occurred so far in the place that is being read.
     seen: HashMap<String, usize>,
 }
 
@@ -159,7 +159,7 @@ impl CollectedCalls {
         self.seen.clear();
     }
 
-    /// Adds a call, unless another place lists it.
+    /// Adds a call, unless an earlier place lists it too.
     fn add(&mut self, call: ToolCallPart) {
         let seen = self.seen.entry(call.id.clone()).or_default();
         *seen += 1;
@@ -170,7 +170,8 @@ impl CollectedCalls {
     }
 }
 
-/// Keeps only valid calls in every place where a message lists them. Returns whether any changed.
+/// Keeps only valid calls in every place where a message lists calls. Returns whether any place
+/// changed.
 fn tidy_calls(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     let mut calls = CollectedCalls::default();
     let mut changed = false;
@@ -209,8 +210,8 @@ fn tidy_list(
     changed
 }
 
-/// Returns the calls of a list that `parse` can read, and whether any changed. It returns a call
-/// with its new text and the fault, if it has one.
+/// Returns the entries of a list that `parse` can read, repaired, and whether any changed. `parse`
+/// returns the call of an entry, and the repaired text with the fault if it has a fault.
 fn keep_calls(
     entries: &[&str],
     parse: impl Fn(&str) -> Option<(ToolCallPart, Option<(String, FaultKind)>)>,
@@ -235,7 +236,7 @@ fn keep_calls(
     (kept, changed)
 }
 
-/// Checks the calls in the provider's own format, which are used if the list of calls is empty.
+/// Checks the calls in the provider's own format, which count only if no list has a call.
 fn tidy_own(
     body: &mut RawObject<'_>,
     looked: &mut CheckedMessage<'_>,
@@ -257,7 +258,7 @@ fn tidy_own(
     changed
 }
 
-/// Adds the calls in the content, and removes the invalid ones.
+/// Adds the calls in the content, and removes the invalid ones. Returns whether it removed any.
 fn tidy_blocks(
     body: &mut RawObject<'_>,
     looked: &mut CheckedMessage<'_>,
@@ -338,8 +339,7 @@ pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<S
         && let Some(entries) = more.list("tool_calls")
     {
         let mut kept = without_entries(&entries, "id", ids);
-        // These are ignored next to a list of calls, but would become the calls if the list were
-        // empty.
+        // These calls are ignored if a list has calls, but would count once all lists are empty.
         if listed > 0 && left == 0 {
             kept.clear();
         }

@@ -72,8 +72,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     looked
 }
 
-/// Returns the content of a result with only its texts, if it has other blocks, which are added to
-/// `others` if a user message can hold them; otherwise they become texts.
+/// Returns the content of a result with only texts; `None` if it has only texts already. A block
+/// that a user message can contain is moved to `others`; any other block becomes a text.
 fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String> {
     let ContentField::Blocks(blocks) = content(object, "content") else { return None };
     let kind = |json: &str| {
@@ -98,8 +98,8 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
     Some(written_list(&texts))
 }
 
-/// Repairs the legacy `function_call` of an answer: its arguments must be a text. Returns whether
-/// it changed.
+/// Repairs the legacy `function_call` of an answer, or removes it if it is not a call with a name.
+/// Returns whether it changed.
 fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("function_call") {
         return false;
@@ -133,7 +133,7 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
 }
 
 /// Checks the result of a legacy `function_call`: its content must be a text. Without a function
-/// name it is kept as user text.
+/// name, its content is kept as text in a user message.
 fn function_result<'a>(
     mut looked: CheckedMessage<'a>,
     mut object: RawObject<'_>,
@@ -172,7 +172,8 @@ fn function_result<'a>(
     looked
 }
 
-/// Keeps only valid blocks in the content. `None` if there are none, else whether it changed.
+/// Repairs the content so that it has only valid blocks. Returns whether it changed; `None` if
+/// nothing is left.
 fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> Option<bool> {
     let kept = match content(object, "content") {
         ContentField::Text(_) => return Some(false),
@@ -192,14 +193,14 @@ fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> 
     Some(true)
 }
 
-/// Infers the type of a content block without one.
+/// Fields by which the type of a content block without one is inferred.
 pub(super) const TYPES: BlockTypes = BlockTypes {
     fields: &[("text", "text"), ("image_url", "image_url"), ("input_audio", "input_audio")],
     text: "text",
 };
 
-/// Moves calls in Anthropic's format out of the content: one that is also in `tool_calls` is
-/// removed, another becomes an entry there. Returns whether there were any.
+/// Moves calls in Anthropic's format from the content to `tool_calls`. A call that is also there,
+/// or has no name, is removed. Returns whether there were any.
 fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
     let blocks = object.list("content").unwrap_or_default();
     let used = |json: &str| {
@@ -246,7 +247,7 @@ fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> b
     true
 }
 
-/// Converts the input of a call in Anthropic's format to OpenAI's.
+/// Returns the input of a call in Anthropic's format as a JSON text, as OpenAI requires.
 fn input_text(block: &RawObject<'_>) -> String {
     let input = block.get("input");
     as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
@@ -293,7 +294,7 @@ fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bo
     changed
 }
 
-/// Returns the entry with a name that the API accepts, if it refuses that of the function.
+/// Returns the entry with a function name that the API accepts; `None` if it accepts `name`.
 fn with_accepted_name(entry: &str, name: &str) -> Option<String> {
     let accepted = MessageFormat::OpenaiChat.replacement_name(name)?;
     let mut entry = RawObject::parse(entry)?;
@@ -321,7 +322,7 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
     let mut fault = None;
     let tool = match entry.object(kind) {
         Some(tool) => tool.write(),
-        // Flat, as LangChain and others write it.
+        // Name and arguments next to the id, as LangChain and others write them.
         None => flat_tool(&entry)?,
     };
     if entry.object(kind).is_none() {
@@ -349,7 +350,7 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
     Some((call, repaired))
 }
 
-/// Returns the function of an entry that has name and arguments next to its id.
+/// Returns the function of an entry that has the name and the arguments next to its id.
 fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
     let name = nonempty_text(entry, "name")?;
     let arguments = ["arguments", "args", "input"].iter().find_map(|name| entry.get(name));
@@ -357,7 +358,7 @@ fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
     Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))
 }
 
-/// Removes the entries with these ids from a list of calls.
+/// Returns the entries of a list of calls without those that have these ids.
 pub(super) fn without_entries(entries: &[&str], field: &str, ids: &[&str]) -> Vec<String> {
     let is_cut = |entry: &str| {
         let id = RawObject::parse(entry).map(|entry| id_in(&entry, field));

@@ -32,8 +32,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         Some(kind) => {
             let mut looked = CheckedMessage { speaker: MessageRole::Assistant, ..looked };
             let Some(sort) = sort(kind) else {
-                // The API refuses an unknown type; and alone, the item would not even reveal its
-                // format.
+                // The API refuses an unknown type, and an item of one does not show its format.
                 if !is_item(kind) {
                     return looked.into_unusable(FaultKind::NotAMessage);
                 }
@@ -56,7 +55,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     }
 }
 
-/// Returns the kind of the calls of this type that the caller of the API answers.
+/// Returns the kind of call that items of this type are, if the caller of the API must answer them.
 fn sort(kind: &str) -> Option<ToolCallKind> {
     Some(match kind {
         "function_call" => ToolCallKind::Function,
@@ -69,7 +68,7 @@ fn sort(kind: &str) -> Option<ToolCallKind> {
     })
 }
 
-/// Returns the call id of a result; a local shell output may use the field `id`.
+/// Returns the call id of a result. The output of a local shell may have it in the field `id`.
 pub(super) fn result_id(object: &RawObject<'_>, sort: ToolCallKind) -> String {
     let id = id_in(object, "call_id");
     if id.is_empty() && sort == ToolCallKind::LocalShell { id_in(object, "id") } else { id }
@@ -90,14 +89,14 @@ pub(super) fn with_result_kind(mut object: RawObject<'_>, kind: ToolCallKind) ->
     let (kind, field) = match kind {
         ToolCallKind::Function => ("function_call_output", "call_id"),
         ToolCallKind::Custom => ("custom_tool_call_output", "call_id"),
-        // The schema has only the field `id`, which names the call.
+        // The schema has no `call_id`: the field `id` is the id of the call.
         ToolCallKind::LocalShell => ("local_shell_call_output", "id"),
         _ => return None,
     };
     if field == "id" {
         object.remove("call_id");
     } else if kind == "custom_tool_call_output" {
-        // The schema has no such field.
+        // The schema has no field `status`.
         object.remove("status");
     }
     object.set("type", quoted(kind));
@@ -135,13 +134,13 @@ fn call(
     Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, arguments) })
 }
 
-/// Infers the type of an input content block without one.
+/// Fields by which the type of an input content block without one is inferred.
 const INPUTS: BlockTypes = BlockTypes {
     fields: &[("text", "input_text"), ("image_url", "input_image"), ("file_data", "input_file")],
     text: "input_text",
 };
 
-/// Infers the type of an output content block without one.
+/// Fields by which the type of an output content block without one is inferred.
 const OUTPUTS: BlockTypes =
     BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
 

@@ -5,8 +5,8 @@ use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::message_format::MessageProblem;
 use crate::thread::raw_json::{RawObject, list, quoted, text};
 
-/// Infers the role or type field, with its value, of a message that lost it but makes or answers
-/// calls.
+/// Infers the role or type of a message that lost this field but makes or answers calls. Returns
+/// the name of the field and its value.
 pub(super) fn lost_role(
     object: &RawObject<'_>,
     form: MessageFormat,
@@ -42,7 +42,7 @@ pub(super) fn lost_role(
     }
 }
 
-/// Infers the role from the content blocks of a message.
+/// Infers the role from the calls and results in the content blocks of a message.
 fn role_of_blocks(object: &RawObject<'_>) -> Option<(&'static str, &'static str)> {
     let role = if holds(object, "content", &["tool_use", "toolUse", "tool-call"]) {
         "assistant"
@@ -66,7 +66,7 @@ fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
     object.list(field).is_some_and(|blocks| blocks.into_iter().any(is_one))
 }
 
-/// Fields that only label a value: alone they have no content worth keeping.
+/// Fields that only label a value, and have no content worth keeping.
 const LABELS: [&str; 14] = [
     "type",
     "role",
@@ -108,13 +108,14 @@ pub(in crate::thread) fn holds_message(json: &str) -> bool {
         ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
     let Some(object) = RawObject::parse(json) else { return false };
     let holds = |name: &&str| object.get(name).is_some_and(holds_content);
-    // LangChain nests a message's fields in an object; without its type the message is unknown.
+    // LangChain nests the fields of a message in an object. If the message has no type, it is not
+    // recognised as one of LangChain.
     let is_nested = object.get("type").is_none();
     FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
 }
 
-/// Returns the text to keep of an invalid content block; `None` if it has no text. An object with
-/// arguments and no result is a call, not text.
+/// Returns the text to keep of an invalid content block: its text, or its JSON if it has other
+/// content. `None` if it has no content, or is a call: an object with arguments and no result.
 pub(super) fn kept_text(json: &str) -> Option<String> {
     const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
     if let Some(said) = text(json) {
@@ -134,25 +135,26 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
     holds_content(json).then(|| json.to_owned())
 }
 
-/// Block types by a field that only they have, and the type of a text.
+/// The types of blocks without a type, by a field that only they have; and the type of text blocks.
 pub(super) struct BlockTypes {
     pub(super) fields: &'static [(&'static str, &'static str)],
     pub(super) text: &'static str,
 }
 
-/// Returns the content blocks of a message with the invalid ones repaired. `None` if all are valid.
+/// Returns the content blocks of a message with the invalid ones (by `is_valid`) repaired, or left
+/// out if they have no content. `None` if all are valid.
 pub(super) fn repair_blocks(
     blocks: &[&str],
     types: &BlockTypes,
-    is_one: fn(&str) -> bool,
+    is_valid: fn(&str) -> bool,
     problems: &mut Vec<MessageProblem>,
 ) -> Option<Vec<String>> {
-    if blocks.iter().all(|json| is_one(json)) {
+    if blocks.iter().all(|json| is_valid(json)) {
         return None;
     }
     let mut kept = Vec::with_capacity(blocks.len());
     for json in blocks {
-        if is_one(json) {
+        if is_valid(json) {
             kept.push((*json).to_owned());
             continue;
         }

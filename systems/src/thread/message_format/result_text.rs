@@ -1,12 +1,12 @@
-//! Inserted results, and unmatched results given to the model as text.
+//! Writes results to insert, and results without a call as text for the model.
 
 use super::{
     CallResult, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
 };
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
-/// Returns the result of a call as a message or a block. `None` if the result of such a call cannot
-/// be a text.
+/// Returns the result of a call as a message, or as a block in formats where results are blocks.
+/// `None` if the result of this kind of call cannot be a text.
 pub(in crate::thread) fn result_message(
     form: MessageFormat,
     call: &ToolCallPart,
@@ -76,7 +76,8 @@ pub(in crate::thread) fn result_message(
     })
 }
 
-/// Returns the introduction of a result that is kept as text.
+/// Returns the introduction of a result that is kept as text. `doubled`: its call has another
+/// result.
 fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
     let of = match answer.display_name() {
         Some(id) => format!(" of the tool call {id}"),
@@ -179,8 +180,8 @@ pub(in crate::thread) fn result_as_user_message(
     }
 }
 
-/// Returns a user message of chat completions with the blocks of a result that its own message
-/// cannot hold.
+/// Returns a user message of chat completions with the blocks of a result that a message of role
+/// `tool` cannot contain.
 pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[String]) -> String {
     let of = answer.display_name().map(|id| format!(" {id}")).unwrap_or_default();
     let said = format!("The result of the tool call{of} has this content too:");
@@ -190,7 +191,7 @@ pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[Strin
     format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
 }
 
-/// Returns the message that replaces a missing beginning.
+/// Returns the user message to insert at the beginning of a history of Bedrock or Gemini.
 pub(in crate::thread) fn beginning(form: MessageFormat) -> String {
     let said = "The beginning of this conversation is not in this history.";
     let blocks = match form {

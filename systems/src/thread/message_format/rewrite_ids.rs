@@ -1,4 +1,4 @@
-//! Rewrites call ids in a message, in calls and results.
+//! Rewrites the call ids in the calls and results of a message.
 
 use super::{
     CheckedMessage, MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
@@ -16,7 +16,7 @@ pub(in crate::thread) struct CallIdChanges {
     pub(in crate::thread) answers: Vec<ResultIdChange>,
 }
 
-/// The new references of a result.
+/// The new call id and tool name of a result.
 #[derive(Debug)]
 pub(in crate::thread) struct ResultIdChange {
     /// Its position among the blocks of the message, in formats where results are blocks.
@@ -27,7 +27,8 @@ pub(in crate::thread) struct ResultIdChange {
     pub(in crate::thread) name: Option<String>,
 }
 
-/// The new ids, by old id and its number of earlier occurrences in the same list.
+/// The new ids of calls. A call is identified by its old id and how often that id occurred before
+/// it in the same list.
 struct CallIdRenames<'n> {
     new: HashMap<(&'n str, usize), &'n str>,
     seen: HashMap<String, usize>,
@@ -58,7 +59,7 @@ impl<'n> CallIdRenames<'n> {
         new
     }
 
-    /// Returns the list with the ids in this field of each object renamed.
+    /// Returns the list with new ids. `field` returns the name of the id field of an entry.
     fn list(
         &mut self,
         entries: &[&str],
@@ -83,7 +84,7 @@ impl<'n> CallIdRenames<'n> {
     }
 }
 
-/// Returns the message with these ids.
+/// Returns the message with these ids; `None` if it cannot be parsed.
 pub(in crate::thread) fn with_ids(
     text: &str,
     form: MessageFormat,
@@ -243,12 +244,15 @@ fn in_langchain(
     Some(langchain::wrapped(&mut object, nested, written))
 }
 
-/// Describes the ids of a block: the field of the object that contains the id (if not the block
-/// itself), the id field, the tool name field, and whether it is a call.
+/// Where a block with a call or result has its ids.
 struct BlockIdFields {
+    /// The field with the object that contains the other fields; `None` if the block contains them.
     inner: Option<&'static str>,
+    /// The field with the call id.
     id: &'static str,
+    /// The field with the tool name, if a result has one.
     name: Option<&'static str>,
+    /// Whether the block is a call.
     is_call: bool,
 }
 
