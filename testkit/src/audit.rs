@@ -5,9 +5,9 @@
 use forge_store::store::{CheckpointFilter, LogItem, Session};
 use std::collections::BTreeSet;
 
-/// Checks a session to which each write added a claim and a checkpoint with its name: every number
-/// exists once, every acknowledged write is there, and every state is its predecessor and one
-/// claim.
+/// Checks a session to which each write added a claim and a checkpoint, both named after the write.
+/// Every sequence number must exist once, every acknowledged write must be there, and each state
+/// must have one claim more than the state before.
 ///
 /// # Panics
 /// If something is lost, doubled or damaged.
@@ -19,7 +19,7 @@ pub fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
     let names: BTreeSet<String> = made.iter().map(|one| one.message.clone()).collect();
     assert_eq!(names.len(), made.len(), "no write counts twice");
     let lost: Vec<_> = acknowledged.difference(&names).collect();
-    assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
+    assert!(lost.is_empty(), "acknowledged, but lost: {lost:?}");
     let mut known = BTreeSet::new();
     for one in made.iter().rev() {
         let point = session.at_checkpoint(one).unwrap();

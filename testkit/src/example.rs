@@ -1,4 +1,4 @@
-//! The README's example as a session, written with the times in its events.
+//! The example of the README, as a session with the times of its events.
 
 use forge_store::error::{Error, Result};
 use forge_store::model::{
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 /// The events of the example, one JSON document per line.
 pub const EVENTS: &str = include_str!("../../docs/example/session.jsonl");
 
-/// Writes the example into a store, as its newest session.
+/// Writes the example into a store, as a new session of the name `example`.
 ///
 /// # Errors
 /// If the example is invalid, or the store returns an error.

@@ -1,8 +1,8 @@
 //! Helpers for fault injection in several test binaries: programs, copies of a store, and seeded
 //! random numbers.
 
-#![expect(clippy::unwrap_used, reason = "what a fault cannot be made with fails the test")]
-#![expect(clippy::print_stderr, reason = "a seed must be seen")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its fault cannot be made")]
+#![expect(clippy::print_stderr, reason = "the seed is needed to repeat a failure")]
 
 use crate::skip::skipped;
 use std::fs;
@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::Command;
 
-/// A number from an environment variable, for longer runs; `usual` without one.
+/// Returns the number in an environment variable, which longer runs set; `usual` if it has none.
 pub fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -29,8 +29,8 @@ pub fn copy(from: &Path, to: &Path) {
     copy_ignoring(from, to, &|_| false);
 }
 
-/// Copies a folder like [`copy`] while other processes replace files in it: a file that no longer
-/// exists is skipped.
+/// Copies a folder like [`copy`] while other processes change it: skips a file that no longer
+/// exists.
 ///
 /// # Panics
 /// If the copy fails.
@@ -38,19 +38,20 @@ pub fn copy_in_use(from: &Path, to: &Path) {
     copy_ignoring(from, to, &|error| error.kind() == ErrorKind::NotFound);
 }
 
-fn copy_ignoring(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
+fn copy_ignoring(from: &Path, to: &Path, is_ignored: &dyn Fn(&io::Error) -> bool) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy_ignoring(&entry.path(), &target, may_be);
+            copy_ignoring(&entry.path(), &target, is_ignored);
         } else if let Err(error) = fs::copy(entry.path(), target) {
-            assert!(may_be(&error), "{}: {error}", entry.path().display());
+            assert!(is_ignored(&error), "{}: {error}", entry.path().display());
         }
     }
 }
 
-/// Whether faults can be injected into system calls here; if not, the test is reported as skipped.
+/// Returns whether faults can be injected into system calls here. If not, reports the test as
+/// skipped.
 pub fn can_inject_faults(test: &str) -> bool {
     let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
     if !can {
@@ -64,7 +65,7 @@ pub fn can_inject_faults(test: &str) -> bool {
 pub struct SeededNumbers(pub u64);
 
 impl SeededNumbers {
-    /// Creates them from `FORGE_SEED`, or from a random seed, and prints the seed.
+    /// Creates numbers from the seed in `FORGE_SEED`, or from a random seed, and prints the seed.
     ///
     /// # Panics
     /// If the system has no random numbers.
@@ -74,7 +75,7 @@ impl SeededNumbers {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[expect(clippy::should_implement_trait, reason = "there always is one")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -84,7 +85,10 @@ impl SeededNumbers {
         z ^ (z >> 31)
     }
 
-    /// The next number, less than `end`.
+    /// Returns the next number modulo `end`, so that it is less than `end`.
+    ///
+    /// # Panics
+    /// If `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }

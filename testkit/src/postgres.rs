@@ -1,10 +1,10 @@
-//! Servers of PostgreSQL, and pgbouncer before them, each with a folder and a port of its own.
-//! `scripts/database-servers` installs them and names them in the environment.
+//! PostgreSQL servers for tests, and pgbouncer in front of them. Each has its own folder and port.
+//! `scripts/database-servers` installs the programs and names them in the environment.
 //!
-//! A server ends with the test, also when the test is killed: a shell waits for the end of the
-//! test's process, stops the server and removes its folder.
+//! A server ends with the test, even if the test is killed: a shell waits for the end of the test's
+//! process, stops the server and removes its folder.
 
-#![expect(clippy::unwrap_used, reason = "what a server cannot be started with fails the test")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its server cannot be started")]
 
 use crate::skip::skipped;
 use std::env;
@@ -20,17 +20,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a server may take to start, with all other tests beside it.
+/// How long a server may take to start or stop while all other tests run.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// The pause between two checks whether something has happened.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How often a port is chosen, if another program takes it before the server does.
+/// How many ports are tried, because another program may take a port before the server does.
 const PORT_TRIES: usize = 20;
 /// The superuser. It needs no password.
 const USER: &str = "forge";
-/// The database that each server begins with.
+/// The database that exists on each server from the start.
 const DATABASE: &str = "postgres";
-/// What differs from the settings that `initdb` chooses. Shared memory is in files below the
-/// folder, because a killed server would leave it behind elsewhere.
+/// Settings that replace those of `initdb`. Dynamic shared memory is in files in the folder,
+/// because a killed server would leave it behind elsewhere.
 const SETTINGS: &str = "
 listen_addresses = '127.0.0.1'
 shared_buffers = 64MB
@@ -49,8 +50,8 @@ rm -rf -- "$2" || { sleep 1; rm -rf -- "$2"; }
 /// A PostgreSQL server for tests, in a temporary folder. It is stopped and removed when it is
 /// dropped.
 ///
-/// It writes to the disk as in production (`fsync`). All servers of one version have the same
-/// system identifier.
+/// It writes to the disk as in production (`fsync`). Servers of one version usually have the same
+/// system identifier, because their data are copies.
 #[derive(Debug)]
 pub struct PostgresServer {
     programs: PathBuf,
@@ -60,9 +61,9 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Starts a server of the system's version: `FORGE_POSTGRES` is the folder with its programs,
-    /// or the newest that Debian has installed. `None`, with a report, if there is none. `what`
-    /// names the test in the report.
+    /// Starts a server of the system's version. Its programs are in the folder that
+    /// `FORGE_POSTGRES` names, else in that of the newest installed package of Debian. If there are
+    /// none, reports the test `what` as skipped and returns `None`.
     ///
     /// # Panics
     /// If it is installed and does not start.
@@ -74,8 +75,8 @@ impl PostgresServer {
         })?))
     }
 
-    /// Starts a server of the newer version, from the folder that `FORGE_POSTGRES_NEWER` names.
-    /// `None`, with a report, if it is not set.
+    /// Starts a server of the newer version, from the folder that `FORGE_POSTGRES_NEWER` names. If
+    /// that is not set, reports the test `what` as skipped and returns `None`.
     ///
     /// # Panics
     /// If it is installed and does not start.
@@ -101,7 +102,7 @@ impl PostgresServer {
         Self { programs: programs.to_owned(), port: free_port(), process: None, folder }
     }
 
-    /// Returns the address of the database that is there from the start.
+    /// Returns the address of the database that exists from the start.
     #[must_use]
     pub fn address(&self) -> String {
         address(self.port, DATABASE)
@@ -157,7 +158,7 @@ impl PostgresServer {
         process.wait();
     }
 
-    /// Stops the server in order: sessions end, and everything is written.
+    /// Stops the server cleanly: sessions end, and everything is written.
     ///
     /// # Panics
     /// If it does not stop.
@@ -180,7 +181,7 @@ impl PostgresServer {
         process.wait();
     }
 
-    /// Starts a killed or stopped server again, on its folder and its port.
+    /// Starts a killed or stopped server again, with its folder and its port.
     ///
     /// # Panics
     /// If it runs, or does not start.
@@ -188,7 +189,7 @@ impl PostgresServer {
         assert!(self.process.is_none(), "the server runs");
         let until = Instant::now() + PATIENCE;
         while let Err(log) = self.try_start() {
-            // Meanwhile, another program may have used the port.
+            // Another program may use the port for a while.
             assert!(port_taken(&log) && Instant::now() < until, "no restart: {log}");
             thread::park_timeout(PAUSE);
         }
@@ -208,7 +209,8 @@ impl PostgresServer {
             format!("host=127.0.0.1 port={} user={USER} application_name={name}", self.port);
         let options = ["-R", "-X", "stream", "-c", "fast", "--no-sync", "-D", "data", "-d"];
         run(standby.command("pg_basebackup").args(options).args([&primary, "-C", "-S", &name]));
-        // It is part of the copy, and a promoted server would wait for a standby that it lacks.
+        // The copy has the primary's setting. With it, a promoted server would wait for a standby
+        // that it does not have.
         let mut settings = File::options().append(true).open(standby.data("postgresql.auto.conf"));
         settings.as_mut().unwrap().write_all(b"synchronous_standby_names = ''\n").unwrap();
         standby.start_on_free_port();
@@ -225,7 +227,8 @@ impl PostgresServer {
             assert!(Instant::now() < until, "no replication: {}", standby.folder.log());
             thread::park_timeout(PAUSE);
         }
-        // The checkpointer tells the sessions whom to wait for, before it makes a checkpoint.
+        // Before the checkpointer makes a checkpoint, it applies the setting, so that from now on
+        // all sessions wait for this standby.
         self.run("checkpoint");
         standby
     }
@@ -233,7 +236,7 @@ impl PostgresServer {
     /// Makes this standby a primary, and waits until it is one.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not a standby, or does not become a primary.
     pub fn promote(&self) {
         assert_eq!(self.run("select pg_promote(true, 180)"), "t", "{}", self.folder.log());
     }
@@ -252,8 +255,8 @@ impl PostgresServer {
         self.folder.command(&self.programs.join(program))
     }
 
-    /// Makes the folder with the data, or copies one that an earlier test made, in a fifth of the
-    /// time.
+    /// Fills the folder with the data of a new server. Copies them from the cache if an earlier
+    /// test put them there, which is faster.
     fn fill_data(&self) {
         let version = run(self.command("postgres").arg("--version"));
         let version: String = version.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -272,7 +275,7 @@ impl PostgresServer {
         let part = tempfile::Builder::new().prefix("postgres-data-part-").tempdir_in(cache);
         let part = part.unwrap();
         copy(&self.data(""), &part.path().join("data"));
-        // Of two tests at the same time, the first wins.
+        // If two tests do this at the same time, the first wins.
         let _ = fs::rename(part.path().join("data"), &made);
     }
 
@@ -289,7 +292,8 @@ impl PostgresServer {
         panic!("PostgreSQL found no port: {last}");
     }
 
-    /// Starts the server and waits until it accepts connections. If it ends, returns its log.
+    /// Starts the server and waits until it accepts connections. If it ends instead, returns what
+    /// it wrote to its log.
     fn try_start(&mut self) -> Result<(), String> {
         let logged = self.folder.log().len();
         let mut command = self.command("postgres");
@@ -312,14 +316,15 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Whether this process has written that it accepts connections, where `pg_ctl` looks for it.
+    /// Returns whether this process accepts connections. The server writes it where `pg_ctl` reads
+    /// it.
     fn is_ready(&self, process: u32) -> bool {
         let text = fs::read_to_string(self.data("postmaster.pid")).unwrap_or_default();
         let lines: Vec<_> = text.lines().map(str::trim).collect();
         lines.first() == Some(&process.to_string().as_str()) && lines.get(7) == Some(&"ready")
     }
 
-    /// Removes what a killed server leaves in the system's shared memory.
+    /// Removes the System V shared memory that a killed server leaves behind.
     fn remove_shared_memory(&self) {
         let text = fs::read_to_string(self.data("postmaster.pid")).unwrap_or_default();
         let Some(id) = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) else {
@@ -331,14 +336,14 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // At once: sessions are ended, and nothing is written.
+        // An immediate shutdown: sessions are ended, and nothing is written.
         self.stop_with("QUIT");
         self.remove_shared_memory();
     }
 }
 
-/// pgbouncer in transaction mode in front of a server: a session of a client may have another
-/// session of the server in each transaction.
+/// A pgbouncer in front of a server, in transaction mode: each transaction of a client may run in
+/// another session of the server.
 #[derive(Debug)]
 pub struct PgBouncer {
     port: u16,
@@ -347,9 +352,9 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts a pgbouncer in front of a server, also for a later start of that server.
-    /// `FORGE_PGBOUNCER` is the program, or the one that Debian has installed. `None`, with a
-    /// report, if there is none.
+    /// Starts a pgbouncer in front of a server. It also works after a restart of the server. The
+    /// program is the one that `FORGE_PGBOUNCER` names, else that of Debian's package. Without it,
+    /// reports pgbouncer as skipped and returns `None`.
     ///
     /// # Panics
     /// If it is installed and does not start.
@@ -404,8 +409,8 @@ max_client_conn = 100
         Ok(Self { port, process, _folder: folder })
     }
 
-    /// Returns the address through pgbouncer of a database, which is given by its address at the
-    /// server, or by its name.
+    /// Returns the address of a database through pgbouncer. `database` is its name, or its address
+    /// at the server.
     #[must_use]
     pub fn address_of(&self, database: &str) -> String {
         let name = database.rsplit_once('/').map_or(database, |(_, name)| name);
@@ -425,12 +430,12 @@ impl Drop for PgBouncer {
     }
 }
 
-/// A temporary folder, and the user to whom it belongs. PostgreSQL and pgbouncer refuse to run as
-/// root, so there it is another user.
+/// A temporary folder, and its owner. PostgreSQL and pgbouncer refuse to run as root, so a test
+/// that runs as root gives the folder to another user.
 #[derive(Debug)]
 struct ServerFolder {
     path: PathBuf,
-    /// The user and the group, if the test runs as root.
+    /// The ids of the owner and its group, if the test runs as root.
     owner: Option<(u32, u32)>,
     _removed: TempDir,
 }
@@ -445,13 +450,13 @@ impl ServerFolder {
             }
             chown(removed.path(), Some(user), Some(group)).unwrap();
         }
-        // As the system names the working folders of the processes.
+        // In the form in which `/proc` shows the working folders of processes.
         let path = removed.path().canonicalize().unwrap();
         Self { path, owner, _removed: removed }
     }
 
-    /// Returns a command that runs in the folder as its owner, with nothing of the environment
-    /// that changes how PostgreSQL's programs work.
+    /// Returns a command that runs in the folder as its owner, without the variables of the
+    /// environment that change how PostgreSQL's programs work.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         for (name, _) in env::vars_os() {
@@ -466,12 +471,12 @@ impl ServerFolder {
         command
     }
 
-    /// Starts a server that writes to the log of the folder. The signal stops it if the test is
-    /// killed.
+    /// Starts a server that writes to the log of the folder. If the test is killed, `signal` stops
+    /// the server.
     fn spawn(&self, mut command: Command, signal: &str) -> ServerProcess {
         let log = File::options().append(true).create(true).open(self.path.join("log")).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        // Ctrl-C is for the test.
+        // In a group of its own, because Ctrl-C must reach only the test.
         let child = command.process_group(0).spawn();
         let child = child.unwrap_or_else(|error| cannot_run(&command, &error));
         let mut guard = Command::new("sh");
@@ -500,8 +505,8 @@ impl ServerProcess {
         self.wait();
     }
 
-    /// Waits for the end of a process that was asked to end. The guard ends first: afterwards the
-    /// number of the process may be that of another.
+    /// Ends the guard, and then waits for the end of the process, which was signalled before. The
+    /// guard must end first: it would stop another process that later gets the same id.
     fn wait(&mut self) {
         let _ = self.guard.kill();
         let _ = self.guard.wait();
@@ -513,13 +518,13 @@ fn make_folder(place: &Path) -> TempDir {
     tempfile::Builder::new().prefix("forge-postgres-").tempdir_in(place).unwrap()
 }
 
-/// Whether other users can enter the folder.
+/// Returns whether other users can enter the folder.
 fn is_open(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|metadata| metadata.mode() & 0o001 != 0)
 }
 
-/// Returns the number and the group of the user that the package of PostgreSQL makes, or else of
-/// the user that every system has for such a case.
+/// Returns the ids of the user `postgres`, which the package of PostgreSQL creates, and its group;
+/// else those of `nobody`.
 fn unprivileged_user() -> (u32, u32) {
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let find = |wanted: &str| {
@@ -550,7 +555,7 @@ fn report_missing(what: &str, server: &str, variable: &str) {
     skipped(what, format!("no {server}; run it with scripts/database-servers, or set {variable}"));
 }
 
-/// Returns the folder in which the scripts keep what they fetch or build.
+/// Returns the folder in which the scripts cache what they fetch or build.
 fn forge_cache() -> Option<PathBuf> {
     let below = |folder: PathBuf| folder.join("forge");
     let home = || named("HOME").map(|home| home.join(".cache"));
@@ -571,8 +576,9 @@ fn port_taken(log: &str) -> bool {
     log.contains("Address already in use")
 }
 
-/// Returns the processes that work in a folder: PostgreSQL's work in that of the data. Empty on a
-/// system that does not list them, where they end soon after the first.
+/// Returns the ids of the processes whose working folder is this one. PostgreSQL's processes work
+/// in the data folder. Empty on a system without `/proc`, where they end soon after the first
+/// process.
 fn processes_in(folder: &Path) -> Vec<u32> {
     let folder: PathBuf = folder.components().collect();
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
@@ -582,7 +588,7 @@ fn processes_in(folder: &Path) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Sends a signal. A process that has ended is no error.
+/// Sends a signal to processes. It is not an error if one has ended.
 fn signal(name: &str, processes: &[u32]) {
     let mut command = Command::new("sh");
     command.args(["-c", "kill -\"$0\" \"$@\"", name]);

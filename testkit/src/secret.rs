@@ -1,7 +1,7 @@
 //! Invented secrets in the formats of real ones, the same in every run.
 //!
-//! None of them was ever valid. The source contains no complete one, so that no scanner reports it
-//! as a leak.
+//! None of them was ever valid. The source contains only parts of them, so that no scanner reports
+//! it as a leak.
 
 /// An invented secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct FakeSecret {
 }
 
 impl FakeSecret {
-    /// Whether the secret is recognised by its format alone, without its context.
+    /// Returns whether the secret is recognised by its format alone, without its context.
     #[must_use]
     pub fn has_secret_shape(&self) -> bool {
         self.text == in_sentence(self.secret.clone()).1
@@ -76,7 +76,7 @@ impl SecretGenerator {
 
 type SecretShape = fn(&mut SecretGenerator) -> (String, String);
 
-/// The token alone, and in a sentence.
+/// Returns a token alone, and in a sentence.
 fn in_sentence(token: String) -> (String, String) {
     let text = format!("it answered with {token} and went on");
     (token, text)
@@ -96,6 +96,7 @@ fn base64(text: &str) -> String {
     out
 }
 
+/// Returns one line of an invented private key, and a text with the whole key.
 fn key(dice: &mut SecretGenerator, label: &str, lines: usize) -> (String, String) {
     let body: Vec<String> = (0..lines).map(|_| dice.draw(BASE64, 64)).collect();
     let dashes = "-".repeat(5);
@@ -252,13 +253,13 @@ static SHAPES: &[(&str, SecretShape)] = &[
     }),
 ];
 
-/// The number of formats.
+/// Returns the number of formats.
 #[must_use]
 pub fn shape_count() -> usize {
     SHAPES.len()
 }
 
-/// This many secrets of every format.
+/// Returns this many secrets of every format.
 #[must_use]
 pub fn fake_secrets(of_each: u64) -> Vec<FakeSecret> {
     let make = |(shape, make): &(&'static str, SecretShape), number| {

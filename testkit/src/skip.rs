@@ -5,11 +5,11 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 /// The environment variable with the file that gets one line per skipped test. `scripts/test` sets
-/// it, and prints those lines at its end.
+/// it, and prints the lines at its end.
 pub const FILE: &str = "FORGE_SKIPPED";
 
 /// Reports that the running test, or a part of it, is skipped, and why. `what` names the test if
-/// the harness gives no name.
+/// its thread has no name.
 ///
 /// # Panics
 /// If the file cannot be written.
@@ -27,6 +27,6 @@ pub fn skipped(what: &str, why: impl Display) {
         .open(&file)
         .and_then(|mut file| file.write_all(line.as_bytes()));
     if let Err(error) = noted {
-        panic!("cannot note in {} what is skipped: {error}", file.display());
+        panic!("cannot write to {} that a test is skipped: {error}", file.display());
     }
 }

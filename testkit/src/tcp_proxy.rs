@@ -1,4 +1,4 @@
-//! A proxy between a client and a server that delays each answer and counts round trips.
+//! A proxy between clients and a server that delays what each side sends, and counts round trips.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -23,7 +23,7 @@ struct ProxyState {
 }
 
 impl TcpProxy {
-    /// Starts a proxy to a port of this machine, which holds back each packet for `delay`.
+    /// Starts a proxy to a port of this machine. It passes on each packet after `delay`.
     ///
     /// # Panics
     /// If there is no free port.
@@ -48,7 +48,7 @@ impl TcpProxy {
         self.port
     }
 
-    /// Returns how many connections clients have made.
+    /// Returns how many connections of clients have reached the server.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
@@ -61,13 +61,14 @@ impl TcpProxy {
     }
 }
 
-/// Connects a client with the server, in two threads.
+/// Connects a client with the server. Two threads pass on what the two sides send.
 fn connect(client: TcpStream, state: &Arc<ProxyState>) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", state.server))?;
     state.connections.fetch_add(1, Ordering::Relaxed);
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    // Whether the server was the last to send: what a client then sends begins a round trip.
+    // Whether the server was the last to send. Then the next packet of the client begins a round
+    // trip.
     let answered = Arc::new(AtomicBool::new(true));
     let (requests, answers) = ((client.try_clone()?, server.try_clone()?), (server, client));
     let (asked, state) = (Arc::clone(&answered), Arc::clone(state));
@@ -83,14 +84,14 @@ fn connect(client: TcpStream, state: &Arc<ProxyState>) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on what one side sends until it ends, and calls a function before each packet.
+/// Passes on what one side sends until the connection ends. Calls `before` before each packet.
 fn pass((mut from, mut to): (TcpStream, TcpStream), delay: Duration, before: impl Fn()) {
     let mut packet = vec![0; 256 << 10];
     while let Ok(bytes) = from.read(&mut packet) {
         if bytes == 0 {
             break;
         }
-        // With this message PostgreSQL's client ends a connection; it has no answer.
+        // A PostgreSQL client ends a connection with this message, which gets no answer.
         if packet[..bytes] != *b"X\0\0\0\x04" {
             before();
         }

@@ -46,10 +46,12 @@ fn main() -> Result<(), Fault> {
     }
 }
 
-/// The start of the generated sessions, and a step: about 12 days for 100,000 revisions.
+/// The time at which the generated session begins, in microseconds.
 const START: i64 = 1_741_683_850_000_000;
+/// The time between two generated revisions: 100,000 revisions take about 12 days.
 const STEP_MICROS: i64 = 10_000_000;
 
+/// Creates a store with one session of this many revisions.
 fn make(folder: &Path, count: u64) -> Result<(), Fault> {
     let store = Store::create(folder, Options::default())?;
     let time = |number: u64| Timestamp::from_micros(START + number as i64 * STEP_MICROS);
@@ -88,7 +90,7 @@ fn make(folder: &Path, count: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Commits 50 revisions per second until its input ends.
+/// Commits at most 50 revisions per second until the standard input ends.
 fn write(folder: &Path) -> Result<(), Fault> {
     let store = Store::open(folder, Options::default())?;
     let session = store.session("figures")?;
@@ -114,7 +116,7 @@ fn now() -> Timestamp {
     chrono::Utc::now().into()
 }
 
-/// The browser with its worker in a thread, drawn to a terminal backend whose output is discarded.
+/// The browser with its two workers in threads, drawn to a terminal backend.
 struct Seat<W: Write> {
     app: App,
     requests: Sender<(u64, WorkerRequest)>,
@@ -161,6 +163,7 @@ impl<W: Write> Seat<W> {
         Ok(())
     }
 
+    /// Handles the next reply of a worker. Returns `false` if none comes in time.
     fn take(&mut self, wait: Duration) -> Result<bool, Fault> {
         let Ok(reply) = self.replies.recv_timeout(wait) else { return Ok(false) };
         let effects = update(&mut self.app, BrowserAction::Reply(Box::new(reply)));
@@ -169,6 +172,7 @@ impl<W: Write> Seat<W> {
     }
 }
 
+/// Measures how long the first screen takes.
 fn first(folder: &Path) -> Result<(), Fault> {
     let started = Instant::now();
     let store = Store::open(folder, Options::default())?;
@@ -189,7 +193,7 @@ fn first(folder: &Path) -> Result<(), Fault> {
     memory()
 }
 
-/// Reads the story of a session that opens with its revisions, as `v` does.
+/// Measures how long the key `v` takes to show the story of a session.
 fn story(folder: &Path) -> Result<(), Fault> {
     let store = Store::open(folder, Options::default())?;
     let mut seat = Seat::new(store, std::io::sink())?;
@@ -212,6 +216,7 @@ fn story(folder: &Path) -> Result<(), Fault> {
     memory()
 }
 
+/// Prints how much memory this process uses, and used at most.
 fn memory() -> Result<(), Fault> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let wanted = |line: &&str| line.starts_with("VmHWM") || line.starts_with("RssAnon");
@@ -221,6 +226,8 @@ fn memory() -> Result<(), Fault> {
     Ok(())
 }
 
+/// Measures the time from a key to the next frame, and to the state of the new moment, while
+/// another process writes.
 fn keys(folder: &Path) -> Result<(), Fault> {
     let mut writer = Command::new(std::env::current_exe()?)
         .arg("write")
@@ -246,7 +253,7 @@ fn keys(folder: &Path) -> Result<(), Fault> {
         seat.run(effects)?;
         seat.draw()?;
         frames.push(start.elapsed());
-        // Until the state of the new moment is on the screen too.
+        // Waits until the state of the new moment has arrived.
         let arrived =
             |app: &App| app.state.view.as_ref().is_some_and(|view| view.target == app.target());
         while !arrived(&seat.app) && start.elapsed() < Duration::from_secs(2) {
@@ -272,6 +279,7 @@ fn keys(folder: &Path) -> Result<(), Fault> {
     memory()
 }
 
+/// Prints the number of measured times and their percentiles.
 fn report(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: f64| {

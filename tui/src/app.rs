@@ -15,8 +15,8 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::{civil_time, clock_time, day_name};
 use std::collections::BTreeMap;
 
-/// How many revisions and checkpoints a story is read of at first. More are read when they are
-/// asked for, so that a long session does not fill the memory.
+/// How many revisions and checkpoints of a story are read at first. More are read on request, so
+/// that a long session does not fill the memory.
 pub const STORY_REVISIONS: usize = 50_000;
 
 /// The time zone for display and input.
@@ -25,7 +25,7 @@ pub enum DisplayZone {
     /// The time zone of the machine.
     #[default]
     Local,
-    /// One with a fixed offset.
+    /// A zone with a fixed offset.
     Fixed(FixedOffset),
 }
 
@@ -49,7 +49,7 @@ impl DisplayZone {
         }
     }
 
-    /// Formats a day, with the year if it is not that of now: `Tue 11 Mar`.
+    /// Formats the day of a time, with the year if it is not the year of `now`: `Tue 11 Mar`.
     #[must_use]
     pub fn day(self, time: Timestamp, now: Timestamp) -> String {
         match self {
@@ -117,7 +117,7 @@ pub struct App {
     pub story: Option<Box<StoryView>>,
     /// The pane that gets the keys.
     pub focus: PaneFocus,
-    /// Whether the focused pane has the place of all.
+    /// Whether the focused pane fills the place of all panes.
     pub zoomed: bool,
     /// The overlay panes, the topmost last.
     pub fronts: Vec<OverlayPane>,
@@ -125,19 +125,19 @@ pub struct App {
     pub mark: Option<MomentTarget>,
     /// The time of the marked moment.
     pub mark_time: Option<Timestamp>,
-    /// Whether the details are the difference to the mark.
+    /// Whether the details show the difference to the marked moment.
     pub comparing: bool,
-    /// What was looked for and is still highlighted.
+    /// The search whose matches are highlighted.
     pub find: Option<FindState>,
     /// The replay, while one runs.
     pub replay: Option<Replay>,
-    /// Whether what came after the selection is hidden.
+    /// Whether everything after the selection is hidden.
     pub without_hindsight: bool,
     /// The data of the activity strip.
     pub strip: Option<ActivityStrip>,
     /// The message in the status line.
     pub status: Option<StatusMessage>,
-    /// The latest request of each pane.
+    /// The number of the latest request for each pane.
     pub requested: BTreeMap<PaneSlot, u64>,
     /// The number of requests so far.
     pub generation: u64,
@@ -149,17 +149,17 @@ pub struct App {
     pub story_requested: Option<(Timestamp, i64)>,
     /// The position of the store when the story was last requested.
     pub story_position: u64,
-    /// How many revisions and checkpoints the story is read of, from the last one on.
+    /// How many revisions and checkpoints of the story are read, counted from the last one.
     pub story_revisions: usize,
     /// Whether a request for the story is open.
     pub story_loading: bool,
     /// Whether only the title, the last lines of the story and the axis of time are shown.
     pub strip_only: bool,
-    /// What is announced when it arrives.
+    /// The events that are announced when they arrive.
     pub notified: Vec<NotifyEvent>,
     /// Whether and when the person looked.
     pub looked: LookedState,
-    /// What was typed for a write that is not done yet.
+    /// The text that was typed for a write that is not done yet.
     pub unsent: Option<(InputPurpose, String)>,
     /// The selected chip of the filter.
     pub chip: usize,
@@ -216,22 +216,23 @@ impl App {
         self.row().map_or(MomentTarget::Head, |row| row.target)
     }
 
-    /// Returns the time after which nothing is shown: that of the selection in a replay, or while
-    /// hindsight is hidden.
+    /// Returns the time after which nothing is shown. This is the time of the selection in a replay
+    /// and while hindsight is hidden; `None` otherwise.
     #[must_use]
     pub fn shown_until(&self) -> Option<Timestamp> {
         let hides = self.without_hindsight || self.replay.is_some();
         self.row().filter(|_| hides).map(|row| row.place.time)
     }
 
-    /// Whether the pane of what was held has a line about the mark.
+    /// Returns whether the pane "Held" has a line about the mark.
     #[must_use]
     pub fn has_mark_line(&self) -> bool {
         let view = self.state.view.as_ref();
         self.mark.is_some() && view.is_some_and(|view| !view.since_mark.is_empty())
     }
 
-    /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.
+    /// Builds a request to the worker. Answers to earlier requests for the same pane are ignored,
+    /// except in the slot [`PaneSlot::Session`].
     pub fn ask(&mut self, request: WorkerRequest) -> AppEffect {
         self.generation += 1;
         self.requested.insert(request.slot(), self.generation);

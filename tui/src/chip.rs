@@ -2,7 +2,7 @@
 
 use crate::query::split_words;
 
-/// A condition of the filter with a name of its own.
+/// A named condition of the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterChip {
     /// Its name.
@@ -26,7 +26,7 @@ pub const FILTER_CHIPS: [FilterChip; 7] = [
 ];
 
 impl FilterChip {
-    /// Whether a filter has this condition.
+    /// Returns whether a filter has this condition.
     #[must_use]
     pub fn is_on(&self, filter: &str) -> bool {
         let words = split_words(filter);
@@ -50,7 +50,7 @@ impl FilterChip {
     }
 }
 
-/// Puts the value of a part into quotes again, because [`split_words`] removes them.
+/// Puts the value of a part into quotes again, because [`split_words`] removed the quotes.
 fn requoted(word: &str) -> String {
     match word.split_once(':') {
         Some((field, value)) if !field.contains(char::is_whitespace) => {

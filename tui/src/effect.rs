@@ -56,7 +56,7 @@ pub enum LandmarkKind {
 }
 
 impl LandmarkKind {
-    /// Its name for messages.
+    /// Returns its name for messages.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ pub enum WriteRequest {
         /// The moment of the checkpoint.
         target: MomentTarget,
     },
-    /// Add tags, and remove them (`-word`).
+    /// Add tags to a checkpoint, or remove them (`-word` removes one).
     Tag {
         /// The checkpoint's number.
         sequence: u64,
@@ -88,7 +88,7 @@ pub enum WriteRequest {
     },
     Branch {
         name: String,
-        /// The moment where it begins.
+        /// The moment at which the branch begins.
         target: MomentTarget,
     },
     /// Restore the claims of a moment.
@@ -107,9 +107,10 @@ pub enum WriteRequest {
     Evidence {
         /// The id of the hypothesis.
         hypothesis: String,
-        /// How strongly it speaks for it, in hundredths; against it if negative.
+        /// How strongly the evidence speaks for the hypothesis, in hundredths. Negative: against
+        /// it.
         hundredths: i8,
-        /// What it says.
+        /// What the evidence says.
         text: String,
     },
     /// Confirm or reject a hypothesis.
@@ -123,7 +124,7 @@ pub enum WriteRequest {
 }
 
 impl WriteRequest {
-    /// Returns the command that does the same.
+    /// Returns the forge command that does the same.
     #[must_use]
     pub fn command(&self) -> String {
         match self {
@@ -182,12 +183,14 @@ impl WriteRequest {
     }
 }
 
-/// The pane that an answer is for. Only the latest request of each slot is answered.
+/// The part of the browser that an answer is for. Of the waiting requests for a slot, only the
+/// latest is answered, except in the slot `Session`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PaneSlot {
-    /// Opening and writing, which come before all others. No request of this slot is dropped.
+    /// The session as a whole: opening, searching, writing, exporting. These requests come before
+    /// all others, and each is answered.
     Session,
-    /// The timeline is shown.
+    /// The rows of the timeline.
     Page,
     State,
     Detail,
@@ -202,7 +205,7 @@ pub enum PaneSlot {
 }
 
 impl PaneSlot {
-    /// Whether the work grows with the session. A thread of its own does it.
+    /// Returns whether the work for its requests grows with the session. A second worker does it.
     #[must_use]
     pub const fn is_slow(self) -> bool {
         matches!(self, Self::Brief | Self::Story)
@@ -219,7 +222,7 @@ pub enum DetailOf {
         /// The entity.
         key: Key,
     },
-    /// What changed between two moments.
+    /// The difference between two moments.
     Difference {
         /// One moment.
         from: MomentTarget,
@@ -245,9 +248,9 @@ pub enum WorkerRequest {
     /// Load the state.
     State {
         target: MomentTarget,
-        /// The moment to compare with, whose changes are marked.
+        /// The moment since which changes are marked.
         since: Option<MomentTarget>,
-        /// The marked moment; what changed since then is said in a line.
+        /// The moment that the person marked. One line says what changed since then.
         mark: Option<MomentTarget>,
         /// The tab whose entities are loaded.
         tab: StateTab,
@@ -272,7 +275,7 @@ pub enum WorkerRequest {
     },
     /// Load the details of a line of the timeline.
     Moment(Box<TimelineRow>),
-    /// Load the same for the pane beside the timeline.
+    /// Load details for the pane beside the timeline.
     Preview(DetailOf),
     /// Compare two moments.
     Compare {
@@ -287,7 +290,7 @@ pub enum WorkerRequest {
     Story {
         /// The id of the session.
         session: String,
-        /// How many revisions and checkpoints, from the last one on, are read.
+        /// How many revisions and checkpoints are read, counted from the last one.
         revisions: usize,
     },
     /// Read the brief of a moment.
@@ -296,7 +299,7 @@ pub enum WorkerRequest {
         session: String,
         target: MomentTarget,
     },
-    /// Say what an undo or a redo would do.
+    /// Find out what an undo or a redo would do.
     UndoPlan { redo: bool },
     /// Count the events in this many intervals.
     Strip(usize),
@@ -371,9 +374,9 @@ pub enum AppEffect {
     },
     /// Copy this text to the terminal's clipboard.
     Copy(String),
-    /// Tell the person at the terminal, who may look elsewhere.
+    /// Ring the bell, and show this text as a notification of the terminal.
     Notify(String),
-    /// Let the person write on at this text in an editor.
+    /// Let the person continue this text in an editor.
     Edit(String),
     /// Write the report of a session, or show it.
     Report {

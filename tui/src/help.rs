@@ -7,11 +7,11 @@ use crate::theme::{TextTone, Theme};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelpLine {
-    /// The command that it names; `None` for a line that only explains.
+    /// The command that the line names; `None` if the line only explains something.
     pub command: Option<BrowserCommand>,
-    /// The keys, or a sign.
+    /// The keys of the command, or a sign.
     pub left: String,
-    /// What they do or mean.
+    /// What the keys do, or what the sign means.
     pub text: String,
     /// The name of the command in the file of keys.
     pub name: &'static str,
@@ -19,7 +19,7 @@ pub struct HelpLine {
     pub tone: TextTone,
 }
 
-/// The signs of the story, with their meaning; unicode and ASCII.
+/// The signs of the story in Unicode and in ASCII, with their meanings.
 const SIGNS: &[(&str, &str, &str)] = &[
     ("YOU", "YOU", "you asked or answered"),
     ("▲ ▼", "^ v", "confidence rose, fell"),
@@ -34,7 +34,7 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("▸", "+", "folded: <enter> unfolds it"),
 ];
 
-/// The signs of the other levels.
+/// The signs of the other levels of the timeline.
 const RAW_SIGNS: &[(&str, &str, &str)] = &[
     ("○", "@", "the head"),
     ("◆ ◇ ◷", "# o t", "a checkpoint by hand, by an event, by the clock"),

@@ -1,13 +1,13 @@
-//! What the browser asks of the program that runs it.
+//! What the program that runs the browser does for it.
 
 use std::fmt;
 
-/// What a person wrote in an editor.
+/// A text that a person wrote in an editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EditedText {
     /// The text; after a failure, as much of it as was saved.
     pub text: String,
-    /// Why the editor failed.
+    /// Why the editor failed; `None` if it did not.
     pub problem: Option<String>,
 }
 

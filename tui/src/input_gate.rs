@@ -1,9 +1,9 @@
-//! The thread that reads keys, which pauses while another program has the terminal.
+//! A gate for the thread that reads keys: it is closed while another program uses the terminal.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long one wait for a key takes at most: a program that needs the terminal waits as long.
+/// The longest wait for a key. A program that needs the terminal waits at most this long.
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ struct GateState {
     is_reading: bool,
 }
 
-/// Lets keys be read, or not.
+/// Lets a thread read keys only while the gate is open.
 #[derive(Debug, Default)]
 pub(crate) struct InputGate {
     state: Mutex<GateState>,
@@ -48,7 +48,8 @@ impl InputGate {
         self.changed.notify_all();
     }
 
-    /// Returns the next event of the terminal; `None` if there is none yet.
+    /// Returns the next event of the terminal; `None` if none comes within [`POLL`]. Waits first
+    /// until the gate is open.
     pub(crate) fn next(&self) -> std::io::Result<Option<crossterm::event::Event>> {
         self.reading(|| match crossterm::event::poll(POLL)? {
             true => crossterm::event::read().map(Some),

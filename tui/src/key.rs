@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
 use std::str::FromStr;
 
+/// A key, perhaps with Ctrl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyChord {
     key: KeySymbol,
@@ -37,7 +38,7 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("gt", KeyCode::Char('>')),
 ];
 
-/// A text is not the name of a key.
+/// The error for a text that is not the name of a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' names no key: write a character, or a name such as <down>, <pgdn>, <enter>, <c-z>")]
 pub struct UnknownKey(pub String);
@@ -81,7 +82,7 @@ impl KeyChord {
     /// ignored.
     ///
     /// # Errors
-    /// For an unknown name.
+    /// [`UnknownKey`] for an unknown name.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, UnknownKey> {
         let mut chords = Vec::new();
         let mut rest = text.trim_start();

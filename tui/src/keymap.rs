@@ -1,5 +1,5 @@
 //! The key bindings of each mode, as data. The help, the bottom line and the table in `docs/tui.md`
-//! are generated from it.
+//! are generated from them.
 
 use crate::action::BrowserCommand;
 use crate::default_keys::{BROWSE, DEFAULTS, DefaultBinding};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 pub enum KeyMode {
     /// The list of moments.
     Story,
-    /// The list of moments, while something that was looked for is highlighted.
+    /// The list of moments, while the matches of a search are highlighted.
     Found,
     Detail,
-    /// What was held at the selected moment.
+    /// The state at the selected moment.
     Held,
     /// The axis of time.
     Time,
@@ -57,11 +57,11 @@ use KeyMode::Found;
 #[derive(Clone, Debug)]
 pub struct KeyBinding {
     pub command: BrowserCommand,
-    /// Its name in the settings.
+    /// The name of the command in the settings.
     pub name: &'static str,
-    /// The keys that trigger it.
+    /// The keys that trigger the command.
     pub keys: Vec<KeyChord>,
-    /// The modes in which it is available.
+    /// The modes in which the binding is available.
     pub modes: &'static [KeyMode],
     /// A description for the help.
     pub about: &'static str,
@@ -78,7 +78,7 @@ pub enum KeymapError {
     /// There is no key with this name.
     #[error(transparent)]
     UnknownKey(#[from] UnknownKey),
-    /// One key has two commands.
+    /// One key has two commands in the same mode.
     #[error("the key {key} would both {first} and {second}: bind one of them to another key")]
     Twice {
         key: String,
@@ -87,8 +87,8 @@ pub enum KeymapError {
         /// The name of the other command.
         second: &'static str,
     },
-    /// A command that no key triggers any more.
-    #[error("'{0}' needs a key")]
+    /// A command got no key.
+    #[error("'{0}' needs a key: write at least one")]
     NoKey(&'static str),
 }
 
@@ -117,7 +117,7 @@ impl Keymap {
     /// their new keys, such as `down` and `n <down>`.
     ///
     /// # Errors
-    /// For unknown commands or keys, and for a key with two commands.
+    /// For an unknown command or key, a command without a key, and a key with two commands.
     pub fn with(keys: &BTreeMap<String, String>) -> Result<Self, KeymapError> {
         let mut map = Self::default();
         for (name, chords) in keys {

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 /// The areas of a window, each with its frame. An area without rows is not shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowLayout {
-    /// The first line: session, branch and how things are.
+    /// The first line: session, branch and status.
     pub header: Rect,
     pub story: Rect,
     pub detail: Rect,
@@ -22,7 +22,7 @@ pub struct WindowLayout {
 const WIDE: u16 = 100;
 /// A window with fewer columns or rows than these shows one pane.
 const SMALL: (u16, u16) = (60, 16);
-/// The height from which the details and what was held are one above the other.
+/// The height from which a wide window shows the details above the pane "Held".
 const TALL: u16 = 17;
 
 impl WindowLayout {
@@ -71,7 +71,7 @@ impl WindowLayout {
         layout
     }
 
-    /// Whether the story has the whole width, so that only one other pane is below it.
+    /// Returns whether the story has the whole width, so that only one other pane is below it.
     #[must_use]
     pub const fn is_narrow(app: &App) -> bool {
         app.width < WIDE
@@ -96,7 +96,7 @@ impl WindowLayout {
         }
     }
 
-    /// The area of the details, which is that of what was held while that has the focus.
+    /// Returns the area of the second pane: "Held" if it has the focus, else the details.
     const fn second_mut(&mut self, focus: PaneFocus) -> &mut Rect {
         match focus {
             PaneFocus::Held => &mut self.held,
@@ -104,7 +104,7 @@ impl WindowLayout {
         }
     }
 
-    /// Returns the area inside a pane's frame. A very small pane has none.
+    /// Returns the area inside a pane's frame. A very small pane has no frame.
     #[must_use]
     pub const fn inside(area: Rect) -> Rect {
         if area.height < 4 || area.width < 16 {
@@ -113,15 +113,15 @@ impl WindowLayout {
         Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
     }
 
-    /// Returns the area of the lines of the story, which has no frame where there is little room.
+    /// Returns the area of the lines of the story. The strip and a very small pane have no frame.
     #[must_use]
     pub fn inside_story(app: &App) -> Rect {
         let area = Self::from_app(app).story;
         if app.strip_only { area } else { Self::inside(area) }
     }
 
-    /// Returns the area of what opens in front: the right half of a wide window, where the story
-    /// stays visible.
+    /// Returns the area of a pane that opens in front. In a wide window it is the right half, so
+    /// that the story stays visible.
     #[must_use]
     pub fn popup(app: &App) -> Rect {
         let front = Self::front(app);
@@ -151,7 +151,8 @@ impl WindowLayout {
         usize::from(Self::inside(Self::front(app)).height).max(1)
     }
 
-    /// Returns the number of visible lines of what was held, without its line of tabs.
+    /// Returns the number of visible lines of the pane "Held", without the tabs and the line about
+    /// the mark.
     #[must_use]
     pub fn held_rows(app: &App) -> usize {
         let inside = Self::inside(Self::from_app(app).held);
@@ -166,7 +167,8 @@ impl WindowLayout {
     }
 }
 
-/// The height of the axis of time: one line in a low window, lines for the charts in a high one.
+/// Returns the height of the axis of time: one line in a low window, and room for the chart in a
+/// high one if there are hypotheses.
 fn time_rows(app: &App) -> u16 {
     let has_ideas = app.chart.count() > 0;
     match app.height {

@@ -1,10 +1,10 @@
-//! Pages as Markdown, to be pasted elsewhere.
+//! Converts pages to Markdown, to be pasted elsewhere.
 
 use crate::answer::{SheetLine, SheetSection, TextSheet};
 use crate::theme::TextTone;
 use forge_store::story::BriefRow;
 
-/// Returns a sheet as Markdown, without the sections that are folded.
+/// Returns a sheet as Markdown, without empty and folded sections.
 #[must_use]
 pub fn sheet_markdown(sheet: &TextSheet) -> String {
     let mut text = String::new();
@@ -57,7 +57,7 @@ fn put_section(section: &SheetSection, text: &mut String) {
     let mut fenced: Vec<String> = Vec::new();
     for (place, line) in section.lines.iter().enumerate() {
         let whole: String = line.parts.iter().map(|(_, part)| part.as_str()).collect();
-        // The first line of a patch or of an output says what it is.
+        // The first line of a patch or of an output is its heading.
         if (is_difference && place > 0) || (is_output && (place > 0 || is_command(line))) {
             fenced.push(whole);
             continue;
@@ -77,7 +77,7 @@ fn is_command(line: &SheetLine) -> bool {
     line.parts.first().is_some_and(|(_, part)| part == "$ ")
 }
 
-/// Writes a line: an item of a list if it is indented.
+/// Writes a line; an indented line becomes an item of a list.
 fn put_line(line: &SheetLine, whole: &str, text: &mut String) {
     let mut rows = whole.trim_end().lines();
     let first = rows.next().unwrap_or_default().trim();
@@ -89,7 +89,7 @@ fn put_line(line: &SheetLine, whole: &str, text: &mut String) {
         0 => (String::new(), String::new()),
         depth => (format!("{}- ", "  ".repeat(depth - 1)), "  ".repeat(depth)),
     };
-    // Two blanks at the end keep lines of a paragraph apart.
+    // In Markdown, two blanks at the end of a line keep the line break.
     let end = if depth == 0 { "  " } else { "" };
     text.push_str(&format!("{begin}{first}{end}\n"));
     for row in rows {
@@ -107,7 +107,7 @@ fn longest_ticks(text: &str) -> usize {
     text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Returns a text as code in a line.
+/// Returns a text as code within a line.
 fn code(text: &str) -> String {
     let ticks = "`".repeat(longest_ticks(text) + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };

@@ -17,7 +17,7 @@ pub enum PaneFocus {
     #[default]
     Story,
     Detail,
-    /// What was held at the selected moment.
+    /// The state at the selected moment: the pane "Held".
     Held,
     /// The axis of time.
     Time,
@@ -31,7 +31,8 @@ impl PaneFocus {
 /// The list of moments.
 #[derive(Clone, Debug, Default)]
 pub struct TimelinePane {
-    /// The rows that are loaded, newest first; above the story the first is the head.
+    /// The rows that are loaded, newest first. At the levels other than the story, the first is the
+    /// head if the newest rows are loaded.
     pub rows: Vec<TimelineRow>,
     /// The index of the selected row.
     pub cursor: usize,
@@ -58,12 +59,12 @@ pub struct TimelinePane {
     pub typed: String,
     /// A moment to select as soon as its row is loaded.
     pub seek: Option<(HistoryPosition, MomentTarget)>,
-    /// The places of the folded lines that were unfolded.
+    /// The positions of the folded lines that were unfolded.
     pub unfolded: BTreeSet<HistoryPosition>,
 }
 
 impl TimelinePane {
-    /// Whether the pane shows the story. A filter searches everything instead.
+    /// Returns whether the pane shows the story. A filter searches everything instead.
     #[must_use]
     pub fn is_story(&self) -> bool {
         self.level == TimelineLevel::Story && self.filter.is_empty()
@@ -78,7 +79,7 @@ pub struct StatePane {
     pub brief: Option<(MomentTarget, Box<SessionBrief>)>,
     /// The lines of the brief that are shown.
     pub lines: Vec<BriefRow>,
-    /// The moment and the number of lines that they were made for.
+    /// The moment and the number of lines for which `lines` were made.
     pub lines_for: Option<(MomentTarget, usize)>,
     /// The selected tab.
     pub tab: StateTab,
@@ -103,7 +104,7 @@ pub struct SheetPane {
     pub top: usize,
 }
 
-/// The confidence of hypotheses over time, and the step that is selected in it.
+/// The confidence of hypotheses over time, and the selected hypothesis.
 #[derive(Clone, Debug, Default)]
 pub struct ChartPane {
     /// The hypotheses; `None` while they load.
@@ -140,7 +141,7 @@ impl ChartPane {
         }
     }
 
-    /// Draws only the hypotheses that are still open; all if that is so already.
+    /// Hides the hypotheses that are settled. If exactly these are hidden, draws all.
     pub fn toggle_settled(&mut self) {
         let settled = self.series.iter().flatten().filter(|series| series.settled().is_some());
         let settled: BTreeSet<String> = settled.map(|series| series.id.clone()).collect();
@@ -167,11 +168,11 @@ pub struct LookedState {
     pub input: Timestamp,
     /// Whether the terminal lost the focus.
     pub away: bool,
-    /// The newest line before something arrived unseen.
+    /// The newest line before others arrived unseen.
     pub seen: Option<HistoryPosition>,
-    /// Whether the person is back since.
+    /// Whether the person has returned since then.
     pub back: bool,
-    /// Whether the next lines are a person's own.
+    /// Whether the next new lines come from a write in this browser.
     pub own: bool,
 }
 
@@ -198,7 +199,7 @@ pub enum InputPurpose {
     Evidence {
         /// Its id.
         hypothesis: String,
-        /// Whether it speaks for it.
+        /// Whether the evidence speaks for it.
         supports: bool,
     },
     /// Confirm or reject this hypothesis, with a reason.
@@ -210,7 +211,7 @@ pub enum InputPurpose {
 }
 
 impl InputPurpose {
-    /// Whether a text is asked for that is written to the store, which may be long.
+    /// Returns whether the input is a text for the store, which may be long.
     #[must_use]
     pub const fn is_text(&self) -> bool {
         matches!(
@@ -224,7 +225,7 @@ impl InputPurpose {
         )
     }
 
-    /// Returns what is asked for.
+    /// Returns the words before the input, which say what to type.
     #[must_use]
     pub fn prompt(&self) -> String {
         match self {
@@ -249,14 +250,14 @@ impl InputPurpose {
     }
 }
 
-/// What was looked for in the rows, and where it was found.
+/// A search in the rows, and its matches.
 #[derive(Clone, Debug, Default)]
 pub struct FindState {
     /// The text as it was typed.
     pub typed: String,
-    /// The words of it.
+    /// The pattern made from the text.
     pub pattern: FuzzyPattern,
-    /// The indices of the rows that have them, the best first.
+    /// The indices of the rows that match, the best first.
     pub matches: Vec<usize>,
     /// The index of the selected match.
     pub cursor: usize,
@@ -271,7 +272,7 @@ pub enum OverlayPane {
     Sessions {
         /// The sessions; `None` while they load.
         rows: Option<Vec<SessionRow>>,
-        /// What is not pushed, for each remote with something.
+        /// What is not pushed, for each remote with unpushed operations.
         unpushed: Vec<String>,
         /// The index of the selected line.
         cursor: usize,

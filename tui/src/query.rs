@@ -15,7 +15,7 @@ pub enum TimelineLevel {
 }
 
 impl TimelineLevel {
-    /// The next level, cyclically.
+    /// Returns the next level; after the last one comes the first.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -25,7 +25,7 @@ impl TimelineLevel {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -39,18 +39,19 @@ impl TimelineLevel {
 /// A filter of the timeline: a row must match all its conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimelineFilter {
-    /// Its text contains all of these words, in any case (they are stored in lower case).
+    /// The text of the row contains all of these words, without regard to case. Stored in lower
+    /// case.
     pub words: Vec<String>,
-    /// It is, or changes, an entity of one of these kinds; empty: any kind.
+    /// The row is, or changes, an entity of one of these kinds; empty: any kind.
     pub kinds: Vec<Kind>,
     pub tag: Option<String>,
-    /// Its trigger contains this word.
+    /// The trigger of the row contains this text.
     pub trigger: Option<String>,
     pub branch: Option<String>,
     pub session: Option<String>,
-    /// It has this time or a later one.
+    /// The row has this time or a later one.
     pub since: Option<Timestamp>,
-    /// It has this time or an earlier one.
+    /// The row has this time or an earlier one.
     pub until: Option<Timestamp>,
 }
 
@@ -61,7 +62,8 @@ impl TimelineFilter {
     }
 
     /// Parses a filter: words, and `kind:`, `tag:`, `trigger:`, `branch:`, `session:`, `since:` and
-    /// `until:` with a value. A value with blanks is put in quotes.
+    /// `until:` with a value. A value with blanks is put in quotes. A field without a value is
+    /// ignored, and an unknown field is a word.
     ///
     /// # Errors
     /// A sentence that says what cannot be parsed.
@@ -99,7 +101,7 @@ impl TimelineFilter {
         Ok(filter)
     }
 
-    /// Whether this text contains every word.
+    /// Returns whether this text contains every word.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
@@ -116,6 +118,7 @@ pub(crate) fn read_time<Z: chrono::TimeZone>(
     parse_time(text, now, zone).map(|found| found.time).map_err(|error| error.to_string())
 }
 
+/// Splits a text at white space outside of quotes, and removes the quotes.
 pub(crate) fn split_words(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut quoted) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

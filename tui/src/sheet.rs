@@ -25,10 +25,11 @@ impl WrappedLine {
     }
 }
 
-/// The maximum number of lines of one text; longer texts are for a pager.
+/// Maximum number of lines of a sheet; the line that reaches it is still shown whole. Longer texts
+/// are for a pager.
 const MAX_LINES: usize = 5000;
 
-/// Returns the lines of a sheet in a window with this many columns.
+/// Returns the lines of a sheet, wrapped to this many columns. A very long sheet is cut.
 #[must_use]
 pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     let mut lines = Vec::new();
@@ -57,7 +58,7 @@ pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     lines
 }
 
-/// Wraps a line whose parts have tones of their own.
+/// Wraps a line; its parts keep their tones.
 fn wrap_line(line: &SheetLine, section: usize, width: u16, lines: &mut Vec<WrappedLine>) {
     let indent = usize::from(line.indent);
     let room = usize::from(width).saturating_sub(indent).max(8);
@@ -69,7 +70,7 @@ fn wrap_line(line: &SheetLine, section: usize, width: u16, lines: &mut Vec<Wrapp
     }
     let mut start = 0;
     for row in text.split('\n') {
-        // The rest of a line with several parts is indented below its first.
+        // The continuation of a line with several parts is indented more than its beginning.
         let hang = if line.parts.len() > 1 { 4.min(room / 4) } else { 0 };
         for (place, piece) in wrapped(row, room, hang).into_iter().enumerate() {
             let from = start + piece.start;
@@ -90,7 +91,8 @@ fn wrap_line(line: &SheetLine, section: usize, width: u16, lines: &mut Vec<Wrapp
     }
 }
 
-/// Splits a line into pieces of at most this many columns; those after the first have some fewer.
+/// Splits a line into pieces of at most `room` columns. The pieces after the first have at most
+/// `room - hang`.
 fn wrapped(line: &str, room: usize, hang: usize) -> Vec<Range<usize>> {
     let mut pieces: Vec<Range<usize>> = Vec::new();
     let (mut start, mut blank, mut columns) = (0, None, 0);

@@ -1,15 +1,14 @@
-//! The story as the browser shows it: its lines, its events on the axis of time, and what follows
-//! from all of them.
+//! The story as the browser shows it: its lines, its events on the axis of time, and a summary.
 
 use crate::answer::{ConfidenceSeries, TimelineRow};
 use crate::theme::TextTone;
 use forge_store::model::{Key, Timestamp};
 use forge_store::story::{ActivePeriod, DigestLine, RulerShape, StoryCut, StoryKind, StoryRef};
 
-/// What the story says of a line.
+/// What the story adds to a line of the timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoryLine {
-    /// What sort of thing happened; `None` for a line that counts what is folded.
+    /// What kind of thing happened; `None` for a line that counts folded items.
     pub kind: Option<StoryKind>,
     /// The sign before the text, with its tone.
     pub sign: (&'static str, TextTone),
@@ -18,14 +17,14 @@ pub struct StoryLine {
     pub reason: String,
     /// The question that a short answer answers; may be empty.
     pub question: String,
-    /// What it is about.
+    /// The entities and revisions that the line is about.
     pub refs: Vec<StoryRef>,
-    /// What is folded here, newest first.
+    /// The lines that are folded here, newest first.
     pub hidden: Vec<TimelineRow>,
 }
 
 impl StoryLine {
-    /// Returns the entities that it is about.
+    /// Returns the entities that the line is about.
     pub fn entities(&self) -> impl Iterator<Item = &Key> {
         self.refs.iter().filter_map(|about| match about {
             StoryRef::Entity(key) => Some(key),
@@ -33,7 +32,7 @@ impl StoryLine {
         })
     }
 
-    /// Whether it tells a change of a claim.
+    /// Returns whether the line is about a change of claims.
     #[must_use]
     pub fn is_claim(&self) -> bool {
         matches!(
@@ -50,7 +49,7 @@ impl StoryLine {
     }
 }
 
-/// What an event on the axis of time is.
+/// The kind of an event on the axis of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AxisEventKind {
     /// A person said something.
@@ -72,14 +71,14 @@ pub enum AxisEventKind {
 /// counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxisEvent {
-    /// When the first of them happened.
+    /// When the first of the events happened.
     pub at: Timestamp,
     pub kind: AxisEventKind,
-    /// How many there are.
+    /// How many events are counted.
     pub count: u32,
 }
 
-/// What follows from the whole story.
+/// A summary of the whole story.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StorySummary {
     /// What the session is about.
@@ -100,8 +99,8 @@ pub struct StorySummary {
     pub digest: Vec<DigestLine>,
 }
 
-/// Returns the shape of an axis of time that goes from end to end. Each folded pause takes this
-/// part of the width.
+/// Returns the shape of an axis of time without margins. Each folded pause takes this part of the
+/// width.
 #[must_use]
 pub const fn ruler_shape(fold: f64) -> RulerShape {
     RulerShape { margin: 0.0, fold, lone: 0.0 }
@@ -111,17 +110,17 @@ pub const fn ruler_shape(fold: f64) -> RulerShape {
 pub struct StoryView {
     /// The id of the session.
     pub session: String,
-    /// Its lines, newest first. If older ones are not read, the last line says so.
+    /// The lines of the story, newest first. If older ones are not read, the last line says so.
     pub rows: Vec<TimelineRow>,
-    /// Where it begins, if older lines are not read.
+    /// Where the story begins, if older lines are not read.
     pub cut: Option<StoryCut>,
     /// The confidence of each hypothesis over time.
     pub ideas: Vec<ConfidenceSeries>,
-    /// What follows from them.
+    /// A summary of the story.
     pub summary: StorySummary,
     /// The events on the axis of time, oldest first.
     pub events: Vec<AxisEvent>,
-    /// The stretches of time between long pauses.
+    /// The periods with events, between long pauses.
     pub periods: Vec<ActivePeriod>,
     /// The longest time without events, in microseconds.
     pub longest_pause: i64,

@@ -28,7 +28,7 @@ use crate::panes::{FindState, InputPurpose, OverlayPane, PaneFocus, SheetPane};
 use crate::theme::TextTone;
 use forge_store::store::PageDirection;
 
-/// Starts with a session; `None`: the current one.
+/// Opens a session at the start; `None`: the current one.
 pub fn begin(app: &mut App, session: Option<String>) -> Vec<AppEffect> {
     app.stage = AppStage::Loading;
     vec![app.ask(WorkerRequest::Open(session))]
@@ -93,7 +93,7 @@ fn tick(app: &mut App, now: forge_store::model::Timestamp) -> Vec<AppEffect> {
 /// The minimum time between two counts of the strip while other processes write.
 const STRIP_MICROS: i64 = 2_000_000;
 
-/// Requests the strip again if the session has changed since.
+/// Requests the strip again if the session has changed since, but not too often.
 fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     let counted = app.strip.as_ref().map(|strip| (Some(strip.from), Some(strip.to)));
     let old = counted.is_some_and(|range| range != (app.session.first, app.session.last));
@@ -102,7 +102,7 @@ fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     if old && rested { refresh_activity(app) } else { Vec::new() }
 }
 
-/// Requests the strip at the width of the window, where the story does not say what happened when.
+/// Requests the strip at the width of the window, unless the story is read, which has all events.
 fn refresh_activity(app: &mut App) -> Vec<AppEffect> {
     if app.stage != AppStage::Browsing || story::is_wanted(app) {
         return Vec::new();
@@ -286,14 +286,16 @@ fn confirm(app: &mut App, change: WriteRequest) {
     app.fronts.push(OverlayPane::Confirm { change, reading: SheetPane::default() });
 }
 
-/// Asks what an undo or a redo would do, before it is done.
+/// Asks the person to confirm an undo or a redo, and requests a preview of it.
 fn plan_undo(app: &mut App, change: WriteRequest) -> Vec<AppEffect> {
     let redo = change == WriteRequest::Redo;
     confirm(app, change);
     vec![app.ask(WorkerRequest::UndoPlan { redo })]
 }
 
-/// Closes what is in front, or else ends what was begun last. Never quits.
+/// Closes the pane in front. Without one, ends the first of these that is on: the replay, the zoom,
+/// the highlighted search, hidden hindsight, the comparison, the filter, the mark. Else returns to
+/// the story. Never quits.
 fn go_back(app: &mut App) -> Vec<AppEffect> {
     if app.fronts.pop().is_some() {
         return Vec::new();
@@ -338,7 +340,7 @@ fn change_tab(app: &mut App, steps: usize) -> Vec<AppEffect> {
     selection::held(app)
 }
 
-/// Switches to another session and resets everything about the old one.
+/// Switches to another session and resets all state about the old one.
 fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     let turned = app.timeline.turned;
     app.timeline = crate::panes::TimelinePane { turned, ..Default::default() };

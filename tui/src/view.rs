@@ -29,7 +29,7 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// The most columns of the title of a session in the title of the terminal.
+/// Maximum number of columns of the title of a session in the title of the terminal.
 const TITLE_COLUMNS: usize = 60;
 
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
@@ -68,7 +68,7 @@ pub fn render(app: &App, buffer: &mut Buffer) {
     }
 }
 
-/// What forge's own texts contain beside ASCII, with what stands for it.
+/// The characters beyond ASCII in forge's own texts, with their replacements.
 const ASCII: &[(&str, &str)] = &[
     ("…", "~"),
     ("→", ">"),
@@ -112,7 +112,7 @@ fn to_ascii(buffer: &mut Buffer) {
     }
 }
 
-/// Returns the title for the terminal's window or tab: how things are, then what the session is.
+/// Returns the title for the terminal's window or tab: the status, then the title of the session.
 #[must_use]
 pub fn title(app: &App) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -170,7 +170,7 @@ pub fn plain(buffer: &Buffer) -> String {
     text
 }
 
-/// How long ago a time is, in its largest unit.
+/// Returns how long ago a time is, in its largest unit; `now` for less than a second.
 fn ago(time: Timestamp, now: Timestamp) -> String {
     let micros = now.micros_since(time);
     if micros.abs() < 1_000_000 {
@@ -182,7 +182,7 @@ fn ago(time: Timestamp, now: Timestamp) -> String {
     if micros > 0 { greatest } else { format!("in {greatest}") }
 }
 
-/// Returns how things are: checks, open gaps, files that no commit has.
+/// Returns the status of the session: checks, open gaps, and files that are not committed.
 fn summary_parts(summary: &StorySummary) -> Vec<(TextTone, String)> {
     let mut parts = Vec::new();
     match (summary.failing.len(), summary.passing) {
@@ -203,7 +203,7 @@ fn summary_parts(summary: &StorySummary) -> Vec<(TextTone, String)> {
     parts
 }
 
-/// Draws the first line: what the session is about, and how things are.
+/// Draws the first line: the title of the session, and its status.
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     use unicode_width::UnicodeWidthStr;
     let session = &app.session;
@@ -213,7 +213,7 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let mut parts: Vec<(TextTone, String)> = Vec::new();
-    // How things are at the end is not said where the end is not shown.
+    // The status at the end is hidden while the end is hidden.
     let summary = app.story.as_ref().map(|story| &story.summary);
     if let Some(summary) = summary.filter(|_| app.shown_until().is_none()) {
         parts.extend(summary_parts(summary));
@@ -234,7 +234,7 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     } else if app.target() == MomentTarget::Head && app.stage == AppStage::Browsing {
         parts.push((TextTone::Good, "● live".to_owned()));
     }
-    // Of a narrow line the later parts matter more than the title.
+    // In a narrow line, parts are left out, but not the last one, which is about the present view.
     let wide = |parts: &[(TextTone, String)]| -> usize {
         parts.iter().map(|(_, text)| text.width() + 2).sum::<usize>() + 1
     };
@@ -308,7 +308,7 @@ fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
             let prompt = purpose.prompt();
             let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();
             let cursor = theme.glyph("▏", "_");
-            // The end of the typed text stays visible, and half of the line is for what is said.
+            // The end of the typed text stays visible. At most half of the line is for the message.
             let kept = said.chars().count().min(usize::from(area.width) / 2);
             let room = usize::from(area.width).saturating_sub(prompt.len() + 4 + kept).max(4);
             let letters: Vec<char> = text.chars().collect();
@@ -329,7 +329,7 @@ fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the key hints, as many as fit. The last ones, which lead out, always do.
+/// Draws the key hints that fit. The last two, such as the help and quitting, are always drawn.
 fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
     use unicode_width::UnicodeWidthStr;
     let bindings = app.keymap.bindings_in(app.mode()).filter(|binding| !binding.short.is_empty());

@@ -1,5 +1,6 @@
-//! Which lines of the timeline are on the screen. A row has a line, one before it where a day
-//! begins or after a long pause, and one below it for the question that a short answer answers.
+//! Computes which lines of the timeline are on the screen. A row has one main line. There may be a
+//! line before it where new rows begin, and one where a day begins or after a long pause; and a
+//! line below it for the question that a short answer answers.
 
 use crate::answer::TimelineRow;
 use crate::app::App;
@@ -7,7 +8,7 @@ use crate::layout::WindowLayout;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::long_pause;
 
-/// The most rows that stay visible above and below the selection.
+/// Maximum number of rows that stay visible above and below the selection.
 const MARGIN: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,16 +20,16 @@ pub struct WindowLine {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinePart {
-    /// What separates it from the row above: a day, a pause.
+    /// What separates the row from the row above: a day, a pause.
     Separator(String),
     /// The row is the first that arrived unseen.
     New,
-    /// The row itself, and whether its time is that of the row above.
+    /// The row itself.
     Main {
-        /// Whether the time is shown.
+        /// Whether the time is shown: not if the row above has the same time.
         timed: bool,
     },
-    /// The question that it answers.
+    /// The question that the row answers.
     Question,
 }
 
@@ -48,13 +49,13 @@ fn below(app: &App, row: usize) -> Option<usize> {
     newer(app, row)
 }
 
-/// Returns the row after another in time. None follows the selection where hindsight is hidden.
+/// Returns the row after another in time. None follows the selection while later rows are hidden.
 fn newer(app: &App, row: usize) -> Option<usize> {
     let is_last = row <= app.timeline.cursor && app.shown_until().is_some();
     row.checked_sub(1).filter(|_| !is_last)
 }
 
-/// What separates a row from the one above it.
+/// Returns the words that separate a row from the one above it: a new day, a long pause.
 fn separator(app: &App, row: usize) -> Option<String> {
     let own = app.timeline.rows.get(row)?.place.time;
     let day = app.zone.day(own, app.now);
@@ -72,7 +73,7 @@ fn separator(app: &App, row: usize) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// Whether a row and the one above it are on different sides of what was seen.
+/// Returns whether the border between seen and unseen rows is directly above a row.
 fn is_new(app: &App, row: usize) -> bool {
     let Some(seen) = app.looked.seen.filter(|_| app.timeline.filter.is_empty()) else {
         return false;
@@ -123,7 +124,7 @@ pub fn scroll_timeline(app: &mut App) {
         }
         first = before;
     }
-    // Rows above fill what would be empty at the end.
+    // Rows above fill lines that would be empty at the bottom.
     let (mut filled, mut end) = (0, Some(first));
     while let Some(row) = end
         && filled < room

@@ -25,8 +25,8 @@ impl Thread {
     /// stay in the history. A call whose result is recorded gets this result.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if [`sanitize_history`] fails; [`Error::Held`] while another writer holds the
-    /// thread; or any error of a write.
+    /// [`Error::Invalid`] if [`sanitize_history`] fails; [`Error::Held`] while another writer holds
+    /// the thread; or any error of a write.
     pub fn sanitize(
         &self,
         act: &WriteContext,

@@ -25,11 +25,11 @@ where
     no_swap_is_lost(&fresh());
 }
 
-/// Runs the part of the suite that a depot passes if it lists all names in byte order, also those
-/// that [`Depot::list`] leaves open.
+/// Checks that a depot lists all names in byte order, even those whose order [`Depot::list`] leaves
+/// open. Not every depot passes this.
 pub fn depot_in_byte_order<O: Fn() -> Box<dyn Depot>>(open: &O) {
     let depot = open();
-    // `-` and `.` are before `/`, digits and letters after it.
+    // In byte order, `-` and `.` come before `/`, and digits and letters after it.
     let sorted = ["a-b", "a.b", "a/b", "a/c-d", "a/c/d", "a/c0", "a0"];
     for name in sorted.iter().rev() {
         put(&*depot, name, b"");
@@ -38,7 +38,7 @@ pub fn depot_in_byte_order<O: Fn() -> Box<dyn Depot>>(open: &O) {
     for (place, after) in sorted.iter().enumerate() {
         assert_eq!(names(&open().list("", after).unwrap()), sorted[place + 1..]);
     }
-    // A name that no object can have goes on all the same.
+    // A list also continues after a name that no object has.
     assert_eq!(names(&open().list("a/", "a/c").unwrap()), sorted[3..6]);
 }
 
@@ -101,7 +101,7 @@ fn a_name_is_put_once<O: Fn() -> Box<dyn Depot>>(open: &O) {
 
 fn a_swap_needs_the_tag_of_now<O: Fn() -> Box<dyn Depot>>(open: &O) {
     let mut tags = vec![put(&*open(), "a", b"0")];
-    // As fast as possible: tags differ within one tick of a clock.
+    // As fast as possible, because the tags must differ even within one tick of a clock.
     for number in 1..20_u8 {
         let newest = tags.last().expect("the first").clone();
         let written = open().swap("a", &newest, &[number]).unwrap();
@@ -119,7 +119,7 @@ fn a_swap_needs_the_tag_of_now<O: Fn() -> Box<dyn Depot>>(open: &O) {
 
 fn a_known_object_is_not_sent_again<O: Fn() -> Box<dyn Depot>>(open: &O) {
     let first = put(&*open(), "a", b"1");
-    // A tag is kept as text between two runs of a program.
+    // A program may keep a tag as text until it runs again.
     let kept = DepotTag::new(first.as_str());
     assert_eq!(open().get("a", Some(&kept)).unwrap(), DepotRead::Unchanged);
     let second = done(open().swap("a", &kept, b"2").unwrap()).unwrap();
@@ -192,7 +192,8 @@ fn the_clock_is_the_one_of_the_list<O: Fn() -> Box<dyn Depot>>(open: &O) {
     open().swap("a", &tag, b"2").unwrap();
     let after = open().now().unwrap();
     let changed = open().list("", "").unwrap()[0].changed;
-    // The clock of a file system may have ticks of some milliseconds, and some clocks have seconds.
+    // The clock of a file system may tick every few milliseconds, and some clocks count only
+    // seconds.
     let second = 1_000_000;
     let fits = before.plus_micros(-second) <= changed && changed <= after.plus_micros(second);
     assert!(fits, "{before} {changed} {after}");
@@ -245,7 +246,7 @@ fn no_swap_is_lost<O: Fn() -> Box<dyn Depot> + Sync>(open: &O) {
     assert_eq!(get(&*open(), "counter").expect("a counter").0, b"80");
 }
 
-/// Adds 1 to the number in an object, again and again, each time with a swap.
+/// Adds 1 to the number in an object this many times, each time with a swap.
 pub fn count_in_depot(depot: &dyn Depot, name: &str, times: usize) {
     for _ in 0..times {
         loop {

@@ -11,10 +11,10 @@ use ScanDirection::{Ascending, Descending};
 const SMALL: TableId = TableId(1);
 const LAST: TableId = TableId(253);
 
-/// Table, key, value; `None` deletes.
+/// Table, key and value of a row. A value of `None` deletes the row.
 type RowChange<'a> = (TableId, &'a [u8], Option<&'a [u8]>);
 
-/// Runs the suite, with a new index for each case. `snapshots` is how many are opened while a
+/// Runs the suite, with a new index for each case. At least this many snapshots are opened while a
 /// writer runs.
 pub fn index<F, O>(snapshots: usize, fresh: F)
 where
@@ -24,9 +24,9 @@ where
     a_new_index_is_empty_at_zero(&fresh());
     what_is_published_reads_back(&fresh());
     later_rows_win_and_deletes_delete(&fresh());
-    an_applier_sees_its_own_rows(&fresh());
-    an_abandoned_applier_changes_nothing(&fresh());
-    there_is_one_applier(&fresh());
+    a_writer_sees_its_own_rows(&fresh());
+    an_abandoned_writer_changes_nothing(&fresh());
+    there_is_one_writer(&fresh());
     a_snapshot_never_changes(&fresh());
     scans_keep_range_order_and_limit(&fresh());
     scans_resume_at_every_boundary(&fresh());
@@ -36,14 +36,14 @@ where
     snapshots_beside_a_writer_are_dense(snapshots, &fresh());
 }
 
-fn applier(index: &dyn Index) -> Box<dyn IndexWriter> {
+fn writer(index: &dyn Index) -> Box<dyn IndexWriter> {
     index.try_writer().expect("an index can be written").expect("nobody else writes")
 }
 
 fn publish(index: &dyn Index, position: LogPosition, rows: &[RowChange<'_>]) {
-    let mut applier = applier(index);
-    applier.write(batch(rows)).expect("rows can be written");
-    applier.publish(position).expect("rows can be published");
+    let mut writer = writer(index);
+    writer.write(batch(rows)).expect("rows can be written");
+    writer.publish(position).expect("rows can be published");
 }
 
 fn batch(rows: &[RowChange<'_>]) -> RowBatch {
@@ -125,30 +125,30 @@ fn later_rows_win_and_deletes_delete<O: Fn() -> Box<dyn Index>>(open: &O) {
     assert_eq!(snapshot.get(SMALL, b"a").unwrap(), None);
 }
 
-fn an_applier_sees_its_own_rows<O: Fn() -> Box<dyn Index>>(open: &O) {
+fn a_writer_sees_its_own_rows<O: Fn() -> Box<dyn Index>>(open: &O) {
     let index = open();
     publish(&*index, 5, &[(SMALL, b"a", Some(b"1")), (SMALL, b"b", Some(b"1"))]);
-    let mut applier = applier(&*index);
-    assert_eq!(applier.view().position(), 5);
-    applier.write(batch(&[(SMALL, b"b", Some(b"2")), (SMALL, b"c", Some(b"2"))])).unwrap();
-    applier.write(batch(&[(SMALL, b"a", None)])).unwrap();
+    let mut writer = writer(&*index);
+    assert_eq!(writer.view().position(), 5);
+    writer.write(batch(&[(SMALL, b"b", Some(b"2")), (SMALL, b"c", Some(b"2"))])).unwrap();
+    writer.write(batch(&[(SMALL, b"a", None)])).unwrap();
     let expected = [(b"b".to_vec(), b"2".to_vec()), (b"c".to_vec(), b"2".to_vec())];
-    assert_eq!(whole(applier.view(), SMALL), expected);
-    assert_eq!(applier.view().get(SMALL, b"a").unwrap(), None);
+    assert_eq!(whole(writer.view(), SMALL), expected);
+    assert_eq!(writer.view().get(SMALL, b"a").unwrap(), None);
     assert_eq!(index.snapshot().unwrap().get(SMALL, b"c").unwrap(), None);
-    applier.publish(6).unwrap();
+    writer.publish(6).unwrap();
     assert_eq!(whole(&*index.snapshot().unwrap(), SMALL), expected);
 }
 
-fn an_abandoned_applier_changes_nothing<O: Fn() -> Box<dyn Index>>(open: &O) {
+fn an_abandoned_writer_changes_nothing<O: Fn() -> Box<dyn Index>>(open: &O) {
     let index = open();
-    let mut first = applier(&*index);
+    let mut first = writer(&*index);
     first.write(batch(&[(SMALL, b"a", Some(b"lost")), (OBJECTS, b"a", Some(b"lost"))])).unwrap();
     drop(first);
     assert_eq!(index.position().unwrap(), 0);
     assert_eq!(whole(&*index.snapshot().unwrap(), SMALL), []);
     publish(&*index, 3, &[(SMALL, b"a", Some(b"kept"))]);
-    let mut second = applier(&*index);
+    let mut second = writer(&*index);
     second.write(batch(&[(SMALL, b"a", None), (SMALL, b"b", Some(b"lost"))])).unwrap();
     drop(second);
     for index in [index, open()] {
@@ -159,13 +159,13 @@ fn an_abandoned_applier_changes_nothing<O: Fn() -> Box<dyn Index>>(open: &O) {
     }
 }
 
-fn there_is_one_applier<O: Fn() -> Box<dyn Index>>(open: &O) {
+fn there_is_one_writer<O: Fn() -> Box<dyn Index>>(open: &O) {
     let (index, other) = (open(), open());
-    let first = applier(&*index);
+    let first = writer(&*index);
     assert!(index.try_writer().unwrap().is_none());
     assert!(other.try_writer().unwrap().is_none());
     first.publish(1).unwrap();
-    let second = applier(&*other);
+    let second = writer(&*other);
     assert!(index.try_writer().unwrap().is_none());
     drop(second);
     assert!(index.try_writer().unwrap().is_some());
@@ -210,16 +210,16 @@ fn keys() -> Vec<Vec<u8>> {
 }
 
 fn with_keys(index: &dyn Index, tables: &[TableId]) {
-    let mut applier = applier(index);
-    // In two halves, so that the rows are in more than one file.
+    let mut writer = writer(index);
+    // In two batches, so that the rows may be in more than one file.
     for half in 0..2 {
         let rows = tables.iter().flat_map(|table| {
             let rows = keys().into_iter().enumerate().skip(half).step_by(2);
             rows.map(|(i, key)| (*table, key, Some(vec![table.0, i as u8])))
         });
-        applier.write(RowBatch { rows: rows.collect() }).unwrap();
+        writer.write(RowBatch { rows: rows.collect() }).unwrap();
     }
-    applier.publish(1).unwrap();
+    writer.publish(1).unwrap();
 }
 
 fn scans_keep_range_order_and_limit<O: Fn() -> Box<dyn Index>>(open: &O) {
@@ -296,26 +296,26 @@ fn tables_do_not_leak_into_each_other<O: Fn() -> Box<dyn Index>>(open: &O) {
 
 fn the_reserved_tables_are_refused<O: Fn() -> Box<dyn Index>>(open: &O) {
     let index = open();
-    let mut applier = applier(&*index);
+    let mut writer = writer(&*index);
     for own in [254, 255] {
         let rows = batch(&[(SMALL, b"a", Some(b"1")), (TableId(own), b"", Some(b"position"))]);
-        assert!(applier.write(rows).is_err());
-        assert_eq!(whole(applier.view(), SMALL), [], "all rows of a batch or none");
+        assert!(writer.write(rows).is_err());
+        assert_eq!(whole(writer.view(), SMALL), [], "all rows of a batch or none");
     }
 }
 
 fn large_batches_are_whole<O: Fn() -> Box<dyn Index>>(open: &O) {
     const ROWS: u32 = 60_000;
     let index = open();
-    let mut applier = applier(&*index);
+    let mut writer = writer(&*index);
     let small = (0..ROWS).map(|i| (SMALL, i.to_be_bytes().to_vec(), Some(vec![i as u8; 30])));
-    applier.write(RowBatch { rows: small.collect() }).unwrap();
+    writer.write(RowBatch { rows: small.collect() }).unwrap();
     for part in 0..20_u32 {
         let objects = (part * 200..(part + 1) * 200)
             .map(|i| (OBJECTS, i.to_be_bytes().to_vec(), Some(vec![i as u8; 10_000])));
-        applier.write(RowBatch { rows: objects.collect() }).unwrap();
+        writer.write(RowBatch { rows: objects.collect() }).unwrap();
     }
-    applier.publish(1).unwrap();
+    writer.publish(1).unwrap();
     let snapshot = open().snapshot().unwrap();
     let rows = whole(&*snapshot, SMALL);
     assert_eq!(rows.len(), ROWS as usize);
@@ -329,17 +329,17 @@ fn large_batches_are_whole<O: Fn() -> Box<dyn Index>>(open: &O) {
     }
 }
 
-/// Every generation adds rows to two tables and counts them: in a snapshot with a gap the counts do
-/// not match.
+/// Every generation adds rows to two tables and counts them. In a snapshot that lacks a row, the
+/// counts do not match.
 fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: usize, open: &O) {
     const COUNTER: &[u8] = b"rows";
-    let writer = open();
+    let index = open();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut rows = 0_u64;
             while !done.load(Ordering::Relaxed) {
-                let mut applier = applier(&*writer);
+                let mut writer = writer(&*index);
                 for _ in 0..3 {
                     let key = rows.to_be_bytes();
                     rows += 1;
@@ -349,15 +349,15 @@ fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: 
                         (OBJECTS, &key, Some(&[7; 500])),
                         (LAST, COUNTER, Some(&counter)),
                     ]);
-                    applier.write(write).unwrap();
+                    writer.write(write).unwrap();
                 }
-                applier.publish(rows).unwrap();
+                writer.publish(rows).unwrap();
             }
         });
         let _stop = StopOnDrop(&done);
         let mut newest = 0;
         let mut opened = 0;
-        // Runs until the writer has published some generations too.
+        // At least 50 generations are published meanwhile, with 3 rows each.
         while opened < count || newest < 150 {
             opened += 1;
             let snapshot = open().snapshot().unwrap();

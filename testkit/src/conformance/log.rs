@@ -121,7 +121,7 @@ fn records_appended_at_once_are_all_there_or_none_is<O: Fn() -> Box<dyn WriteAhe
     assert_eq!(
         ours.append_all(first.end, PATIENCE, &many).unwrap(),
         None,
-        "another one has written"
+        "another writer has appended since"
     );
     assert_eq!(ours.append_all(end, PATIENCE, &[]).unwrap(), Some(Vec::new()));
     assert_eq!(ours.read(0, u64::MAX).unwrap().end, end);
@@ -204,10 +204,10 @@ fn eight_threads_append_without_a_gap<O: Fn() -> Box<dyn WriteAheadLog> + Sync>(
     let mut hashes: Vec<_> = frames.iter().map(|frame| frame.hash).collect();
     hashes.sort_unstable();
     hashes.dedup();
-    assert_eq!(hashes.len(), frames.len(), "every record has a hash of its own");
+    assert_eq!(hashes.len(), frames.len(), "no two records have the same hash");
 }
 
-/// Three segments: {a, b}, {c, d}, {e}.
+/// Appends records in three segments: {a, b}, {c, d}, {e}. Returns the positions of the records.
 fn three_segments(log: &dyn WriteAheadLog) -> [LogPosition; 5] {
     let mut positions = [0; 5];
     let mut next = 0;

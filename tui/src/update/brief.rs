@@ -1,4 +1,4 @@
-//! Fits the brief into the pane of what was held.
+//! Fits the brief into the pane "Held".
 
 use crate::app::App;
 use crate::layout::WindowLayout;
@@ -6,13 +6,13 @@ use crate::panes::PaneFocus;
 use forge_store::store::{BriefLine, SessionBrief};
 use forge_store::story::brief_rows;
 
-/// How many entries of each list are tried, until the brief fits.
+/// How many entries of each list are kept: these numbers are tried in order until the brief fits.
 const ENTRIES: [usize; 4] = [5, 3, 2, 1];
-/// The most bytes of a text; the pane cuts it at its end.
+/// Maximum number of bytes of a text. The pane cuts the text at its right border anyway.
 const TEXT_BYTES: usize = 1000;
 
 /// Rebuilds the lines of the brief if the pane has another size or shows another moment. A pane
-/// with the focus can be scrolled, and shows the whole brief.
+/// with the focus can be scrolled, so it shows the whole brief.
 pub(super) fn fit(app: &mut App) {
     let Some((target, brief)) = &app.state.brief else { return };
     let whole = app.focus == PaneFocus::Held;
@@ -27,7 +27,7 @@ pub(super) fn fit(app: &mut App) {
 
 type ListOf = fn(&mut SessionBrief) -> &mut Vec<BriefLine>;
 
-/// The lists that are left out where there is no room, the least needed first.
+/// The lists that are left out if there is not enough room, the least needed first.
 const LEAST: [(&str, ListOf); 5] = [
     ("commands", |brief| &mut brief.commands),
     ("evidence", |brief| &mut brief.evidence),
@@ -36,7 +36,7 @@ const LEAST: [(&str, ListOf); 5] = [
     ("tasks", |brief| &mut brief.tasks),
 ];
 
-/// The lists that get the room that is left, the most needed first.
+/// The lists that are shown whole if there is room, the most needed first.
 const MOST: [(&str, ListOf); 7] = [
     ("failing", |brief| &mut brief.failing),
     ("gaps", |brief| &mut brief.gaps),
@@ -47,7 +47,8 @@ const MOST: [(&str, ListOf); 7] = [
     ("uncommitted", |brief| &mut brief.uncommitted),
 ];
 
-/// Returns as much of a brief as this many lines hold.
+/// Returns as much of a brief as fits into this many lines, but at least one entry of each needed
+/// list.
 fn fitting(brief: &SessionBrief, rows: usize) -> SessionBrief {
     let fits = |brief: &SessionBrief| brief_rows(brief).len() <= rows;
     let mut short = brief.clone();

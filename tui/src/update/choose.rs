@@ -10,6 +10,7 @@ use crate::panes::{FindState, OverlayPane};
 use crate::theme::TextTone;
 use forge_store::store::PageDirection;
 
+/// Returns the text of a row in which a search looks.
 #[must_use]
 pub(crate) fn searched_text(row: &TimelineRow) -> String {
     match &row.story {
@@ -43,7 +44,7 @@ pub(super) fn typed(app: &mut App) {
     find.matches = found.into_iter().map(|(_, place)| place).collect();
 }
 
-/// Goes to the selected match, and keeps what was found highlighted.
+/// Goes to the selected match. The matches stay highlighted.
 pub(super) fn accept_find(app: &mut App, find: FindState) -> Vec<AppEffect> {
     let Some(row) = find.matches.get(find.cursor).copied() else {
         let text = format!("'{}' is not among what is listed: f searches everything", find.typed);
@@ -74,7 +75,7 @@ pub(super) fn step_match(app: &mut App, way: PageDirection) -> Vec<AppEffect> {
     }
 }
 
-/// Does what the selected line of the help says.
+/// Runs the command of the selected line of the help.
 pub(super) fn accept_help(app: &mut App) -> Vec<AppEffect> {
     let Some(OverlayPane::Help { mode, typed, cursor }) = app.fronts.pop() else {
         return Vec::new();
@@ -85,7 +86,7 @@ pub(super) fn accept_help(app: &mut App) -> Vec<AppEffect> {
     chosen.map_or_else(Vec::new, |command| run(app, command))
 }
 
-/// How many lines can be selected.
+/// Returns the number of lines that can be selected.
 pub(super) fn count(app: &App) -> usize {
     match app.fronts.last() {
         Some(OverlayPane::Find(find)) => find.matches.len(),

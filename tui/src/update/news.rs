@@ -1,4 +1,4 @@
-//! What arrives while the browser is not looked at, and what is announced.
+//! Notices lines that arrive while no person looks at the browser, and announces events.
 
 use crate::action::BrowserAction;
 use crate::answer::TimelineRow;
@@ -9,12 +9,12 @@ use crate::theme::TextTone;
 use forge_store::store::HistoryPosition;
 use forge_store::story::StoryKind;
 
-/// A person who has touched nothing for this long does not look.
+/// A person who has pressed no key and not used the mouse for this long counts as absent.
 const ABSENT_MICROS: i64 = 60_000_000;
-/// The most events that are named; of more, the last ones are.
+/// Maximum number of events in an announcement. If there are more, only the last ones are named.
 const MAX_NAMED: usize = 3;
 
-/// Notes that a person is there.
+/// Records whether a person is at the terminal.
 pub(super) fn looked(app: &mut App, action: &BrowserAction) {
     let is_there = match action {
         BrowserAction::Key(_)
@@ -35,7 +35,7 @@ pub(super) fn looked(app: &mut App, action: &BrowserAction) {
     }
 }
 
-/// Handles the lines that are newer than the newest one before. Returns what to tell.
+/// Handles the lines that are newer than `newest`. Returns the announcement of their events.
 pub(super) fn arrived(
     app: &mut App,
     newest: HistoryPosition,
@@ -63,7 +63,7 @@ pub(super) fn arrived(
     }
 }
 
-/// Returns the event that a line shows, if it is one that can be announced.
+/// Returns the event that a line shows, if it can be announced.
 fn event(row: &TimelineRow) -> Option<NotifyEvent> {
     let story = row.story.as_ref()?;
     match (story.kind?, story.sign.1) {

@@ -139,7 +139,7 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
         WorkerAnswer::Done { message, command } => {
             let command = if command.is_empty() { command } else { format!("   $ {command}") };
             app.say(TextTone::Good, format!("{message}{command}"));
-            // The story shows at once what was written here.
+            // The story is read again without a pause, so that it shows this write.
             app.story_requested = None;
             app.looked.own = true;
             app.unsent = None;
@@ -170,7 +170,8 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     app.stage = AppStage::Browsing;
     if first {
         if !story::is_wanted(app) || app.session.count + app.session.facts > story::MAX_RECORDS {
-            // A very long session is read in pages, and its briefs take long.
+            // A very long session opens with its revisions, which are read in pages. Its brief
+            // would take long.
             app.timeline.level = TimelineLevel::Revisions;
             app.state.tab = StateTab::Hypotheses;
         }
@@ -186,7 +187,8 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
         return effects;
     }
     let mut effects = story::refresh(app);
-    // If the newest rows are not loaded, only tags can have changed on the screen.
+    // If the newest rows are not loaded, a write can only have changed tags on the screen. Then the
+    // rows are only read again on request.
     if app.timeline.is_story() {
     } else if app.timeline.at_newest && !app.timeline.loading {
         effects.extend(navigation::load(app, PageAnchor::Newest));
@@ -199,7 +201,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     effects
 }
 
-/// The first row, which is the head.
+/// Returns the row of the head, which is the first one.
 fn head(app: &App) -> Option<TimelineRow> {
     let last = app.session.last?;
     let branch = app.session.branch.clone();
@@ -232,7 +234,7 @@ fn page(
             let empty = rows.is_empty();
             app.timeline.rows.extend(rows);
             app.timeline.older = older;
-            // A filter may leave nothing of a part: continue with the next one.
+            // A filter may exclude all rows of a page: continue with the next page.
             if empty && app.timeline.older.is_some() {
                 return navigation::load_ahead(app);
             }
@@ -284,7 +286,8 @@ fn page(
     effects
 }
 
-/// The row to select for a position: the newest one at or before it.
+/// Returns the index of the row to select for a position: the newest row at or before it, else the
+/// last row.
 fn row_at_place(rows: &[TimelineRow], place: HistoryPosition) -> usize {
     let found = rows.iter().position(|row| row.place <= place && row.target != MomentTarget::Head);
     found.unwrap_or(rows.len().saturating_sub(1))

@@ -1,4 +1,4 @@
-//! What leaves the browser: ids, Markdown, reports.
+//! Copies ids and Markdown from the browser, and writes reports.
 
 use super::selection;
 use crate::answer::StateTab;
@@ -8,10 +8,10 @@ use crate::markdown::{brief_markdown, sheet_markdown};
 use crate::panes::{OverlayPane, PaneFocus};
 use crate::theme::TextTone;
 
-/// The most bytes that are copied. Terminals ignore a clipboard that is too large.
+/// Maximum number of bytes that are copied. Terminals ignore a clipboard that is too large.
 const MAX_COPIED_BYTES: usize = 50_000;
 
-/// Whether a file with this name gets the report, and not the screen.
+/// Returns whether a file with this name gets the report instead of the screen.
 pub(super) fn is_report(path: &str) -> bool {
     [".html", ".md"].iter().any(|ending| path.ends_with(ending))
 }
@@ -22,7 +22,8 @@ pub(super) fn report(app: &mut App) -> Vec<AppEffect> {
     vec![AppEffect::Report { session: app.session.id.clone(), path: None }]
 }
 
-/// Copies what is in front, or the details of the selection, as Markdown.
+/// Copies the page in front as Markdown. Without one, copies the focused pane, or the details of
+/// the selection.
 pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
     let text = match app.fronts.last() {
         Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(sheet_markdown),
@@ -53,7 +54,7 @@ pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
     vec![AppEffect::Copy(text)]
 }
 
-/// Returns the hypotheses as a table.
+/// Returns the drawn hypotheses as a table in Markdown.
 fn ideas(app: &App) -> String {
     let mut text = "| Id | Confidence | Status | Hypothesis |\n|---|---|---|---|\n".to_owned();
     for series in app.chart.drawn() {
@@ -69,6 +70,7 @@ fn ideas(app: &App) -> String {
     text
 }
 
+/// Copies the id of the page in front. Without one, copies that of the selection.
 pub(super) fn copy(app: &mut App) -> Vec<AppEffect> {
     let id = match app.fronts.last() {
         Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),

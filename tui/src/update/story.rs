@@ -1,4 +1,4 @@
-//! The story among the levels of the timeline.
+//! The story: reading it, and switching between it and the other levels of the timeline.
 
 use super::{choose, navigation, news, refresh_activity, selection};
 use crate::app::{App, AppStage};
@@ -9,25 +9,26 @@ use crate::theme::TextTone;
 use forge_store::store::HistoryPosition;
 use forge_store::story::StoryCut;
 
-/// A session with more revisions, checkpoints and facts opens with its revisions, which are read in
-/// pages. Its story is read when it is asked for.
+/// A session with more revisions, checkpoints and facts than this opens with its revisions, which
+/// are read in pages. Its story is only read on request.
 pub(super) const MAX_RECORDS: u64 = 100_000;
-/// The shortest time between two readings of the story.
+/// The shortest time between two requests for the story.
 const PAUSE_MICROS: i64 = 1_000_000;
-/// The story is read at most for this part of the time.
-const SHARE: i64 = 4;
+/// After a reading of the story, none follows for this many times as long as the reading took. So
+/// at most a fifth of the time is spent on it.
+const REST_FACTOR: i64 = 4;
 
-/// Whether the story is shown, or small enough to be read unasked.
+/// Returns whether the story is to be read: its level is chosen, or the session is small enough.
 pub(super) fn is_wanted(app: &App) -> bool {
     app.timeline.level == TimelineLevel::Story
         || app.session.count + app.session.facts <= MAX_RECORDS
 }
 
-/// Requests the story if it is older than the store.
+/// Requests the story if the store has changed since it was read, but not too often.
 pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
     let is_old = app.story_position != app.session.position;
     let rested = app.story_requested.is_none_or(|(asked, took)| {
-        app.now.micros_since(asked) >= PAUSE_MICROS.max(took * (SHARE + 1))
+        app.now.micros_since(asked) >= PAUSE_MICROS.max(took * (REST_FACTOR + 1))
     });
     if app.stage != AppStage::Browsing
         || app.story_loading
@@ -44,7 +45,7 @@ pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(WorkerRequest::Story { session, revisions })]
 }
 
-/// Takes over a story that was read.
+/// Handles a story that the worker has read.
 pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
     app.story_loading = false;
     if let Some((asked, took)) = &mut app.story_requested {
@@ -94,13 +95,13 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
         effects.extend(selection::detail(app));
     }
     app.story = Some(Box::new(view));
-    // A search that is open lists the new lines.
+    // An open search includes the new lines.
     choose::typed(app);
     navigation::scroll(app);
     effects
 }
 
-/// Unfolds again what was unfolded before.
+/// Unfolds the rows again that were unfolded before.
 fn unfold_known(app: &mut App) {
     let places = app.timeline.unfolded.clone();
     let mut row = 0;
@@ -113,6 +114,7 @@ fn unfold_known(app: &mut App) {
     }
 }
 
+/// Replaces a row by the rows that are folded in it. Returns `false` if it has none.
 fn unfold_row(app: &mut App, row: usize) -> bool {
     let Some(shown) = app.timeline.rows.get_mut(row) else { return false };
     let place = shown.place;
@@ -125,7 +127,7 @@ fn unfold_row(app: &mut App, row: usize) -> bool {
     true
 }
 
-/// Unfolds the selected row, if it counts what is folded. The first of it is selected.
+/// Unfolds the selected row, if rows are folded in it, and selects the first of them on the screen.
 pub(super) fn unfold(app: &mut App) -> bool {
     let (cursor, count) = (app.timeline.cursor, app.timeline.rows.len());
     if !app.timeline.is_story() || !unfold_row(app, cursor) {
@@ -146,7 +148,8 @@ pub(super) fn unfold(app: &mut App) -> bool {
     true
 }
 
-/// Reads twice as many revisions, if the selected row is the one that stands for older ones.
+/// Reads twice as many revisions, if the selected row is the one that says that older lines are not
+/// read.
 pub(super) fn read_older(app: &mut App) -> Option<Vec<AppEffect>> {
     app.story.as_ref()?.cut?;
     let is_last = app.timeline.cursor + 1 == app.timeline.rows.len();
@@ -161,15 +164,16 @@ pub(super) fn read_older(app: &mut App) -> Option<Vec<AppEffect>> {
     Some(effects)
 }
 
-/// Returns the row at a place, or the last one before it.
+/// Returns the index of the row to select for a position: the newest row at or before it, else the
+/// last row.
 pub(super) fn row_at(app: &App, place: HistoryPosition) -> usize {
     let rows = &app.timeline.rows;
     let found = rows.iter().position(|row| row.place <= place && row.target != MomentTarget::Head);
     found.unwrap_or(rows.len().saturating_sub(1))
 }
 
-/// Selects a moment exactly: unfolds what hides it, and goes to a finer level if the story does not
-/// tell it.
+/// Selects a moment: unfolds the row that hides it, and goes to the level of revisions if the story
+/// has no line for it.
 pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget) -> Vec<AppEffect> {
     if !app.timeline.is_story() {
         return navigation::seek(app, place, target);
@@ -198,7 +202,7 @@ pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget)
         MomentTarget::Head => Some(0),
         _ if app.story.as_ref().and_then(|story| story.cut).is_some_and(is_older) => None,
         MomentTarget::Time(_) => Some(row_at(app, place)),
-        // Of the lines of one revision the one of a claim says best what it did.
+        // Of the lines of one revision, the line about a claim says best what it did.
         MomentTarget::Sequence(_) => {
             let is_claim = |row: &crate::answer::TimelineRow| {
                 row.story.as_ref().is_some_and(|story| story.is_claim())
@@ -217,7 +221,7 @@ pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget)
     }
 }
 
-/// Keeps the story's rows while another level is shown.
+/// Leaves the story, and keeps its rows while another level is shown.
 pub(super) fn leave(app: &mut App) {
     if !app.timeline.is_story() {
         return;

@@ -6,7 +6,7 @@ use crate::effect::MomentTarget;
 use crate::theme::Theme;
 use forge_store::store::{BranchTimeline, HistoryPosition, HistoryRank};
 
-/// The maximum number of lanes.
+/// The maximum number of lanes. More branches share the last one.
 const MAX_LANES: usize = 8;
 
 struct BranchLane<'a> {
@@ -39,7 +39,7 @@ impl<'a> BranchGraph<'a> {
                     rank: HistoryRank::Sequence(0),
                 })
             });
-            // A branch without revisions of its own ends where it was created.
+            // A branch that has no own revision yet ends where it was created.
             let made = HistoryPosition { time: line.created_at, rank: HistoryRank::Sequence(0) };
             let top = if line.name == current { Some(always) } else { line.head.max(Some(made)) };
             let taken = |column: usize| {
@@ -118,7 +118,7 @@ impl<'a> BranchGraph<'a> {
     }
 }
 
-/// Draws a line from one lane to the end of another.
+/// Draws a line from one lane to another, which begins or ends there.
 fn join(
     cells: &mut [[&'static str; 2]],
     from: usize,

@@ -1,4 +1,4 @@
-//! Writes text into cells. Every text passes the sanitiser first.
+//! Writes texts into cells, after making them safe to print.
 
 use crate::answer::TextSheet;
 use crate::sheet::{WrappedLine, line, section, wrap_sheet};
@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Writes a text on the first line of an area, cut at its end; returns the rest of the area.
+/// Writes a text on the first line of an area, cut to fit. Returns the rest of the line.
 pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> Rect {
     let area = area.intersection(buffer.area);
     if area.width == 0 || area.height == 0 {
@@ -21,7 +21,7 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> 
     let is_cut = safe.width() > room;
     let shown = if is_cut { cut(&safe, room) } else { safe.into_owned() };
     let (end, _) = buffer.set_stringn(area.x, area.y, &shown, room, style);
-    // Nothing follows what was cut.
+    // Nothing is written after a text that was cut.
     let used = if is_cut { area.width } else { end.saturating_sub(area.x).min(area.width) };
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
@@ -43,7 +43,7 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// Writes wrapped lines into an area, from one of them on.
+/// Writes wrapped lines into an area, beginning with the line `top`.
 pub(super) fn put_wrapped(
     buffer: &mut Buffer,
     area: Rect,
@@ -59,14 +59,14 @@ pub(super) fn put_wrapped(
             rest = put(buffer, rest, text, style);
             let is_patch = matches!(tone, TextTone::PatchAdded | TextTone::PatchRemoved);
             if is_patch {
-                // The ground of a changed line reaches to its end.
+                // The background of a changed line reaches to the end of the area.
                 buffer.set_style(rest, style);
             }
         }
     }
 }
 
-/// The beginning of a text that fits, with a sign if it was cut.
+/// Returns the beginning of a text that fits together with a `…` at its end.
 fn cut(text: &str, room: usize) -> String {
     let mut columns = 0;
     let mut kept = String::new();
@@ -93,7 +93,7 @@ pub(super) fn put_lines(
     put_wrapped(buffer, area, &wrap_sheet(&sheet, area.width), 0, theme);
 }
 
-/// The line of an area at this distance from its top.
+/// Returns the line of an area at this distance from its top.
 pub(super) fn below(area: Rect, rows: usize) -> Rect {
     let rows = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height);
     Rect { y: area.y + rows, height: u16::from(rows < area.height), ..area }

@@ -1,4 +1,4 @@
-//! Confidence over time: a line for each hypothesis, level until it changes.
+//! Draws confidence over time: a line for each hypothesis, which is level until it changes.
 
 use super::canvas::{below, put, put_lines};
 use super::frame::{self, FrameTitles};
@@ -18,12 +18,12 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Line as CanvasLine};
 use unicode_width::UnicodeWidthStr;
 
-/// The columns after the chart, with the ids and the last confidences.
+/// The number of columns after the chart, with the ids and the last confidences.
 const LABELS: u16 = 11;
-/// The lines below the charts: what changed, and what was held then.
+/// The number of lines below the chart that say what changed, and what was held then.
 const CAUSE: u16 = 4;
 
-/// The sign for how a hypothesis was settled.
+/// Returns the sign and the tone of a settled status; no sign for another status.
 fn seal(status: &str, theme: Theme) -> (&'static str, TextTone) {
     match status {
         "confirmed" => (theme.glyph("✓", "v"), TextTone::Good),
@@ -33,8 +33,8 @@ fn seal(status: &str, theme: Theme) -> (&'static str, TextTone) {
     }
 }
 
-/// Returns the hypotheses in the order in which they are drawn: of two in one cell, the selected or
-/// later settled one is seen.
+/// Returns the hypotheses in the order in which they are drawn. Of several in one cell, the last
+/// one is seen: the selected one, else an open one, else the one that was settled last.
 fn in_order(app: &App) -> Vec<&ConfidenceSeries> {
     let selected = app.chart.selected().map(|series| series.id.as_str());
     let mut drawn: Vec<&ConfidenceSeries> = app.chart.drawn().collect();
@@ -53,12 +53,14 @@ fn known_at(series: &ConfidenceSeries, until: Timestamp) -> Option<ConfidenceSer
     Some(ConfidenceSeries { points, status, ..series.clone() })
 }
 
-/// Where a hypothesis is no longer drawn: where it was rejected or archived.
+/// Returns the point after which a hypothesis is no longer drawn: where it was rejected or
+/// archived.
 fn end(series: &ConfidenceSeries) -> Option<&ConfidencePoint> {
     series.settled().filter(|point| point.status != "confirmed" && series.status != "confirmed")
 }
 
-/// Draws the ids of the hypotheses into a frame, with how they were settled.
+/// Draws the ids of the hypotheses into the top of a frame, with the signs of their status, if
+/// there is room beside the first `after` columns.
 pub(super) fn legend(app: &App, area: Rect, after: u16, buffer: &mut Buffer) {
     let theme = app.theme;
     let until = app.shown_until().unwrap_or(Timestamp::MAX);
@@ -133,7 +135,7 @@ pub(super) fn plot(app: &App, axis: &TimeRuler, area: Rect, buffer: &mut Buffer)
     }
 }
 
-/// The row of a value, as the lines with four dots in a row have it.
+/// Returns the row of a value in a plot with four dots in each row, as braille lines have.
 fn row_of(value: f64, rows: u16) -> u16 {
     let dots = f64::from(rows.max(1)) * 4.0 - 1.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within rows")]
@@ -166,7 +168,7 @@ fn name(
     put(buffer, place, &series.id, app.theme.style(TextTone::of_idea(&series.id)));
 }
 
-/// Draws the lines with four times as many rows and twice as many columns as there are cells.
+/// Draws the lines with braille dots: each cell has four rows and two columns of dots.
 fn braille(
     app: &App,
     axis: &TimeRuler,
@@ -245,7 +247,8 @@ fn ascii_line(
     }
 }
 
-/// Draws the charts in full: the lines, what happened, what changed last, and what was held then.
+/// Draws the chart in front: the lines, the events, what changed last, what was held then, and the
+/// list of hypotheses.
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let steps: usize = app.chart.drawn().map(|series| series.points.len()).sum();
@@ -369,7 +372,7 @@ fn below_rest(area: Rect, rows: u16) -> Rect {
     Rect { y: area.y + rows, height: area.height - rows, ..area }
 }
 
-/// Lists the hypotheses, with a cross for those that are drawn.
+/// Lists the hypotheses, with a cross before each one that is drawn.
 fn draw_list(app: &App, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.height);
     let top = (app.chart.cursor + 1).saturating_sub(room);

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-/// What is written into a frame.
+/// The texts that are written into a frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FrameTitles {
     /// At the top left.
@@ -55,7 +55,7 @@ pub(super) fn draw(
     corner(right, area.y, buffer);
     corner(area.x, bottom, buffer);
     corner(right, bottom, buffer);
-    // A text in a frame does not have the colour of the frame.
+    // The texts do not have the colour of the frame.
     let own = Style::new().fg(Color::Reset).remove_modifier(Modifier::all());
     let bold = own.patch(theme.style(if focused { TextTone::Heading } else { TextTone::Plain }));
     let dim = own.patch(theme.style(TextTone::Dim));

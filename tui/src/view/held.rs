@@ -142,7 +142,7 @@ fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the confidence as a bar and a number.
+/// Formats a confidence as a bar and a number.
 fn bar(confidence: f64, theme: Theme) -> String {
     const CELLS: usize = 5;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 5")]

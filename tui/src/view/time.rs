@@ -1,4 +1,4 @@
-//! The axis of time at the bottom: confidence, what happened, and where the selection is.
+//! Draws the axis of time at the bottom: confidence, events, and where the selection is.
 
 use super::canvas::{below, put};
 use super::frame::{self, FrameTitles};
@@ -16,14 +16,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-/// The columns before the axis, with the names of its rows.
+/// The number of columns before the axis, with the names of its rows.
 pub(super) const GUTTER: u16 = 5;
-/// The columns of a folded pause: its length between two bars.
+/// The number of columns of a folded pause: its length between two bars.
 const FOLD_COLUMNS: f64 = 5.0;
-/// The columns of the counts beside the axis in its one-line form.
+/// The number of columns for the counts beside the axis in its one-line form.
 const COUNTS: u16 = 24;
 
-/// The area of the axis without its gutter.
+/// Returns the area of the axis without the columns for names or counts.
 fn strip_area(area: Rect) -> Rect {
     if area.height == 1 {
         return Rect { width: area.width.saturating_sub(COUNTS), ..area };
@@ -65,7 +65,7 @@ pub(super) fn selected_time(app: &App) -> Option<Timestamp> {
     app.row().map(|row| row.place.time)
 }
 
-/// A length of time in few letters: `18h`.
+/// Formats a length of time in few letters: `18h`.
 pub(super) fn short_distance(micros: i64) -> String {
     let minutes = micros / 60_000_000;
     match minutes {
@@ -109,7 +109,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     lanes::draw(app, story, &axis, lane, buffer);
 }
 
-/// The heights of a bar, each for twice the count of the one before.
+/// The bars by height. Each stands for twice the count of the one before.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const ASCII_BARS: [&str; 9] = [" ", ".", ".", ":", ":", "|", "|", "#", "#"];
 
@@ -119,7 +119,7 @@ fn bar(count: u32, ascii: bool) -> &'static str {
     bars.get(height.min(8)).copied().unwrap_or(" ")
 }
 
-/// Draws activity over time in one line, with the folded pauses, and the counts beside it.
+/// Draws activity over time in one line, with the folded pauses, and counts beside it.
 fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let strip = strip_area(Rect { height: 1, ..area });
@@ -175,7 +175,7 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the activity of a session whose story is not read.
+/// Draws the activity of a session whose story has not been read.
 fn raw_line(app: &App, area: Rect, buffer: &mut Buffer) {
     let Some(activity) = app.strip.as_ref().map(|strip| &strip.activity) else { return };
     let area = strip_area(area);

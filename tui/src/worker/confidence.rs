@@ -1,4 +1,4 @@
-//! The confidence of hypotheses over time, from the story.
+//! Computes the confidence of hypotheses over time from the story.
 
 use crate::answer::{ConfidencePoint, ConfidenceSeries};
 use forge_store::error::{ErrorKind, Result};
@@ -8,13 +8,13 @@ use forge_store::store::{BranchTimeline, HistoryRank, Session, StateAt};
 use forge_store::story::{IdeaPath, IdeaStep, Story, StoryCut};
 use std::collections::BTreeMap;
 
-/// The most hypotheses. More lines cannot be told apart.
+/// Maximum number of hypotheses. More lines cannot be distinguished.
 const MAX_SERIES: usize = 52;
-/// The confidence of a hypothesis that states none.
+/// The confidence of a hypothesis that has none.
 const NEUTRAL: f64 = 0.5;
 
-/// Returns the confidence of each hypothesis over time, on the branch of the head. Where the story
-/// begins later than the session, the lines begin there.
+/// Returns the confidence over time of the last [`MAX_SERIES`] hypotheses, on the branch of the
+/// head. If the story begins later than the session, the lines begin with the story.
 pub(super) fn series(
     story: &Story,
     session: &Session,
@@ -57,7 +57,7 @@ pub(super) fn series(
     Ok(series)
 }
 
-/// Adds the changes of a hypothesis that the head rests on.
+/// Adds the changes of a hypothesis that are in the history of the head.
 fn add_points(path: &IdeaPath, lineage: &Lineage<'_>, points: &mut Vec<ConfidencePoint>) {
     for step in path.steps.iter().filter(|step| lineage.contains(step)) {
         let status = match (step.status, points.last()) {
@@ -66,7 +66,7 @@ fn add_points(path: &IdeaPath, lineage: &Lineage<'_>, points: &mut Vec<Confidenc
             (None, None) => word(None),
         };
         let value = step.confidence.unwrap_or(NEUTRAL);
-        // Evidence alone changes nothing.
+        // A step may change nothing here, such as evidence alone.
         let is_change =
             points.last().is_none_or(|last| last.value != value || last.status != status);
         if is_change {
@@ -83,7 +83,7 @@ fn word(status: Option<HypothesisStatus>) -> String {
 fn hypotheses_before(session: &Session, cut: StoryCut) -> Result<BTreeMap<String, Hypothesis>> {
     let point = match session.at_sequence(cut.sequence.saturating_sub(1)) {
         Ok(point) => point,
-        // Retention removed what is older.
+        // Pruning removed the older revisions.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(error),
     };
@@ -94,9 +94,9 @@ fn hypotheses_before(session: &Session, cut: StoryCut) -> Result<BTreeMap<String
     Ok(claims.filter_map(read).collect())
 }
 
-/// The revisions that the head of a branch rests on, along first parents.
+/// The revisions in the history of the head of a branch, along first parents.
 struct Lineage<'a> {
-    /// The branches, with the number of the last revision of each that counts.
+    /// The branches, with the number of the last revision of each that is in the history.
     branches: BTreeMap<&'a str, u64>,
 }
 

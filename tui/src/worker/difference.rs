@@ -15,11 +15,13 @@ use forge_store::store::{ResolvedMoment, Session};
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeMap;
 
-/// A group with more entities than this is folded at first.
+/// A group with more lines than this is folded at first.
 const FOLDED_FROM: usize = 60;
-/// How many entities of a group are shown.
+/// Maximum number of entities of a group that are shown.
 const MAX_ENTITIES: usize = 500;
 
+/// Returns the difference between two moments as a sheet, and whether there is one. `preview`: only
+/// the claims, as the preview of a restore.
 pub(super) fn sheet(
     session: &Session,
     from: MomentTarget,
@@ -81,7 +83,7 @@ pub(super) fn sheet(
     Ok((TextSheet { title, command, id: String::new(), sections }, any))
 }
 
-/// Returns what puts moments into order.
+/// Returns the key by which moments are sorted.
 pub(super) fn order(point: &ResolvedMoment) -> (Timestamp, u64) {
     let time = point.time().unwrap_or(Timestamp::MAX);
     let named = point.named_checkpoint().map(|checkpoint| checkpoint.sequence);

@@ -1,4 +1,4 @@
-//! Lines of the timeline.
+//! Builds the lines of the timeline, and filters them.
 
 use crate::answer::{RowSign, TimelineRow, text_of};
 use crate::effect::MomentTarget;
@@ -6,7 +6,7 @@ use crate::query::TimelineFilter;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, EntryChange, Fact, Kind, Value};
 use forge_store::store::{PageItem, PageItemContent};
 
-/// The display name of a trigger.
+/// Returns the display name of a trigger.
 pub(super) const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
         CheckpointTrigger::Manual => "manual",
@@ -24,7 +24,7 @@ pub(super) const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
     }
 }
 
-/// The text of an entity in one line.
+/// Returns the text of an entity in one line.
 pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {
         Kind::Message | Kind::Prompt => &["text"],
@@ -203,7 +203,8 @@ fn fact_sign(fact: &Fact) -> RowSign {
     }
 }
 
-/// Returns whether an item has no text: many messages of an agent contain only tool calls.
+/// Returns whether an item is a message without text. Many messages of an agent contain only tool
+/// calls.
 pub(super) fn has_no_text(item: &PageItem) -> bool {
     matches!(&item.what, PageItemContent::Fact(known)
         if known.fact.kind == Kind::Message && entity_title(Kind::Message, &known.fact.value).is_empty())

@@ -11,7 +11,7 @@ use forge_store::model::{ClaimEntry, Fact, Key, Kind, Value};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The maximum number of lines.
+/// The maximum number of lines of a tab.
 const MAX_ITEMS: usize = 2000;
 /// The maximum number of facts of one kind that are read.
 const MAX_FACTS: usize = 300;
@@ -118,7 +118,7 @@ fn beliefs(
     novelty: &impl Fn(&Key) -> ItemNovelty,
     items: &mut Vec<StateItem>,
 ) -> Result<()> {
-    // The beliefs that rest on each belief.
+    // For each belief, the beliefs that rest on it.
     let mut above: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut rests: BTreeSet<String> = BTreeSet::new();
     for (_, entry) in state.claims_of(Kind::Dependency)? {

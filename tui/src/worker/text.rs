@@ -1,11 +1,11 @@
-//! Reads long texts from their sources.
+//! Reads long texts, which are stored outside of their entities.
 
 use forge_store::error::Result;
 use forge_store::model::TextRef;
 use forge_store::store::Session;
 
-/// Returns the whole text of a reference. For an imported text, the source has the line that
-/// contains it.
+/// Returns the whole text of a reference. For an imported text, `source` names the source whose
+/// line contains it.
 ///
 /// # Errors
 /// `ErrorKind::Corrupt` if the text is missing, and the errors of every read.
@@ -13,7 +13,8 @@ pub(super) fn read(session: &Session, source: Option<&str>, text: &TextRef) -> R
     session.text(source, text, &forge_agents::resolve)
 }
 
-/// Reads like [`read`], for a checkpoint's body, which does not name its source.
+/// Returns the whole text of a reference in the body of a checkpoint. The body does not name the
+/// source, so this looks for it.
 ///
 /// # Errors
 /// As [`read`].

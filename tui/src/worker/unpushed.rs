@@ -1,4 +1,5 @@
-//! What is not pushed to the remotes of the store, as far as the store knows: no request is made.
+//! Says what is not pushed to the remotes of the store, as far as the store knows. It makes no
+//! request to a remote.
 
 use crate::app::DisplayZone;
 use forge_store::error::Result;
@@ -10,14 +11,15 @@ use std::collections::BTreeMap;
 /// What is not pushed, in words.
 #[derive(Debug, Default)]
 pub(super) struct UnpushedText {
-    /// For each session with something.
+    /// For each session with unpushed work.
     pub(super) sessions: BTreeMap<SessionId, String>,
-    /// For each remote with something.
+    /// For each remote with unpushed operations.
     pub(super) remotes: Vec<String>,
 }
 
 impl UnpushedText {
-    /// Looks at the sessions that were pushed to a remote or pulled from it before.
+    /// Reads what is not pushed of the sessions that were pushed to a remote or pulled from it
+    /// before.
     pub(super) fn load(store: &Store, remotes: &[KnownRemote], zone: DisplayZone) -> Result<Self> {
         let mut text = Self::default();
         for KnownRemote { name, access, .. } in remotes {
