@@ -30,7 +30,7 @@ const PORT_TRIES: usize = 20;
 const USER: &str = "forge";
 /// The database that exists on each server from the start.
 const DATABASE: &str = "postgres";
-/// Settings that replace those of `initdb`. Dynamic shared memory is in files in the folder,
+/// Settings that replace the ones of `initdb`. Dynamic shared memory is in files in the folder,
 /// because a killed server would leave it behind elsewhere.
 const SETTINGS: &str = "
 listen_addresses = '127.0.0.1'
@@ -476,7 +476,7 @@ impl ServerFolder {
     fn spawn(&self, mut command: Command, signal: &str) -> ServerProcess {
         let log = File::options().append(true).create(true).open(self.path.join("log")).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        // In a group of its own, because Ctrl-C must reach only the test.
+        // In a separate process group, because Ctrl-C must reach only the test.
         let child = command.process_group(0).spawn();
         let child = child.unwrap_or_else(|error| cannot_run(&command, &error));
         let mut guard = Command::new("sh");
@@ -523,8 +523,8 @@ fn is_open(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|metadata| metadata.mode() & 0o001 != 0)
 }
 
-/// Returns the ids of the user `postgres`, which the package of PostgreSQL creates, and its group;
-/// else those of `nobody`.
+/// Returns the id of an unprivileged user, and of its group: the user that the package of
+/// PostgreSQL creates, else a user that every system has.
 fn unprivileged_user() -> (u32, u32) {
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let find = |wanted: &str| {

@@ -52,7 +52,7 @@ impl StoryLine {
 /// The kind of an event on the axis of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AxisEventKind {
-    /// A person said something.
+    /// A person wrote or answered something.
     Prompt,
     /// A check passed.
     Passed,
@@ -95,7 +95,7 @@ pub struct StorySummary {
     pub prompts: usize,
     /// How many gaps are open.
     pub open_gaps: usize,
-    /// What was asked, what came out, what was ruled out and what is open.
+    /// The lines of the digest: asked, came out, ruled out, open.
     pub digest: Vec<DigestLine>,
 }
 

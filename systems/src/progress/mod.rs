@@ -118,7 +118,7 @@ impl PipelineExecution {
     /// document. `None` if no document is saved, or it is not at the given stage.
     ///
     /// # Errors
-    /// Any error of a read; if an execution is named, also those of [`PipelineExecution::open`].
+    /// Any error of a read; if an execution is named, also as [`PipelineExecution::open`].
     pub fn find(
         store: &Store,
         review: &str,

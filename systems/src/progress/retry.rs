@@ -17,7 +17,7 @@ vocabulary! {
         Authentication = "authentication",
         /// The review is misconfigured.
         InvalidConfiguration = "invalid_configuration",
-        /// The data to be stored contradicts what is stored.
+        /// The data to be stored contradict stored data.
         ConstraintViolation = "constraint_violation",
         /// The saved data cannot be read.
         CorruptedData = "corrupted_data",

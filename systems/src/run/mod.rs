@@ -1,7 +1,7 @@
 //! Workflow runs: many items, each taken through steps, with the output of every step.
 //!
 //! A run is a session of kind `run`. It contains one [`RunState`] (kind `run`, with the input in a
-//! claim of its own), one [`RunItem`] per item, which holds its position and finished steps, and
+//! separate claim), one [`RunItem`] per item, which holds its position and finished steps, and
 //! one [`StepOutput`] for each step that an item has finished, with the id `ITEM/STEP`. A finished
 //! step is recorded in one revision, with its output, the item and the run. So a loaded item has
 //! all its outputs; if one is missing nevertheless, loading fails and names its step.
@@ -63,12 +63,12 @@ impl WorkflowRun {
         found.ok_or_else(|| Error::not_found("item in any run", item))
     }
 
-    /// Like [`WorkflowRun::of_item`], but returns `None` if there is no such run.
+    /// Like [`WorkflowRun::of_item`], but returns `None` if no run recorded the item.
     pub fn find_item(store: &Store, item: &str) -> Result<Option<Self>> {
         let key = Key::new(Kind::Item, item);
         let mut best: Option<(forge_store::model::Timestamp, Self)> = None;
         for one in newest_first(store, SessionKind::Run)? {
-            // The runs are sorted by their last events, and nothing in a run is newer than its own.
+            // The runs are sorted by their last events, and nothing in a run is newer than that.
             if best.as_ref().is_some_and(|(time, _)| *time >= super::last_event(&one)) {
                 break;
             }
@@ -94,7 +94,7 @@ impl WorkflowRun {
     }
 
     /// Starts the run, or continues one that had ended: its status becomes `running`. If the input
-    /// is a list of objects with an `item`, those items that do not exist are created without a
+    /// is a list of objects with an `item`, the items that do not exist are created without a
     /// finished step; the other fields of each object become the data of its item.
     ///
     /// # Errors

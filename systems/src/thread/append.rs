@@ -379,8 +379,8 @@ impl<'t> AppendBatch<'t> {
 
     /// Pairs the uses of server tools with their results. A use without a result becomes a fault
     /// with the next message of the user or the model, unless that message contains only results of
-    /// the model's last calls. `answers_others`: whether it has a result of another call, or of
-    /// none.
+    /// the model's last calls. `answers_others`: whether it has a result of another call or of no
+    /// call.
     fn server_tools(
         &mut self,
         header: &mut ThreadHeader,
@@ -494,7 +494,7 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
     pending.iter().position(|call| is_answered(call) && call.message == last.message)
 }
 
-/// Sets the format of the thread to the one that the writer names.
+/// Sets the format of the thread, which the writer names.
 fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
     if header.certain && header.form != form {
         return Err(Error::invalid(format!(
@@ -507,7 +507,7 @@ fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
     Ok(())
 }
 
-/// Determines the format of the thread from what is known of it and these messages.
+/// Determines the format of the thread from its header and these messages.
 fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> Result<()> {
     for (place, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(FormatEvidence::None, evidence) {
@@ -543,7 +543,8 @@ impl HistoryDocument {
     /// Returns the history if every line is JSON; other lines must not be saved.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the number of the first other line ([`Self::broken_line`]).
+    /// [`Error::Invalid`] with the number of the first line that is not JSON
+    /// ([`Self::broken_line`]).
     pub fn reject_broken_lines(self) -> Result<Self> {
         match self.broken_line() {
             Some(line) => Err(Error::invalid(format!(

@@ -108,8 +108,8 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no call with this id and without a result;
-    /// [`Error::Invalid`] if the call is recorded as finished (one that failed can run again); or
-    /// any error of a write.
+    /// [`Error::Invalid`] if the call is recorded as finished (a failed call can run again); or any
+    /// error of a write.
     pub fn start_call(&self, act: &WriteContext, id: &str) -> Result<WriteReport> {
         self.mark_call(act, id, CallState::Started, None)
     }
@@ -138,7 +138,7 @@ impl Thread {
     ) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             let call = pending(header, id)?;
-            // Starting a call removes its recorded result, so only one that failed may run again.
+            // Starting a call removes its recorded result, so only a failed call may run again.
             if state == CallState::Started && call.state == CallState::Finished {
                 return Err(Error::invalid(format!(
                     "the result of the call '{id}' is recorded already: insert it with 'forge \

@@ -148,8 +148,8 @@ pub(super) fn unfold(app: &mut App) -> bool {
     true
 }
 
-/// Reads twice as many revisions, if the selected row is the one that says that older lines are not
-/// read.
+/// Reads twice as many revisions, if the selected row is the last one and says that older lines are
+/// not read.
 pub(super) fn read_older(app: &mut App) -> Option<Vec<AppEffect>> {
     app.story.as_ref()?.cut?;
     let is_last = app.timeline.cursor + 1 == app.timeline.rows.len();

@@ -20,7 +20,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// The number of columns after the chart, with the ids and the last confidences.
 const LABELS: u16 = 11;
-/// The number of lines below the chart that say what changed, and what was held then.
+/// The number of lines below the chart with the last change and the confidences at that time.
 const CAUSE: u16 = 4;
 
 /// Returns the sign and the tone of a settled status; no sign for another status.
@@ -34,7 +34,7 @@ fn seal(status: &str, theme: Theme) -> (&'static str, TextTone) {
 }
 
 /// Returns the hypotheses in the order in which they are drawn. Of several in one cell, the last
-/// one is seen: the selected one, else an open one, else the one that was settled last.
+/// one is seen: the selected hypothesis, else an open one, else the last settled one.
 fn in_order(app: &App) -> Vec<&ConfidenceSeries> {
     let selected = app.chart.selected().map(|series| series.id.as_str());
     let mut drawn: Vec<&ConfidenceSeries> = app.chart.drawn().collect();
@@ -247,8 +247,8 @@ fn ascii_line(
     }
 }
 
-/// Draws the chart in front: the lines, the events, what changed last, what was held then, and the
-/// list of hypotheses.
+/// Draws the chart in front: the lines, the events, the last change, the confidences at the
+/// selected moment, and the list of hypotheses.
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let steps: usize = app.chart.drawn().map(|series| series.points.len()).sum();
@@ -312,7 +312,7 @@ fn ends_of_lines(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Writes what changed last at the selected moment, and what was held then.
+/// Writes the last change at the selected moment, and the confidences at that moment.
 fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
     let Some(time) = selected_time(app) else { return };
     let theme = app.theme;

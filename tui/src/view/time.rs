@@ -109,7 +109,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     lanes::draw(app, story, &axis, lane, buffer);
 }
 
-/// The bars by height. Each stands for twice the count of the one before.
+/// The bars by height. Each bar means twice the count of the bar before.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const ASCII_BARS: [&str; 9] = [" ", ".", ".", ":", ":", "|", "|", "#", "#"];
 

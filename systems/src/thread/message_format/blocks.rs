@@ -45,8 +45,8 @@ pub(in crate::thread) fn split(
     split
 }
 
-/// Returns the message with these blocks in place of its own, without thinking at the end. `None`
-/// if no block is left.
+/// Returns the message with these blocks instead of its own, without thinking at the end. `None` if
+/// no block is left.
 pub(in crate::thread) fn with_blocks(
     text: &str,
     form: MessageFormat,
@@ -67,8 +67,8 @@ pub(super) fn without_blocks(
     put_blocks(object, form, kept)
 }
 
-/// Returns the message with these blocks in place of its own, without thinking at the end, which
-/// the provider refuses. `None` if no block is left.
+/// Returns the message with these blocks instead of its own, without thinking at the end, which the
+/// provider refuses. `None` if no block is left.
 pub(super) fn put_blocks(
     mut object: RawObject<'_>,
     form: MessageFormat,

@@ -358,7 +358,7 @@ fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
     Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))
 }
 
-/// Returns the entries of a list of calls without those that have these ids.
+/// Returns the entries of a list of calls whose ids are not among these.
 pub(super) fn without_entries(entries: &[&str], field: &str, ids: &[&str]) -> Vec<String> {
     let is_cut = |entry: &str| {
         let id = RawObject::parse(entry).map(|entry| id_in(&entry, field));
