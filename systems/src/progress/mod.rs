@@ -115,7 +115,7 @@ impl PipelineExecution {
     }
 
     /// Returns the named execution, else the one that [`PipelineExecution::latest`] finds, with its
-    /// document. `None` if no document is saved, or it is not at the given stage.
+    /// document. `None` if no document is saved, or none at the given stage.
     ///
     /// # Errors
     /// Any error of a read; if an execution is named, also as [`PipelineExecution::open`].
