@@ -1,4 +1,4 @@
-//! How commands write: one operation, its automatic checkpoint, and the report of it.
+//! Writes the changes of a command: as one operation, with its automatic checkpoint.
 
 use crate::args::value::MomentArg;
 use crate::context::Context;
@@ -47,7 +47,7 @@ impl SessionWriter {
     /// # Errors
     ///
     /// Invalid if it is no moment, is in the future, or is before the last change on the branch:
-    /// the times along a branch never go back.
+    /// times never decrease along a branch.
     pub fn changing_at(
         self,
         context: &Context,
@@ -170,7 +170,7 @@ impl SessionWriter {
         })
     }
 
-    /// Writes a fact, and makes the checkpoint of this event.
+    /// Writes a fact, with a checkpoint if this event or the time since the last one makes one.
     pub fn write_fact(
         &self,
         fact: Fact,
@@ -179,7 +179,7 @@ impl SessionWriter {
         self.write_facts([fact], event)
     }
 
-    /// Writes facts together, and makes the checkpoint of this event.
+    /// Writes facts together, like [`Self::write_fact`].
     pub fn write_facts(
         &self,
         facts: impl IntoIterator<Item = Fact>,
@@ -202,7 +202,7 @@ impl SessionWriter {
         Ok(())
     }
 
-    /// Whether an event with this trigger makes a checkpoint.
+    /// Returns whether an event with this trigger makes a checkpoint.
     pub fn makes_checkpoint(&self, trigger: AutoTrigger) -> bool {
         self.triggers.select(Some(trigger)) == Some(trigger)
     }
@@ -223,9 +223,10 @@ impl SessionWriter {
         self.write().rule(|claims| Ok(self.guarded(claims, rule(claims)?))).commit()
     }
 
-    /// Drops from a rule's outcome the unchanged claims, and checkpoints that are switched off.
+    /// Removes unchanged claims from a rule's outcome, and replaces its event by the one to make a
+    /// checkpoint for, if any.
     fn guarded(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
-        // An unchanged claim is not a change, and not a reason for a checkpoint.
+        // An unchanged claim must not cause a checkpoint.
         outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
         let event = match outcome.changes.as_slice() {
             [] => None,
@@ -255,7 +256,7 @@ pub fn new_fact(
     Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
 }
 
-/// Returns the time that was given for a fact; now if none was.
+/// Returns the time of the moment that was given; now if none was.
 pub fn past_time(
     context: &Context,
     session: &Session,
@@ -280,7 +281,7 @@ pub fn past_time(
 #[derive(Clone)]
 struct CheckpointTriggers {
     on: Vec<AutoTrigger>,
-    /// Whether significant time has passed since the last checkpoint.
+    /// Whether significant time has passed since the last checkpoint, and is a reason for one.
     significant: bool,
 }
 
@@ -300,7 +301,8 @@ impl CheckpointTriggers {
         Ok(Self { significant: passed && on.contains(&AutoTrigger::SignificantTimePassed), on })
     }
 
-    /// Returns the event to make a checkpoint for: this one, or else that time has passed.
+    /// Returns the event to make a checkpoint for: this one if it is enabled, or else the passing
+    /// of significant time.
     fn select(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
         event
             .filter(|event| self.on.contains(event))
@@ -308,7 +310,7 @@ impl CheckpointTriggers {
     }
 }
 
-/// Returns the events that make checkpoints, as the settings say.
+/// Returns the events that make checkpoints according to the settings.
 pub fn enabled_triggers(context: &Context) -> Vec<AutoTrigger> {
     if !context.config.is_on("auto_checkpoint.enabled") {
         return Vec::new();

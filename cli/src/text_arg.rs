@@ -22,8 +22,8 @@ pub enum TextArg {
 impl FromStr for TextArg {
     type Err = std::convert::Infallible;
 
-    /// Parses an argument: `-` is standard input, `@FILE` a file, `@@` begins a text with one `@`,
-    /// anything else is the text.
+    /// Parses an argument. `-` is standard input, `@FILE` is a file, and anything else is the text
+    /// itself. `@@` at its beginning means a text that begins with one `@`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match (text, text.strip_prefix('@')) {
             ("-", _) => Self::Stdin,

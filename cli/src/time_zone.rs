@@ -16,7 +16,7 @@ pub fn warn_if_unknown(context: &Context) {
         return;
     }
     let used = zone_in_use(context.now, context);
-    // Without the files of zones UTC is not found either, but is used anyway.
+    // Without zone files, UTC is unknown too, but it is the zone in use.
     if used == "+00:00" && ["UTC", "GMT", "Z"].contains(&name) {
         return;
     }
@@ -30,19 +30,20 @@ fn zone_in_use(now: Timestamp, context: &Context) -> String {
     now.to_datetime().with_timezone(&context.zone).offset().to_string()
 }
 
-/// Whether chrono accepts this value of `TZ`: the name or the path of a file, or a POSIX rule.
+/// Returns whether chrono accepts this value of `TZ`: the name or path of a zone file, or a POSIX
+/// rule.
 fn is_known(name: &str, directories: &[&str]) -> bool {
     if name == "localtime" {
         return true;
     }
     let path = name.strip_prefix(':').unwrap_or(name);
-    // An absolute path replaces the directory.
+    // Joined to a directory, an absolute path replaces it.
     let is_file = directories.iter().any(|directory| Path::new(directory).join(path).is_file());
     is_file || is_posix_rule(name.trim_ascii())
 }
 
-/// Whether this is a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`. It is not checked that the days
-/// exist.
+/// Returns whether this is a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`. Whether its days exist is
+/// not checked.
 fn is_posix_rule(rule: &str) -> bool {
     let Some(rest) = after_offset(after_name(rule).unwrap_or_default()) else { return false };
     if rest.is_empty() {

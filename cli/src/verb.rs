@@ -1,5 +1,5 @@
-//! What a verb is, and the one place that runs verbs: it opens the store, runs the verb, prints its
-//! report and finishes.
+//! The trait of verbs, and the functions that run them: they open what a verb works on, run the
+//! verb, and print or return its report.
 
 use crate::args::lazy::LazyArgs;
 use crate::args::value::MomentArg;
@@ -17,9 +17,9 @@ pub trait Verb {
     /// Its name on the command line: `gap fill`. The operations that it writes have this name, and
     /// its JSON has the schema `forge.gap.fill/1`.
     const NAME: &'static str;
-    /// What it works on.
+    /// The thing that it works on.
     type Opened: Opened;
-    /// What it finds or does.
+    /// The description of what it found or did.
     type Report: Report;
 
     /// How it uses an [`OpenedStore`].
@@ -50,21 +50,21 @@ pub trait Verb {
 
     fn run(&self, opened: &Self::Opened, context: &mut Context) -> VerbResult<Self>;
 
-    /// Does what comes after the report was printed.
+    /// Does the work of this verb that follows the printing of its report.
     fn after_report(&self, _: Self::Report, _: &mut Context) -> Result<(), CommandError> {
         Ok(())
     }
 }
 
-/// What a verb returns.
+/// The result of a verb.
 pub type VerbResult<V> = Result<<V as Verb>::Report, CommandError>;
 
-/// What a verb works on: nothing, a store, or a session to read or to write.
+/// The thing that a verb works on: nothing, a store, or a session to read or to write.
 pub trait Opened: Sized {
     /// Opens it for a verb.
     fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError>;
 
-    /// Does the work after the report was printed.
+    /// Does the work that can wait until the report is printed, such as updating the index.
     fn finish(&self, _: &Context) {}
 }
 
@@ -207,7 +207,7 @@ macro_rules! commands {
 }
 pub(crate) use commands;
 
-/// The report of a verb that prints what it finds as it comes.
+/// The report of a verb that prints its results while it runs.
 #[derive(Debug, Serialize)]
 pub struct PrintedReport;
 
@@ -217,7 +217,7 @@ impl Report for PrintedReport {
     }
 }
 
-/// A report that is missing if the verb has printed it as it came.
+/// A report that is `None` if the verb has printed its results while it ran.
 impl<R: Report> Report for Option<R> {
     fn schema(&self) -> Option<&'static str> {
         self.as_ref().and_then(Report::schema)
@@ -234,7 +234,7 @@ impl<R: Report> Report for Option<R> {
     }
 }
 
-/// A report that is bytes: a script, a manual page.
+/// A report that consists of bytes, such as a script or a manual page.
 #[derive(Debug, Serialize)]
 pub struct RawReport(pub Vec<u8>);
 
@@ -244,7 +244,7 @@ impl Report for RawReport {
     }
 }
 
-/// One of two reports, as the arguments ask.
+/// One of two reports, depending on the arguments.
 #[derive(Debug)]
 pub enum EitherReport<A, B> {
     First(A),

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct VerdictJson {
     pub id: CheckpointId,
-    /// Its number.
+    /// Its sequence number.
     pub sequence: u64,
     /// The time that it is about.
     pub time: Timestamp,
@@ -31,13 +31,13 @@ pub struct PrunedSession {
     /// The checkpoints that are kept.
     pub kept: Vec<VerdictJson>,
     pub folds: Vec<store::FoldSummary>,
-    /// The number of folded revisions.
+    /// The number of revisions in these folds.
     pub folded: u64,
     /// The debugging sessions that are dropped.
     pub sessions: Vec<DroppedSession>,
-    /// The transcripts and outputs of other sessions that are dropped.
+    /// The transcripts and outputs that are dropped, of other debugging sessions.
     pub transcripts: Vec<DroppedSource>,
-    /// About how many bytes of the index become free when the undo period is over.
+    /// An estimate of the index bytes that a sweep will free after the undo period.
     pub bytes: u64,
 }
 
@@ -118,7 +118,7 @@ impl PrunedSession {
         }
         match self.bytes {
             0 => {}
-            // Such small numbers depend on random data.
+            // Estimates this small depend on random data.
             1..1000 => screen.put(Tone::Plain, " (less than 1 kB)"),
             many => screen.put(Tone::Plain, &format!(" (about {})", size_text(many))),
         }

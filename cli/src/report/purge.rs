@@ -1,4 +1,4 @@
-//! Reports of purges: what was purged, and what is left.
+//! Reports of purges: what was purged, and what remains.
 
 use super::import::size_text;
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
@@ -43,7 +43,7 @@ pub struct SecretPurgeReport {
     pub holders: Vec<forge_store::error::LockHolder>,
     /// Whether other processes continued to write old data.
     pub comes_back: bool,
-    /// Whether the files of the store's database may still contain it; absent if not.
+    /// Whether the files of the store's database may still contain secrets; absent if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unvacuumed: bool,
     /// The number of files of the store that were searched.
@@ -109,10 +109,10 @@ impl SecretPurgeReport {
             screen.warning(&text);
         }
         for one in &self.held {
-            screen.warning(&format!("{one} is still read"));
+            screen.warning(&format!("{one} is still being read: end its readers"));
         }
         for one in &self.holders {
-            let text = format!("process {} still has old files open: {}", one.pid, one.command);
+            let text = format!("Process {} has old files open: end it ({})", one.pid, one.command);
             screen.warning(&text);
         }
         if self.unvacuumed {
@@ -123,7 +123,9 @@ impl SecretPurgeReport {
             );
         }
         if self.comes_back {
-            screen.warning("Other processes continued to write what they had read before.");
+            screen.warning(
+                "Other processes wrote secrets again that they had read before: end them.",
+            );
         }
     }
 }
@@ -195,7 +197,7 @@ impl Report for SecretPurgeReport {
         self.print_rest(screen);
         if self.done {
             let files = count_text(self.files, "file");
-            // Such small numbers of bytes depend on random data.
+            // Sizes this small depend on random data.
             let size = if self.bytes < 1_000_000 {
                 String::new()
             } else {

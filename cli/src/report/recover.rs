@@ -10,7 +10,7 @@ use forge_store::store::RevisionSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How many files are listed one by one.
+/// The maximum number of files that are listed.
 const FILES_SHOWN: usize = 20;
 
 /// A recovery point with its steps.
@@ -18,7 +18,7 @@ const FILES_SHOWN: usize = 20;
 pub struct RecoverReport {
     pub session: String,
     pub branch: String,
-    /// The position to continue from.
+    /// Where to continue from.
     pub point: RecoverPoint,
     /// The steps, in order: code, environment, commands, instructions.
     pub steps: Vec<RecoverStep>,
@@ -27,22 +27,22 @@ pub struct RecoverReport {
     pub moment: Option<String>,
 }
 
-/// The position to continue from.
+/// A moment to continue from, and what was recorded before it since the last checkpoint.
 #[derive(Debug, Serialize)]
 pub struct RecoverPoint {
     /// The moment; null if nothing is recorded.
     pub at: Option<Timestamp>,
-    /// Whether it is the last thing recorded.
+    /// Whether no moment was named, so that this is the time of the last thing recorded.
     pub is_last: bool,
-    /// The revision of its claims.
+    /// The revision with the claims at that moment; null if there is none.
     pub revision: Option<RevisionSummary>,
-    /// The last checkpoint before it.
+    /// The last checkpoint at or before it.
     pub checkpoint: Option<CheckpointJson>,
     /// The seconds from that checkpoint to the moment.
     pub seconds_since: Option<f64>,
-    /// The number of revisions of the branch after the checkpoint, which are kept.
+    /// The number of revisions of the branch from the checkpoint to the moment.
     pub revisions_since: u64,
-    /// The number of facts after the checkpoint, which are kept.
+    /// The number of facts from the checkpoint to the moment.
     pub facts_since: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct RecoverPoint {
 pub enum RecoverStep {
     RestoreCodeState(RecoveredCode),
     RestoreEnvironment(RecoveredVariables),
-    /// Run commands again: for a person, because forge never does.
+    /// Commands that a person may run again: forge never does.
     ReplayCommand(RecoveredCommands),
     /// Tasks that are left to do.
     ManualInstruction(RemainingWork),
@@ -78,18 +78,19 @@ pub struct RecoveredCode {
     pub not_here: Option<String>,
 }
 
-/// The environment variables.
+/// The recorded environment variables.
 #[derive(Debug, Serialize)]
 pub struct RecoveredVariables {
     /// Their names and values.
     pub env_vars: BTreeMap<String, String>,
-    /// The names of variables whose values were not stored.
+    /// The names of the other variables: their values are redacted, or a shell does not accept
+    /// their names.
     pub withheld: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct RecoveredCommands {
-    /// The commands whose end is not known, earliest first.
+    /// The last commands and sub-agents whose end is not known, earliest first.
     pub running: Vec<RecoveredCommand>,
     /// The last commands that ended, earliest first.
     pub commands: Vec<RecoveredCommand>,
@@ -102,7 +103,7 @@ pub struct RecoveredCommand {
     pub kind: Kind,
     /// The id of the fact.
     pub id: String,
-    /// Its time.
+    /// The time of the fact.
     pub at: Timestamp,
     /// The command line; for a sub-agent, its task.
     pub command: String,
@@ -127,7 +128,7 @@ pub struct OpenTask {
     pub status: Option<String>,
 }
 
-/// A list with only one step.
+/// One step of a recovery point.
 #[derive(Debug, Serialize)]
 pub struct RecoverStepReport {
     pub session: String,
@@ -238,7 +239,7 @@ impl RecoveredCode {
         };
         screen.plain(&format!("  {base}, as recorded {time}{edits}"));
         if let Some(why) = &self.not_here {
-            screen.line(Tone::Bad, &format!("  it cannot be made here: {why}"));
+            screen.line(Tone::Bad, &format!("  it cannot be restored here: {why}"));
             return;
         }
         print_files(&self.files, &self.not_restored, screen);
@@ -337,10 +338,11 @@ impl RemainingWork {
 /// The result of restoring the code.
 #[derive(Debug, Serialize)]
 pub struct CodeRecoverReport {
-    /// The last checkpoint at the moment; null without one.
+    /// The id of the last checkpoint at or before the moment; null if there is none.
     pub restored_to: Option<String>,
     /// The restored moment.
     pub timestamp: Option<Timestamp>,
+    /// The message of that checkpoint; empty if there is none.
     pub message: String,
     /// Whether everything could be restored.
     pub recovery_complete: bool,
@@ -355,8 +357,8 @@ pub struct CodeRecoverReport {
     pub git_branch: String,
     /// The worktree in which it is checked out; null if there is none.
     pub worktree: Option<String>,
-    /// How many values in it were redacted when they were recorded, so that they differ from the
-    /// original.
+    /// The number of redacted values in the lines that the patches add. There, the code differs
+    /// from the original.
     pub redacted: usize,
     /// The files that differ from the base commit.
     pub files: Vec<RestoredFile>,
@@ -386,8 +388,8 @@ impl Report for CodeRecoverReport {
         }
         print_files(&self.files, &self.not_restored, screen);
         if self.redacted > 0 {
-            let text =
-                format!("  {} values read [redacted:...]: put them in by hand", self.redacted);
+            let values = crate::text::count_text(self.redacted as u64, "value");
+            let text = format!("  {values} redacted: replace '[redacted:...]' by hand");
             screen.warning(&text);
         }
         self.warnings.iter().for_each(|warning| screen.warning(&format!("  {warning}")));

@@ -10,16 +10,16 @@ use forge_systems::run::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The position of an item.
+/// An item of a run: its steps and its data.
 #[derive(Debug, Serialize)]
 pub struct ItemJson {
     /// Its name.
     pub item: String,
-    /// Its status: `active`, `terminal`.
+    /// Its status: `active` or `terminal`.
     pub status: &'static str,
     /// Whether it has finished.
     pub is_terminal: bool,
-    /// Its current step: the next one, or else the last.
+    /// Its current step: the next one if it is known, else the one recorded last.
     pub at: Option<String>,
     /// The step that was recorded last.
     pub step: Option<String>,
@@ -27,13 +27,13 @@ pub struct ItemJson {
     pub name: Option<String>,
     /// The next step, if it is known.
     pub next: Option<String>,
-    /// The place of the last step in the workflow.
+    /// The position in the workflow of the step that was recorded last.
     pub order: Option<i64>,
     /// The finished steps in the order in which they were done.
     pub path: Vec<String>,
-    /// The data that it carries.
+    /// The caller's data about it.
     pub data: Option<Value>,
-    /// When it was recorded last.
+    /// When something about it was last recorded.
     pub recorded_at: Option<Timestamp>,
 }
 
@@ -90,7 +90,7 @@ impl Report for RunOutputReport {
 pub struct RunOutputsReport {
     pub run: String,
     pub item: String,
-    /// The output of each step.
+    /// The outputs, by step.
     pub outputs: BTreeMap<String, String>,
     /// The requested steps without an output.
     pub missing: Vec<String>,
@@ -184,7 +184,7 @@ impl Report for RunItemReport {
 pub struct RunJson {
     /// Its name.
     pub run: String,
-    /// Its status: `running`, `finished`, `failed`.
+    /// Its status: `running`, `finished` or `failed`.
     pub status: &'static str,
     /// When it began.
     pub started_at: Option<Timestamp>,
@@ -195,7 +195,7 @@ pub struct RunJson {
     pub items: i64,
     /// How many of them have finished.
     pub terminal: i64,
-    /// When it was recorded last.
+    /// When something about it was last recorded.
     pub last_event: Timestamp,
 }
 
@@ -211,7 +211,7 @@ impl From<RunSummary> for RunJson {
 /// How many items are at a step.
 #[derive(Debug, Serialize)]
 pub struct StepItemCount {
-    /// The step; empty for items that have none yet.
+    /// The current step; empty for items that have none yet.
     pub step: String,
     pub items: usize,
 }
@@ -234,7 +234,7 @@ impl Report for RunShowReport {
         let run = &self.run;
         screen.put(Tone::Id, &run.run);
         screen.plain(&format!(
-            " is {}: {} of {} items at their end",
+            " is {}: {} of {} items have finished",
             run.status, run.terminal, run.items
         ));
         if let Some(error) = &run.error {
@@ -316,8 +316,9 @@ impl Report for RunHistoryReport {
 #[derive(Debug, Serialize)]
 pub struct RunAtStepReport {
     pub run: String,
+    /// The step whose items were requested; null if a position was named.
     pub step: Option<String>,
-    /// The place in the workflow.
+    /// The position in the workflow whose items were requested; null if a step was named.
     pub order: Option<i64>,
     pub items: Vec<ItemJson>,
 }

@@ -9,9 +9,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct SearchReport {
     pub hits: Vec<HitLine>,
-    /// The number of hits on all pages; null if not all were looked for.
+    /// The number of hits on all pages; null if the search stopped before it had counted them.
     pub total: Option<u64>,
-    /// The number of texts there are in the searched sessions.
+    /// The number of texts in the searched sessions.
     pub texts: u64,
     /// The '--cursor' of the next page; null if there is none.
     pub cursor: Option<String>,

@@ -14,7 +14,7 @@ pub struct SessionListReport {
     pub sessions: Vec<SessionLine>,
     /// How many more sessions there are.
     pub more: usize,
-    /// How many runs, pipelines, programs and threads were omitted.
+    /// How many sessions of kinds that were not requested there are.
     pub others: usize,
 }
 
@@ -38,16 +38,17 @@ pub struct SessionLine {
     /// Its current branch.
     pub branch: String,
     pub branches: u64,
-    /// The number of its revisions and checkpoints.
+    /// The greatest sequence number that was assigned, also if that was pruned or undone; 0 if
+    /// there is none.
     pub last_sequence: u64,
     pub checkpoints: u64,
     /// The time of its latest checkpoint.
     pub last_checkpoint: Option<Timestamp>,
     /// The number of claims on the current branch.
     pub claims: u64,
-    /// The number of its facts.
+    /// The number of its facts that were not undone.
     pub facts: u64,
-    /// Seconds between scheduled checkpoints.
+    /// Seconds between scheduled checkpoints; null if there is no schedule.
     pub schedule_seconds: Option<i64>,
     /// The sources that were imported into it.
     pub sources: Vec<ImportedSource>,
@@ -159,7 +160,6 @@ pub struct SessionShowReport {
     used_here: Option<String>,
     /// Its name.
     pub session: String,
-    /// Its data.
     #[serde(flatten)]
     pub line: SessionLine,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -224,7 +224,7 @@ impl Report for SessionShowReport {
 }
 
 impl SessionLine {
-    /// Writes what was recorded in it and when, for its status.
+    /// Writes its times and counts, for `forge status`.
     pub(super) fn print_in_status(&self, screen: &mut Screen) {
         screen.plain(&format!("  begun: {}", screen.time(self.started_at)));
         if let Some(last) = self.last_event {

@@ -50,7 +50,7 @@ const ORDER: [Kind; 29] = [
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum StateReport {
-    /// Everything, for programs.
+    /// The claims and facts, for programs.
     Document(Box<StateDocument>),
     /// The brief, or the requested kinds, for people.
     #[serde(skip)]
@@ -84,7 +84,7 @@ pub struct StateDocument {
 /// Revisions that a pruning folded, so that the exact state at the moment is not known.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct FoldedJson {
-    /// How many revisions were folded.
+    /// How many folded revisions there are between the revision that is shown and the moment.
     pub revisions: u64,
     /// The number of the revision that contains their changes.
     pub into: u64,
@@ -154,7 +154,7 @@ pub struct BranchJson {
 pub struct BaseJson {
     /// The branch that it was forked from.
     pub branch: String,
-    /// The time of the revision that it was forked from; null before the first.
+    /// The time of the revision that it was forked from; null if there was none yet.
     pub revision_at: Option<Timestamp>,
 }
 

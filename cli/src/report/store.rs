@@ -24,19 +24,19 @@ pub struct StatusReport {
     /// acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_in_repair: Option<u64>,
-    /// What is not pushed to a remote, for each with something; absent if there is nothing.
+    /// What is not pushed, by remote; absent if everything is pushed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpushed: Vec<UnpushedLine>,
     /// Exchanges with the remote that hooks began and that failed; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_exchanges: Vec<FailedExchange>,
-    /// The session that commands use; null if there is none yet.
+    /// The session that was named, or else the current one; null if there is none yet.
     pub session: Option<String>,
     /// Its current branch.
     pub branch: Option<String>,
     /// The number of that branch's head.
     pub head: Option<u64>,
-    /// The session's last checkpoint.
+    /// The checkpoint of the session that was written last.
     pub last_checkpoint: Option<MadeCheckpoint>,
     /// Further data of the session.
     pub summary: Option<SessionLine>,
@@ -56,7 +56,8 @@ pub struct UnfinishedStream {
 impl From<UnfinishedImport> for UnfinishedStream {
     fn from(one: UnfinishedImport) -> Self {
         if let Some(file) = one.source.strip_prefix("bundle:") {
-            // The file of standard input, or of an encrypted store, is not known.
+            // The name of the file is not known if the bundle came from standard input, or if the
+            // store is encrypted.
             let file = if file.is_empty() { "FILE" } else { file };
             let command = format!("forge import bundle {}", quoted(file));
             return Self { session: one.session, source: one.source, command };
@@ -73,7 +74,7 @@ impl From<UnfinishedImport> for UnfinishedStream {
     }
 }
 
-/// Whether this is a hash as the source of standard input has it.
+/// Returns whether this is a hash in the form that names standard input as a source.
 fn is_hash(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -143,13 +144,13 @@ pub struct InitReport {
     /// Whether the database had the store already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
-    /// The directory of the demo, if it is one.
+    /// The directory of the demo, if the store is part of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demo: Option<String>,
-    /// What agents have recorded here before, which can be imported; only for people.
+    /// Transcripts of earlier work here, which can be imported; only for people.
     #[serde(skip)]
     pub transcripts: Vec<FoundTranscript>,
-    /// Whether the store was there before: nothing was changed.
+    /// Whether the store existed already. Then nothing was changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
 }
@@ -194,7 +195,8 @@ impl Report for InitReport {
 /// The result of maintenance.
 #[derive(Debug, Serialize)]
 pub struct MaintainReport {
-    /// Whether there was work, and no other process was doing it.
+    /// Whether a new generation of the index was published. It is not if the index is up to date,
+    /// or if another process is updating it.
     pub applied: bool,
     /// Whether the index was compacted.
     pub compacted: bool,

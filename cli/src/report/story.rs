@@ -21,13 +21,13 @@ const FILES_NAMED: usize = 6;
 
 #[derive(Debug)]
 pub struct StoryReport {
-    /// The lines that are shown.
+    /// The story, without the lines that are not shown.
     pub story: Story,
     /// The number of earlier lines, which are not shown.
     pub earlier: usize,
     /// The patches of edits to show, by the id of the edit.
     pub patches: BTreeMap<String, String>,
-    /// Whether each line has its date, and there are no headings and findings.
+    /// Whether to write one line with its date for each item, without headings and findings.
     pub oneline: bool,
 }
 
@@ -45,7 +45,7 @@ impl Serialize for StoryReport {
         }
         #[derive(Serialize)]
         struct TurnJson<'s> {
-            /// What a person asked; null for what happened before the first prompt.
+            /// The prompt that begins the turn; null for the turn before the first prompt.
             prompt: Option<&'s StoryItem>,
             items: Vec<StoryRow<'s>>,
         }
@@ -67,7 +67,8 @@ impl Serialize for StoryReport {
 
 #[derive(Serialize)]
 struct FindingsJson<'s> {
-    /// The title of the last pull request, else the first prompt that says what to do.
+    /// The title of the last pull request, or else the beginning of the first prompt that is long
+    /// enough and is not a slash command.
     title: Option<&'s str>,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
@@ -78,10 +79,11 @@ struct FindingsJson<'s> {
     told: usize,
     compactions: usize,
     commits: &'s [DeliveredCommit],
-    /// The files that were edited after the last commit.
+    /// The files that were edited after the last commit; all edited files if there is no commit.
     uncommitted: &'s [UncommittedFile],
-    /// The checks that fail now, and those that pass.
+    /// The checks whose last result is a failure.
     failing: Vec<CheckJson<'s>>,
+    /// The checks whose last result is a pass.
     passing: Vec<CheckJson<'s>>,
 }
 
@@ -267,7 +269,7 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
     }
 }
 
-/// Writes the rows of a story as lines, and remembers what the line before showed.
+/// Writes the rows of a story as lines, and remembers the day, time and branch of the line before.
 #[derive(Debug, Default)]
 pub struct StoryLines {
     day: String,
@@ -277,8 +279,7 @@ pub struct StoryLines {
 }
 
 impl StoryLines {
-    /// Writes a row. A separator precedes it if it is of another day than the row before, or
-    /// follows a long pause.
+    /// Writes a row, after a separator if a day or a long pause lies between it and the row before.
     pub fn print(&mut self, row: &StoryRow<'_>, screen: &mut Screen) {
         match row {
             StoryRow::Item(item) => self.print_item(item, screen),
@@ -337,8 +338,8 @@ impl StoryLines {
 
 /// Returns the sign of an item, padded to its column, with its tone.
 fn sign(item: &StoryItem) -> (String, Tone) {
-    let (sign, meaning) = item.sign();
-    (padded(sign), meaning)
+    let (sign, tone) = item.sign();
+    (padded(sign), tone)
 }
 
 /// Returns a sign in the middle of its column.

@@ -15,7 +15,7 @@ pub fn messages_of(messages: Vec<StoredMessage>, held: bool) -> Vec<String> {
     shown.map(|message| message.text).collect()
 }
 
-/// Serialises messages as the JSON that they are.
+/// Serialises the texts of messages, which are JSON, without quoting them.
 fn raw<S: Serializer>(messages: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(messages.iter().map(|text| RawValue::from_string(text.clone()).ok()))
 }
@@ -76,13 +76,13 @@ pub struct ThreadAppendReport {
     pub revision: Option<u64>,
     /// The ids of the new messages.
     pub ids: Vec<String>,
-    /// How many messages there are.
+    /// How many messages there are, including held ones.
     pub messages: u64,
     /// How many of them are held back.
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingCallJson>,
-    /// The faults of the new messages at their positions.
+    /// The other faults of the new messages.
     pub faults: Vec<ThreadFault>,
     /// Whether the thread has something that no provider would accept.
     pub marked: bool,
@@ -140,7 +140,7 @@ pub struct ThreadShowReport {
     pub held: u64,
     /// The calls without a result.
     pub pending: Vec<PendingCallJson>,
-    /// The current writer.
+    /// The lease of the last writer, which may have ended; null if there is none.
     pub writer: Option<ThreadLease>,
     /// Whether it has something that no provider would accept.
     pub marked: bool,
@@ -249,7 +249,7 @@ impl ThreadSanitizeReport {
         self
     }
 
-    /// Describes the faults and the actions, one per line, as `check` does.
+    /// Describes the faults, one per line.
     pub fn lines(&self) -> String {
         self.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
@@ -300,7 +300,7 @@ impl Report for ThreadPendingReport {
     }
 }
 
-/// A call that is rerun.
+/// A call that is to be run again.
 #[derive(Debug, Serialize)]
 pub struct ThreadRerunReport {
     pub thread: String,
@@ -320,7 +320,7 @@ pub struct ThreadRerunReport {
 }
 
 impl ThreadRerunReport {
-    /// Creates the report of this call, which was not rerun yet.
+    /// Creates the report of a call that was not run again yet.
     pub fn new(thread: &str, call: &PendingCall, arguments: String) -> Self {
         Self {
             is_refused: false,
@@ -335,7 +335,7 @@ impl ThreadRerunReport {
         }
     }
 
-    /// Writes the call, before it is run.
+    /// Writes the id, the tool and the arguments of the call.
     pub fn print_call(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.tool_call_id);
         screen.plain(&format!(" {} {}", self.name, self.arguments));

@@ -12,20 +12,20 @@ pub struct OperationUndoReport {
     #[serde(skip)]
     done: &'static str,
     pub session: String,
-    /// The branch checked out.
+    /// The current branch afterwards.
     pub branch: String,
     /// The operation of the undo or redo itself, which can be undone too.
     pub operation: OperationId,
     /// The operation that was undone or redone.
     pub target: UndoneOperation,
-    /// The number of the revision it made, if claims changed.
+    /// The number of the revision that the undo or redo made; null if no claim changed.
     pub revision: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct UndoneOperation {
     pub id: OperationId,
-    /// Its verb: `hypothesis add`.
+    /// Its verb, such as `hypothesis add`.
     pub verb: String,
     pub time: Timestamp,
     pub effects: Vec<String>,

@@ -23,7 +23,7 @@ pub struct WhyReport {
     pub supporting: Vec<RelatedEntity>,
     /// The evidence against it, strongest first.
     pub contradicting: Vec<RelatedEntity>,
-    /// What it rests on, nearest first.
+    /// What it rests on, nearest first, without the evidence that it rests on directly.
     pub rests_on: Vec<RelatedEntity>,
     /// What rests on it, nearest first.
     pub supports: Vec<RelatedEntity>,

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often the store is asked for its position.
+/// The time between two reads of the store's position.
 const INTERVAL: Duration = Duration::from_millis(400);
 
 /// The events of one open page.
@@ -26,10 +26,10 @@ impl Stream for PartEvents {
     }
 }
 
-/// Returns the changes of a page after a position of the store, as they come.
+/// Answers with a stream of the changes of a page after a position of the store.
 pub(super) async fn events(server: &PageServer, session: String, after: u64) -> Response {
     let (name, reader) = (session.clone(), server.clone());
-    // A session that does not exist is an answer, not a stream.
+    // If the session cannot be read, the answer is an error page instead of a stream.
     let first = match server.read(move |parts| pages::parts_of_now(parts, &name)).await {
         Ok(first) => first,
         Err(error) => return error_page(server, &error),
@@ -41,7 +41,7 @@ pub(super) async fn events(server: &PageServer, session: String, after: u64) -> 
     Sse::new(PartEvents(receiver)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Sends what changes until the page is closed or the server ends.
+/// Sends the changed parts until the page is closed, a read fails, or the server ends.
 async fn send_changes(
     server: &PageServer,
     session: &str,
@@ -50,7 +50,8 @@ async fn send_changes(
 ) {
     let (first, after) = start;
     let mut position = after;
-    // What the page has is not known if the store was written since it was read.
+    // If the store was written after the page was read, the parts that the page shows are not
+    // known: all are sent.
     let mut shown: Option<BTreeMap<&'static str, String>> =
         (server.inner.store.position().ok() == Some(after)).then(|| first.into_iter().collect());
     let mut stopping = server.inner.stopping.clone();
@@ -60,7 +61,7 @@ async fn send_changes(
             position = now;
             let name = session.to_owned();
             let read = server.read(move |parts| pages::parts_of_now(parts, &name)).await;
-            // The session may have been removed: then nothing changes any more.
+            // The session may have been removed. A page that is still open connects again.
             let Ok(parts) = read else { return };
             let parts: BTreeMap<&'static str, String> = parts.into_iter().collect();
             if let Some(event) = event(shown.as_ref(), &parts)
@@ -86,7 +87,7 @@ fn event(
     if let Some(shown) = shown
         && !shown.keys().eq(parts.keys())
     {
-        // A section is new or gone: only a new page has its place.
+        // A section was added or removed: only a new page has a place for it.
         return Some(Event::default().event("reload").data("sections"));
     }
     let is_new = |id: &&'static str| shown.is_none_or(|shown| shown.get(*id) != parts.get(*id));

@@ -1,7 +1,7 @@
-//! The pages of all sessions over HTTP, for the browser of this machine: read only, on a loopback
-//! address, only with this server's own host name, and only with its token.
+//! Serves the pages of all sessions over HTTP to browsers on this machine. It listens on a loopback
+//! address, changes nothing, and refuses requests for another host name or without its token.
 //!
-//! * `address`: what a path names.
+//! * `address`: finds the page that a path names.
 //! * `pages`: reads the pages from the store.
 //! * `live`: sends the changed parts of an open page.
 
@@ -28,10 +28,10 @@ use forge_store::store::Store;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
-/// How many pages are read at the same time.
+/// The maximum number of pages that are read at the same time.
 const READERS: usize = 2;
 
-/// What the server serves.
+/// A server of pages. Clones share its state.
 #[derive(Clone)]
 pub struct PageServer {
     inner: Arc<ServerParts>,
@@ -71,12 +71,13 @@ impl PageServer {
         }
     }
 
-    /// Returns the service.
+    /// Returns the service that answers all requests.
     pub fn router(self) -> Router {
         Router::new().fallback(answer).with_state(self)
     }
 
-    /// Returns the name of the cookie. Cookies do not tell ports apart.
+    /// Returns the name of the cookie. It contains the port, because a browser sends a cookie to
+    /// all ports of a host.
     fn cookie_name(&self) -> String {
         format!("forge-{}", self.inner.port)
     }
@@ -92,12 +93,12 @@ impl PageServer {
         })
     }
 
-    /// Runs a read of the store beside the server's own thread.
+    /// Runs a read of the store on a thread that may block.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&ServerParts) -> Result<T, CommandError> + Send + 'static,
     ) -> Result<T, CommandError> {
-        // The semaphore is never closed.
+        // This fails only for a closed semaphore, and this one is never closed.
         let _place = self.inner.readers.acquire().await.ok();
         let parts = Arc::clone(&self.inner);
         match tokio::task::spawn_blocking(move || work(&parts)).await {
@@ -131,7 +132,9 @@ async fn answer(State(server): State<PageServer>, request: Request) -> Response 
     response
 }
 
-/// Returns the answer to a request that is not allowed. It says nothing about the store.
+/// Returns the answer to a request that gets no page: an error, or, if the address has the token, a
+/// redirect that stores the token as a cookie. `None` if the request is allowed. The answer says
+/// nothing about the store.
 fn refusal(
     server: &PageServer,
     method: &Method,
@@ -171,7 +174,7 @@ fn refusal(
     Some(page(StatusCode::UNAUTHORIZED, notice_page("The token is missing", text)))
 }
 
-/// Returns the page that an address names.
+/// Returns the answer to an allowed request.
 async fn allowed(server: &PageServer, uri: &Uri) -> Response {
     let Some(address) = PageAddress::parse(uri.path(), uri.query()) else {
         let text = "There is no page with this address.";
@@ -202,7 +205,7 @@ fn page(status: StatusCode, html: String) -> Response {
     (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 
-/// Leads to another path of this server.
+/// Returns a redirect to another path of this server.
 fn redirect(path: &str) -> Response {
     let mut moved = Response::new(Body::empty());
     *moved.status_mut() = StatusCode::SEE_OTHER;

@@ -21,13 +21,13 @@ use forge_store::model::{Kind, SessionKind, Value};
 use forge_store::store::{ResolvedMoment, SearchQuery, Session, SessionSummary, entity_title};
 use forge_store::story::Story;
 
-/// The most sessions in the list.
+/// The maximum number of sessions in the list.
 const MAX_SESSIONS: usize = 50;
-/// The most changes in a comparison.
+/// The maximum number of changes in a comparison.
 const MAX_CHANGES: usize = 500;
-/// The most hits of a search.
+/// The maximum number of hits of a search.
 const MAX_HITS: usize = 100;
-/// The largest size of a page.
+/// The size in bytes above which a page of a session leaves out details.
 const MAX_BYTES: usize = 4_000_000;
 
 /// The changing parts of a page, by the ids of their elements.
@@ -77,7 +77,7 @@ fn options(path: String, position: u64, live: bool) -> HtmlOptions {
 }
 
 fn page_of_now(parts: &ServerParts, session: &Session) -> Result<String, CommandError> {
-    // Read before the page, so that nothing between them is missed.
+    // The position is read before the page, so that no write in between is missed.
     let position = parts.store.position()?;
     let model = model_of_now(parts, session)?;
     Ok(write_page(&model, None, &options(page_path(session)?, position, true)).html)
@@ -212,7 +212,8 @@ fn diff(
     Ok(diff_page(&path, (&moments.0, &moments.1), &summary, &rows, left_out))
 }
 
-/// Returns one side of a change: a field, or the title of what is new or gone.
+/// Returns one side of a change: the value of a field, or the title of an entity that was added or
+/// removed. `None` if it is empty.
 fn side(
     cleaner: &TextCleaner<'_>,
     change: &TypedChange,

@@ -10,16 +10,17 @@ use std::path::Path;
 
 /// The result of comparing a file with its imported part.
 pub(super) enum FileComparison {
-    /// Unchanged, perhaps with more after it.
+    /// The file begins with the imported part, and may continue after it.
     Grown,
-    /// An earlier save of the file: nothing is new.
+    /// The file is a beginning of the imported part: nothing is new.
     Shorter,
-    /// Different: it is read from the beginning.
+    /// The file differs from the imported part, and is read from its beginning.
     Changed,
 }
 
 impl TranscriptImporter<'_> {
-    /// Compares the file with its imported part.
+    /// Compares the file with its imported part. A live import compares only the last block, unless
+    /// the file is shorter.
     pub(super) fn compare(
         &self,
         intake: &mut TranscriptIntake,
@@ -39,8 +40,8 @@ impl TranscriptImporter<'_> {
         while offset < end {
             let part =
                 read_at(&intake.file, offset, READ_BYTES.min(end - offset)).map_err(failed)?;
-            // If the file is shorter now, its last block is incomplete: it is compared with the
-            // bytes themselves.
+            // If the file is shorter now, its last block is incomplete and has no hash: it is
+            // compared with the stored bytes.
             let whole = if intake.bytes < known.bytes {
                 part.len() - part.len() % BLOCK_BYTES
             } else {
@@ -53,7 +54,7 @@ impl TranscriptImporter<'_> {
             if let (false, Some(session)) = (rest.is_empty(), &intake.session) {
                 let at = offset + whole as u64;
                 let kept = session.source_bytes(&intake.source, at, rest.len() as u64);
-                // A part that was pruned cannot be compared: the file is read again.
+                // Bytes that were pruned cannot be compared: the file is read again.
                 if matches!(kept, Err(Error::Dropped { .. })) || kept? != rest {
                     return Ok(FileComparison::Changed);
                 }
@@ -63,8 +64,9 @@ impl TranscriptImporter<'_> {
         Ok(if intake.bytes < known.bytes { FileComparison::Shorter } else { FileComparison::Grown })
     }
 
-    /// Compares a file that is shorter now and contained secrets with the redacted bytes that were
-    /// stored: only these have the right boundaries.
+    /// Compares a file that is shorter than its imported part, if secrets were removed from that
+    /// part. The stored bytes then have other offsets than those in the file, so the file is
+    /// redacted again and compared with them from the beginning.
     fn compare_kept(
         &self,
         intake: &mut TranscriptIntake,

@@ -1,4 +1,4 @@
-//! Opens transcripts: which files can be read, and which session they belong to.
+//! Opens transcripts, detects their format, and finds the session that they belong to.
 
 use crate::error::{CommandError, CommandErrorKind};
 use forge_agents::claude_code::{
@@ -31,11 +31,12 @@ const MAX_WINDOW_LOG: u32 = 27;
 
 /// A file to import: the file itself or, if it is compressed, its content.
 pub struct ImportFile {
-    /// Its bytes; for a compressed file, an unnamed private file.
+    /// The file; for a compressed one, an unnamed private file with its content.
     pub file: File,
     /// Its length in bytes.
     pub bytes: u64,
-    /// The detected format; `None` if it is empty.
+    /// The detected format; `None` if the file is blank, or if no format was detected for a live
+    /// one.
     pub form: Option<FileFormat>,
     /// Whether it is one document over several lines.
     pub document: bool,
@@ -44,7 +45,7 @@ pub struct ImportFile {
 impl ImportFile {
     /// Opens a regular file and detects its format. If several formats are possible, `wanted` is
     /// chosen where it is one of them. A compressed file is unpacked into an unnamed file in
-    /// `folder`, the store's own.
+    /// `folder`.
     pub fn new(
         path: &Path,
         wanted: Option<FileFormat>,
@@ -59,7 +60,7 @@ impl ImportFile {
         Self::look(file, bytes, wanted).map_err(|error| cannot_read(path, error))
     }
 
-    /// Opens a file that its agent is writing and named itself, without detecting its format.
+    /// Opens a file that an agent is writing and has named to its hook. Its format is not detected.
     pub fn live(path: &Path) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
         let line = read_at(&file, 0, LINE_BYTES).map_err(|error| cannot_read(path, error))?;
@@ -77,7 +78,8 @@ impl ImportFile {
         Ok(Self { file, bytes, form, document: is_document(&head) })
     }
 
-    /// Refuses a file that seems to be something else than `wanted`.
+    /// Refuses a file that seems to have another format than `wanted`. An unknown format is
+    /// accepted.
     ///
     /// # Errors
     ///
@@ -91,7 +93,7 @@ impl ImportFile {
         }
     }
 
-    /// Whether it has no complete line yet, because an agent has only begun to write it.
+    /// Returns whether it has no complete line yet, because an agent has only begun to write it.
     pub fn is_begun(&self) -> io::Result<bool> {
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
         let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii();
@@ -105,8 +107,8 @@ impl ImportFile {
 }
 
 impl ImportFile {
-    /// Whether this beginning of a file is a recording of Gemini CLI in one document that ends too
-    /// early. The client writes such a document at once.
+    /// Returns whether this beginning of a file is a recording of Gemini CLI in one document that
+    /// is cut off. The client writes the document in one go, so it is not still being written.
     fn is_cut_document(&self, head: &[u8]) -> bool {
         let named = head.windows(MESSAGES.len()).any(|part| part == MESSAGES);
         self.form == Some(FileFormat::Transcript(TranscriptDialect::Gemini))
@@ -115,8 +117,8 @@ impl ImportFile {
             && serde_json::from_slice::<IgnoredAny>(head).is_err()
     }
 
-    /// Returns the error for a file that no agent can have begun like this: it holds nothing but
-    /// NUL bytes, or it is a document without its end.
+    /// Returns the error for a file that no agent can have begun to write: it has only NUL bytes
+    /// and white space, or it is a document that is cut off.
     pub(super) fn damage(&self, path: &Path) -> io::Result<Option<CommandError>> {
         let shown = path.display();
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
@@ -252,7 +254,7 @@ fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), Co
     }
 }
 
-/// Opens a regular file.
+/// Opens a regular file, and returns it with its length in bytes.
 pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
     let shown = path.display();
     let refused = |error: io::Error| {
@@ -275,13 +277,13 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
 pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>> {
     let mut end = bytes;
     let mut length = FIRST_BYTES;
-    // The bytes before the first line break of a part belong to the part before it.
-    let mut behind = Vec::new();
+    // The bytes of a part up to its first line break end a line that begins in an earlier part.
+    let mut line_end = Vec::new();
     while end > 0 {
         let start = end.saturating_sub(length);
         length = length.saturating_mul(2);
         let mut part = read_at(file, start, end - start)?;
-        part.append(&mut behind);
+        part.append(&mut line_end);
         let whole = match part.iter().position(|byte| *byte == b'\n') {
             _ if start == 0 => 0,
             Some(place) => place + 1,
@@ -293,8 +295,8 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
             return Ok(id);
         }
         part.truncate(whole);
-        // The line before it is enough.
-        behind = if part.len() > LONG_BYTES { Vec::new() } else { part };
+        // A line that is too long is not searched: one before it is enough.
+        line_end = if part.len() > LONG_BYTES { Vec::new() } else { part };
         end = start;
     }
     Ok(None)
@@ -328,7 +330,7 @@ pub(super) fn first_session(
     }
 }
 
-/// Reads this range of a file, or as much of it as exists.
+/// Reads a range of a file; less if the file ends within it.
 pub fn read_at(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let there = file.metadata()?.len().saturating_sub(offset);
     let mut bytes = vec![0; usize::try_from(length.min(there)).unwrap_or(0)];

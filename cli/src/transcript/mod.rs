@@ -24,12 +24,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// How often a file is retried because another process has imported more of it in the meantime.
+/// The maximum number of attempts to import a file of which another process imports more in the
+/// meantime.
 const MAX_ATTEMPTS: usize = 8;
 /// How many bytes of a file are compared with its imported part at once; whole blocks of a
 /// bookmark.
 const READ_BYTES: u64 = 4 << 20;
-/// The maximum number of bytes that are held in memory before the session is known.
+/// The maximum number of bytes that are held in memory until the start time of the session is
+/// known.
 const MAX_HELD_BYTES: usize = 16 << 20;
 /// The number of stored bytes from which reading their end takes longer than starting a thread.
 const MANY_KEPT_BYTES: u64 = 512 << 10;
@@ -42,8 +44,8 @@ pub struct TranscriptImportOptions {
     pub dry_run: bool,
     /// Let rules find statements in the agent's sentences.
     pub infer: bool,
-    /// As in a hook: only the end of the imported part is compared, so that the cost depends on
-    /// what is new, and the index is not updated.
+    /// Import as hooks do: only the end of the imported part is compared, so that the cost depends
+    /// only on what is new, and the index is not updated.
     pub live: bool,
 }
 
@@ -68,12 +70,13 @@ struct TranscriptIntake {
     source: String,
     session: Option<Session>,
     bookmark: SourceBookmark,
+    /// Whether the file was imported before and is read from its beginning, because it changed.
     again: bool,
     report: TranscriptFileReport,
 }
 
 impl TranscriptIntake {
-    /// Creates the state of looking through a file, whatever session it names.
+    /// Creates the state for reading a file without importing it.
     fn unnamed(opened: &ImportFile, path: &Path) -> std::io::Result<Self> {
         Ok(Self {
             file: opened.file.try_clone()?,
@@ -107,8 +110,8 @@ impl<'a> TranscriptImporter<'a> {
         Self { dialect, ..self }
     }
 
-    /// Imports one file, as the last session that it names. It is durable once [`Store::sync`] was
-    /// called.
+    /// Imports one file into the session that it names: for Claude Code the last one, for other
+    /// agents the first one. It is durable once [`Store::sync`] was called.
     ///
     /// # Errors
     ///
@@ -121,7 +124,7 @@ impl<'a> TranscriptImporter<'a> {
         })
     }
 
-    /// Imports one file like [`Self::import_file`], but each of several sessions in it by itself,
+    /// Imports one file like [`Self::import_file`], but each of several sessions in it separately,
     /// unless one continues the other.
     pub fn import_sessions(
         &mut self,
@@ -142,7 +145,7 @@ impl<'a> TranscriptImporter<'a> {
             return Ok(vec![report]);
         };
         if self.how.strict {
-            // All sessions of it are read before any is written.
+            // A bad line in any session must be found before one is written.
             let mut intake = TranscriptIntake::unnamed(&opened, path).map_err(failed)?;
             self.read_to_end(&mut intake, path, true)?;
         }
@@ -167,8 +170,8 @@ impl<'a> TranscriptImporter<'a> {
         Ok(reports)
     }
 
-    /// Calls a function again while another process imports the same file. Hooks of one event do:
-    /// the slower one continues after the other.
+    /// Calls `import` again, up to [`MAX_ATTEMPTS`] times in all, while another process imports the
+    /// same file, as two hooks of one event do. The slower one continues where the other ended.
     fn retry<T>(
         &mut self,
         mut import: impl FnMut(&mut Self) -> Result<T, CommandError>,
@@ -247,7 +250,7 @@ impl<'a> TranscriptImporter<'a> {
         }
         intake.report.again = intake.again;
         if self.how.strict {
-            // All of it is read before any of it is written.
+            // A bad line must be found before anything is written.
             self.read_to_end(&mut intake, path, true)?;
         }
         self.read_to_end(&mut intake, path, self.how.dry_run)
@@ -263,8 +266,8 @@ impl<'a> TranscriptImporter<'a> {
         }
     }
 
-    /// Returns the error for a file that names no session; nothing of it is imported. A file
-    /// that an agent has only begun to write is not an error.
+    /// Returns the error for a file that names no session, or an empty report if that is no error:
+    /// an agent has only begun to write the file, or it may have no session. Nothing is imported.
     fn without_session(
         &mut self,
         opened: &ImportFile,
@@ -345,8 +348,8 @@ impl<'a> TranscriptImporter<'a> {
         let continued = intake.session.clone().filter(|_| is_long && !only_look);
         report.waiting_bytes = thread::scope(|scope| {
             if let Some(session) = continued {
-                // The store remembers the end. Without a thread, it is read when it is needed; an
-                // error occurs again then.
+                // The end of the stored source is read into the store's cache in advance. If that
+                // fails, the write reads it, and reports the error.
                 let read = move || session.load_end_of_source(&bookmark);
                 let _ = thread::Builder::new().spawn_scoped(scope, read);
             }
@@ -377,7 +380,7 @@ impl<'a> TranscriptImporter<'a> {
         Ok(report)
     }
 
-    /// Counts what would be new in a piece, if the piece's own counts do not say.
+    /// Counts the facts and checkpoints of a piece that would be new, for a dry run.
     fn count_new(
         &self,
         intake: &TranscriptIntake,
@@ -450,7 +453,7 @@ impl<'a> TranscriptImporter<'a> {
     }
 }
 
-/// The name of the source in its session's bookmarks and facts.
+/// Returns the name of the source in its session's bookmarks and facts.
 fn source_name(agent: &str, path: &Path, id: &str) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     // The same transcript in compressed form is the same source.

@@ -15,13 +15,12 @@ use std::sync::mpsc;
 use std::thread;
 
 /// How many bytes of a file are read at once. Each part is compressed with the preceding data as
-/// its prefix, which has to be scanned again for each part: parts of one megabyte took twice the
-/// time.
+/// its prefix, which is scanned again for each part, so smaller parts take more time.
 const PART_BYTES: u64 = 4 << 20;
-/// How many parts wait for the thread that writes them.
+/// The maximum number of parts that wait for the thread that writes them.
 const PARTS_AHEAD: usize = 1;
 
-/// Bytes that were read, with their facts and the state for continuing.
+/// Bytes that were read, with their facts and the reader's state after them.
 pub(super) struct TranscriptPart {
     pub(super) clean: RedactedSource<'static>,
     pub(super) lines: u64,
@@ -31,7 +30,7 @@ pub(super) struct TranscriptPart {
     pub(super) end: u64,
 }
 
-/// A transcript that is being read; returns its parts in order.
+/// Reads a transcript part by part.
 pub(super) struct TranscriptPartReader<'a> {
     store: &'a Store,
     path: &'a Path,
@@ -71,8 +70,8 @@ impl<'a> TranscriptPartReader<'a> {
         self
     }
 
-    /// Passes on each part, and returns how many bytes at the end form an incomplete line. In a
-    /// long file, the next part is read while one is being processed.
+    /// Calls `hand_on` with each part, and returns how many bytes at the end form an incomplete
+    /// line. In a long file, the next part is read while `hand_on` runs.
     pub(super) fn for_each_part(
         mut self,
         mut hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
@@ -121,8 +120,8 @@ impl<'a> TranscriptPartReader<'a> {
         }
     }
 
-    /// Reads this much of the buffer. `None`: the redactor needs more of the file, or it is the
-    /// beginning of a line.
+    /// Reads this many bytes of the buffer. Returns `None` if the redactor needs more of the file,
+    /// or if the bytes are only the beginning of a line.
     fn read(
         &mut self,
         length: usize,
@@ -136,13 +135,14 @@ impl<'a> TranscriptPartReader<'a> {
             && clean.removed() > 0
             && !is_whole(after_ended_lines(clean.bytes()))
         {
-            // Without its secrets, the last line is incomplete.
+            // With its secrets removed, the last line is no complete JSON: it waits for more.
             return self.read(lines, Follows::Line, InputEnding::More);
         }
         let before = self.reader.carry().lines();
         let (reader, now) = (&mut self.reader, self.now);
         let mut read = |bytes: &[u8]| reader.read(bytes, ending, now);
-        // After the first part, others are read while one is being compressed.
+        // The first part is compressed while its facts are read. Later parts are compressed while
+        // the part after them is read.
         let ahead = self.kept && self.offset == 0;
         let piece = if ahead { clean.keep_while(read) } else { read(clean.bytes()) };
         let piece = piece.map_err(|bad| bad_line(self.path, &bad))?;
@@ -162,15 +162,15 @@ impl<'a> TranscriptPartReader<'a> {
         Ok(Some(TranscriptPart { clean, lines, piece, carry, end: self.offset }))
     }
 
-    /// Whether the file ends with a complete line without a line break, after this many bytes of
-    /// the buffer.
+    /// Returns whether the bytes after the first `length` ones of the buffer are a complete line
+    /// without a line break.
     fn ends_whole(&self, length: usize) -> bool {
         let line = self.buffer.get(length..).unwrap_or_default();
         line.len() as u64 <= self.options.max_line && is_whole(line)
     }
 
-    /// Returns how much of the buffer to process now, what follows it, and whether it is an
-    /// incomplete line.
+    /// Returns how many bytes of the buffer to read now, and what follows them, for the redactor
+    /// and for the reader. `None` if more of the file is needed.
     fn next(&self) -> Option<(usize, Follows, InputEnding)> {
         let (buffer, ends) = (&self.buffer, self.ended);
         if self.options.whole {
@@ -183,8 +183,8 @@ impl<'a> TranscriptPartReader<'a> {
         }
         let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
         match ended_lines_length(buffer) {
-            // Alone, the last line would be a part of its own, compressed with all the preceding
-            // data as its prefix.
+            // The last line is read together with the others: a part of its own would be compressed
+            // with all the preceding data as its prefix.
             Some(length) if ends && self.ends_whole(length) => {
                 Some((buffer.len(), Follows::End, InputEnding::File))
             }
@@ -200,12 +200,12 @@ impl<'a> TranscriptPartReader<'a> {
     }
 }
 
-/// The length of the complete lines, if there is one.
+/// Returns the length of the complete lines; `None` if there are none.
 fn ended_lines_length(bytes: &[u8]) -> Option<usize> {
     bytes.iter().rposition(|byte| *byte == b'\n').map(|place| place + 1)
 }
 
-/// The bytes after the complete lines.
+/// Returns the bytes after the complete lines.
 fn after_ended_lines(bytes: &[u8]) -> &[u8] {
     bytes.get(ended_lines_length(bytes).unwrap_or_default()..).unwrap_or_default()
 }
@@ -274,8 +274,7 @@ mod tests {
         assert_eq!((done.unwrap_err().message(), count), ("no room", 1));
     }
 
-    /// Regression: a last line without its line break was a part of its own, compressed with the
-    /// whole file as its prefix: a quarter of the import's time.
+    /// Regression test: a last line without its line break was read as a part of its own.
     #[test]
     fn a_last_line_that_is_whole_is_read_with_the_others() {
         let line = "{\"type\":\"summary\",\"summary\":\"x\"}";
