@@ -1,8 +1,8 @@
-//! Measures the cost of encryption: the same history in a plain (sealed) store and in an encrypted
-//! one, step by step alternately.
+//! Measures the cost of encryption: writes and reads the same history in a sealed store and in an
+//! encrypted one, each step in both before the next one.
 //!
-//! `cargo run --release --example encryption_cost [ROUNDS]` prints medians and ratios, which
-//! include waits for the disk.
+//! `cargo run --release --example encryption_cost [ROUNDS]` prints medians and ratios; 5 rounds by
+//! default. The times include waits for the disk.
 
 #![allow(clippy::print_stdout, reason = "figures must be seen")]
 
@@ -43,7 +43,7 @@ fn main() -> Outcome {
         }
         for (step, _) in STEPS.iter().enumerate() {
             for (which, place) in places.iter().enumerate() {
-                let store = stores.get(which).ok_or("two stores")?;
+                let store = stores.get(which).ok_or("a store is missing")?;
                 let found = run(step, store, place)?;
                 times[which][step].extend(found);
             }
@@ -94,7 +94,7 @@ fn claim(place: usize, step: usize) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, format!("note-{place:05}")), value)
 }
 
-/// Executes a step several times, and returns how long it took each time.
+/// Executes a step, and returns the duration of each of its repetitions in microseconds.
 fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
     let mut times = Vec::new();
     let mut timed = |work: &mut dyn FnMut() -> Outcome| -> Outcome {
@@ -161,7 +161,9 @@ fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
             for _ in 0..5 {
                 timed(&mut || {
                     let state = session.state(&session.head()?)?;
-                    (state.facts_of(Kind::Message)?.len() == FACTS).then_some(()).ok_or("facts")?;
+                    (state.facts_of(Kind::Message)?.len() == FACTS)
+                        .then_some(())
+                        .ok_or("no facts")?;
                     Ok(())
                 })?;
             }
@@ -169,8 +171,8 @@ fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
         6 => {
             let session = session()?;
             let head = session.head()?;
-            let at = session.state(&head)?.revision()?.ok_or("a revision")?.id.to_string();
-            let short = at.get(..10).ok_or("an id")?.to_owned();
+            let at = session.state(&head)?.revision()?.ok_or("no revision")?.id.to_string();
+            let short = at.get(..10).ok_or("an id is too short")?.to_owned();
             for _ in 0..50 {
                 timed(&mut || {
                     let words = forge_store::model::time_grammar::parse_moment(
@@ -188,7 +190,7 @@ fn run(step: usize, store: &Store, place: &Place) -> Outcome<Vec<f64>> {
             timed(&mut || {
                 let depth = forge_store::store::VerifyDepth::ReadData;
                 let found = Store::verify(&place.path, depth, act(0).now, keyring)?;
-                found.findings.is_empty().then_some(()).ok_or("not whole")?;
+                found.findings.is_empty().then_some(()).ok_or("the store is damaged")?;
                 Ok(())
             })?;
             store.compact()?;

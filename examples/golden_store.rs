@@ -21,7 +21,7 @@ use std::path::Path;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome {
-    let folder = std::env::args().nth(1).ok_or("say where to make it")?;
+    let folder = std::env::args().nth(1).ok_or("name the folder: tests/fixtures/VERSION")?;
     let folder = Path::new(&folder);
     std::fs::create_dir_all(folder)?;
     let path = folder.join("store");
@@ -62,7 +62,7 @@ fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
 }
 
-/// Every kind of change of claims, checkpoints and branches.
+/// Writes every kind of change of claims, checkpoints and branches.
 fn claims(session: &Session) -> Outcome {
     let idea = |status: &str, confidence: f64| {
         let value = Value::from([
@@ -99,8 +99,8 @@ fn claims(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// Facts in any order, several versions, a hook's fact that a transcript replaces, and texts too
-/// long for a page.
+/// Writes facts out of order. One has two versions: an imported one replaces that of a hook.
+/// Another one has a text so long that it is stored outside the fact.
 fn facts(session: &Session) -> Outcome {
     let act = act(100);
     let fact = |kind, id: &str, minute, origin, value| Fact {
@@ -126,7 +126,7 @@ fn facts(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// Enough changes that a full state is stored, and a claim in a blob of its own.
+/// Writes enough changes for a keyframe, and a claim so long that it is stored as a blob.
 fn large(session: &Session) -> Outcome {
     session.write(&act(150)).change(note("long", &"0123456789abcdef".repeat(600))).commit()?;
     for minute in 151..=158_i64 {
@@ -137,7 +137,7 @@ fn large(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// A source that grows, stored byte for byte.
+/// Imports a source in parts, and stores it byte for byte.
 fn source(session: &Session) -> Outcome {
     let act = act(200);
     let mut bookmark = SourceBookmark::default();

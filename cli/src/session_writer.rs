@@ -170,7 +170,8 @@ impl SessionWriter {
         })
     }
 
-    /// Writes a fact, with a checkpoint if this event or the time since the last one makes one.
+    /// Writes a fact, and a checkpoint if this event, or the time since the last checkpoint, is a
+    /// reason for one.
     pub fn write_fact(
         &self,
         fact: Fact,

@@ -1,4 +1,4 @@
-//! A connection, and what the server said about commits on it.
+//! A connection that notices if a commit did not wait for a standby.
 
 use postgres::error::DbError;
 use postgres::{Client, Config, Error};
@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The function of PostgreSQL in which a commit waits for a standby. A message of it says that the
-/// wait was ended: the texts of messages are in the language of the server.
+/// The function of PostgreSQL in which a commit waits for a standby. A notice from it means that
+/// the wait was ended. The text of a notice says nothing reliable: it is in the language of the
+/// server.
 const STANDBY_WAIT: &str = "SyncRepWaitForLSN";
 
 /// A connection to a database.
 pub(crate) struct Connection {
     client: Client,
-    /// Whether a commit was answered without the standby that it waited for.
+    /// Whether a commit was acknowledged without the standby that it should have waited for.
     lacks_standby: Arc<AtomicBool>,
 }
 
@@ -34,8 +35,8 @@ impl Connection {
         Ok(Self { client: config.connect(tls)?, lacks_standby })
     }
 
-    /// Returns whether a commit since the last call was answered although an administrator had
-    /// ended its wait for a standby.
+    /// Returns whether, since the last call, a commit was acknowledged although an administrator
+    /// had ended its wait for a standby.
     pub(crate) fn take_lacks_standby(&self) -> bool {
         self.lacks_standby.swap(false, Ordering::Relaxed)
     }

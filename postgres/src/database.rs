@@ -16,14 +16,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How often the creation of tables is tried again if another process creates them.
+/// The maximum number of attempts to create the tables while other processes create them too.
 const CREATE_ATTEMPTS: usize = 5;
 
 const EXISTS: &str = "select to_regclass('forge.row') is not null";
 const MARKER: &str = "select marker from forge.store where name = $1";
 
-/// Whether the files of a table are still those in which a purge replaced rows. A full vacuum gives
-/// it new ones.
+/// Whether one of the tables still has the file in which a purge replaced rows. A full vacuum gives
+/// a table a new file.
 const KEEPS_PURGED: &str = "
 select exists (
   select from forge.index i where i.store = $1
@@ -37,15 +37,15 @@ set purged_rows = case when $2 then pg_relation_filenode('forge.row') end,
   purged_frames = case when $2 then pg_relation_filenode('forge.frame') end
 where store = $1";
 
-/// The ends of the names that begin with a text, and whether the store was written to: it has more
-/// than its first frame.
+/// For each store whose name begins with a text: the rest of the name, and whether the store was
+/// written to, so that it has more than its first frame.
 const NAMES: &str = "
 select substr(name, length($1) + 1),
   exists (select from forge.frame f where f.store = s.id and f.position > 0)
 from forge.store s where starts_with(name, $1)";
 
-/// Creates a store with its first frame, durably, unless there is one of this name, or another
-/// first shard of its name.
+/// Creates a store with its first frame, durably, unless a store with this name exists or its name
+/// has another first shard.
 const CREATE: &str = concat!(
     "
 with settings as materialized (
@@ -69,7 +69,7 @@ with settings as materialized (
 select 1 from made"
 );
 
-/// A store in a PostgreSQL database. It may be used by several threads; calls block.
+/// A store in a PostgreSQL database. Threads may share it; its calls block.
 pub struct PostgresDatabase {
     pool: Arc<ConnectionPool>,
     place: DatabasePlace,
@@ -84,9 +84,9 @@ impl fmt::Debug for PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// Opens the store of this name at an address, such as `postgres://db.example/forge`. What the
-    /// address does not say, and the password, are found as `libpq` finds them. No connection is
-    /// made yet.
+    /// Opens the store of this name at an address, such as `postgres://db.example/forge`. The
+    /// password, and settings that are not in the address, are found as `libpq` finds them. No
+    /// connection is made yet.
     ///
     /// # Errors
     /// [`BackendError::DatabaseAddress`] if the address cannot be used.
@@ -122,7 +122,7 @@ impl PostgresDatabase {
         Ok(KnownShards::of(rows.iter().map(|row| (row.get(0), row.get(1)))))
     }
 
-    /// Refuses to create a shard beside shards among which it cannot be.
+    /// Refuses to create a shard that does not fit the existing shards of its name.
     fn check_new_shard(&self, action: &'static str) -> Result<(), BackendError> {
         let Some((name, shard, count)) = parse_shard_name(&self.place.name) else { return Ok(()) };
         let Some(known) = self.named(name).shards()? else { return Ok(()) };
@@ -132,7 +132,7 @@ impl PostgresDatabase {
         }
     }
 
-    /// Makes the error of a first shard that was not created because of another one.
+    /// Makes the error for a first shard that was not created because its name has another one.
     fn has_other_first_shard(&self, action: &'static str) -> BackendError {
         let other = self.check_new_shard(action).err();
         other.unwrap_or_else(|| {
@@ -208,7 +208,7 @@ impl Database for PostgresDatabase {
             }
             Ok(rows) => Ok(!rows.is_empty()),
             Err(failure) => {
-                // Only this process knows the id in the marker.
+                // The marker contains a new id, so only this call can have written it.
                 let is_created = || Ok(self.marker()?.as_deref() == Some(marker));
                 self.pool.confirm(action, id, READ_AGAIN_FOR, failure, is_created)?;
                 Ok(true)
@@ -256,8 +256,8 @@ impl Database for PostgresDatabase {
         );
         add(
             row.get(2),
-            "synchronous_commit is off or local: forge turns it on for what it acknowledges, other \
-             programs lose data",
+            "synchronous_commit is off or local: forge turns it on for what it acknowledges, but \
+             other programs can lose data",
         );
         add(
             row.get::<_, i64>(3) > 0 && row.get(4),

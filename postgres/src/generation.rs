@@ -4,7 +4,7 @@ use forge_store::store::database::LogPosition;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the generation that a look at the position has found may be opened.
+/// How long a found generation may be opened without looking for a newer one.
 const FOUND_FOR: Duration = Duration::from_secs(60);
 
 /// A generation and its position.
@@ -14,8 +14,8 @@ pub(crate) struct Generation {
     pub(crate) position: LogPosition,
 }
 
-/// The generation that the last look at the position has found: it is opened next, without another
-/// look.
+/// The generation that the last query of the position found. It is opened next, without another
+/// query.
 #[derive(Debug, Default)]
 pub(crate) struct FoundGeneration(Mutex<Option<(Generation, Instant)>>);
 
@@ -26,7 +26,7 @@ impl FoundGeneration {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 
-    /// Returns the generation, and clears it.
+    /// Returns the generation, unless it was found too long ago, and clears it.
     pub(crate) fn take(&self) -> Option<Generation> {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         found.filter(|(_, at)| at.elapsed() < FOUND_FOR).map(|(found, _)| found)

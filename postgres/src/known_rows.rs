@@ -1,13 +1,13 @@
-//! What a snapshot has read before. The rows of a generation do not change, so they are not asked
-//! for again.
+//! The rows that a snapshot has read. The rows of a generation do not change, so they are not read
+//! again.
 
 use forge_store::store::database::{ScanDirection, TableId, TableRow};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-/// The most bytes of rows that are kept.
+/// The maximum size of what is kept, in bytes.
 const MAX_BYTES: usize = 16 << 20;
-/// The bytes of a row besides its key and value.
+/// The memory that a row takes besides its key and value, in bytes.
 const ROW_BYTES: usize = 100;
 
 /// Rows by table, and ranges of keys in which all rows are known.
@@ -20,7 +20,7 @@ pub(crate) struct KnownRows {
 #[derive(Debug, Default)]
 struct KnownTable {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The start and the end of each range, which do not meet; an empty end is that of the table.
+    /// The start and the end of each range. Ranges do not touch; an empty end is that of the table.
     ranges: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -82,7 +82,7 @@ impl KnownRows {
         }
     }
 
-    /// Returns what a scan would return, if it is known.
+    /// Returns the result of a scan, if it is known.
     pub(crate) fn scan(
         &self,
         table: TableId,
@@ -116,7 +116,7 @@ impl KnownRows {
         (is_whole || rows.len() == limit).then_some(rows)
     }
 
-    /// Adds rows, and a range that has no others, if there is room.
+    /// Adds rows, and a range that contains no others, if there is room.
     pub(crate) fn add<'a>(
         &mut self,
         table: TableId,
@@ -138,8 +138,8 @@ impl KnownRows {
     }
 }
 
-/// Returns the first key after all keys that begin as both ends of a range do; `None` if they have
-/// less than eight bytes in common.
+/// Returns the first key after all keys that begin with the common prefix of both ends of a range;
+/// `None` if that has less than eight bytes, or if there is no such key.
 pub(crate) fn end_of_common_prefix(range: KeyRange<'_>) -> Option<Vec<u8>> {
     const MIN_BYTES: usize = 8;
     let same = range.from.iter().zip(range.to).take_while(|(from, to)| from == to).count();

@@ -13,17 +13,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a read is tried again after its connection broke: as long as another server may take to
-/// become the primary.
+/// How long a read is repeated after its connection broke. In this time, another server can become
+/// the primary.
 pub(crate) const READ_AGAIN_FOR: Duration = Duration::from_secs(10);
-/// How long to wait before it is tried again.
+/// How long to wait before a repetition.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// How often a statement that writes is sent if the database asks for it again.
+/// The maximum number of attempts of a statement that writes, if serialization fails.
 const WRITE_ATTEMPTS: usize = 10;
-/// How many idle connections are kept.
+/// The maximum number of idle connections that are kept.
 const MAX_IDLE: usize = 8;
 
-/// Changes nothing, and is committed after everything that a store has committed, durably.
+/// Changes nothing, but commits durably after everything that the store has committed.
 const SETTLE: &str = concat!(
     "
 with settings as materialized (
@@ -34,8 +34,8 @@ with settings as materialized (
 update forge.log l set stop = stop from settings where l.store = $1"
 );
 
-/// A parameter of a statement, with its type: no statement has a name, so that a pooler may send
-/// each one to another connection.
+/// A parameter of a statement, with its type. Statements are not prepared under a name, so that a
+/// pooler may send each one to another connection.
 pub(crate) type Parameter<'a> = (&'a (dyn postgres::types::ToSql + Sync), Type);
 
 /// Connections to one database.
@@ -44,7 +44,8 @@ pub(crate) struct ConnectionPool {
     /// The address for messages.
     place: String,
     idle: Mutex<Vec<Connection>>,
-    /// Whether a statement has been answered: then the server is there, and may come back.
+    /// Whether a read was answered. Only then is a failure to connect temporary, and a read
+    /// repeated.
     has_answered: AtomicBool,
 }
 
@@ -54,11 +55,11 @@ impl fmt::Debug for ConnectionPool {
     }
 }
 
-/// What is known about a statement that failed.
+/// The failure of a statement, by what is known about its effect.
 pub(crate) enum Failure {
     /// It had no effect.
     Refused(postgres::Error),
-    /// The connection broke before the answer: it may have had its effect.
+    /// The connection broke before the answer: it may have had its effect or not.
     Unsure(postgres::Error),
     /// It is committed, and an administrator has ended its wait for a standby.
     LacksStandby,
@@ -66,8 +67,8 @@ pub(crate) enum Failure {
 
 impl From<postgres::Error> for Failure {
     fn from(error: postgres::Error) -> Self {
-        // After an error the server has rolled the statement back. A fatal one can follow a commit.
-        // The text of the severity is in the server's language.
+        // After an error, the server has rolled the statement back. A fatal error can follow a
+        // commit. Some servers send the severity only as text, in their language.
         match error.as_db_error().map(|error| (error.parsed_severity(), error.severity())) {
             Some((Some(Severity::Error), _) | (None, "ERROR")) => Self::Refused(error),
             _ => Self::Unsure(error),
@@ -92,7 +93,8 @@ impl Failure {
         self.code().is_some_and(|code| codes.contains(&code))
     }
 
-    /// Returns whether the database asks for the whole transaction again.
+    /// Returns whether the transaction had no effect because of concurrent ones, and should be
+    /// repeated.
     pub(crate) fn is_serialization(&self) -> bool {
         let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
         self.code().is_some_and(|code| codes.contains(&code))
@@ -111,8 +113,7 @@ impl Failure {
     }
 }
 
-/// Refuses what was just committed on a connection without the standby that it should have waited
-/// for.
+/// Fails if the last commit on a connection did not wait for its standby.
 pub(crate) fn check_standby(client: &Connection) -> Result<(), Failure> {
     if client.take_lacks_standby() { Err(Failure::LacksStandby) } else { Ok(()) }
 }
@@ -133,7 +134,7 @@ impl ConnectionPool {
             match idle {
                 Some(client) if client.is_closed() => {}
                 Some(client) => {
-                    // What was written on it before could be lost.
+                    // A note about an earlier statement says nothing about the next one.
                     client.take_lacks_standby();
                     return Ok(client);
                 }
@@ -143,7 +144,7 @@ impl ConnectionPool {
         self.address.connect().map_err(|error| self.not_connected(action, error))
     }
 
-    /// Makes the error of a failed connection.
+    /// Makes the error of a failed connection attempt.
     fn not_connected(&self, action: &'static str, error: postgres::Error) -> BackendError {
         match self.address.passfile_ignored() {
             Some(file) => {
@@ -188,7 +189,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Returns when everything that a store has committed is durable, also on the standbys that the
+    /// Waits until everything that a store has committed is durable, also on the standbys that the
     /// database waits for.
     pub(crate) fn settle(
         &self,
@@ -200,12 +201,13 @@ impl ConnectionPool {
         Ok(self.write_durably(action, SETTLE, &parameters)?.map(drop))
     }
 
-    /// Finds out what became of a durable change of a store whose statement failed, and returns
-    /// when the change is durable: if `is_done` finds it, its commit may not have waited for the
-    /// standby. Tries again for `timeout`.
+    /// Finds out whether a durable change of a store was made although its statement failed, and
+    /// waits until the change is durable: if `is_done` finds it, its commit may not have waited for
+    /// the standby. Tries again for `timeout`.
     ///
     /// # Errors
-    /// The failure, if the change is not there; an unknown outcome after the timeout.
+    /// The failure, if it excludes the change or `is_done` does not find it; an unknown outcome
+    /// after the timeout.
     pub(crate) fn confirm(
         &self,
         action: &'static str,
@@ -242,8 +244,8 @@ impl ConnectionPool {
         }
     }
 
-    /// Runs a statement that only reads. It is sent again if the connection breaks: one that was
-    /// idle may have been closed long ago, and another server may be about to take over.
+    /// Runs a statement that only reads. It is sent again if the connection breaks: an idle one may
+    /// have been closed long ago, and another server may be about to become the primary.
     pub(crate) fn read(
         &self,
         action: &'static str,
@@ -263,14 +265,14 @@ impl ConnectionPool {
         }
     }
 
-    /// Runs a statement that only reads. An error says whether it should be sent again.
+    /// Runs a statement that only reads, once. An error comes with whether to send it again.
     fn try_read(
         &self,
         action: &'static str,
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, (BackendError, bool)> {
-        // A server that was never reached is reported at once.
+        // If the server was never reached, the error is reported at once.
         let has_answered = self.has_answered.load(Ordering::Relaxed);
         let mut client = self.take(action).map_err(|error| (error, has_answered))?;
         match client.query_typed(statement, parameters) {
@@ -290,8 +292,8 @@ impl ConnectionPool {
         }
     }
 
-    /// Runs a statement that writes what may be lost with the server, in a transaction of its own.
-    /// It is sent again only if the database asks for that: then it had no effect.
+    /// Runs a statement whose writes may be lost if the server crashes, as one transaction. It is
+    /// sent again only if serialization failed: then it had no effect.
     pub(crate) fn write(
         &self,
         action: &'static str,
@@ -301,7 +303,7 @@ impl ConnectionPool {
         self.write_with(action, statement, parameters, |_| Ok(()))
     }
 
-    /// Runs a statement like [`write`](Self::write) that has the settings of [`wait_for_commit`].
+    /// Runs a statement like [`write`](Self::write), but one that sets [`wait_for_commit`].
     pub(crate) fn write_durably(
         &self,
         action: &'static str,

@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The target of traces of the calls that read the index.
 const CALLS: &str = "forge_store::calls";
-/// How old a snapshot is when the next request should open a new one: half of the time
-/// for which a replaced generation is kept, so that a
-/// request has the other half.
+/// The age from which the next request should open a new snapshot: half of the time for which a
+/// replaced generation is kept, so that a request has the other half.
 const STALE_AFTER: Duration = Duration::from_secs(450);
 /// The number of the table of objects.
 const OBJECTS: u8 = 0;
@@ -31,7 +30,7 @@ left join forge.row r on r.store = i.store and r.tbl = $2 and r.key = $3
   and r.since between $4 and $5 and r.until > $5
 where i.store = $1";
 
-/// The same of many keys, by their number.
+/// Like [`GET`] for many keys. Each row has the number of its key, from 1 on.
 const GET_MANY: &str = "
 select i.oldest, k.number, r.value from forge.index i
 cross join unnest($3) with ordinality k (key, number)
@@ -39,7 +38,7 @@ left join forge.row r on r.store = i.store and r.tbl = $2 and r.key = k.key
   and r.since between $4 and $5 and r.until > $5
 where i.store = $1";
 
-/// The last rows of several ranges, by the number of the range.
+/// The last rows of several ranges. Each row has the number of its range, from 1 on.
 const LAST_ROWS: &str = "
 select i.oldest, w.number, r.key, r.value from forge.index i
 cross join unnest($2, $3, $6, $7) with ordinality w (tbl, first, stop, most, number)
@@ -51,13 +50,13 @@ left join lateral (
 ) r on true
 where i.store = $1";
 
-/// The first row from the end of a scan, `$7`, to the end of its prefix, `$8`.
+/// The first row between the end of a scan, `$7`, and the end of its prefix, `$8`.
 const NEXT_ROW: &str = "left join lateral (
   select key, value from forge.row where store = $1 and tbl = $2 and key >= $7 and key < $8
     and since between $4 and $5 and until > $5
   order by key limit 1
 ) n on true";
-/// The same if the next row is not asked for.
+/// The part of the statement in place of [`NEXT_ROW`] if that row is not needed.
 const NO_NEXT_ROW: &str = "cross join (select null::bytea as key, null::bytea as value) n";
 
 /// The rows of one store.
@@ -282,7 +281,7 @@ impl Snapshot for RowView {
         let order = if direction == ScanDirection::Ascending { "asc" } else { "desc" };
         let has_end = !to.is_empty();
         // The next row after the range is read too, so that a scan that ends a little later, or
-        // that goes on there, needs no look. Objects are large.
+        // that continues there, needs no query. Not for objects, because they are large.
         let bound = end_of_common_prefix(asked).filter(|_| has_end && table.0 != OBJECTS);
         let end = if has_end { "and key < $7" } else { "" };
         let next = if bound.is_some() { NEXT_ROW } else { NO_NEXT_ROW };
@@ -313,7 +312,7 @@ impl Snapshot for RowView {
         let rows = self.read(&statement, &parameters)?;
         let pair = |row: &Row, at| Some((row.get::<_, Option<Vec<u8>>>(at)?, row.get(at + 1)));
         let mut found: Vec<TableRow> = rows.iter().map_while(|row| pair(row, 3)).collect();
-        // The order of a subquery is not promised, and is almost always kept.
+        // SQL does not guarantee the order of a subquery, but it is almost always kept.
         found.sort();
         let is_whole = found.len() < limit;
         let next: Option<TableRow> = rows.first().and_then(|row| pair(row, 1));
@@ -330,7 +329,7 @@ impl Snapshot for RowView {
             }
             _ => None,
         };
-        // After a limit, the range ends before the next row.
+        // If the limit ended the scan, the known range ends before the next row.
         let is_next_known = range.is_some_and(|range| range.to == end);
         let rows = found.iter().chain(next.iter().filter(|_| is_next_known));
         self.keep(table, rows.map(|(key, value)| (key.as_slice(), value.as_slice())), range);

@@ -1,12 +1,12 @@
-//! The tables of forge in a database, and what all statements share. Specified in `docs/format.md`;
-//! both must change together.
+//! The tables of forge in a database, and the parts that statements share. Specified in
+//! `docs/format.md`; both must change together.
 
 use forge_store::store::database::LogPosition;
 use std::time::Duration;
 
 /// The settings with which the commit of a transaction waits until it is durable, also on the
-/// standbys that the database waits for. A warning says that an administrator has ended the wait,
-/// so a role for which warnings are hidden gets them in this transaction.
+/// standbys that the database waits for. A warning reports that an administrator has ended the
+/// wait, so warnings are turned on for this transaction.
 macro_rules! wait_for_commit {
     () => {
         "set_config('synchronous_commit',
@@ -17,18 +17,18 @@ macro_rules! wait_for_commit {
 }
 pub(crate) use wait_for_commit;
 
-/// Returns a position as the database has it. Positions beyond its numbers do not occur.
+/// Converts a position to a number of the database. Greater positions do not occur.
 pub(crate) fn number(position: LogPosition) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }
 
-/// Returns a duration as a setting of the database has it.
+/// Converts a duration to the text of a setting: whole milliseconds, at least one.
 pub(crate) fn milliseconds(timeout: Duration) -> String {
     // Zero would mean no limit.
     format!("{}ms", timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 
-/// Returns the position that a number of the database is.
+/// Converts a number of the database to a position.
 pub(crate) fn position(number: i64) -> LogPosition {
     LogPosition::try_from(number).unwrap_or_default()
 }
@@ -36,11 +36,11 @@ pub(crate) fn position(number: i64) -> LogPosition {
 /// The version of the tables.
 pub(crate) const VERSION: i32 = 1;
 
-/// Creates the tables. `until` is the greatest number in rows that are valid. A name has one first
-/// shard, so two processes cannot create different numbers of shards.
+/// Creates the tables. In rows that were not replaced, `until` is the greatest number. A name has
+/// one first shard, so two processes cannot create different numbers of shards.
 ///
-/// Frames and values are compressed already where that helps, so the database stores them as they
-/// are. It samples none of them for its statistics, which a purge does not reach.
+/// Frames and values are compressed already where that helps, so the database does not compress
+/// them. It takes no samples of them for its statistics, which a purge does not reach.
 pub(crate) const CREATE: &str = "
 begin;
 create schema if not exists forge;

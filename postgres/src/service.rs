@@ -5,14 +5,14 @@ use forge_store::plain_file;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a file of services.
+/// The maximum size of a file of services, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The folder of the file for all users, unless `PGSYSCONFDIR` names another one. Packages for
-/// Debian are built with it.
+/// The folder of the file for all users, unless `PGSYSCONFDIR` names another one. Debian's packages
+/// of PostgreSQL use it.
 const SYSTEM_FOLDER: &str = "/etc/postgresql-common";
 
-/// Returns the settings of a service with their values, in the order of the file: of two with one
-/// name, the first counts. They may have a password.
+/// Returns the settings of a service with their values, in the order of the file. Of two settings
+/// with the same name, the first one counts. They may contain a password.
 ///
 /// # Errors
 /// [`AddressError::Service`].
@@ -53,7 +53,8 @@ pub(crate) fn settings(
 
 type ServiceSettings = Vec<(String, String)>;
 
-/// Reads the first section with this name. The error is the number of a line that is wrong.
+/// Reads the first section with this name; `None` if there is none. The error is the number of a
+/// wrong line.
 fn section(name: &str, text: &str) -> Result<Option<ServiceSettings>, usize> {
     let mut found: Option<ServiceSettings> = None;
     for (at, line) in text.lines().enumerate() {

@@ -8,7 +8,7 @@ use std::error::Error as _;
 
 pyo3::create_exception!(_forge, ForgeError, PyException, "Any error of a forge store.");
 
-/// The classes below `ForgeError`: kind, name, what its documentation says, a second base.
+/// The classes below `ForgeError`: kind, name, documentation, second base class.
 const CLASSES: [(ErrorKind, &str, &str, SecondBase); 10] = [
     (
         ErrorKind::NotFound,
@@ -57,7 +57,7 @@ const CLASSES: [(ErrorKind, &str, &str, SecondBase); 10] = [
     (ErrorKind::Internal, "Internal", "A bug in forge: report it.", SecondBase::None),
 ];
 
-/// The built-in exception that a class also is.
+/// The built-in exception that is the second base of a class.
 #[derive(Clone, Copy)]
 enum SecondBase {
     None,
@@ -90,7 +90,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     base.setattr("__module__", "forge_store")
 }
 
-/// Makes an exception from an error of the library. The message has the causes and what to do next.
+/// Makes an exception from an error of the library. Its message contains the causes and the hint.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let hint = hint(error);
     let mut message = error.to_string();
@@ -106,7 +106,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     of_kind(py, error.kind(), &message, &hint)
 }
 
-/// Makes an exception of this kind: what is wrong, and what to do next.
+/// Makes an exception of this kind. `what` is wrong, and `next` says what to do about it.
 pub(crate) fn of_kind(py: Python<'_>, kind: ErrorKind, what: &str, next: &str) -> PyErr {
     let make = || {
         let name = CLASSES.iter().find(|(known, ..)| *known == kind).map(|(_, name, ..)| *name);
@@ -118,12 +118,12 @@ pub(crate) fn of_kind(py: Python<'_>, kind: ErrorKind, what: &str, next: &str) -
     make().unwrap_or_else(|error| error)
 }
 
-/// Makes an exception about a request that is not valid.
+/// Makes an exception for an invalid request.
 pub(crate) fn invalid(py: Python<'_>, what: &str, next: &str) -> PyErr {
     of_kind(py, ErrorKind::Invalid, what, next)
 }
 
-/// Says what to do about an error.
+/// Returns what to do about an error.
 fn hint(error: &Error) -> String {
     let fixed = match error {
         Error::NothingAt { other: Some(other), .. } => {

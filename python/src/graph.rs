@@ -18,27 +18,29 @@ use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A value as the serialiser gives it: the word for its encoding, and its bytes.
+/// A value from the framework's serialiser: the word for its encoding, and its bytes.
 type TypedArgument = (String, PyBackedBytes);
 
-/// A value that is given back.
+/// A value that is returned to Python, in the same form.
 type TypedResult = (String, Py<PyBytes>);
 
-/// Name, version, whether it was written to, whether it has a value, and the value if it is given.
+/// A channel: name, version, whether it was written to, whether it has a value, and the value if it
+/// is given.
 type ChannelArgument = (String, String, bool, bool, Option<TypedArgument>);
 
-/// Message, source, step, run, checkpoint of the root graph, channels that live on writes.
+/// The notes of a checkpoint: message, source, step, run, checkpoint of the root graph, and the
+/// channels whose values are computed from writes.
 type NotesArgument =
     (String, Option<String>, Option<i64>, Option<String>, Option<String>, Vec<String>);
 
-/// The branch and whether it began there, if the checkpoint was written; the names of the channels
-/// whose values are needed.
+/// The result of a put: the branch and whether it begins with the checkpoint, if that was written;
+/// and the names of the channels whose values are needed.
 type PutResult = (Option<(String, bool)>, Vec<String>);
 
-/// Task, channel, value.
+/// A pending write: task, channel, value.
 type WriteResult = (String, String, TypedResult);
 
-/// Namespace, id, parent, head, metadata, values of channels, pending writes.
+/// A checkpoint: namespace, id, parent, head, metadata, values of channels, pending writes.
 type StepResult = (
     String,
     String,
@@ -49,7 +51,7 @@ type StepResult = (
     Vec<WriteResult>,
 );
 
-/// The writes of a channel, each with its task, and its seed.
+/// The history of a channel: its writes, each with its task, and its seed.
 type HistoryResult = (Vec<(String, TypedResult)>, Option<TypedResult>);
 
 /// The threads of a graph in a store.
@@ -57,7 +59,7 @@ type HistoryResult = (Vec<(String, TypedResult)>, Option<TypedResult>);
 pub(crate) struct Graphs(Arc<StoreHandle>);
 
 impl Graphs {
-    /// Runs `work` on the threads while other Python threads go on.
+    /// Runs `work` on the graph's threads without the GIL, so that other Python threads can run.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -75,8 +77,9 @@ impl Graphs {
         Self(Arc::clone(&store.handle))
     }
 
-    /// Puts a checkpoint. Returns the branch and whether it began there; or the names of the
-    /// channels whose values are needed; or nothing, if a branch would begin and must not.
+    /// Puts a checkpoint. Returns the branch and whether it begins with the checkpoint; or, without
+    /// having written anything, the names of the channels whose values are needed. Returns neither
+    /// if the checkpoint would begin a branch and `refuse_fork` is set.
     #[expect(clippy::too_many_arguments, reason = "they are what a checkpoint consists of")]
     fn put(
         &self,
@@ -116,7 +119,7 @@ impl Graphs {
         })
     }
 
-    /// Records what a task wrote after a checkpoint: slot, channel and value of each write.
+    /// Records the writes of a task after a checkpoint, each with its slot, channel and value.
     #[expect(clippy::too_many_arguments, reason = "they are what a write consists of")]
     fn put_writes(
         &self,
@@ -142,7 +145,7 @@ impl Graphs {
         })
     }
 
-    /// Returns a checkpoint; without an id, the latest of the namespace.
+    /// Returns a checkpoint; without an id, the latest one of the namespace.
     #[pyo3(signature = (thread, namespace, id=None))]
     fn get(
         &self,
@@ -198,7 +201,7 @@ impl Graphs {
         self.run(py, |graphs, now| graphs.delete_for_runs(now, &runs))
     }
 
-    /// Copies a thread, also to one of another store.
+    /// Copies a thread within the store, or to the store of `other`.
     #[pyo3(signature = (source, target, other=None))]
     fn copy_thread(
         &self,
@@ -214,7 +217,7 @@ impl Graphs {
         })
     }
 
-    /// Drops the older checkpoints of threads, or the threads.
+    /// Drops threads, or all their checkpoints but the latest of each namespace.
     fn prune(&self, py: Python<'_>, threads: Vec<String>, strategy: &str) -> PyResult<()> {
         let keep = match strategy {
             "keep_latest" => KeepStrategy::Latest,

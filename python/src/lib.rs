@@ -1,9 +1,9 @@
 //! The native module of the Python package `forge_store`.
 //!
-//! It holds what needs the library: open stores, sessions and moments. What Python does better
-//! (defaults, typed states, documentation) is in `python/forge_store`. No class has methods that
-//! take `&mut self`, and the interpreter is released around all work in the store, so any number of
-//! threads may share one store.
+//! It has the classes that need the library, such as stores, sessions and moments. Defaults, typed
+//! states and documentation are in the Python code in `python/forge_store`. No class has methods
+//! that take `&mut self`, and all work in the store runs without the GIL, so any number of threads
+//! may share one store.
 
 mod database;
 mod error;

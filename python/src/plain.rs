@@ -1,4 +1,4 @@
-//! Plain values on their way to Python and back: dictionaries, lists, texts, numbers, times.
+//! Converts plain values to Python and back: dictionaries, lists, texts, numbers, times.
 
 use crate::error::invalid;
 use forge_store::model::FieldMap;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfo};
 use std::convert::Infallible;
 
-/// A value to give to Python. It is made without the interpreter.
+/// A value to convert to Python. It can be made without the GIL.
 pub(crate) enum PlainValue {
     None,
     Bool(bool),
@@ -22,7 +22,7 @@ pub(crate) enum PlainValue {
 }
 
 impl PlainValue {
-    /// Returns this map with more fields.
+    /// Returns this map with more fields. Other values stay as they are.
     pub(crate) fn with(self, more: impl IntoIterator<Item = (String, Self)>) -> Self {
         match self {
             Self::Map(mut fields) => {
@@ -34,7 +34,7 @@ impl PlainValue {
     }
 }
 
-/// Makes a [`PlainValue::Map`] of fields with their values.
+/// Makes a [`PlainValue::Map`] from names and values.
 macro_rules! plain_map {
     ($($name:literal: $value:expr),* $(,)?) => {
         $crate::plain::PlainValue::Map(vec![
@@ -151,7 +151,7 @@ pub(crate) fn checkpoint_fields(checkpoint: Checkpoint, branch: String) -> Plain
 /// Reads the time of an aware `datetime`.
 ///
 /// # Errors
-/// Invalid if it is naive, which says nothing about when it was; or no `datetime`.
+/// Invalid if it is no `datetime`, or naive: without a time zone, the moment is not known.
 pub(crate) fn time_from(value: &Bound<'_, PyAny>) -> PyResult<Timestamp> {
     let py = value.py();
     if !value.hasattr("astimezone")? {
@@ -179,8 +179,8 @@ pub(crate) fn fields_from(fields: &Bound<'_, PyDict>) -> PyResult<FieldMap> {
         .collect()
 }
 
-/// Reads None, a bool, an int or a str; returns `None` for any other value. `refuse` makes the
-/// error for one that no store can hold.
+/// Reads a Python None, bool, int or str. Returns `None` for any other value. `refuse` makes the
+/// error for an int or str that no store can hold.
 pub(crate) fn scalar_from(
     value: &Bound<'_, PyAny>,
     refuse: impl Fn(&str) -> PyResult<Value>,
@@ -207,7 +207,7 @@ pub(crate) fn scalar_from(
     Ok(None)
 }
 
-/// Deeper values are refused, as JSON readers do.
+/// The maximum depth of a nested value.
 const MAX_DEPTH: usize = 100;
 
 fn value_from(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Value> {

@@ -50,7 +50,7 @@ impl Session {
         detached(py, || write(&session, &context))
     }
 
-    /// Calls a verb with its rules.
+    /// Calls a verb with its rules, and makes its automatic checkpoint.
     fn verb(
         &self,
         py: Python<'_>,
@@ -70,29 +70,29 @@ impl Session {
 
 #[pymethods]
 impl Session {
-    /// Its name, kind, times and counts.
+    /// Returns its name, kind, times and counts.
     fn summary(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session| Ok(summary_fields(session.summary()?)))
     }
 
-    /// The moment with everything that is recorded, on the current branch.
+    /// Returns the moment with everything that is recorded, on the current branch.
     fn head(&self, py: Python<'_>) -> PyResult<SessionMoment> {
         Ok(self.moment(self.read(py, forge_store::Session::head)?))
     }
 
-    /// The moment that a text names.
+    /// Returns the moment that a text names.
     fn at(&self, py: Python<'_>, text: &str) -> PyResult<SessionMoment> {
         let now = Timestamp::now();
         Ok(self.moment(self.read(py, |session| session.at(text, now))?))
     }
 
-    /// The moment at a time.
+    /// Returns the moment at a time.
     fn at_time(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<SessionMoment> {
         let time = time_from(time)?;
         Ok(self.moment(self.read(py, |session| session.at_time(time))?))
     }
 
-    /// The moment of a revision or checkpoint, by its number.
+    /// Returns the moment of a revision or checkpoint, by its number.
     fn at_number(&self, py: Python<'_>, number: u64) -> PyResult<SessionMoment> {
         Ok(self.moment(self.read(py, |session| session.at_sequence(number))?))
     }
@@ -214,7 +214,7 @@ impl Session {
         })
     }
 
-    /// What changed between two moments.
+    /// Returns the changes between two moments.
     fn diff(
         &self,
         py: Python<'_>,
@@ -282,7 +282,7 @@ impl Session {
         })
     }
 
-    /// Checks out a branch; returns the one before.
+    /// Checks out a branch, and returns the branch that was current before.
     fn switch(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
         let quietly = !self.handle.makes_checkpoints();
         self.write(py, "branch switch", |session, context| {
@@ -324,7 +324,7 @@ impl Session {
         })
     }
 
-    /// Prunes, or says what pruning would do.
+    /// Prunes the session, or returns what pruning would do.
     #[pyo3(signature = (policy, dry_run, progress=None))]
     fn prune(
         &self,
@@ -440,7 +440,7 @@ fn prune_fields(session: &forge_store::Session, report: PruneReport) -> Result<P
     })
 }
 
-/// Reads the rules of retention; times are in seconds.
+/// Reads the rules of retention. Times are in seconds.
 fn retention_from(policy: &Bound<'_, PyDict>) -> PyResult<RetentionPolicy> {
     let fields: FieldMap = fields_from(policy)?;
     let count = |name: &str| {

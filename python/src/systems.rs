@@ -20,7 +20,7 @@ use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A store and the key of a system in it.
+/// A store, and the name of a run, execution, program or thread in it.
 pub(crate) struct SystemKey {
     handle: Arc<StoreHandle>,
     key: String,
@@ -49,7 +49,7 @@ impl SystemKey {
         self.write_at(py, (verb, Timestamp::now()), write)
     }
 
-    /// Writes at a time in the past.
+    /// Writes as of a given time.
     fn write_at<T: Send>(
         &self,
         py: Python<'_>,
@@ -75,7 +75,7 @@ impl NativeRun {
 
     #[pyo3(signature = (input=None))]
     fn start(&self, py: Python<'_>, input: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        // The input may be any value: it is in a dictionary with one field.
+        // The input may be any value, so Python passes it in a dictionary with one field.
         let input = input.map(fields_from).transpose()?.and_then(|mut all| all.remove("input"));
         self.0.write(py, "run start", |store, key, context| {
             WorkflowRun::open_or_create(store, context, key)?
@@ -106,7 +106,7 @@ impl NativeRun {
         })
     }
 
-    /// Imports a row of a table of checkpoints; returns what was done with it.
+    /// Imports a row of a table of checkpoints, and returns what was done with it.
     #[expect(clippy::too_many_arguments, reason = "they are what a row consists of")]
     fn import_row(
         &self,
@@ -227,7 +227,7 @@ impl NativeProgress {
         })
     }
 
-    /// Imports a row of a table of progress; returns what was done with it.
+    /// Imports a row of a table of progress, and returns what was done with it.
     fn import_row(
         &self,
         py: Python<'_>,
@@ -371,7 +371,8 @@ impl NativeThread {
         Self(SystemKey::new(store, key))
     }
 
-    /// Appends messages; with `responses`, whatever items of the Responses API they are.
+    /// Appends messages, and returns how many messages the thread then has. With `responses`, they
+    /// are items of the Responses API, and unknown items are saved too.
     #[pyo3(signature = (messages, responses=false))]
     fn append(&self, py: Python<'_>, messages: Vec<String>, responses: bool) -> PyResult<u64> {
         let form = responses.then_some(MessageFormat::OpenaiResponses);
@@ -382,7 +383,7 @@ impl NativeThread {
         })
     }
 
-    /// The last messages, at most this many.
+    /// Returns the last `limit` messages; all of them without a limit.
     #[pyo3(signature = (limit=None))]
     fn messages(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<Vec<String>> {
         self.0.read(py, |store, key| {
@@ -400,14 +401,14 @@ impl NativeThread {
         })
     }
 
-    /// Removes all messages; returns how many there were.
+    /// Removes all messages, and returns how many there were.
     fn clear(&self, py: Python<'_>) -> PyResult<usize> {
         self.0.write(py, "thread clear", |store, key, context| {
             Thread::open(store, key)?.clear(context)
         })
     }
 
-    /// The messages as their provider accepts them, without writing.
+    /// Returns the messages in a form that their provider accepts, without writing anything.
     fn sanitized(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.0.read(py, |store, key| {
             let thread = Thread::open(store, key)?;
@@ -416,7 +417,7 @@ impl NativeThread {
         })
     }
 
-    /// Repairs the thread; returns its messages.
+    /// Repairs the thread, and returns its messages.
     fn sanitize(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.0.write(py, "thread sanitize", |store, key, context| {
             let thread = Thread::open(store, key)?;

@@ -1,4 +1,4 @@
-//! Long work with a progress callback, which Ctrl-C can leave.
+//! Runs work in the store without the GIL, and long work with a progress callback.
 
 use crate::error::exception;
 use forge_store::Error;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The time between two calls of the callback.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does work in the store without the interpreter.
+/// Runs work in the store without the GIL.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Error> + Send,
@@ -19,9 +19,10 @@ pub(crate) fn detached<T: Send>(
     py.detach(work).map_err(|error| exception(py, &error))
 }
 
-/// Does work in the store in a thread of its own. Meanwhile calls `progress` with the seconds since
-/// the beginning, ten times a second, and lets signals in. An exception (from the callback, or from
-/// Ctrl-C) ends the wait; the work goes on to its end.
+/// Runs work in the store on a new thread. Meanwhile, ten times a second, handles signals and calls
+/// `progress` with the seconds since the beginning. An exception from the callback or from Ctrl-C
+/// ends the wait, but not the work. Without `progress`, the work runs on this thread like in
+/// [`detached`].
 pub(crate) fn watched<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -30,10 +31,10 @@ pub(crate) fn watched<T: Send + 'static>(
     let Some(progress) = progress else { return detached(py, work) };
     let begun = Instant::now();
     let (done, wait) = channel();
-    // A receiver is of one thread; the mutex shows the compiler that this is the only one.
+    // `detach` needs what threads can share, which a receiver is not. The mutex is never contended.
     let wait = Mutex::new(wait);
     thread::spawn(move || {
-        // After an exception, the receiver is gone.
+        // After an exception, nothing receives the result.
         let _ = done.send(work());
     });
     loop {

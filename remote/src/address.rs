@@ -15,7 +15,7 @@ pub(crate) enum StorageKind {
     Azure,
 }
 
-/// Where a depot is: `s3://BUCKET/FOLDER`.
+/// The address of a depot, such as `s3://BUCKET/FOLDER`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DepotAddress {
     pub(crate) kind: StorageKind,
@@ -36,7 +36,7 @@ impl StorageKind {
         }
     }
 
-    /// Returns the kind of storage that an address is for.
+    /// Returns the kind of storage of an address, by its scheme.
     pub(crate) fn of(address: &str) -> Option<Self> {
         let (scheme, _) = address.split_once("://")?;
         Self::ALL.into_iter().find(|kind| kind.scheme() == scheme)

@@ -1,4 +1,4 @@
-//! Configures the client of a storage by environment variables, which have the names that the tools
+//! Configures the client of a storage by environment variables. They have the names that the tools
 //! of each provider use.
 
 use crate::Environment;
@@ -15,16 +15,17 @@ use object_store::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a connection is kept that no request uses. Servers close it after about 20 seconds.
+/// How long an idle connection is kept. Servers close it after about 20 seconds.
 const IDLE: Duration = Duration::from_secs(10);
-/// How often a request is repeated that the storage did not answer as it should.
+/// The maximum number of repetitions of a request to which the storage answered with an error of
+/// its own.
 const RETRIES: usize = 4;
 
 /// Makes the client for an address. Nothing is sent.
 ///
 /// # Errors
-/// [`DepotError::InvalidAddress`] if the environment is wrong; [`DepotError::Refused`] if it names
-/// credentials that are not there.
+/// [`DepotError::InvalidAddress`] if the environment is wrong; [`DepotError::Refused`] or
+/// [`DepotError::Unavailable`] if the AWS profile cannot be used.
 pub(crate) fn client(
     address: &DepotAddress,
     environment: &Environment,
@@ -39,13 +40,13 @@ pub(crate) fn client(
     made.map_err(|error| invalid_address(address, format!("{error}: see docs/remote-storage.md")))
 }
 
-/// Makes ring the cryptography of TLS for this process, unless another one is chosen.
+/// Makes `ring` the provider of cryptography for TLS in this process, unless one is chosen already.
 fn choose_tls() {
     let _chosen_before = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A request to a machine that cannot be reached fails within two fifths of the limit, since a
-/// connection is not tried again after one fifth.
+/// Returns the options of a client. A connection attempt takes at most two fifths of the limit, and
+/// is not repeated after one fifth: a machine that does not answer is reported within the limit.
 fn client_options(limit: Duration) -> ClientOptions {
     ClientOptions::new()
         .with_user_agent(HeaderValue::from_static("forge"))
@@ -93,7 +94,7 @@ fn s3(
         }
         builder = builder.with_config(key, value);
     }
-    // A single removal is answered with what happened to the versions of the object.
+    // Only the answer to a single removal says whether the bucket keeps versions of the object.
     let built = builder.with_bucket_name(&address.bucket).with_disable_bulk_delete(true).build();
     Ok(built.map(|client| Arc::new(client) as Arc<dyn ObjectStore>))
 }
@@ -151,8 +152,11 @@ fn settings(environment: &Environment, prefix: &str) -> Vec<(String, String)> {
     of_provider.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect()
 }
 
-/// Returns whether an endpoint is without TLS, and may be: it is on this machine, or the user said
-/// so.
+/// Returns whether an endpoint has no TLS.
+///
+/// # Errors
+/// [`DepotError::InvalidAddress`] if it has no TLS, is on another machine, and the variable does
+/// not permit that.
 fn may_lack_tls(
     address: &DepotAddress,
     environment: &Environment,
@@ -169,8 +173,8 @@ fn may_lack_tls(
     Err(invalid_address(address, reason))
 }
 
-/// Returns whether an endpoint is without TLS and on this machine, where no other
-/// machine can listen.
+/// Returns whether an endpoint has no TLS and is on this machine, where no other machine can
+/// listen.
 fn is_on_this_machine(endpoint: &str) -> bool {
     let Some(rest) = endpoint.strip_prefix("http://") else { return false };
     let host = rest.split('/').next().unwrap_or_default();
@@ -191,7 +195,7 @@ mod tests {
     fn made(address: &str, variables: &[(&str, &str)]) -> Result<String, DepotError> {
         let address = DepotAddress::parse(address).unwrap();
         let mut environment = environment(variables);
-        // The profile of whoever runs this test is not read.
+        // The AWS profile of the user who runs this test is not read.
         environment.insert("AWS_CONFIG_FILE".to_owned(), "/dev/null".to_owned());
         environment.insert("AWS_SHARED_CREDENTIALS_FILE".to_owned(), "/dev/null".to_owned());
         let client = client(&address, &environment, Duration::from_secs(1))?;

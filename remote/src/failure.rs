@@ -1,20 +1,20 @@
-//! What an error of a request means for the caller of a depot.
+//! Converts the failures of requests to the errors of a depot.
 
 use crate::observe::CallRecord;
 use forge_store::error::DepotError;
 use http::StatusCode;
 use object_store::Error as StoreError;
 
-/// Why a call of a depot failed.
+/// The reason why a call of a depot failed.
 #[derive(Debug)]
 pub(crate) enum CallFailure {
     /// An error of `object_store`.
     Store(StoreError),
-    /// The limit of time is over.
+    /// There was no answer within the time limit.
     TimedOut,
-    /// An answer is not what can have been written, for this reason.
+    /// An object cannot be what was written, for this reason.
     Damaged(String),
-    /// The storage cannot do what is needed.
+    /// The storage cannot do this.
     Unsupported(String),
 }
 
@@ -24,17 +24,17 @@ impl From<StoreError> for CallFailure {
     }
 }
 
-/// What a call did when it failed.
+/// A call that failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FailedCall<'a> {
-    /// Where the depot is.
+    /// The address of the depot.
     pub(crate) place: &'a str,
     /// The object, or the folder.
     pub(crate) name: &'a str,
     pub(crate) kind: CallKind,
 }
 
-/// What a call of a depot does.
+/// The kind of a call of a depot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallKind {
     Read,
@@ -59,7 +59,7 @@ impl CallKind {
 }
 
 impl FailedCall<'_> {
-    /// Converts the failure of this call.
+    /// Converts the failure of this call, by what was seen of its requests.
     pub(crate) fn error(self, failure: CallFailure, seen: &CallRecord) -> DepotError {
         let name = self.name.to_owned();
         match failure {
@@ -84,7 +84,7 @@ impl FailedCall<'_> {
             return DepotError::Unsure { name: self.name.to_owned(), source };
         }
         if !seen.has_begun {
-            // What credentials are read from is on this machine.
+            // Without a request, the cause is on this machine, such as a file of credentials.
             let action = format!("use {place} ({source})");
             return DepotError::Refused { action, source };
         }
@@ -141,7 +141,7 @@ impl FailedCall<'_> {
     }
 }
 
-/// Returns the text of the error that is below all others, such as a refused certificate.
+/// Returns the text of the innermost cause of an error, such as a refused certificate.
 fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -1,9 +1,9 @@
-//! Depots on object storage: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure
+//! Depots on object storage: Amazon S3 and servers with its protocol, Google Cloud Storage, Azure
 //! Blob Storage.
 //!
-//! [`open`] makes a [`Depot`] from an address. It is blocking, and may be used by several threads.
-//! Credentials are found as the tools of each provider find them: in the environment, in a profile
-//! of AWS, or from the role of the machine. None is kept.
+//! [`open`] makes a [`Depot`] from an address. Its calls block, and threads may share it.
+//! Credentials are found as the tools of each provider find them: in the environment, in an AWS
+//! profile, or from the role of the machine. They are never written to disk.
 //!
 //! Of the crates of forge, only this one and `forge-postgres` connect to other machines.
 
@@ -28,8 +28,8 @@ pub const DEFAULT_LIMIT: Duration = Duration::from_secs(10);
 /// The environment variables with which a depot is configured.
 pub type Environment = BTreeMap<String, String>;
 
-/// Returns whether this is an address that [`open`] understands, such as `s3://bucket/folder`. It
-/// may still be wrong.
+/// Returns whether this begins like an address for [`open`], such as `s3://bucket/folder`. The rest
+/// is not checked.
 #[must_use]
 pub fn is_address(address: &str) -> bool {
     address::StorageKind::of(address).is_some()
@@ -41,13 +41,15 @@ pub fn is_address(address: &str) -> bool {
 ///
 /// # Errors
 /// [`DepotError::InvalidAddress`] if the address or the configuration is wrong;
-/// [`DepotError::Refused`] if there are no credentials.
+/// [`DepotError::Refused`] if the AWS profile does not exist or its credentials cannot be used;
+/// [`DepotError::Unavailable`] if its file cannot be read, or the system has no resources for a
+/// connection. Missing credentials are reported by the first request.
 pub fn open(address: &str) -> Result<Arc<dyn Depot>, DepotError> {
     open_within(address, DEFAULT_LIMIT)
 }
 
-/// Opens a depot like [`open`], with another limit: the time a request may take, without the time
-/// for its contents. A machine that cannot be reached is reported within it.
+/// Opens a depot like [`open`], with another limit: the time that a request may take, without the
+/// time for its contents. An unreachable machine is reported within this time.
 ///
 /// # Errors
 /// See [`open`].

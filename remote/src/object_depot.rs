@@ -24,19 +24,20 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// The slowest transfer of contents, in bytes a second. A request may take as long as its contents
-/// take at this rate, on top of the limit.
+/// The slowest accepted transfer of contents, in bytes per second. In addition to the limit, a
+/// request may take as long as its contents take at this rate.
 const SLOWEST_BYTES: usize = 64 << 10;
-/// How often an object is created again if the storage refuses because of a request beside it.
+/// The maximum number of attempts to create an object while the storage refuses because of another
+/// request at the same time.
 const CREATE_ATTEMPTS: usize = 3;
-/// An object to ask for when only the clock is wanted: the marker of a remote, which is small.
+/// The object that is requested to learn the time: the marker of a remote, which is small.
 const ASKED_FOR_CLOCK: &str = "forge";
 
-/// A [`Depot`] in a folder of a bucket. An object is one of the same name below that folder. Its
-/// calls block, and panic in a task of an asynchronous runtime.
+/// A [`Depot`] in a folder of a bucket. Each object is an object of the storage, with the same name
+/// below that folder. Calls block, and panic in a task of an asynchronous runtime.
 ///
-/// The tag is the storage's own: the `ETag`, on Google Cloud Storage with the generation. The clock
-/// is the date in the storage's answers, in whole seconds.
+/// The tag of an object is its `ETag`, on Google Cloud Storage with its generation. The clock is
+/// the date in the storage's answers, in whole seconds.
 pub struct ObjectDepot {
     objects: Arc<dyn ObjectStore>,
     address: DepotAddress,
@@ -55,7 +56,7 @@ impl fmt::Debug for ObjectDepot {
 
 impl Drop for ObjectDepot {
     fn drop(&mut self) {
-        // A search for the address of a machine may still run, and is not waited for.
+        // A DNS lookup may still run. Dropping does not wait for it.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -68,8 +69,9 @@ impl ObjectDepot {
     ///
     /// # Errors
     /// [`DepotError::InvalidAddress`] if the address or a variable is wrong;
-    /// [`DepotError::Refused`] if the variables name credentials that are not there;
-    /// [`DepotError::Unavailable`] if the system has no resources for a connection.
+    /// [`DepotError::Refused`] if the AWS profile does not exist or its credentials cannot be used;
+    /// [`DepotError::Unavailable`] if its file cannot be read, or the system has no resources for a
+    /// connection.
     pub fn open(
         address: &str,
         environment: &Environment,
@@ -100,7 +102,7 @@ impl ObjectDepot {
         FailedCall { place: self.place.as_str(), name, kind }
     }
 
-    /// Returns the result of a part of a call, which may take the limit and the time for `bytes`.
+    /// Waits for a part of a call, which may take the limit and the time for `bytes`.
     async fn within<T, E: Into<CallFailure>>(
         &self,
         bytes: usize,
@@ -121,7 +123,7 @@ impl ObjectDepot {
         }))
     }
 
-    /// Returns what `object_store` calls a version. `None` if no object can have this tag.
+    /// Converts a tag to the version type of `object_store`. `None` if no object can have this tag.
     fn version(&self, tag: &DepotTag) -> Option<UpdateVersion> {
         let (version, e_tag) = match self.address.kind {
             StorageKind::Google => {
@@ -196,8 +198,8 @@ impl ObjectDepot {
         }
     }
 
-    /// Creates an object. A storage may refuse that only because of another request at the same
-    /// time, which is no conflict if there is no object after it.
+    /// Creates an object; returns `None` if it exists. A storage may also refuse because of another
+    /// request at the same time. If no object exists after that, it is created again.
     async fn create(
         &self,
         name: &str,
@@ -240,7 +242,7 @@ impl ObjectDepot {
     async fn entries(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, CallFailure> {
         let folder = format!("{}{prefix}", self.address.folder);
         let folder = (!folder.is_empty()).then(|| Path::from(folder.trim_end_matches('/')));
-        // A storage that lists one folder after the other takes no name from outside the folder.
+        // Some storages accept only a name in the listed folder to begin after.
         let mut listed = if after >= prefix && check_depot_name(after).is_ok() {
             self.objects.list_with_offset(folder.as_ref(), &self.path(after))
         } else {
@@ -265,15 +267,15 @@ impl ObjectDepot {
         Ok(entries)
     }
 
-    /// Returns the entry of an object; `None` for one that is not asked for or not of forge.
+    /// Returns the entry of an object; `None` if it is not in the requested range, or not forge's.
     fn entry(&self, meta: ObjectMeta, prefix: &str, after: &str) -> Option<DepotEntry> {
         let name = meta.location.as_ref().strip_prefix(&self.address.folder)?;
         let is_wanted = name.starts_with(prefix) && name > after && check_depot_name(name).is_ok();
         let tag = match self.address.kind {
             StorageKind::S3 => meta.e_tag,
-            // A list has it without the quotes that it has elsewhere.
+            // In a list, the tag lacks the quotes that it has in other answers.
             StorageKind::Azure => meta.e_tag.map(|tag| format!("\"{}\"", tag.trim_matches('"'))),
-            // A list has no generations.
+            // A list does not contain generations.
             StorageKind::Google => None,
         };
         is_wanted.then(|| DepotEntry {
@@ -363,8 +365,8 @@ impl Depot for ObjectDepot {
     }
 }
 
-/// Returns whether a text can be an `ETag`. As a condition, an empty one and `*` have other
-/// meanings.
+/// Returns whether a text can be an `ETag`. In a condition, an empty text and `*` mean something
+/// else.
 fn is_usable(e_tag: &str) -> bool {
     !e_tag.is_empty() && e_tag != "*" && e_tag.bytes().all(|byte| byte.is_ascii_graphic())
 }

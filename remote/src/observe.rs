@@ -1,5 +1,5 @@
-//! Observes the requests of `object_store`, whose errors do not say everything that the contract of
-//! a depot needs: whether a write may have happened, what the storage answered, and its clock.
+//! Observes the requests of `object_store`. Its errors lack facts that the contract of a depot
+//! needs: whether a write may have happened, what the storage answered, and the time of its clock.
 
 use chrono::DateTime;
 use forge_store::Timestamp;
@@ -16,24 +16,24 @@ use object_store::client::{
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The most bytes of an answer that are read: an object with room for what is around it.
+/// The maximum size of an answer in bytes: the largest object, with some room.
 const MAX_ANSWER_BYTES: usize = MAX_DEPOT_OBJECT_BYTES + (1 << 20);
-/// The most bytes of an answer that reports an error.
+/// The maximum number of bytes that are read of an answer that reports an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
 tokio::task_local! {
-    /// What the call that runs has seen. It is not set outside of [`observed`].
+    /// What was seen of the requests of the running call. It is not set outside of [`observed`].
     static SEEN: Arc<Mutex<CallRecord>>;
 }
 
 /// What was seen of the requests of one call of a depot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallRecord {
-    /// Whether a request was begun.
+    /// Whether a request was sent.
     pub(crate) has_begun: bool,
     /// Whether the last request was to a service that gives credentials, not to the storage.
     pub(crate) for_credentials: bool,
-    /// Whether a request was sent whose answer has not come.
+    /// Whether the last request has no answer yet.
     pub(crate) is_waiting: bool,
     /// Whether the storage may have done what a request asked for, although its answer was an error
     /// or was lost.
@@ -42,23 +42,23 @@ pub(crate) struct CallRecord {
     pub(crate) status: Option<StatusCode>,
     /// The code of the last error, such as `NoSuchBucket`; empty if the answer has none.
     pub(crate) code: String,
-    /// How long the storage asked to wait.
+    /// How long the storage asks to wait, in its last answer.
     pub(crate) retry_after: Option<Duration>,
-    /// The clock of the storage.
+    /// The time of the storage's clock, in its last answer.
     pub(crate) date: Option<Timestamp>,
-    /// Whether an object was hidden by a mark instead of being removed.
+    /// Whether a removed object was only hidden by a delete marker.
     pub(crate) left_versions: bool,
 }
 
 impl CallRecord {
-    /// Returns whether the storage has too many requests. It then did not do the last one.
+    /// Returns whether the storage refused the last request because it has too many.
     pub(crate) fn is_busy(&self) -> bool {
         self.status == Some(StatusCode::TOO_MANY_REQUESTS)
             || self.status == Some(StatusCode::SERVICE_UNAVAILABLE)
                 && ["SlowDown", "ServerBusy"].contains(&self.code.as_str())
     }
 
-    /// Returns whether the storage has no bucket of the name.
+    /// Returns whether the last answer says that the bucket does not exist.
     pub(crate) fn lacks_bucket(&self) -> bool {
         ["NoSuchBucket", "ContainerNotFound"].contains(&self.code.as_str())
     }
@@ -103,7 +103,7 @@ pub(crate) async fn observed<T>(call: impl Future<Output = T>) -> (T, CallRecord
     (result, seen)
 }
 
-/// Changes what was seen by the call that runs, and returns it.
+/// Changes what was seen of the running call, and returns it.
 pub(crate) fn look(change: impl FnOnce(&mut CallRecord)) -> CallRecord {
     let changed = SEEN.try_with(|seen| {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +113,7 @@ pub(crate) fn look(change: impl FnOnce(&mut CallRecord)) -> CallRecord {
     changed.unwrap_or_default()
 }
 
-/// Connects to a bucket, and observes the requests.
+/// Makes clients whose requests are observed.
 #[derive(Debug)]
 pub(crate) struct ObservedConnector {
     pub(crate) bucket: String,
@@ -155,15 +155,15 @@ impl HttpService for ObservedClient {
     }
 }
 
-/// Returns whether a request is to the storage: the name of the bucket begins its host, or is one
-/// of the first parts of its path.
+/// Returns whether a request is to the storage: its host begins with the name of the bucket, or
+/// that is one of the first two parts of its path.
 fn names_bucket(uri: &Uri, bucket: &str) -> bool {
     let host = uri.host().unwrap_or_default();
     let is_in_host = host.strip_prefix(bucket).is_some_and(|rest| rest.starts_with('.'));
     is_in_host || uri.path().split('/').take(3).any(|part| part == bucket)
 }
 
-/// Reads the beginning of an answer that reports an error. What cannot be read is left out.
+/// Reads the beginning of an answer that reports an error, up to a failure to read it.
 async fn beginning(body: HttpResponseBody) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut stream = body.bytes_stream();
@@ -174,11 +174,11 @@ async fn beginning(body: HttpResponseBody) -> Vec<u8> {
             break;
         }
     }
-    // What reads it takes only text.
+    // `object_store` reads it as UTF-8.
     String::from_utf8_lossy(&bytes).into_owned().into_bytes()
 }
 
-/// Makes the end of an answer that is too long an error.
+/// Limits an answer to [`MAX_ANSWER_BYTES`]: a longer one fails while it is read.
 fn limited(body: HttpResponseBody) -> HttpResponseBody {
     use http_body_util::BodyExt as _;
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| match error.downcast() {
@@ -192,7 +192,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Returns the code of an error: from the header of Azure, or from the XML of all others.
+/// Returns the code of an error: from a header of Azure, or from the XML of other storages. Empty
+/// if there is none.
 fn error_code(headers: &HeaderMap, body: &[u8]) -> String {
     if let Some(code) = text(headers, &HeaderName::from_static("x-ms-error-code")) {
         return code.to_owned();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The settings of a profile that are used, with the names that `object_store` has for them.
+/// The settings of a profile that are used, each with its name in `object_store`.
 const USED: [(&str, &str); 5] = [
     ("aws_access_key_id", "aws_access_key_id"),
     ("aws_secret_access_key", "aws_secret_access_key"),
@@ -15,7 +15,7 @@ const USED: [(&str, &str); 5] = [
     ("region", "aws_region"),
     ("endpoint_url", "aws_endpoint_url"),
 ];
-/// Variables that say where credentials are. A profile is then not asked for them.
+/// Variables that say where credentials are. If one is set, those of the profile are not used.
 const ELSEWHERE: [&str; 5] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -26,17 +26,17 @@ const ELSEWHERE: [&str; 5] = [
 /// Settings of profiles whose credentials only the AWS command line can get.
 const FOR_THE_COMMAND_LINE: [&str; 5] =
     ["sso_session", "sso_start_url", "credential_process", "role_arn", "login_session"];
-/// The most bytes of a file of profiles.
+/// The maximum size of a file of profiles, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 type ProfileSection = BTreeMap<String, String>;
 
-/// Returns the settings of the profile that `AWS_PROFILE` names, by default `default`, where the
-/// environment does not have them.
+/// Returns the settings of the profile that `AWS_PROFILE` or `AWS_DEFAULT_PROFILE` names, by
+/// default `default`, without those that the environment has.
 ///
 /// # Errors
 /// [`DepotError::Refused`] if the profile is named and does not exist, or if only the AWS command
-/// line can get its credentials.
+/// line can get its credentials; [`DepotError::Unavailable`] if a file cannot be read.
 pub(crate) fn settings(environment: &Environment) -> Result<Vec<(String, String)>, DepotError> {
     let named = environment.get("AWS_PROFILE").or_else(|| environment.get("AWS_DEFAULT_PROFILE"));
     let name = named.map_or("default", String::as_str);
@@ -95,11 +95,11 @@ fn path(environment: &Environment, variable: &str, usual: &str) -> Option<PathBu
     environment.get(variable).map(PathBuf::from).or_else(home)
 }
 
-/// Reads a file of profiles. One that does not exist has none.
+/// Reads a file of profiles. A file that does not exist has none.
 fn sections(path: &Path) -> Result<BTreeMap<String, ProfileSection>, DepotError> {
     let bytes = match plain_file::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
-        // `/dev/null` is the usual name of no file.
+        // Users name `/dev/null` if there is to be no file.
         Err(error) if error.kind() == ErrorKind::NotFound || plain_file::is_no_file(&error) => {
             return Ok(BTreeMap::new());
         }
@@ -111,7 +111,7 @@ fn sections(path: &Path) -> Result<BTreeMap<String, ProfileSection>, DepotError>
     Ok(parsed(&String::from_utf8_lossy(&bytes)))
 }
 
-/// Reads sections of settings. Comments, settings that are nested and other lines are left out.
+/// Reads sections of settings. Comments, nested settings and other lines are ignored.
 fn parsed(text: &str) -> BTreeMap<String, ProfileSection> {
     let mut found = BTreeMap::new();
     let mut section: Option<&mut ProfileSection> = None;

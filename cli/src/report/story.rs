@@ -279,7 +279,8 @@ pub struct StoryLines {
 }
 
 impl StoryLines {
-    /// Writes a row, after a separator if a day or a long pause lies between it and the row before.
+    /// Writes a row. A separator precedes it if its day is another one than that of the row before,
+    /// or if it follows a long pause.
     pub fn print(&mut self, row: &StoryRow<'_>, screen: &mut Screen) {
         match row {
             StoryRow::Item(item) => self.print_item(item, screen),

@@ -1,4 +1,4 @@
-//! Turns settings into what connects.
+//! Makes the address of a database from its settings.
 
 use super::error::AddressError;
 use super::settings::ConnectSettings;
@@ -10,18 +10,20 @@ use postgres::config::{ChannelBinding, SslMode, TargetSessionAttrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The port of PostgreSQL.
+/// The default port of PostgreSQL.
 const PORT: u16 = 5432;
-/// The folders in which servers of this machine have their sockets; packages use the first one, and
-/// PostgreSQL itself the second one.
+/// The folders in which servers on this machine have their sockets: first the one of packages, then
+/// the default of PostgreSQL itself.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+/// The default time limit of a connection attempt to one host.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long data may be without acknowledgement until a connection is lost.
+/// How long sent data may stay unacknowledged until the connection is given up.
 const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection is idle until the other side is asked whether it is there, and asked
-/// again.
+/// How long a connection is idle before the first keepalive probe is sent.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+/// The time between two keepalive probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// The number of unanswered keepalive probes after which the connection is given up.
 const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Makes the address from its settings.
@@ -53,7 +55,7 @@ pub(super) fn build(
         common.options(options);
     }
     if let Some(limit) = limit {
-        // The second address of a host must still have a part of the limit.
+        // This limit is for one address of a host. A second address must get a part of the time.
         common.connect_timeout(limit / 2);
     }
     let given = settings.text("password");
@@ -139,7 +141,7 @@ fn limit(settings: &ConnectSettings) -> Result<Option<Duration>, AddressError> {
     let Ok(seconds) = text.trim().parse::<i32>() else {
         return Err(settings.wrong("connect_timeout", "it is not a number of seconds: correct it"));
     };
-    // In libpq, there is no limit then.
+    // As in libpq, zero and less mean no limit.
     Ok(u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs))
 }
 
@@ -149,7 +151,7 @@ fn session_attributes(
 ) -> Result<TargetSessionAttrs, AddressError> {
     let name = "target_session_attrs";
     match settings.text(name) {
-        // Of several hosts, all but one are usually copies.
+        // Of several hosts, all but one are usually standbys.
         None if hosts > 1 => Ok(TargetSessionAttrs::ReadWrite),
         None | Some("any") => Ok(TargetSessionAttrs::Any),
         Some("read-write" | "primary") => Ok(TargetSessionAttrs::ReadWrite),

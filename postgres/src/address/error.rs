@@ -1,7 +1,7 @@
-//! Why an address, or what belongs to it, cannot be used.
+//! The errors of an address and its settings.
 
-/// Why the address of a database cannot be used. No message has a password, or a part of the
-/// address that may be one.
+/// The reason why the address of a database cannot be used. No message contains a password, or a
+/// part of the address that may be one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AddressError {
     /// The address has a password.
@@ -11,13 +11,13 @@ pub(crate) enum AddressError {
          service of ~/.pg_service.conf"
     )]
     HasPassword,
-    /// The address is not written as it should be, for this reason.
+    /// The address has a wrong form.
     #[error("cannot read the address of the database: {reason}")]
     Malformed {
-        /// What is wrong, and how it is written.
+        /// What is wrong, and what the right form is.
         reason: String,
     },
-    /// A setting cannot be used, wherever it comes from.
+    /// A setting of the address, a service or the environment cannot be used.
     #[error("cannot use {setting}: {reason}")]
     Setting {
         /// The setting, and where it comes from.
@@ -25,7 +25,7 @@ pub(crate) enum AddressError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// A service cannot be used, or is not there.
+    /// A service cannot be used, or does not exist.
     #[error("cannot use the service '{name}' of PostgreSQL: {reason}")]
     Service {
         /// The name of the service.
@@ -41,7 +41,7 @@ pub(crate) enum AddressError {
     },
 }
 
-/// Makes the error of an address that is not written as it should be.
+/// Makes the error for an address with a wrong form.
 pub(super) fn malformed(reason: impl Into<String>) -> AddressError {
     AddressError::Malformed { reason: reason.into() }
 }

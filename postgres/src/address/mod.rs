@@ -1,4 +1,4 @@
-//! The address of a database: what it says, what is found for it as libpq finds it, and connecting.
+//! The address of a database: reads it, adds the settings that libpq would add, and connects.
 
 mod build;
 mod error;
@@ -25,17 +25,18 @@ pub type Environment = BTreeMap<String, String>;
 
 /// The address of a database, with everything that is needed to connect to it.
 ///
-/// What the address does not say is found as libpq finds it: in a service of `~/.pg_service.conf`,
-/// then in the variables that begin with `PG`, then in the defaults. Each host may have a password
-/// of its own in `~/.pgpass`.
+/// Settings that are not in the address are found as libpq finds them: in a service of
+/// `~/.pg_service.conf`, then in the variables that begin with `PG`, then in the defaults. Each
+/// host may have a different password in `~/.pgpass`.
 #[derive(Clone)]
 pub(crate) struct DatabaseAddress {
     shown: String,
-    /// What to connect to, one after the other; at least one.
+    /// The hosts to try, in this order; at least one.
     hosts: Vec<HostConfig>,
     tls: MakeRustlsConnect,
-    /// How long connecting to one host may take.
+    /// How long a connection attempt to one host may take; `None` if there is no limit.
     limit: Option<Duration>,
+    /// The file of passwords that was ignored, because others than its owner may read it.
     passfile_ignored: Option<PathBuf>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct DatabaseAddress {
 #[derive(Clone)]
 struct HostConfig {
     config: postgres::Config,
-    /// Whether to connect without TLS if it fails with it.
+    /// Whether to try again without TLS if TLS fails.
     may_lack_tls: bool,
 }
 
@@ -60,20 +61,21 @@ impl DatabaseAddress {
         build::build(shown, &settings, environment)
     }
 
-    /// Returns the address as it may be stored and shown: what it says in one form, without
-    /// a password and without anything from the environment.
+    /// Returns the address in the form in which it may be stored and shown: without a password, and
+    /// without settings from the environment.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Returns the file of passwords that was ignored, since others than its owner may read it. An
-    /// error of a failed authentication should say so.
+    /// Returns the file of passwords that was ignored, because others than its owner may read it.
+    /// The error of a failed authentication should mention it.
     pub(crate) fn passfile_ignored(&self) -> Option<&Path> {
         self.passfile_ignored.as_deref()
     }
 
-    /// Connects to the first host that can be used. It may take the limit for each host, and half
-    /// of it for each address of a host.
+    /// Connects to the first host that can be used. Each attempt takes at most the limit, and half
+    /// of it for each address of a host. With `sslmode=prefer`, a host may need a second attempt,
+    /// without TLS.
     ///
     /// # Errors
     /// The error of the last host, or of one that refused the user.
@@ -100,17 +102,17 @@ impl DatabaseAddress {
         }
     }
 
-    /// Connects within the limit. The limit of `postgres` is only for the connection of the socket:
-    /// a server that then does not answer would be waited for without end.
+    /// Connects within the limit. The limit of `postgres` only covers opening the socket: a server
+    /// that then does not answer would be waited for without end.
     fn connect_within(&self, config: postgres::Config) -> Result<Connection, PostgresError> {
         let tls = self.tls.clone();
         let Some(limit) = self.limit else { return Connection::open(config, tls) };
         let (sender, receiver) = mpsc::sync_channel(1);
-        // A thread that is too late ends with the answer of the server, and closes its connection.
+        // After a timeout, the thread ends when the server answers, and closes its connection.
         let connecting = move || drop(sender.send(Connection::open(config, tls)));
         let started = thread::Builder::new().name("forge-connect".to_owned()).spawn(connecting);
         let answer = started.ok().and_then(|_| receiver.recv_timeout(limit).ok());
-        // The only way to make an error of `postgres` that says that there was no answer in time.
+        // There is no other way to make a timeout error of `postgres`.
         answer.unwrap_or_else(|| Err(PostgresError::__private_api_timeout()))
     }
 }
@@ -121,13 +123,13 @@ impl fmt::Debug for DatabaseAddress {
     }
 }
 
-/// Returns whether the server did not let the user in (class 28 of SQL's states).
+/// Returns whether the server rejected the user (class 28 of the SQL states).
 fn refuses_user(error: &PostgresError) -> bool {
     error.code().is_some_and(|state| state.code().starts_with("28"))
 }
 
-/// Returns whether a connection may succeed without TLS: TLS failed, or the server has no rule for
-/// connections with it.
+/// Returns whether a connection may succeed without TLS: TLS failed, or the server rejected the
+/// connection, perhaps because it has no rule for connections with TLS.
 fn is_about_tls(error: &PostgresError) -> bool {
     if error.code() == Some(&postgres::error::SqlState::INVALID_AUTHORIZATION_SPECIFICATION) {
         return true;

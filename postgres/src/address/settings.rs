@@ -1,4 +1,4 @@
-//! The settings of a connection, and where each comes from.
+//! The settings of a connection, with the origin of each.
 
 use super::Environment;
 use super::error::AddressError;
@@ -15,17 +15,18 @@ pub(super) struct KnownSetting {
     pub(super) support: SettingSupport,
 }
 
-/// What forge does with a setting.
+/// How forge treats a setting.
 #[derive(Debug)]
 pub(super) enum SettingSupport {
     Used,
-    /// Nothing: the connection is as safe without it.
+    /// forge ignores it: the connection is as safe without it.
     Ignored,
-    /// It refuses it, except with these values: the user relies on what it does.
+    /// forge refuses it, because the user relies on its effect. With these values it has none, and
+    /// is ignored.
     Refused(&'static [&'static str]),
 }
 
-/// Where a setting comes from, in the order in which they win.
+/// The origin of a setting. An earlier one takes precedence.
 #[derive(Clone, Copy, Debug)]
 enum SettingOrigin {
     Address,
@@ -39,8 +40,8 @@ struct SettingValue {
     origin: SettingOrigin,
 }
 
-/// The settings of a connection: what is not in the address comes from the service, and what is not
-/// in the service from the environment, as in libpq. They may have a password, so they are never
+/// The settings of a connection. As in libpq, settings in the address take precedence over those in
+/// the service, and these over the environment. They may contain a password, so they are never
 /// shown.
 #[derive(Clone, Default)]
 pub(super) struct ConnectSettings(BTreeMap<&'static str, SettingValue>);
@@ -116,18 +117,18 @@ pub(super) fn known(name: &str) -> Option<&'static KnownSetting> {
     KNOWN.iter().find(|known| known.name == name)
 }
 
-/// Returns the names of the settings that an address may have.
+/// Returns the names of the settings that forge uses and that an address may have.
 pub(super) fn names_in_address() -> impl Iterator<Item = &'static str> {
     let used = KNOWN.iter().filter(|known| matches!(known.support, SettingSupport::Used));
     used.map(|known| known.name).filter(|name| *name != "password")
 }
 
 impl ConnectSettings {
-    /// Adds to the settings of an address what its service and the environment say. Empty values
-    /// are as if they were not there.
+    /// Adds the settings of the service and of the environment to those of an address. Empty values
+    /// count as absent.
     ///
     /// # Errors
-    /// [`AddressError::Service`]; [`AddressError::Setting`] for one that is refused.
+    /// [`AddressError::Service`]; [`AddressError::Setting`] for a setting that is refused.
     pub(super) fn gather(
         address: impl IntoIterator<Item = (&'static str, String)>,
         environment: &Environment,
@@ -157,7 +158,7 @@ impl ConnectSettings {
         Ok(found)
     }
 
-    /// Adds a setting, unless it is there.
+    /// Adds a setting, unless it has a value already.
     fn add(
         &mut self,
         known: &'static KnownSetting,
@@ -181,12 +182,12 @@ impl ConnectSettings {
         Ok(())
     }
 
-    /// Returns what a setting says.
+    /// Returns the value of a setting.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.text.as_str())
     }
 
-    /// Makes the error of a setting that cannot be used.
+    /// Makes the error for a setting that cannot be used.
     pub(super) fn wrong(&self, name: &str, reason: impl Into<String>) -> AddressError {
         let origin = self.0.get(name).map(|value| value.origin);
         let setting = match known(name).zip(origin) {
@@ -197,7 +198,7 @@ impl ConnectSettings {
     }
 }
 
-/// Returns a variable that is set and not empty.
+/// Returns the value of an environment variable; `None` if it is not set or empty.
 pub(crate) fn text_of<'a>(environment: &'a Environment, variable: &str) -> Option<&'a str> {
     environment.get(variable).map(String::as_str).filter(|text| !text.is_empty())
 }
