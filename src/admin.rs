@@ -1,26 +1,26 @@
-//! Care of a store: the types that its maintenance returns and takes.
+//! Maintenance of a store: the functions for it, and the types that they take and return.
 //!
-//! Verbs that also work on a store that cannot be opened take its folder; the others are methods of
-//! an open store or session.
+//! Functions that also work on a store that cannot be opened take its folder. The others are
+//! methods of an open store or session.
 //!
 //! | To | call | gives |
 //! |---|---|---|
 //! | find damage | [`Store::verify`] | [`VerifyReport`] |
-//! | mend damage | [`Store::repair`] | [`RepairReport`] |
-//! | rebuild the derived tables of the index | [`Store::rebuild`] | [`RebuildCounts`] |
+//! | save the undamaged data into a new store | [`Store::repair`] | [`RepairReport`] |
+//! | rebuild the derived tables and the keyframes | [`Store::rebuild`] | [`RebuildCounts`] |
 //! | copy a store that is in use | [`Store::backup`] | [`BackupReport`] |
-//! | make a copied or changed store one's own | [`Store::adopt`] | [`AdoptReport`] |
+//! | accept a copied or changed store | [`Store::adopt`] | [`AdoptReport`] |
 //! | move a store's key to another machine | [`Store::export_key`], [`Store::import_key`] | the key as text |
 //! | see whether the key is present | [`Store::key_state`] | [`KeyState`] |
-//! | take old history away, with time to change one's mind | [`Session::prune`] | [`PruneReport`] |
-//! | free the space of pruned history | [`Store::sweep`] | [`SweepReport`] |
-//! | remove a secret that was stored, everywhere | [`Store::purge`] | [`PurgeReport`] |
-//! | keep some disk space for the day when the disk is full | [`Store::keep_reserve`], [`Store::give_up_reserve`] | |
+//! | hide old history, which `undo` brings back | [`Session::prune`] | [`PruneReport`] |
+//! | permanently remove pruned history | [`Store::sweep`] | [`SweepReport`] |
+//! | replace a stored secret everywhere | [`Store::purge`] | [`PurgeReport`] |
+//! | reserve disk space for pruning on a full disk | [`Store::keep_reserve`], [`Store::give_up_reserve`] | |
 //! | keep the index current in the background | [`Store::maintainer`] | [`MaintenanceThread`] |
-//! | do so once, after answering | [`Store::maintain`] with [`APPLY_BYTES`] | |
-//! | let writers have the core, as a long command does | [`lower_priority`] | |
+//! | update the index once, after answering | [`Store::maintain`] with [`APPLY_BYTES`] | |
+//! | lower the priority of a thread, so that writers are not delayed | [`lower_priority`] | |
 //! | make the index as small as possible | [`Store::compact`] | |
-//! | see what waits in the spool | [`Store::spool_status`] | [`SpoolStatus`] |
+//! | count the writes in the spool | [`Store::spool_status`] | [`SpoolStatus`] |
 //!
 //! [`Store::verify`]: crate::store::Store::verify
 //! [`Store::repair`]: crate::store::Store::repair

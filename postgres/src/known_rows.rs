@@ -86,12 +86,12 @@ impl KnownRows {
     pub(crate) fn scan(
         &self,
         table: TableId,
-        asked: KeyRange<'_>,
+        range: KeyRange<'_>,
         direction: ScanDirection,
         limit: usize,
     ) -> Option<Vec<TableRow>> {
         let table = self.tables.get(&table.0)?;
-        let KeyRange { from, to } = asked;
+        let KeyRange { from, to } = range;
         let (known, is_whole) = match direction {
             ScanDirection::Ascending => {
                 let known = table.range_at(from)?;

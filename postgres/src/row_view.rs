@@ -190,19 +190,19 @@ impl Snapshot for RowView {
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Vec<u8>>>, BackendError> {
         tracing::trace!(target: CALLS, call = "get_many", table = table.0);
-        let (mut values, mut places, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut values, mut places, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         {
             let known = self.known();
             for (place, key) in keys.iter().enumerate() {
                 let value = known.get(table, key);
                 if value.is_none() {
                     places.push(place);
-                    asked.push(key.as_slice());
+                    missing.push(key.as_slice());
                 }
                 values.push(value.flatten());
             }
         }
-        let keys = asked;
+        let keys = missing;
         if keys.is_empty() {
             return Ok(values);
         }
@@ -274,15 +274,15 @@ impl Snapshot for RowView {
         limit: usize,
     ) -> Result<Vec<TableRow>, BackendError> {
         tracing::trace!(target: CALLS, call = "scan", table = table.0);
-        let asked = KeyRange { from, to };
-        if let Some(rows) = self.known().scan(table, asked, direction, limit) {
+        let requested = KeyRange { from, to };
+        if let Some(rows) = self.known().scan(table, requested, direction, limit) {
             return Ok(rows);
         }
         let order = if direction == ScanDirection::Ascending { "asc" } else { "desc" };
         let has_end = !to.is_empty();
         // The next row after the range is read too, so that a scan that ends a little later, or
         // that continues there, needs no query. Not for objects, because they are large.
-        let bound = end_of_common_prefix(asked).filter(|_| has_end && table.0 != OBJECTS);
+        let bound = end_of_common_prefix(requested).filter(|_| has_end && table.0 != OBJECTS);
         let end = if has_end { "and key < $7" } else { "" };
         let next = if bound.is_some() { NEXT_ROW } else { NO_NEXT_ROW };
         let statement = format!(

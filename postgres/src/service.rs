@@ -89,7 +89,7 @@ mod tests {
                         password=a=b # c\nhost=second\n[team2]\nport=2\n[team]\nport=3\n\
                         [wrong]\nhidden\n[directory]\nldap://host/dc=x?hidden\n";
 
-    fn said(name: &str, text: &str) -> Option<String> {
+    fn lines_of(name: &str, text: &str) -> Option<String> {
         let found = section(name, text).unwrap()?;
         let lines: Vec<_> = found.iter().map(|(name, text)| format!("{name}={text}")).collect();
         Some(lines.join("|"))
@@ -98,11 +98,11 @@ mod tests {
     #[test]
     fn a_section_has_the_settings_of_a_service() {
         let team = "host=db.example.com|password=a=b # c|host=second";
-        assert_eq!(said("team", TEXT).as_deref(), Some(team));
-        assert_eq!(said("team2", TEXT).as_deref(), Some("port=2"));
-        assert_eq!(said("tea", TEXT), None);
-        assert_eq!(said("team", ""), None);
-        assert_eq!(said("empty", "[empty]").as_deref(), Some(""));
+        assert_eq!(lines_of("team", TEXT).as_deref(), Some(team));
+        assert_eq!(lines_of("team2", TEXT).as_deref(), Some("port=2"));
+        assert_eq!(lines_of("tea", TEXT), None);
+        assert_eq!(lines_of("team", ""), None);
+        assert_eq!(lines_of("empty", "[empty]").as_deref(), Some(""));
     }
 
     fn environment(variables: &[(&str, &Path)]) -> Environment {

@@ -50,7 +50,7 @@ impl Session {
         detached(py, || write(&session, &context))
     }
 
-    /// Calls a verb with its rules, and makes its automatic checkpoint.
+    /// Calls a verb with its rules, and with automatic checkpoints if the store makes them.
     fn verb(
         &self,
         py: Python<'_>,

@@ -31,7 +31,7 @@ pub(crate) fn watched<T: Send + 'static>(
     let Some(progress) = progress else { return detached(py, work) };
     let begun = Instant::now();
     let (done, wait) = channel();
-    // `detach` needs what threads can share, which a receiver is not. The mutex is never contended.
+    // `detach` accepts only what threads can share, such as a mutex. It is never contended.
     let wait = Mutex::new(wait);
     thread::spawn(move || {
         // After an exception, nothing receives the result.

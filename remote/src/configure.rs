@@ -17,8 +17,7 @@ use std::time::Duration;
 
 /// How long an idle connection is kept. Servers close it after about 20 seconds.
 const IDLE: Duration = Duration::from_secs(10);
-/// The maximum number of repetitions of a request to which the storage answered with an error of
-/// its own.
+/// The maximum number of repetitions of a request that failed.
 const RETRIES: usize = 4;
 
 /// Makes the client for an address. Nothing is sent.

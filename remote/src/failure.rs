@@ -206,37 +206,37 @@ mod tests {
             let got = format!("{:?}", error(CallKind::Write, status, code));
             assert!(got.starts_with(kind), "{status} {code}: {got}");
         }
-        let said = |status, code| error(CallKind::Write, status, code).to_string();
-        for (said, expected) in [
-            (said(404, "NoSuchBucket"), "no bucket for s3://team/forge (NoSuchBucket): make it"),
-            (said(301, ""), "another region (301): set AWS_REGION"),
+        let message = |status, code| error(CallKind::Write, status, code).to_string();
+        for (message, expected) in [
+            (message(404, "NoSuchBucket"), "no bucket for s3://team/forge (NoSuchBucket): make it"),
+            (message(301, ""), "another region (301): set AWS_REGION"),
             (
-                said(403, "AccessDenied"),
+                message(403, "AccessDenied"),
                 "permit to write s3://team/forge/refs/a (AccessDenied): check",
             ),
-            (said(501, ""), "cannot write an object on a condition: use another one"),
-            (said(500, "InternalError"), "answered InternalError to a request to write"),
-            (said(0, ""), "cannot be reached (there was no answer in time): check"),
+            (message(501, ""), "cannot write an object on a condition: use another one"),
+            (message(500, "InternalError"), "answered InternalError to a request to write"),
+            (message(0, ""), "cannot be reached (there was no answer in time): check"),
         ] {
-            assert!(said.contains(expected), "{said}");
+            assert!(message.contains(expected), "{message}");
         }
     }
 
     #[test]
     fn missing_credentials_are_named() {
-        let asked = CallRecord { for_credentials: true, is_waiting: true, ..seen(0, "") };
-        let error = error(CallKind::Write, &asked);
+        let waiting = CallRecord { for_credentials: true, is_waiting: true, ..seen(0, "") };
+        let error = error(CallKind::Write, &waiting);
         assert!(matches!(error, DepotError::Refused { .. }), "{error:?}");
-        let said = "the remote does not permit to use s3://team/forge without credentials: check \
-                    its credentials and permissions";
-        assert_eq!(error.to_string(), said);
+        let expected = "the remote does not permit to use s3://team/forge without credentials: \
+                        check its credentials and permissions";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
     fn what_fails_before_any_request_is_on_this_machine() {
         let error = error(CallKind::Read, &CallRecord::default());
-        let said = "the remote does not permit to use s3://team/forge (there was no answer in \
-                    time): check its credentials and permissions";
-        assert_eq!(error.to_string(), said);
+        let expected = "the remote does not permit to use s3://team/forge (there was no answer in \
+                        time): check its credentials and permissions";
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -242,7 +242,7 @@ impl ObjectDepot {
     async fn entries(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, CallFailure> {
         let folder = format!("{}{prefix}", self.address.folder);
         let folder = (!folder.is_empty()).then(|| Path::from(folder.trim_end_matches('/')));
-        // Some storages accept only a name in the listed folder to begin after.
+        // Some storages can begin a list only after a name in the listed folder.
         let mut listed = if after >= prefix && check_depot_name(after).is_ok() {
             self.objects.list_with_offset(folder.as_ref(), &self.path(after))
         } else {
@@ -354,8 +354,8 @@ impl Depot for ObjectDepot {
     fn now(&self) -> Result<Timestamp, DepotError> {
         let call = self.failed(CallKind::Read, ASKED_FOR_CLOCK);
         let path = self.path(ASKED_FOR_CLOCK);
-        let asked = self.within(0, self.objects.get_opts(&path, GetOptions::default()));
-        let (found, seen) = self.run(asked);
+        let request = self.within(0, self.objects.get_opts(&path, GetOptions::default()));
+        let (found, seen) = self.run(request);
         match found {
             Ok(_) => {}
             Err(CallFailure::Store(StoreError::NotFound { .. })) if !seen.lacks_bucket() => {}

@@ -29,7 +29,7 @@ tokio::task_local! {
 /// What was seen of the requests of one call of a depot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallRecord {
-    /// Whether a request was sent.
+    /// Whether a request was begun, even if it could not be sent.
     pub(crate) has_begun: bool,
     /// Whether the last request was to a service that gives credentials, not to the storage.
     pub(crate) for_credentials: bool,

@@ -15,7 +15,7 @@ const USED: [(&str, &str); 5] = [
     ("region", "aws_region"),
     ("endpoint_url", "aws_endpoint_url"),
 ];
-/// Variables that say where credentials are. If one is set, those of the profile are not used.
+/// Variables that say where credentials are. If one is set, the profile's are not used.
 const ELSEWHERE: [&str; 5] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",

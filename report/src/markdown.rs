@@ -7,20 +7,20 @@ use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use forge_store::story::{StoryKind, short_number};
 use std::fmt::Write;
 
-/// The longest text of a line, in characters.
+/// The maximum length of the text of a line, in characters.
 const LINE_CHARS: usize = 240;
-/// The most lines of the story.
+/// The maximum number of lines of the story; the last ones are written.
 const MAX_LINES: usize = 400;
-/// How many things that a compaction lost are named.
+/// The maximum number of things lost in a compaction that are named.
 const LOST_NAMED: usize = 12;
-/// The bars of a line of confidences, from 0 to 1.
+/// The bars that show a confidence, from 0 to 1.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Writes the report as Markdown. With `brief`, the story is left out.
 #[must_use]
 pub fn write_markdown(model: &ReportModel, brief: bool) -> String {
     let mut out = String::new();
-    // A String takes everything that is written.
+    // Writing to a String does not fail.
     let _ = Writer { model, out: &mut out }.write(brief);
     out
 }
@@ -105,11 +105,11 @@ impl Writer<'_, '_> {
         }
         if let Some((name, at)) = &outcome.last_pass {
             let at = model.zone.day_and_clock(*at);
-            let said = match outcome.failing.is_empty() {
+            let words = match outcome.failing.is_empty() {
                 true => "No check fails; the last that passed",
                 false => "The last that passed",
             };
-            lines.push(format!("✓ {said}: {} ({at})", code(name)));
+            lines.push(format!("✓ {words}: {} ({at})", code(name)));
         }
         if let Some(last) = outcome.commits.last() {
             let count = counted(outcome.commits.len(), "commit", "commits");
@@ -310,8 +310,8 @@ fn bar(sure: f64) -> char {
     BARS.get(place).copied().unwrap_or('█')
 }
 
-/// Returns a text on one line in which nothing is a mark of Markdown or a tag. What is between
-/// single back quotes stays code.
+/// Returns a text on one line, in which nothing is markup. Text between single back quotes stays
+/// code.
 fn escaped(text: &PageText, chars: usize) -> String {
     let line = text.short(chars);
     let parts: Vec<&str> = line.as_str().split('`').collect();
@@ -327,8 +327,8 @@ fn escaped(text: &PageText, chars: usize) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-/// Escapes the marks of Markdown. An address or a mention gets a mark without width, so that a
-/// site such as GitHub makes no link of it and notifies no person.
+/// Escapes the markup of Markdown. One character of an address or a mention is written as an HTML
+/// entity, so that sites such as GitHub do not make a link of it.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut letters = text.chars().peekable();

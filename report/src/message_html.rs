@@ -1,14 +1,14 @@
-//! The Markdown of messages as HTML, by a list of what is allowed.
+//! Writes the Markdown of messages as HTML, without tags, images and unsafe links.
 
 use crate::page_text::PageText;
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, html::push_html};
 
-/// What a table is wrapped in, so that a wide one scrolls by itself.
+/// The start of the element around a table, which lets a wide table scroll by itself.
 const TABLE_BEGIN: &str = "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">";
 
-/// Returns a message as HTML. Tags in it are text, images are their descriptions, and only links to
-/// `http` and `https` addresses lead anywhere.
+/// Returns a message as HTML. Tags in it become text, images become their descriptions, and only
+/// links to `http` and `https` addresses stay links.
 pub(crate) fn message_html(text: &PageText) -> Markup {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut links = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn message_html(text: &PageText) -> Markup {
                     events.push(Event::End(TagEnd::Link));
                 }
             }
-            // A heading of a message is no heading of the page.
+            // A heading of a message must not become a heading of the page.
             Event::Start(Tag::Heading { .. }) => {
                 events.extend([Event::Start(Tag::Paragraph), Event::Start(Tag::Strong)]);
             }
@@ -107,7 +107,7 @@ mod tests {
             for bad in
                 ["<script", "<img", "<svg", "<!--", "<b ", "href=\"javascript", "href=\"data"]
             {
-                // An escaped text may say anything.
+                // Without the opening bracket or quote, the same words are harmless text.
                 assert!(!html.contains(bad), "{text:?} gives {html}");
             }
         }

@@ -1,4 +1,4 @@
-//! Private files and folders, and durable renames.
+//! Private files and folders, file locks, and removal in pieces.
 
 use super::Error;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -20,8 +20,8 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Creates a folder that only its owner may enter, whatever the umask. An existing folder is left
-/// as it is.
+/// Durably creates a folder that only its owner may enter, whatever the umask. An existing folder
+/// is left as it is.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -49,8 +49,9 @@ pub(crate) fn replace(path: &Path, new: &Path, bytes: &[u8]) -> Result<(), Error
     written().map_err(Error::io("write", path))
 }
 
-/// A file that is locked until this is dropped. Closing the file would not suffice: a child process
-/// between fork and exec has a copy of the descriptor, and shares its lock.
+/// A file that is locked until this is dropped, which unlocks it. Closing the file would not
+/// suffice: a child process between fork and exec has a copy of the descriptor, and shares its
+/// lock.
 #[derive(Debug)]
 pub(crate) struct LockedFile(File);
 
@@ -79,8 +80,8 @@ impl LockedFile {
         }
     }
 
-    /// Takes an exclusive lock of the file at this path, which is created. `None` if it is locked
-    /// for longer than `timeout`.
+    /// Takes an exclusive lock of the file at this path, which is created if it is missing. `None`
+    /// if it stays locked for longer than `timeout`.
     pub(crate) fn at(path: &Path, timeout: Duration) -> Result<Option<Self>, Error> {
         let file = File::options().create(true).truncate(false).write(true).open(path);
         let locked = file.and_then(|file| Self::exclusive_within(file, timeout));
@@ -122,7 +123,8 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the names in a folder, sorted; none if there is no such folder.
+/// Returns the names in a folder, sorted; none if there is no such folder. Names that are not UTF-8
+/// are left out.
 pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
     let entries = match folder.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -145,20 +147,19 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Bytes of a background write per disk sync: a concurrent sync of records waits for one piece, not
-/// for the whole write.
+/// The number of bytes after which a background write is synced: a concurrent sync of records waits
+/// for one such piece, not for the whole write.
 pub(crate) const PIECE_BYTES: u64 = 64 << 10;
 /// Bytes by which a large file is truncated at a time.
 const FREED_BYTES: u64 = 128 << 10;
 
-/// Removes a file like [`remove`], but frees a large file in pieces. A kernel without preemption
-/// does nothing else on this core meanwhile, and syncs on other cores may wait for that: freeing 3
-/// MB at once slowed concurrent syncs from 0.2 to 1.1 ms.
+/// Removes a file like [`remove`], but frees a large file in pieces. While a kernel without
+/// preemption frees space, it does nothing else on this core, and syncs on other cores may wait.
 ///
 /// A reader that has the file open sees it shrink, so it must check whether the file still has a
 /// name.
 pub(crate) fn remove_large(path: &Path) -> Result<bool, Error> {
-    // Without a name, the file could not be opened any more.
+    // After the removal, the file could not be opened.
     let file = OpenOptions::new().write(true).open(path);
     let removed = remove(path)?;
     if let (true, Ok(file)) = (removed, file) {

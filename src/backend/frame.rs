@@ -1,4 +1,4 @@
-//! The byte layout of a frame, which holds a record of the log in a journal and in a database. No
+//! The byte layout of a frame, which contains a record of the log in a journal or in a database. No
 //! I/O. Specified in `docs/format.md`; both must change together.
 
 use crate::backend::{CIPHER_BYTES, Cipher, EncryptionContext, LogPosition, RecordHash, SealMode};
@@ -56,8 +56,8 @@ pub(crate) enum FrameFlaw {
     Unsealed,
     /// The seal was not made from these bytes with the store's key.
     Seal,
-    /// Exactly one bit of the seal is wrong. Without the key, no forger comes that close, so it is
-    /// damage.
+    /// Exactly one bit of the seal is wrong. That is damage: a forger without the key could not
+    /// come so close.
     SealBit,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct FrameHeader {
     pub(crate) length: usize,
     /// The position of the frame.
     pub(crate) position: LogPosition,
-    /// Everything before this position was known to be synced when the frame was written.
+    /// The position up to which everything was known to be synced when the frame was written.
     pub(crate) synced: LogPosition,
     /// The hash of the record before it.
     pub(crate) previous: RecordHash,
@@ -164,8 +164,7 @@ pub(crate) fn encode(
 }
 
 /// Encodes the frame of a record, with an encrypted payload if there is a cipher, and returns its
-/// bytes and its hash. The payload with what encryption adds must not be larger than
-/// [`MAX_PAYLOAD_BYTES`].
+/// bytes and its hash. The payload must fit; see [`fits`].
 pub(crate) fn encode_record(
     position: LogPosition,
     synced: LogPosition,
@@ -219,8 +218,8 @@ pub(crate) fn reseal(frame: &mut [u8], seals: &SealMode) {
     }
 }
 
-/// Returns the BLAKE3 hash of header and payload, without the checksum and with zeros for the seal,
-/// so that the hash does not depend on the seal.
+/// Returns the BLAKE3 hash of header and payload, without the checksum and with zeros in place of
+/// the seal, so that the hash does not depend on the seal.
 fn hash(frame: &[u8]) -> RecordHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&frame[..CHECKSUM.start]);

@@ -174,8 +174,8 @@ impl Report for CheckpointPruneReport {
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
             let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
-            let gone = crate::text::count_text(freed.prunings, "pruning");
-            screen.plain(&format!("{gone} {verb} permanently deleted; {before} -> {now}"));
+            let prunings = crate::text::count_text(freed.prunings, "pruning");
+            screen.plain(&format!("{prunings} {verb} permanently deleted; {before} -> {now}"));
         }
     }
 }

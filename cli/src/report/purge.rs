@@ -152,7 +152,7 @@ impl Report for SecretPurgeReport {
 
     fn human(&self, screen: &mut Screen) {
         let total: u64 = self.places.iter().map(|place| place.count).sum();
-        let said = match (self.places.is_empty(), self.dry_run) {
+        let sentence = match (self.places.is_empty(), self.dry_run) {
             (true, true) => "Nothing would be replaced".to_owned(),
             (true, false) => "Nothing was left to replace".to_owned(),
             (false, dry_run) => {
@@ -164,7 +164,7 @@ impl Report for SecretPurgeReport {
                 )
             }
         };
-        screen.plain(&said);
+        screen.plain(&sentence);
         for place in &self.places {
             screen.put(Tone::Id, &format!("  {} {}", kind_word(place.kind), place.name));
             let session = place
@@ -210,7 +210,7 @@ impl Report for SecretPurgeReport {
                  revoke it too",
             );
         } else {
-            let left = "Not yet gone: do what is said above, and purge again";
+            let left = "Not yet gone: do what is sentence above, and purge again";
             screen.warning(left);
         }
     }

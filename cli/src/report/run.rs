@@ -294,12 +294,12 @@ impl Report for RunHistoryReport {
     fn human(&self, screen: &mut Screen) {
         for one in self.states.iter().flatten() {
             let at = screen.ago(one.time);
-            let said = one.value.as_ref().map_or("cleared".to_owned(), |item| {
+            let text = one.value.as_ref().map_or("cleared".to_owned(), |item| {
                 let step = item.step.as_deref().unwrap_or("-");
                 let next = item.next.as_ref().map(|next| format!(", next {next}"));
                 format!("{step}{} ({})", next.unwrap_or_default(), item.status)
             });
-            screen.plain(&format!("#{} {said}, {}, {at}", one.sequence, one.verb));
+            screen.plain(&format!("#{} {text}, {}, {at}", one.sequence, one.verb));
         }
         for one in self.outputs.iter().flatten() {
             let at = screen.ago(one.time);

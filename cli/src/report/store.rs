@@ -163,13 +163,13 @@ impl Report for InitReport {
             return;
         }
         if self.existing {
-            let said = format!("There is a store already: {}; nothing was changed", self.path);
-            return screen.plain(&said);
+            let message = format!("There is a store already: {}; nothing was changed", self.path);
+            return screen.plain(&message);
         }
         match &self.database {
             Some(database) if self.joined => {
-                let said = format!("Joined the store {database}: {} opens it", self.path);
-                return screen.plain(&said);
+                let message = format!("Joined the store {database}: {} opens it", self.path);
+                return screen.plain(&message);
             }
             Some(database) => {
                 screen.plain(&format!("Made the store {database}: {} opens it", self.path));

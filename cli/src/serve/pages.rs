@@ -133,7 +133,7 @@ fn card(parts: &ServerParts, summary: &SessionSummary) -> Result<SessionCard, Co
         path: format!("/s/{}", summary.info.id),
         agent: summary.info.agent.as_deref().map(clean),
         last: summary.last_event.map(|at| parts.zone.day_and_clock(at)),
-        asked: brief.prompts.first().map(|line| clean(&line.text)),
+        last_prompt: brief.prompts.first().map(|line| clean(&line.text)),
         failing: brief.failing.iter().map(|line| clean(&line.text)).collect(),
         confirmed: brief
             .confirmed
@@ -160,9 +160,9 @@ fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, 
     let title = format!("{} {}", found.kind().name().replace('_', " "), found.id());
     let fields = value.as_map().into_iter().flatten();
     let rows = fields.filter(|(_, value)| **value != Value::Null).map(|(name, value)| {
-        let is_said = matches!(found.kind(), Kind::Message | Kind::Prompt | Kind::Agent);
+        let may_be_markdown = matches!(found.kind(), Kind::Message | Kind::Prompt | Kind::Agent);
         FieldRow {
-            markdown: is_said && matches!(name.as_str(), "text" | "result" | "prompt"),
+            markdown: may_be_markdown && matches!(name.as_str(), "text" | "result" | "prompt"),
             name: cleaner.clean(&name.replace('_', " ")),
             text: cleaner.clean(&value_text(value)),
         }

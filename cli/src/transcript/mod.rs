@@ -24,8 +24,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// The maximum number of attempts to import a file of which another process imports more in the
-/// meantime.
+/// The maximum number of attempts to import a file while another process imports it too.
 const MAX_ATTEMPTS: usize = 8;
 /// How many bytes of a file are compared with its imported part at once; whole blocks of a
 /// bookmark.

@@ -70,15 +70,15 @@ impl<'a> TranscriptPartReader<'a> {
         self
     }
 
-    /// Calls `hand_on` with each part, and returns how many bytes at the end form an incomplete
-    /// line. In a long file, the next part is read while `hand_on` runs.
+    /// Calls `process_part` with each part, and returns how many bytes at the end form an
+    /// incomplete line. In a long file, the next part is read while `process_part` runs.
     pub(super) fn for_each_part(
         mut self,
-        mut hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
+        mut process_part: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         if self.bytes.saturating_sub(self.offset) <= PART_BYTES {
             while let Some(read) = self.part()? {
-                hand_on(read)?;
+                process_part(read)?;
             }
             return Ok(self.buffer.len() as u64);
         }
@@ -95,7 +95,7 @@ impl<'a> TranscriptPartReader<'a> {
                 self.buffer.len() as u64
             });
             for read in parts {
-                hand_on(read?)?;
+                process_part(read?)?;
             }
             Ok(reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
@@ -235,7 +235,7 @@ mod tests {
 
     fn each(
         path: &Path,
-        hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
+        process_part: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         let store = Store::in_memory().unwrap();
         let (file, bytes) = open_plain(path).unwrap();
@@ -248,7 +248,7 @@ mod tests {
             Timestamp::default(),
             (0, false),
         )
-        .for_each_part(hand_on)
+        .for_each_part(process_part)
     }
 
     #[test]

@@ -40,8 +40,8 @@ struct SettingValue {
     origin: SettingOrigin,
 }
 
-/// The settings of a connection. As in libpq, settings in the address take precedence over those in
-/// the service, and these over the environment. They may contain a password, so they are never
+/// The settings of a connection. As in libpq, a setting in the address takes precedence over the
+/// service, and the service over the environment. They may contain a password, so they are never
 /// shown.
 #[derive(Clone, Default)]
 pub(super) struct ConnectSettings(BTreeMap<&'static str, SettingValue>);
@@ -124,8 +124,8 @@ pub(super) fn names_in_address() -> impl Iterator<Item = &'static str> {
 }
 
 impl ConnectSettings {
-    /// Adds the settings of the service and of the environment to those of an address. Empty values
-    /// count as absent.
+    /// Adds the settings of the service and of the environment to the settings of an address. Empty
+    /// values count as absent.
     ///
     /// # Errors
     /// [`AddressError::Service`]; [`AddressError::Setting`] for a setting that is refused.

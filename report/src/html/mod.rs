@@ -1,4 +1,4 @@
-//! The page as HTML: one function for each section.
+//! Writes the page as HTML, with one function for each section.
 
 mod claims;
 mod known_when;
@@ -17,20 +17,20 @@ pub(crate) use crate::words::{
 use forge_store::story::short_number;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
-/// How much raw material a page has.
+/// The amount of raw material on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageDetail {
-    /// The most lines of a patch.
+    /// The maximum number of lines of a patch.
     pub patch_lines: usize,
     /// Whether the beginnings of outputs are shown.
     pub outputs: bool,
     /// Whether the work of sub-agents is shown.
     pub agent_work: bool,
-    /// The most characters of a message.
+    /// The maximum number of characters of a message.
     pub message_chars: usize,
     /// Whether folded lines are listed, or only counted.
     pub folded: bool,
-    /// The largest number of lines of the story; the last ones are shown.
+    /// The maximum number of lines of the story; the last ones are shown.
     pub story_lines: usize,
 }
 
@@ -52,7 +52,7 @@ impl PageDetail {
     const NO_FOLDS: Self = Self { folded: false, ..Self::SHORT_MESSAGES };
     const NO_PATCHES: Self = Self { patch_lines: 0, message_chars: 300, ..Self::NO_FOLDS };
 
-    /// Less and less, with what was left out last.
+    /// Steps with less and less detail, each with the words for what it leaves out.
     pub const STEPS: [(Self, &'static str); 8] = [
         (Self::SHORT_PATCHES, "patches after 26 lines"),
         (Self::NO_OUTPUTS, "outputs"),
@@ -71,13 +71,14 @@ impl PageDetail {
 /// How a page is written.
 #[derive(Clone, Debug)]
 pub struct HtmlOptions {
-    /// Whether the page has a script. It says the same without one.
+    /// Whether the page has a script. Without one, it lacks only its interactive parts.
     pub script: bool,
     /// Whether the story is left out, for print.
     pub brief: bool,
-    /// The largest size in bytes, if there is one. Raw material is left out to reach it.
+    /// The maximum size in bytes, if there is one. Raw material is left out to reach it, and the
+    /// page is larger if that is not enough.
     pub max_bytes: Option<usize>,
-    /// What a server adds, if one writes the page.
+    /// The data of the server, if one writes the page.
     pub served: Option<ServedPage>,
 }
 
@@ -87,12 +88,12 @@ impl Default for HtmlOptions {
     }
 }
 
-/// What a server adds to a page.
+/// The data that a server adds to a page.
 #[derive(Clone, Debug, Default)]
 pub struct ServedPage {
     /// The path of the session on the server.
     pub path: String,
-    /// The number of the last write to the store.
+    /// The position of the store, which increases with every write.
     pub position: u64,
     /// Whether the page shows the end, so that it changes with the session.
     pub live: bool,
@@ -102,12 +103,12 @@ pub struct ServedPage {
 pub struct WrittenPage {
     /// The document.
     pub html: String,
-    /// What was left out to reach the largest size.
+    /// The words for what was left out to reach the maximum size.
     pub left_out: Vec<&'static str>,
 }
 
-/// Writes a page. `whole` is the model of the end of the session, if the page is about an earlier
-/// moment: the charts then show what is later, too.
+/// Writes a page. `whole` is the model of the whole session, if the page is about an earlier
+/// moment: the charts then also show what happened later.
 #[must_use]
 pub fn write_page(
     model: &ReportModel,
@@ -136,7 +137,8 @@ pub fn write_page(
     WrittenPage { html: last, left_out }
 }
 
-/// Writes only the changing parts of a page, by the ids of their elements.
+/// Writes only the changing parts of a page, each with the id of its element. Raw material is not
+/// left out.
 #[must_use]
 pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static str, String)> {
     let page = Page {
@@ -223,7 +225,7 @@ impl Page<'_> {
         }
     }
 
-    /// Returns the sections that have something to say, in the order of the page.
+    /// Returns the sections that are not empty, in the order of the page.
     fn sections(&self) -> Vec<Section> {
         let model = self.model;
         let mut sections = Vec::new();
@@ -262,13 +264,14 @@ impl Page<'_> {
         sections
     }
 
-    /// Returns the link to a line of the story, if the page has it.
+    /// Returns the link to a line of the story, if the page has the story. The link to an omitted
+    /// line leads to the story.
     pub(crate) fn line_link(&self, anchor: Option<usize>) -> Option<String> {
         let anchor = anchor.filter(|_| !self.options.brief)?;
         Some(if anchor < self.first_line { "#story".to_owned() } else { line_link(anchor) })
     }
 
-    /// Returns a text that leads to a line of the story, if the page has that line.
+    /// Returns a text with the link to a line of the story, if there is one.
     pub(crate) fn linked(&self, anchor: Option<usize>, text: &impl Render) -> Markup {
         html! {
             @match self.line_link(anchor) {
@@ -326,7 +329,7 @@ pub(crate) fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// Returns the head of a page with its own style.
+/// Returns the head of a page, with the style sheet.
 fn head(title: &str, policy: &str, is_report: bool) -> Markup {
     html! {
         head {
@@ -342,13 +345,13 @@ fn head(title: &str, policy: &str, is_report: bool) -> Markup {
     }
 }
 
-/// Returns a sentence about what a list has no room for.
+/// Returns a sentence about the entries that a list leaves out.
 pub(crate) fn more(all: usize, most: usize, what: &str) -> Markup {
     let more = all.saturating_sub(most);
     html! { @if more > 0 { p class="soft" { (grouped(more)) " more " (what) " are not listed." } } }
 }
 
-/// Returns an old and a new confidence, in the colour of the direction.
+/// Returns an old and a new confidence; the new one in the colour of an increase or decrease.
 pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
     html! {
         @match (before, now) {

@@ -1,4 +1,4 @@
-//! The head of a page: what it is about, what came out, and the figures.
+//! The head of a page: its subject, the outcome, and the figures.
 
 use super::{Page, counted, grouped, idea_link, number};
 use crate::message_html::message_html;
@@ -8,16 +8,17 @@ use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::short_number;
 use maud::{Markup, html};
 
-/// The most files that are named as uncommitted.
+/// The maximum number of files that are named as uncommitted.
 const FILES_NAMED: usize = 8;
-/// The longest first prompt in the head, in characters.
+/// The maximum length of a prompt in the head, in characters.
 const ASKED_CHARS: usize = 400;
-/// The most rejected ideas that the head names, and the most open questions.
+/// The maximum number of rejected ideas in the head.
 const IDEAS_NAMED: usize = 5;
+/// The maximum number of open questions in the head.
 const GAPS_NAMED: usize = 3;
-/// The longest text of these, in characters.
+/// The maximum length of the text of an idea or question, in characters.
 const IDEA_CHARS: usize = 140;
-/// The longest last message in the head, in characters.
+/// The maximum length of the agent's last message in the head, in characters.
 const LAST_WORD_CHARS: usize = 6_000;
 
 struct Figure {
@@ -120,7 +121,8 @@ impl Page<'_> {
         }
     }
 
-    /// Returns the checks, the commits and what is open.
+    /// Returns the last results of checks, the commits, the uncommitted files and the open
+    /// questions.
     fn ends(&self) -> Markup {
         let model = self.model;
         let open: Vec<&GapRow> = model.gaps.iter().filter(|gap| gap.is_open).collect();
@@ -237,12 +239,12 @@ impl Page<'_> {
     }
 }
 
-/// Returns how often the confidence in an idea changed.
+/// Returns how often the confidence in an idea changed after the idea was stated.
 fn moves(idea: &Idea) -> usize {
     idea.steps.iter().filter(|step| step.before.is_some() && step.before != step.confidence).count()
 }
 
-/// Returns a text that may break inside of long names.
+/// Returns a text in which a line may break inside long names.
 fn breakable(text: &str) -> Markup {
     let parts = text.split_inclusive(['_', ':', '/', '.']);
     html! { @for part in parts { (part) wbr; } }

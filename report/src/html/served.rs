@@ -1,4 +1,4 @@
-//! The other pages of a server: the sessions, one thing whole, a comparison, a search, a notice.
+//! The other pages of a server: the list of sessions, an entity, a comparison, a search, a notice.
 
 use super::logo;
 use crate::assets;
@@ -13,22 +13,22 @@ pub struct SessionCard {
     pub path: String,
     /// The agent that works in it.
     pub agent: Option<PageText>,
-    /// When something happened last.
+    /// The time of the last event.
     pub last: Option<String>,
-    /// What was asked last.
-    pub asked: Option<PageText>,
+    /// The last prompt.
+    pub last_prompt: Option<PageText>,
     /// The names of the checks that fail.
     pub failing: Vec<PageText>,
     /// The confirmed hypotheses, with their ids.
     pub confirmed: Vec<(PageText, PageText)>,
-    /// How many questions are open.
+    /// The number of open questions.
     pub open: usize,
-    /// How many files are not committed.
+    /// The number of uncommitted files.
     pub uncommitted: usize,
     pub current: bool,
 }
 
-/// A field of one thing.
+/// A field of an entity.
 #[derive(Clone, Debug)]
 pub struct FieldRow {
     pub name: PageText,
@@ -40,26 +40,26 @@ pub struct FieldRow {
 /// A change between two moments.
 #[derive(Clone, Debug)]
 pub struct ChangeRow {
-    /// The sort of thing.
+    /// The kind of the entity.
     pub kind: &'static str,
     pub id: PageText,
-    /// The path of its page, if it still exists.
+    /// The path of its page, if the entity still exists.
     pub path: Option<String>,
-    /// The changed field; `None` if the thing is new or gone.
+    /// The changed field; `None` if the entity was added or removed.
     pub field: Option<PageText>,
-    /// What was there before.
+    /// The value before.
     pub old: Option<PageText>,
-    /// What is there afterwards.
+    /// The value afterwards.
     pub new: Option<PageText>,
 }
 
 #[derive(Clone, Debug)]
 pub struct HitRow {
-    /// The sort of thing.
+    /// The kind of the entity, or `checkpoint`.
     pub kind: &'static str,
     pub id: PageText,
     pub path: Option<String>,
-    /// When it first had the words.
+    /// When it first contained the words.
     pub at: String,
     /// The text around the first word.
     pub snippet: PageText,
@@ -79,7 +79,7 @@ pub fn sessions_page(cards: &[SessionCard], zone: &str) -> String {
                         @if let Some(agent) = &card.agent { (agent.short(60)) " · " }
                         @if let Some(last) = &card.last { "last activity " (last) " " (zone) } @else { "nothing has happened yet" }
                     }
-                    @if let Some(asked) = &card.asked { p { span class="who" { "Asked" } " " (asked.short(240).inline()) } }
+                    @if let Some(prompt) = &card.last_prompt { p { span class="who" { "Asked" } " " (prompt.short(240).inline()) } }
                     @for (id, text) in card.confirmed.iter().take(3) {
                         p { b class="good" { "✓ " (id) " confirmed: " } (text.short(200).inline()) }
                     }
@@ -97,7 +97,7 @@ pub fn sessions_page(cards: &[SessionCard], zone: &str) -> String {
     document("Sessions", None, &body)
 }
 
-/// Writes one thing whole.
+/// Writes an entity with all its fields.
 #[must_use]
 pub fn entity_page(session: &str, title: &PageText, at: &str, fields: &[FieldRow]) -> String {
     let body = html! {
@@ -184,7 +184,7 @@ pub fn search_page(session: &str, words: &PageText, total: Option<u64>, hits: &[
     document("Search", Some(session), &body)
 }
 
-/// Writes a page that says only this.
+/// Writes a page with only a title and a text.
 #[must_use]
 pub fn notice_page(title: &str, text: &str) -> String {
     document(title, None, &html! { h1 { (title) } p { (text) } })

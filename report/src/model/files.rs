@@ -10,10 +10,10 @@ use forge_store::store::SourcedFact;
 use forge_store::story::changed_line_counts;
 use std::collections::HashMap;
 
-/// Finds the lines of the story by what they are about.
+/// The numbers of the story's lines, by the kind and id of the entity that they are about.
 pub(super) type AnchorsByFact = HashMap<(Kind, String), usize>;
 
-/// Returns the edited files, the most changed first, and the place of each by its path.
+/// Returns the edited files with their edits, the most changed first.
 pub(super) fn files(
     texts: &FactTexts<'_>,
     facts: &[SourcedFact],
@@ -48,7 +48,7 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// Returns the checks with their runs, the check that ran last first.
+/// Returns the checks with their runs, in the order of their first runs.
 pub(super) fn checks(texts: &FactTexts<'_>, anchors: &AnchorsByFact) -> Vec<CheckPart> {
     let runs = texts.story.checks.iter().map(|run| {
         let part = CheckRunPart {
@@ -62,7 +62,7 @@ pub(super) fn checks(texts: &FactTexts<'_>, anchors: &AnchorsByFact) -> Vec<Chec
     grouped(runs).into_iter().map(|(name, runs)| CheckPart { name, runs }).collect()
 }
 
-/// Groups parts by their names, in the order in which the names come first.
+/// Groups parts by their names, in the order in which the names first occur.
 fn grouped<T>(parts: impl IntoIterator<Item = (PageText, T)>) -> Vec<(PageText, Vec<T>)> {
     let mut groups: Vec<(PageText, Vec<T>)> = Vec::new();
     let mut places: HashMap<PageText, usize> = HashMap::new();
@@ -76,7 +76,7 @@ fn grouped<T>(parts: impl IntoIterator<Item = (PageText, T)>) -> Vec<(PageText, 
     groups
 }
 
-/// Returns the times of the sub-agents that have a line.
+/// Returns when each sub-agent worked.
 pub(super) fn agents(
     texts: &FactTexts<'_>,
     facts: &[SourcedFact],

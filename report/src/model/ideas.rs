@@ -13,10 +13,10 @@ use forge_store::store::{BranchSummary, StateAt};
 use forge_store::story::{IdeaPath, StepEvidence};
 use std::collections::HashMap;
 
-/// Finds the lines of the story by the number of a revision and the id of a hypothesis.
+/// The numbers of the story's lines, by the number of a revision and the id of a hypothesis.
 pub(super) type AnchorsByRevision = HashMap<(u64, String), usize>;
 
-/// Returns the hypotheses. A hypothesis that only another branch has is among them.
+/// Returns the hypotheses, including those that only another branch has.
 pub(super) fn ideas(
     texts: &FactTexts<'_>,
     state: &StateAt,
@@ -38,7 +38,7 @@ pub(super) fn ideas(
         let held = state.claim(Kind::Hypothesis, &path.id)?;
         let held = held.and_then(|value| Hypothesis::from_value(&value).ok());
         let mut rows = evidence.remove(&path.id).unwrap_or_default();
-        // Evidence of other branches counted there, and is shown with the rest.
+        // Evidence on other branches changed the confidence there, so it is shown too.
         for found in path.steps.iter().flat_map(|step| &step.evidence) {
             let row = step_evidence(texts, found);
             if !rows.iter().any(|known| known.id == row.id) {
@@ -100,7 +100,7 @@ fn idea(
     }
 }
 
-/// Returns the beliefs, the surest first.
+/// Returns the beliefs, the most confident first. A missing confidence counts as 0.5.
 pub(super) fn beliefs(texts: &FactTexts<'_>, state: &StateAt) -> Result<Vec<BeliefRow>> {
     let mut rests_on: HashMap<String, Vec<PageText>> = HashMap::new();
     for (_, entry) in state.claims_of(Kind::Dependency)? {

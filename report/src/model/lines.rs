@@ -11,23 +11,24 @@ use forge_store::store::SourcedFact;
 use forge_store::story::{FoldKey, Story, StoryItem, StoryKind, StoryRef};
 use std::collections::{BTreeMap, HashMap};
 
-/// How much of a repeated command must be equal, in characters.
+/// The number of characters at the beginning of two texts, without digits, that must be equal to
+/// merge their lines.
 const LIKENESS_CHARS: usize = 44;
-/// The longest beginning of an output, in characters.
+/// The maximum length of the shown beginning of an output, in characters.
 const OUTPUT_CHARS: usize = 120;
 
-/// The numbers of the lines, by what they are about.
+/// The numbers of the story's lines, by their subject.
 #[derive(Debug, Default)]
 pub(super) struct LineAnchors {
     pub(super) facts: AnchorsByFact,
-    /// By revision and hypothesis.
+    /// By the number of a revision and the id of a hypothesis.
     pub(super) revisions: AnchorsByRevision,
     /// By the number of a revision or checkpoint.
     pub(super) sequences: HashMap<u64, usize>,
 }
 
 impl LineAnchors {
-    /// Numbers the shown items of a story.
+    /// Numbers the items of a story that have a line, from 0 on.
     pub(super) fn of(story: &Story) -> Self {
         let mut anchors = Self::default();
         for (number, item) in story.items().filter(|item| has_line(item)).enumerate() {
@@ -69,13 +70,13 @@ pub(super) const fn has_line(item: &StoryItem) -> bool {
 /// Writes the lines of a story.
 pub(super) struct LineWriter<'a> {
     pub(super) texts: &'a FactTexts<'a>,
-    /// The places of the hypotheses by id.
+    /// The places of the hypotheses in the list of the page, by id.
     pub(super) ideas: &'a HashMap<String, usize>,
-    /// The places of the edited files by path.
+    /// The places of the edited files in the list of the page, by path.
     pub(super) files: &'a HashMap<PageText, usize>,
     /// Whether to leave out outputs and reports.
     pub(super) shared: bool,
-    /// What each sub-agent did.
+    /// The items of each sub-agent that have no line.
     work: HashMap<&'a str, Vec<&'a StoryItem>>,
     next: usize,
     branch: String,
@@ -172,7 +173,7 @@ impl<'a> LineWriter<'a> {
         Ok(has_any.then_some(AgentWorkPart { steps, result }))
     }
 
-    /// Returns what is folded here, and empties the list.
+    /// Returns the folded items as one row, and empties the list.
     fn folded(&self, quiet: &mut Vec<&StoryItem>) -> Option<RowPart> {
         if quiet.is_empty() {
             return None;
@@ -189,7 +190,7 @@ impl<'a> LineWriter<'a> {
         Some(RowPart::Folded(FoldedPart { summary: words.join(", "), lines }))
     }
 
-    /// Returns these items with near-equal ones as one.
+    /// Returns these items as lines. Similar ones, except messages, are counted in one line.
     fn merged(&self, items: &[&StoryItem]) -> Vec<FoldedLine> {
         let mut places: HashMap<(StoryKind, String), usize> = HashMap::new();
         let mut lines: Vec<FoldedLine> = Vec::new();
@@ -214,14 +215,14 @@ impl<'a> LineWriter<'a> {
         lines
     }
 
-    /// Returns what an item is about, as a command names it.
+    /// Returns the entity that an item is about, in the form in which commands name it.
     fn about(&self, item: &StoryItem) -> Option<PageText> {
         let is_entity = |about: &&StoryRef| matches!(about, StoryRef::Entity(_));
         let first = item.refs.iter().find(is_entity)?;
         Some(self.texts.cleaner.clean(&first.to_string()))
     }
 
-    /// Returns the beginning of what a command printed.
+    /// Returns the beginning of the output of a command.
     fn output(&self, item: &StoryItem) -> Option<PageText> {
         if self.shared || item.kind != StoryKind::Command {
             return None;

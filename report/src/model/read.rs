@@ -1,4 +1,4 @@
-//! Reads what a page says from a store.
+//! Reads the content of a page from a store.
 
 use super::fact_texts::FactTexts;
 use super::lines::{LineAnchors, LineWriter};
@@ -14,40 +14,40 @@ use forge_store::store::{StateAt, TextResolver};
 use forge_store::story::{Story, TimeRuler};
 use std::collections::HashMap;
 
-/// The most branches in which an answer is looked for.
+/// The maximum number of branches in which answers are looked for.
 const MAX_BRANCHES: usize = 50;
-/// The longest title, in characters.
+/// The maximum length of the title, in characters.
 const TITLE_CHARS: usize = 140;
 
-/// What a page is read from.
+/// The source of the content of a page.
 #[derive(Clone, Copy)]
 pub struct ReportSource<'a> {
-    /// The state of the moment.
+    /// The state at the moment of the page.
     pub state: &'a StateAt,
-    /// Finds the texts in the documents of a source.
+    /// Finds the whole texts of facts in an imported source.
     pub resolve: TextResolver<'a>,
-    /// What is known of the compactions up to that moment.
+    /// The compactions up to that moment.
     pub compactions: &'a [CompactionNote],
     /// Finds the secrets that must not be on the page.
     pub redactor: &'a Redactor,
-    /// What the page says, and how.
+    /// The choice of what is on the page.
     pub limits: ReportLimits,
 }
 
-/// What a page says, and how.
+/// The choice of what is on a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReportLimits {
     pub zone: PageZone,
     /// Whether to leave out outputs, patches, summaries and the reports of sub-agents.
     pub shared: bool,
-    /// The first moment to tell.
+    /// The time at which the shown story begins; `None` for the whole story.
     pub since: Option<Timestamp>,
-    /// Whether the moment is another one than the end.
+    /// The moment of the page, if it is not the end of the session.
     pub as_of: Option<Timestamp>,
 }
 
 impl ReportModel {
-    /// Reads what a page says.
+    /// Reads the content of a page.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -132,13 +132,14 @@ impl ReportModel {
     }
 }
 
-/// Returns the answers to open questions that other branches have, with their branches.
+/// Returns the answers that other branches have to open questions: branch and answer, by the id of
+/// the question.
 fn answers_elsewhere(
     state: &StateAt,
     limits: &ReportLimits,
 ) -> Result<HashMap<String, (String, String)>> {
     let mut answers = HashMap::new();
-    // The other branches are known as they are now.
+    // Other branches are read as they are now, which a page about an earlier moment must not show.
     if limits.as_of.is_some() {
         return Ok(answers);
     }

@@ -1,4 +1,4 @@
-//! The compactions, the tasks and what came out.
+//! The compactions, the tasks, the inferences and the outcome.
 
 use super::fact_texts::FactTexts;
 use super::lines::LineAnchors;
@@ -39,7 +39,7 @@ pub(super) fn compactions(
     parts
 }
 
-/// Returns the tasks, in the order in which they were last changed.
+/// Returns the tasks that have a text, in the order in which they were last changed.
 pub(super) fn tasks(texts: &FactTexts<'_>, facts: &[SourcedFact]) -> Vec<TaskRow> {
     let tasks = facts.iter().filter(|known| known.fact.kind == Kind::Task);
     let row = |known: &SourcedFact| {
@@ -69,7 +69,7 @@ pub(super) fn inferences(
     found.filter_map(row).collect()
 }
 
-/// Returns what came out.
+/// Returns the outcome: the last message, the checks and the commits.
 pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[TurnPart]) -> Outcome {
     let lines = || turns.iter().flat_map(TurnPart::lines);
     let commit_anchor = |at: Timestamp| {
@@ -79,7 +79,7 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
     let findings = &texts.story.findings;
     let last = lines().rfind(|line| line.kind == StoryKind::Message);
     let last_word = last.map(|line| line.whole_text().clone());
-    // A question is answered if a prompt follows it.
+    // A prompt after a question counts as its answer.
     let is_last_turn = |line: &LinePart| {
         turns.last().and_then(|turn| turn.prompt.as_ref()).is_none_or(|prompt| prompt.at <= line.at)
     };

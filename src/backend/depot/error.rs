@@ -21,7 +21,7 @@ pub enum DepotError {
     /// until they are changed.
     #[error("the remote does not permit to {action}: check its credentials and permissions")]
     Refused {
-        /// What was attempted.
+        /// The refused action, as a verb with its object.
         action: String,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -47,7 +47,7 @@ pub enum DepotError {
         /// What it cannot do.
         what: String,
     },
-    /// An object is not what can have been written. Reading again gives the same.
+    /// An object cannot be what was written. Reading it again gives the same result.
     #[error("'{name}' on the remote is damaged: {reason}")]
     Damaged {
         /// The object.
@@ -55,7 +55,7 @@ pub enum DepotError {
         /// How the damage was detected.
         reason: String,
     },
-    /// The address of a depot, or what it is configured with, is wrong.
+    /// The address or the configuration of a depot is wrong.
     #[error("{address} cannot be used as a remote: {reason}")]
     InvalidAddress {
         /// The address.
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn a_busy_depot_says_when_to_try_again() {
-        let said = |after| DepotError::Busy { after }.to_string();
-        assert_eq!(said(None), "the remote is busy: try again later");
+        let message = |after| DepotError::Busy { after }.to_string();
+        assert_eq!(message(None), "the remote is busy: try again later");
         let wait = Some(Duration::from_millis(1_200));
-        assert_eq!(said(wait), "the remote is busy: try again in 2 s");
+        assert_eq!(message(wait), "the remote is busy: try again in 2 s");
     }
 }

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Depot`] in memory, for tests. Clones are handles to the same depot.
 ///
-/// It counts its requests. Its clock has the time that [`MemoryDepot::set_now`] set last, at first
-/// 1970.
+/// It counts its requests. Its clock has the time that [`MemoryDepot::set_now`] last set, and the
+/// beginning of 1970 before that.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDepot(Arc<Mutex<MemoryObjects>>);
 
@@ -68,7 +68,7 @@ impl MemoryDepot {
         std::mem::take(&mut self.lock().requests)
     }
 
-    /// Locks the objects, also after a panic: no change is ever half done.
+    /// Locks the objects, also after a panic: no panic leaves an unfinished change.
     fn lock(&self) -> MutexGuard<'_, MemoryObjects> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
 //! Depots: shared storage of named objects, in which the data of a remote is kept.
 //!
-//! A depot has no locks and no transactions. Its one promise is the conditional write:
-//! [`Depot::put_new`] and [`Depot::swap`] compare and write in one step. Implementations:
-//! [`FolderDepot`], and [`MemoryDepot`] for tests.
+//! A depot offers no locks and no transactions, only conditional writes: [`Depot::put_new`] and
+//! [`Depot::swap`] compare and write in one step. Implementations: [`FolderDepot`], and
+//! [`MemoryDepot`] for tests.
 
 mod check;
 mod error;
@@ -28,7 +28,7 @@ pub const DEPOT_LIST_ENTRIES: usize = 1_000;
 /// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 512;
 
-/// A tag that identifies the contents of an object. The depot chooses it; others only compare it.
+/// A tag that identifies the contents of an object. The depot chooses it; callers only compare it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct DepotTag(String);
 
@@ -114,7 +114,7 @@ pub struct DepotEntry {
 /// Every read sees every write that was answered before it. An error of a write other than
 /// [`DepotError::Unsure`] means that nothing was written.
 pub trait Depot: Send + Sync {
-    /// Returns an object, unless it has the tag `known`.
+    /// Returns an object, or [`DepotRead::Unchanged`] if it has the tag `known`.
     ///
     /// # Errors
     /// [`DepotError::Damaged`] if the object is larger than [`MAX_DEPOT_OBJECT_BYTES`] or cannot be

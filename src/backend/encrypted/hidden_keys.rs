@@ -1,5 +1,5 @@
-//! Keys on disk: the part of a key that reveals its subject (a hash or an id) is replaced by a
-//! keyed hash.
+//! Converts keys to their form on disk: the part of a key that reveals its subject (a hash or an
+//! id) is replaced by a keyed hash.
 
 use crate::backend::{Cipher, Error, TableId, TableRow};
 use std::borrow::Cow;
@@ -33,13 +33,13 @@ impl HiddenKeyBytes {
     }
 }
 
-/// Returns the keyed hash that replaces `key[hidden.at..upto]`. It covers the bytes before too, so
-/// that equal parts in different places have different hashes.
+/// Returns the keyed hash that replaces `key[hidden.at..upto]`. It also covers the bytes before
+/// that part, so that equal parts after different bytes have different hashes.
 fn name(cipher: &Cipher, table: TableId, key: &[u8], upto: usize) -> [u8; 32] {
     cipher.name(&[&[table.0, upto as u8], &key[..upto]])
 }
 
-/// Returns a key as stored on disk; `None` if it is shorter than the keys of its table.
+/// Returns a key as stored on disk; `None` if it ends before its hidden bytes do.
 pub(super) fn stored<'k>(
     cipher: &Cipher,
     hidden: Option<HiddenKeyBytes>,

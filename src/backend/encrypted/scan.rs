@@ -13,7 +13,7 @@ use crate::backend::row_layer::ScanRequest;
 use crate::backend::{Error, ScanDirection, Snapshot, TableId, TableRow};
 use std::sync::{Mutex, PoisonError};
 
-/// How many sorted rows of a group are kept, even if the limit of the scan is smaller.
+/// The number of sorted rows of a group that are kept even if the limit of the scan is smaller.
 const MIN_GROUP_ROWS: usize = 1 << 18;
 /// Surplus rows are only cached if there are at least this many.
 const MIN_CACHED_ROWS: usize = 256;
@@ -39,7 +39,7 @@ impl ScanRequest<'_> {
 pub struct ReadAheadWindow(Option<(TableId, Vec<TableRow>)>);
 
 impl ReadAheadWindow {
-    /// Returns the rows that a scan asks for, if the cache certainly has all of them.
+    /// Returns the rows of a scan, if the cache certainly has all of them.
     fn rows(&self, range: &ScanRequest<'_>) -> Option<Vec<TableRow>> {
         let (table, rows) = self.0.as_ref()?;
         let within = *table == range.table
@@ -60,7 +60,7 @@ impl ReadAheadWindow {
     }
 }
 
-/// Returns the rows that a scan asks for, decrypted and in the order of their original keys.
+/// Returns the rows of a scan, decrypted and in the order of their original keys.
 pub(super) fn scan(
     layer: &RowCipher,
     inner: &dyn Snapshot,

@@ -10,8 +10,9 @@ use std::path::Path;
 /// Maximum number of bytes per read.
 const READ_BYTES: u64 = 4 << 20;
 
-/// Copies the journal in `from`, from a position on, durably into the new folder `to`. Returns the
-/// end of the copy. Every record is checked on the way.
+/// Durably copies the journal in `from` into the new folder `to`: the segment that contains
+/// `position` and all later ones. Returns the end of the copy. Every record from the position on is
+/// checked before it is copied, except for its seal.
 ///
 /// # Errors
 /// [`Error::Gone`] if segments were removed meanwhile; [`Error::Damaged`]; [`Error::Io`].
@@ -53,7 +54,7 @@ pub fn copy(from: &Path, to: &Path, position: LogPosition) -> Result<LogPosition
 }
 
 /// Returns the segments that overlap the range, each with the start of its successor. Fails if the
-/// first was removed since it was read.
+/// segment with the beginning of the range was removed.
 fn between(
     starts: &[LogPosition],
     position: LogPosition,
@@ -67,7 +68,7 @@ fn between(
     Ok(segments.filter(move |(start, next)| *next > position && *start < end))
 }
 
-/// Copies the first bytes of a segment durably to a private file.
+/// Durably copies the first bytes of a segment to a private file.
 fn part(segment: &JournalSegment, to: &Path, bytes: u64) -> io::Result<()> {
     let mut copy = files::create_private(to)?;
     let copied = io::copy(&mut (&segment.file).take(bytes), &mut copy)?;

@@ -1,4 +1,4 @@
-//! The files of a journal: the mark in `SYNCED` and the names of segments. No I/O. Specified in
+//! The bytes of the mark in `SYNCED`, and the names of segments. No I/O. Specified in
 //! `docs/format.md`; both must change together.
 
 use crate::backend::frame::array;
@@ -14,7 +14,7 @@ const MARK_POSITION: Range<usize> = 8..16;
 const MARK_HASH: Range<usize> = 16..48;
 const MARK_CHECKSUM: Range<usize> = 56..64;
 
-/// The content of `SYNCED`: everything before `position` is durable.
+/// The content of `SYNCED`: a mark that everything before `position` is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SyncMark {
     /// The end of a record.

@@ -1,15 +1,16 @@
 //! The journal: a [`WriteAheadLog`] in a folder of append-only segment files, shared by many
 //! processes.
 //!
-//! A writer takes the append lock, reads new records, writes one frame, releases the lock, and only
-//! then syncs, so that eight processes share one disk sync instead of queueing for eight. Readers
-//! take no lock. The bytes are specified in `docs/format.md`.
+//! A writer takes the append lock, reads new records, writes its frame, releases the lock, and only
+//! then syncs, so that processes that write at the same time share one disk sync. Readers take no
+//! lock. The bytes are specified in `docs/format.md`.
 //!
-//! * `layout`: the byte layout, without I/O.
+//! * `layout`: the bytes of the sync mark and the names of segments, without I/O.
 //! * `segment`, `sync_mark`, `lock`: the files of the folder.
-//! * `scan`: reading, and telling a torn tail from damage.
-//! * `append`, `sync`, `rotate`: the three ways to change the journal.
-//! * `witness`: how far the journal was seen to reach, noted outside the store.
+//! * `scan`: reads records, and distinguishes a torn tail from damage.
+//! * `append`, `sync`, `rotate`: write records, make them durable, begin and remove segments.
+//! * `copy`, `rescue`, `reseal`: copy a journal, salvage a damaged one, replace all seals.
+//! * `witness`: notes outside the store how far the journal reached.
 //! * `preallocation`: zeros after the end, so that a sync need not make a new file length durable.
 
 mod append;
@@ -116,7 +117,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Creates the folder and, durably, a journal that starts at a position with this record.
+    /// Durably creates a folder and a journal in it that starts at a position with this record.
     ///
     /// # Errors
     /// [`Error::Io`], also if a journal exists there.
@@ -228,8 +229,8 @@ impl Journal {
         // If a mark names the record before `from`, the hash chain is checked across `from`.
         let marks = [about.witnessed, about.mark].into_iter().flatten();
         let named = marks.into_iter().find(|mark| mark.position == from).map(|mark| mark.hash);
-        // The cursor must not end before `from`: the next bytes may be an end frame, which occupies
-        // no positions.
+        // A cursor that ends before `from` cannot be used: the next bytes may be an end frame,
+        // which occupies no positions.
         let holds = |cursor: &JournalCursor| (cursor.segment.start..=cursor.end).contains(&from);
         let mut taken_away = false;
         if let Some(mut cursor) = known.filter(holds) {
@@ -255,8 +256,8 @@ impl Journal {
         Ok(walk)
     }
 
-    /// Retries until two attempts find damage at the same position: a single finding may be a file
-    /// that another process was just replacing.
+    /// Retries until an attempt succeeds, or two attempts find the same damage or breach. A single
+    /// finding may be due to a file that another process was just replacing.
     fn confirmed<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         let (mut before, mut breach) = (None, None);
         for _ in 1..VERDICTS {
@@ -370,7 +371,7 @@ impl WriteAheadLog for Journal {
     }
 }
 
-/// Checks that the folder exists and is readable: a store without it is damaged.
+/// Checks that the folder exists and is readable. A store without it is damaged.
 fn check_folder(folder: &Path) -> Result<(), Error> {
     match folder.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
