@@ -10,7 +10,7 @@ use serde::Serialize;
 
 #[derive(Debug, Serialize)]
 pub struct SessionListReport {
-    /// The sessions, the one with the last write first.
+    /// The sessions, the one with the latest event first.
     pub sessions: Vec<SessionLine>,
     /// How many more sessions there are.
     pub more: usize,

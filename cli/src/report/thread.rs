@@ -26,7 +26,7 @@ pub struct PendingCallJson {
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
-    /// The message that contains it.
+    /// The id of the message that contains it.
     pub message: String,
     /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,

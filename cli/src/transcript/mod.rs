@@ -379,7 +379,8 @@ impl<'a> TranscriptImporter<'a> {
         Ok(report)
     }
 
-    /// Counts the facts and checkpoints of a piece that would be new, for a dry run.
+    /// Counts the new checkpoints of a piece for a dry run; also the new facts, if the file is read
+    /// again.
     fn count_new(
         &self,
         intake: &TranscriptIntake,
