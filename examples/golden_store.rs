@@ -43,7 +43,7 @@ fn main() -> Outcome {
     session.write(&act(400)).change(note("late", "after the index")).commit()?;
     session.write(&act(401)).event(AutoTrigger::GapFilled).commit()?;
     session.undo(&act(402), None)?;
-    // The store's own file would make git ignore it.
+    // With this file, git would ignore the whole store.
     std::fs::remove_file(path.join(".gitignore"))?;
     let manifest = manifest::manifest(&store)?;
     std::fs::write(folder.join("manifest.json"), serde_json::to_string_pretty(&manifest)? + "\n")?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The function of PostgreSQL in which a commit waits for a standby. A notice from it means that
-/// the wait was ended. The text of a notice says nothing reliable: it is in the language of the
+/// the wait was ended. The text of a notice cannot be compared: it is in the language of the
 /// server.
 const STANDBY_WAIT: &str = "SyncRepWaitForLSN";
 

@@ -212,7 +212,7 @@ mod tests {
             (message(301, ""), "another region (301): set AWS_REGION"),
             (
                 message(403, "AccessDenied"),
-                "permit to write s3://team/forge/refs/a (AccessDenied): check",
+                "permit forge to write s3://team/forge/refs/a (AccessDenied): check",
             ),
             (message(501, ""), "cannot write an object on a condition: use another one"),
             (message(500, "InternalError"), "answered InternalError to a request to write"),
@@ -227,16 +227,16 @@ mod tests {
         let waiting = CallRecord { for_credentials: true, is_waiting: true, ..seen(0, "") };
         let error = error(CallKind::Write, &waiting);
         assert!(matches!(error, DepotError::Refused { .. }), "{error:?}");
-        let expected = "the remote does not permit to use s3://team/forge without credentials: \
-                        check its credentials and permissions";
+        let expected = "the remote does not permit forge to use s3://team/forge without \
+                        credentials: check its credentials and permissions";
         assert_eq!(error.to_string(), expected);
     }
 
     #[test]
     fn what_fails_before_any_request_is_on_this_machine() {
         let error = error(CallKind::Read, &CallRecord::default());
-        let expected = "the remote does not permit to use s3://team/forge (there was no answer in \
-                        time): check its credentials and permissions";
+        let expected = "the remote does not permit forge to use s3://team/forge (there was no \
+                        answer in time): check its credentials and permissions";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -171,7 +171,7 @@ impl ObjectDepot {
         self.within(size, collect).await?;
         if contents.len() != size {
             let got = contents.len();
-            return Err(CallFailure::Damaged(format!("{got} of its {size} bytes came")));
+            return Err(CallFailure::Damaged(format!("{got} bytes arrived instead of {size}")));
         }
         Ok(DepotRead::Whole { bytes: contents, tag })
     }

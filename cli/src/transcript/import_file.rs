@@ -128,10 +128,8 @@ impl ImportFile {
         }
         let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii();
         Ok(self.is_cut_document(text).then(|| {
-            CommandError::invalid(format!(
-                "'{shown}' is a recording of Gemini CLI that ends before its document does"
-            ))
-            .hinted("it was cut when it was written or copied: import a whole copy of it")
+            CommandError::invalid(format!("'{shown}' is a recording of Gemini CLI that is cut off"))
+                .hinted("it was cut when it was written or copied: import a whole copy of it")
         }))
     }
 }
@@ -159,11 +157,11 @@ pub fn wrong_format(path: &Path, wanted: FileFormat, found: FileFormat) -> Comma
     };
     match (found, found.verb()) {
         (FileFormat::Packed(_, Some(command)), _) => {
-            error.hinted(format!("'{command} {shown}' makes it readable; import what that gives"))
+            error.hinted(format!("'{command} {shown}' makes it readable: import the result"))
         }
         (_, Some(verb)) => error.hinted(format!("import it with 'forge import {verb} {shown}'")),
         (FileFormat::Messages, None) => {
-            error.hinted(format!("'forge thread check {shown}' says whether it is whole"))
+            error.hinted(format!("'forge thread check {shown}' checks whether it is complete"))
         }
         _ => error.hinted(
             "'forge import --help' lists the known formats; 'forge import events' reads any \
@@ -175,7 +173,8 @@ pub fn wrong_format(path: &Path, wanted: FileFormat, found: FileFormat) -> Comma
 pub(super) fn no_session_named(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} that names no session", form.title());
-    CommandError::invalid(message).hinted("its first line, which does, is missing or damaged")
+    CommandError::invalid(message)
+        .hinted("the first line, which names it, is missing or damaged: import another copy")
 }
 
 /// Returns the error for a file whose records span several lines.
@@ -183,7 +182,7 @@ pub(super) fn records_over_lines(path: &Path, form: FileFormat) -> CommandError 
     let shown = path.display();
     let message = format!("'{shown}' is {} with records over several lines", form.title());
     CommandError::invalid(message)
-        .hinted(format!("'jq -c . {shown}' writes each record on one line; import what that gives"))
+        .hinted(format!("'jq -c . {shown}' writes each record on one line: import the result"))
 }
 
 pub(super) fn cannot_read(path: &Path, error: io::Error) -> CommandError {

@@ -150,13 +150,13 @@ impl<'a> TranscriptPartReader<'a> {
             return Ok(None);
         }
         if piece.taken != clean.bytes().len() as u64 {
-            return Err(CommandError::internal("a part of a transcript was read in part"));
+            return Err(CommandError::internal("a part of a transcript was not read to its end"));
         }
         let clean = clean.into_owned();
         self.buffer.drain(..clean.source().len());
         self.offset += clean.source().len() as u64;
         let carry = serde_json::to_vec(self.reader.carry()).map_err(|error| {
-            CommandError::internal("what was read cannot be noted").caused_by(error)
+            CommandError::internal("the state of the reader cannot be stored").caused_by(error)
         })?;
         let lines = self.reader.carry().lines() - before;
         Ok(Some(TranscriptPart { clean, lines, piece, carry, end: self.offset }))

@@ -76,7 +76,7 @@ fn grouped<T>(parts: impl IntoIterator<Item = (PageText, T)>) -> Vec<(PageText, 
     groups
 }
 
-/// Returns when each sub-agent worked.
+/// Returns the sub-agents with the times of their work.
 pub(super) fn agents(
     texts: &FactTexts<'_>,
     facts: &[SourcedFact],

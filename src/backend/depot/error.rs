@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum DepotError {
     /// The answer to a write was lost. The caller reads the object to learn whether it was written.
     #[error(
-        "the answer of the remote was lost, and '{name}' may have been written or not: run the command again, it looks first"
+        "the answer of the remote was lost, and '{name}' may have been written or not: run the command again, which checks this first"
     )]
     Unsure {
         /// The object.
@@ -19,7 +19,7 @@ pub enum DepotError {
     },
     /// The depot did not accept the caller's credentials or permissions. Trying again is useless
     /// until they are changed.
-    #[error("the remote does not permit to {action}: check its credentials and permissions")]
+    #[error("the remote does not permit forge to {action}: check its credentials and permissions")]
     Refused {
         /// The refused action, as a verb with its object.
         action: String,

@@ -1,4 +1,4 @@
-//! Copying a journal that is in use.
+//! Copies a journal that is in use.
 
 use super::segment::{self, JournalSegment};
 use super::sync_mark::SyncMarkFile;
