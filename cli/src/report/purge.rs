@@ -210,7 +210,7 @@ impl Report for SecretPurgeReport {
                  revoke it too",
             );
         } else {
-            let left = "Not yet gone: do what is said above, and purge again";
+            let left = "Not yet gone: follow the advice above, and purge again";
             screen.warning(left);
         }
     }

@@ -4,7 +4,7 @@ use super::import_file::{cannot_read, read_at};
 use super::{READ_BYTES, TranscriptImporter, TranscriptIntake};
 use crate::error::CommandError;
 use forge_store::error::Error;
-use forge_store::redact::{PartEnding as Follows, TextForm as Written};
+use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{BLOCK_BYTES, SourceBookmark, SourceChange};
 use std::path::Path;
 
@@ -81,8 +81,8 @@ impl TranscriptImporter<'_> {
             offset += part.len() as u64;
             let ends = offset >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);
-            let follows = if ends { Follows::End } else { Follows::More };
-            let clean = self.store.redact_source(&buffer, Written::Json, follows);
+            let follows = if ends { PartEnding::End } else { PartEnding::More };
+            let clean = self.store.redact_source(&buffer, TextForm::Json, follows);
             let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
             if !same.is_ok_and(|same| same == clean.bytes()) {
                 return Ok(FileComparison::Changed);

@@ -7,7 +7,7 @@ use forge_agents::claude_code::{
     InputEnding, TranscriptOptions, TranscriptReader, TranscriptState, UnreadableLine, is_whole,
 };
 use forge_store::model::Timestamp;
-use forge_store::redact::{MAX_SECRET_BYTES, PartEnding as Follows, TextForm};
+use forge_store::redact::{MAX_SECRET_BYTES, PartEnding, TextForm};
 use forge_store::store::{RedactedSource, Store};
 use std::fs::File;
 use std::path::Path;
@@ -125,7 +125,7 @@ impl<'a> TranscriptPartReader<'a> {
     fn read(
         &mut self,
         length: usize,
-        follows: Follows,
+        follows: PartEnding,
         ending: InputEnding,
     ) -> Result<Option<TranscriptPart>, CommandError> {
         let wanted = self.buffer.get(..length).unwrap_or_default();
@@ -136,7 +136,7 @@ impl<'a> TranscriptPartReader<'a> {
             && !is_whole(after_ended_lines(clean.bytes()))
         {
             // With its secrets removed, the last line is no complete JSON: it waits for more.
-            return self.read(lines, Follows::Line, InputEnding::More);
+            return self.read(lines, PartEnding::Line, InputEnding::More);
         }
         let before = self.reader.carry().lines();
         let (reader, now) = (&mut self.reader, self.now);
@@ -171,13 +171,13 @@ impl<'a> TranscriptPartReader<'a> {
 
     /// Returns how many bytes of the buffer to read now, and what follows them, for the redactor
     /// and for the reader. `None` if more of the file is needed.
-    fn next(&self) -> Option<(usize, Follows, InputEnding)> {
+    fn next(&self) -> Option<(usize, PartEnding, InputEnding)> {
         let (buffer, ends) = (&self.buffer, self.ended);
         if self.options.whole {
             // One document over many lines can be read only at its end.
             return (ends && !buffer.is_empty()).then_some((
                 buffer.len(),
-                Follows::End,
+                PartEnding::End,
                 InputEnding::File,
             ));
         }
@@ -186,14 +186,14 @@ impl<'a> TranscriptPartReader<'a> {
             // The last line is read together with the others: a part of its own would be compressed
             // with all the preceding data as its prefix.
             Some(length) if ends && self.ends_whole(length) => {
-                Some((buffer.len(), Follows::End, InputEnding::File))
+                Some((buffer.len(), PartEnding::End, InputEnding::File))
             }
-            Some(length) => Some((length, Follows::Line, InputEnding::More)),
+            Some(length) => Some((length, PartEnding::Line, InputEnding::More)),
             None if buffer.is_empty() => None,
-            None if ends => Some((buffer.len(), Follows::End, InputEnding::File)),
+            None if ends => Some((buffer.len(), PartEnding::End, InputEnding::File)),
             // The line is too long: it is stored, and skipped by the reader.
             None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
-                Some((buffer.len(), Follows::More, InputEnding::More))
+                Some((buffer.len(), PartEnding::More, InputEnding::More))
             }
             None => None,
         }
