@@ -31,7 +31,7 @@ pub(crate) fn watched<T: Send + 'static>(
     let Some(progress) = progress else { return detached(py, work) };
     let begun = Instant::now();
     let (done, wait) = channel();
-    // `detach` accepts only what threads can share, such as a mutex. It is never contended.
+    // `detach` needs values that threads can share, so an uncontended mutex holds the receiver.
     let wait = Mutex::new(wait);
     thread::spawn(move || {
         // After an exception, nothing receives the result.
