@@ -11,13 +11,14 @@ pub struct NewCheckpoint {
     pub tags: Vec<String>,
     /// Why it is made.
     pub trigger: CheckpointTrigger,
-    /// Its time, if that is in the past.
+    /// Its time, if it is about the past; `None` for the time of the write.
     pub at: Option<Timestamp>,
     /// Further data, by field.
     pub body: Value,
-    /// The key of the event that the checkpoint is for. If the event has a checkpoint already, one
-    /// with a past time (`at`) completes it: time, message and tags are replaced, and the fields of
-    /// the body are added. One without `at` changes nothing.
+    /// The key of the event that the checkpoint is for. If the event already has a checkpoint, a
+    /// new one with a past time (`at`) completes it: everything is replaced except for the id, the
+    /// number, and fields of the body that only the known checkpoint has. A new one without `at`
+    /// changes nothing.
     pub key: Option<String>,
 }
 

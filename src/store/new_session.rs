@@ -5,7 +5,8 @@ use crate::model::{SessionKind, Timestamp};
 /// The metadata of a new session.
 #[derive(Clone, Debug, Default)]
 pub struct NewSession {
-    /// Its name, unique within its kind.
+    /// Its name. No other session of its kind has it: a name in use is refused, or replaced by
+    /// the next free one.
     pub name: String,
     /// The kind of the session.
     pub kind: SessionKind,
@@ -15,7 +16,7 @@ pub struct NewSession {
     pub agent_session: Option<String>,
     /// When it began, if not now.
     pub started_at: Option<Timestamp>,
-    /// Whether it becomes the last used session even if there is one.
+    /// Whether it becomes the last used session even if there is one. Only a debugging session can.
     pub takes_over: bool,
 }
 
@@ -25,7 +26,8 @@ impl NewSession {
         Self { name: name.into(), takes_over: true, ..Self::default() }
     }
 
-    /// Makes a session begun by an import: it becomes the last used one only if there is none.
+    /// Makes a debugging session begun by an import: it becomes the last used one only if there is
+    /// none.
     pub fn imported(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }

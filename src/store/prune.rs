@@ -77,7 +77,7 @@ pub struct PruneReport {
 /// The fold that contains a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldAtMoment {
-    /// How many revisions were made between the revision used for the time and the time itself.
+    /// How many of the folded revisions were made at or before the time.
     pub count: u64,
     /// The number of the revision that contains their changes.
     pub into: u64,
@@ -115,13 +115,14 @@ impl Session {
         Ok(pruned)
     }
 
-    /// Hides checkpoints that no rule keeps, and folds unnamed revisions into the next kept one.
-    /// Heads, fork points, targets of restores and revisions that checkpoints name are kept. The
-    /// state at every kept revision and checkpoint is unchanged; a time inside a fold is answered
-    /// with the revision before it. Undo restores everything until [`Store::sweep`] removes it.
+    /// Hides checkpoints that no rule keeps, and sessions and texts of sessions that ended as long
+    /// ago as the rules say. Folds unnamed revisions that are old enough into the next kept one. It
+    /// keeps heads, fork points, merges and merged revisions, restores and undos with their
+    /// targets, and the revisions that checkpoints or programs name. The state at every kept
+    /// revision and checkpoint is unchanged; a time inside a fold means the revision before the
+    /// fold. Undo restores everything until [`Store::sweep`] removes it.
     ///
-    /// It is done in steps: if it is interrupted, the finished steps are complete and undo covers
-    /// them.
+    /// It is done in steps: if it is interrupted, undo covers the finished steps.
     pub fn prune(&self, act: &WriteContext, retention: &RetentionPolicy) -> Result<PruneReport> {
         let (view, mut going) = (self.view()?, PruneEstimate::default());
         let mut pruned = self.prune_into(act, retention, &mut |more| going.add(more))?;
@@ -147,7 +148,7 @@ impl Session {
     ) -> Result<PruneReport> {
         let operation = act.operation()?;
         let mut pruned = PruneReport::default();
-        let began = self.hide_checkpoints(act.now, &operation, retention, &mut pruned)?;
+        let began = self.hide_unkept(act.now, &operation, retention, &mut pruned)?;
         let mut prune = FoldPhase { operation: &operation, retention, now: act.now, began };
         let branches =
             session_refs(&self.store.engine.follower.refs()?.0, self.number)?.branches.len();
@@ -162,8 +163,8 @@ impl Session {
         Ok(pruned)
     }
 
-    /// Returns the fold between the revision used for a point and the point's time, if there is
-    /// one.
+    /// Returns the fold that contains the time of a point; `None` if none does, or if the point
+    /// names a checkpoint.
     pub fn folded_at(&self, point: &ResolvedMoment) -> Result<Option<FoldAtMoment>> {
         let (Some(time), None) = (point.time, &point.checkpoint) else { return Ok(None) };
         let view = self.view()?;
@@ -198,8 +199,8 @@ impl Session {
         Ok(all.into_iter().zip(judged).map(with).collect())
     }
 
-    /// Returns the numbers of this session that checkpoints of programs name, each with one of
-    /// these programs.
+    /// Returns the sequence numbers of this session that checkpoints of programs name, each with
+    /// the name of one of these programs.
     pub(super) fn programs(&self, view: &ReadSnapshot) -> Result<BTreeMap<u64, String>> {
         let own = &session_refs(&view.refs, self.number)?.info.name;
         let mut found = BTreeMap::new();
@@ -209,7 +210,8 @@ impl Session {
         Ok(found)
     }
 
-    /// Returns the revisions that are named by something, including these checkpoints.
+    /// Returns the revisions that must not be folded into others: because of the history, of
+    /// programs, or of these checkpoints.
     pub(super) fn referenced_revisions<'a>(
         &self,
         view: &ReadSnapshot,
@@ -222,7 +224,7 @@ impl Session {
     }
 
     /// Hides checkpoints, sessions and texts by the rules. Returns whether there were any.
-    fn hide_checkpoints(
+    fn hide_unkept(
         &self,
         now: Timestamp,
         operation: &Operation,
@@ -295,6 +297,7 @@ pub(super) struct ProgramReference {
     /// The name of the session.
     pub(super) agent: String,
     sequence: u64,
+    /// The name of the program.
     pub(super) program: String,
 }
 
@@ -387,11 +390,13 @@ struct FoldPhase<'a> {
     operation: &'a Operation,
     retention: &'a RetentionPolicy,
     now: Timestamp,
+    /// Whether this pruning has written a record.
     began: bool,
 }
 
 impl FoldPhase<'_> {
-    /// Folds the next ranges of a branch after `at`. Returns where to continue, if there were any.
+    /// Folds the next ranges of a branch after `at`, in one record. Returns where to continue;
+    /// breaks if there were none.
     fn step(
         &mut self,
         session: &Session,

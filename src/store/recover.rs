@@ -11,7 +11,8 @@ use crate::model::claim::{Agent, CommandOutcome, ExecutedCommand, Task};
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
 
-/// The maximum length of each list of commands: the running and the finished ones.
+/// The maximum length of each list of commands: of those without a known end, and of those that
+/// ended.
 const MAX_LISTED_COMMANDS: usize = 10;
 
 /// A recovery point with its recovery steps.
@@ -26,19 +27,19 @@ pub struct RecoverySummary {
     pub revision: Option<RevisionSummary>,
     /// How many revisions of the branch follow that checkpoint, up to the moment.
     pub revisions_since: u64,
-    /// How many facts follow it.
+    /// How many facts follow that checkpoint, up to the moment.
     pub facts_since: u64,
-    /// The last captured state of the code: a fact with commit and patches.
+    /// The last captured state of the code: a fact with a commit or patches.
     pub code: Option<SourcedFact>,
-    /// The edits after that state, the earliest first.
+    /// The edits after that state, or all edits if there is none, the earliest first.
     pub edits: Vec<SourcedFact>,
     /// The environment variables last recorded with a state of the code.
     pub env_vars: BTreeMap<String, String>,
     /// The last commands and sub-agents without a known end, the earliest first.
     pub running: Vec<SourcedFact>,
-    /// The last finished commands, the earliest first.
+    /// The last commands that ended, the earliest first.
     pub commands: Vec<SourcedFact>,
-    /// Tasks that are not done.
+    /// The open tasks.
     pub tasks: Vec<SourcedFact>,
     /// The brief of that moment.
     pub brief: SessionBrief,
@@ -46,7 +47,7 @@ pub struct RecoverySummary {
 
 impl Session {
     /// Returns where to continue from a point, and how. Every event is durable by itself, so the
-    /// time is that of the last recorded event, with or without a checkpoint.
+    /// time of the head is that of the last recorded event, with or without a checkpoint.
     pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
         let state = self.state(point)?;
         let checkpoint = state.checkpoint()?;
@@ -109,7 +110,7 @@ fn is_captured(value: &Value) -> bool {
         && (value.field("commit").is_some() || value.field("patches").is_some())
 }
 
-/// Returns whether this is an applied edit: some agents also record refused ones.
+/// Returns whether this is an applied edit: some agents also record edits that were refused.
 fn is_edit(value: &Value) -> bool {
     value.field("patch").is_some() && value.field("applied") != Some(&Value::Bool(false))
 }
@@ -122,7 +123,7 @@ pub(super) fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
     Some(found).filter(|found| !found.is_empty())
 }
 
-/// Returns the commands without a known end, and the last finished ones.
+/// Returns the last commands and sub-agents without a known end, and the last commands that ended.
 fn commands(facts: Vec<SourcedFact>) -> (Vec<SourcedFact>, Vec<SourcedFact>) {
     let (commands, facts) = of_kind(facts, Kind::Command);
     let (mut running, mut ended): (Vec<_>, Vec<_>) = commands.into_iter().partition(|known| {

@@ -21,7 +21,7 @@ use std::ops::Range;
 /// How many secrets of each kind were removed.
 pub(crate) type RedactionCounts = BTreeMap<&'static str, u64>;
 
-/// Compressing fewer bytes is faster than starting a thread for it.
+/// Compressing fewer bytes than this is faster than starting a thread for it.
 const MIN_AHEAD_BYTES: usize = 64 << 10;
 /// The least text per searching thread: below this, starting another thread takes longer than the
 /// search.
@@ -34,7 +34,7 @@ pub struct RedactedSource<'a> {
     /// `None` if nothing was removed.
     clean: Option<Vec<u8>>,
     removed: u64,
-    /// The bytes compressed as the first part of a source, if that was done already.
+    /// The bytes, compressed as the beginning of a source; empty if that was not done.
     ahead: Vec<BlobSegment>,
 }
 
@@ -65,8 +65,9 @@ impl RedactedSource<'_> {
         RedactedSource { source, clean: self.clean, removed: self.removed, ahead: self.ahead }
     }
 
-    /// Runs `work` on the bytes. Meanwhile other cores compress them as the first part of a source,
-    /// which saves [`super::Session::import_chunk`] that work.
+    /// Runs `work` on the bytes. Meanwhile other cores, if there are any, compress them as the
+    /// beginning of a source, unless they are few. This saves [`super::Session::import_chunk`] that
+    /// work.
     pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
         let bytes = self.clean.as_deref().unwrap_or(&self.source);
         if bytes.len() < MIN_AHEAD_BYTES || cores() == 1 {
@@ -123,7 +124,7 @@ impl Store {
     }
 }
 
-/// Splits a text into shares of whole lines, one per searching core.
+/// Splits a text into shares of whole lines, at most one for each core.
 fn shares(text: &[u8]) -> Vec<Range<usize>> {
     let count = cores().min(text.len() / MIN_SHARE_BYTES).max(1);
     let mut shares = Vec::with_capacity(count);
@@ -191,7 +192,8 @@ impl<'a> RedactionGate<'a> {
         match self.0.and_then(|redactor| redactor.secret_in_name(name)) {
             None => Ok(()),
             Some(kind) => Err(Error::invalid(format!(
-                "the {what} holds what looks like a secret ({kind}): choose another, or let it through"
+                "the {what} contains what looks like a secret ({kind}): choose another one, or allow it \
+                 in the redaction settings"
             ))),
         }
     }
@@ -220,7 +222,7 @@ impl<'a> RedactionGate<'a> {
         self.maybe(&mut checkpoint.key, removed);
     }
 
-    /// Redacts a checkpoint that was amended.
+    /// Redacts a checkpoint that was changed after it was made.
     pub(crate) fn made(self, checkpoint: &mut Checkpoint) {
         let removed = &mut RedactionCounts::new();
         self.text(&mut checkpoint.message, removed);

@@ -18,7 +18,8 @@ use crate::model::{
     Timestamp, Value, unhex,
 };
 
-/// Sessions, the latest first, in which a time is looked for that is before its own session.
+/// The maximum number of other sessions, the latest first, in which a time before the beginning of
+/// its session is looked for.
 const SESSIONS_SEARCHED: usize = 1000;
 
 /// A point in a session: a branch, a revision, and the time up to which facts are included.
@@ -46,7 +47,7 @@ impl ResolvedMoment {
         self.time
     }
 
-    /// Returns the time up to which facts are included, the largest time for all.
+    /// Returns the time up to which facts are included; the largest time for all.
     pub(crate) fn until(&self) -> Timestamp {
         self.time.unwrap_or(Timestamp::from_micros(i64::MAX))
     }
@@ -58,11 +59,11 @@ impl ResolvedMoment {
     }
 }
 
-/// The most ids that an ambiguity error lists.
+/// The maximum number of ids that an error about an ambiguous prefix lists.
 const SHOWN_MATCHES: usize = 8;
 
 impl Session {
-    /// Returns the point with everything that is recorded, on the current branch.
+    /// Returns the head of the current branch, with all facts.
     pub fn head(&self) -> Result<ResolvedMoment> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let branch = session_refs(&refs, self.number)?.current_branch;
@@ -77,8 +78,11 @@ impl Session {
     /// Resolves a moment expression to a point.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first
-    /// event, [`Error::EmptySession`].
+    /// [`Error::NotFound`] if the session does not have what the moment names;
+    /// [`Error::Ambiguous`] if several ids begin with a prefix; [`Error::NothingAt`] for a time
+    /// before the first event; [`Error::EmptySession`] if nothing is recorded;
+    /// [`Error::Folded`] for a revision that pruning folded; [`Error::Invalid`] for a word that is
+    /// neither a name nor a time.
     pub fn resolve(&self, moment: &MomentExpression) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let point = self.base(&view, &moment.base)?;
@@ -92,12 +96,12 @@ impl Session {
         self.of_revision(&view, at, point.branch)
     }
 
-    /// Returns the point that these words name: `2 hours ago`, `yesterday 14:00`, `#42`, `HEAD~1`,
+    /// Returns the point that a text names: `2 hours ago`, `yesterday 14:00`, `#42`, `HEAD~1`,
     /// a checkpoint's tag, a branch. All forms are in `docs/time.md`. Times without a zone are in
     /// UTC; for another zone, use [`parse_moment`] and [`Session::resolve`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the words are not a moment; else as [`Session::resolve`].
+    /// [`Error::Invalid`] if the text is not a moment; else as [`Session::resolve`].
     pub fn at(&self, moment: &str, now: Timestamp) -> Result<ResolvedMoment> {
         let moment = parse_moment(moment, now, &chrono::Utc);
         self.resolve(&moment.map_err(|error| Error::invalid(error.to_string()))?)
@@ -206,8 +210,8 @@ impl Session {
         Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
     }
 
-    /// Returns the point of a parsed time. "Now" includes everything written so far: if a clock was
-    /// once ahead, some times are later than now, and times along a branch never decrease.
+    /// Returns the point of a parsed time. "Now" includes everything written so far, also what has
+    /// a later time because a clock was ahead.
     fn of_resolved(
         &self,
         view: &ReadSnapshot,
@@ -315,10 +319,12 @@ impl Session {
         Ok(checkpoint::list(view, self.number, &filter)?.into_iter().next())
     }
 
-    /// Resolves a number that is no tag, branch or id prefix here as the time that it can mean.
+    /// Replaces a name that is no tag, branch or id prefix of this session by the time that it can
+    /// also mean. Returns any other moment unchanged.
     ///
     /// # Errors
-    /// [`Error::Ambiguous`]; also if the store cannot be read or is damaged.
+    /// [`Error::Ambiguous`] if several ids begin with the name; [`Error::Folded`] if it names what
+    /// pruning folded. Fails if the store cannot be read or is damaged.
     pub fn resolve_ambiguous(&self, moment: MomentExpression) -> Result<MomentExpression> {
         let MomentBase::Name(named @ AmbiguousName { time: Some(time), .. }) = &moment.base else {
             return Ok(moment);
@@ -329,7 +335,7 @@ impl Session {
         }
     }
 
-    /// Resolves a word as a tag, a branch, an id prefix or a time, in this order.
+    /// Resolves a word as a tag, a branch, an id prefix, a time or a number, in this order.
     fn of_name(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<ResolvedMoment> {
         if let Some(point) = self.called(view, named)? {
             return Ok(point);
@@ -345,7 +351,7 @@ impl Session {
                     "'{text}' is too long for the number of a revision or checkpoint"
                 ))),
             },
-            // A word with this many hexadecimal digits can only be an id.
+            // A long word of hexadecimal digits can only be an id.
             Some(_) if named.is_long_id() => {
                 Err(Error::not_found("checkpoint or revision whose id begins with", &named.name))
             }
@@ -354,7 +360,7 @@ impl Session {
         }
     }
 
-    /// Resolves a word as a tag, a branch or an id.
+    /// Resolves a word as a tag, a branch or an id prefix, in this order.
     fn called(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<Option<ResolvedMoment>> {
         if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
             return self.checkpoint_moment(view, checkpoint).map(Some);
@@ -470,7 +476,7 @@ impl Session {
     }
 }
 
-/// Returns the range of ids with this prefix, as bytes: the first one, and the end of the range.
+/// Returns the range of ids with this prefix, as bytes: the first one, and the exclusive end.
 fn prefix_range(digits: &str) -> (Vec<u8>, Vec<u8>) {
     let bytes = |padded: String| unhex::<16>(&padded).unwrap_or_default().to_vec();
     let mut to = bytes(format!("{digits:f<32.32}"));

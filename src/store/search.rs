@@ -1,11 +1,11 @@
 //! Full-text search in everything recorded: messages, commands and their output, claims as of each
 //! revision, code, checkpoints.
 //!
-//! It searches a copy of the texts next to the store (`search/`): compressed blocks of about 1 MiB,
-//! and which blocks have which grams, so that only blocks are read that may have all words. The
-//! copy is derived and private: it may be deleted at any time, and the next search makes it again.
-//! Only searches update it, so no write waits for it. `docs/search.md` explains why it is not an
-//! index of words.
+//! It searches a copy of the texts in the folder of the store (`search/`): compressed blocks of
+//! about 1 MiB, and which blocks have which grams, so that only blocks are read that may have all
+//! words. The copy is derived and private: it may be deleted at any time, and the next search makes
+//! it again. Only searches add to it, so no write waits for it. `docs/search.md` explains why it is
+//! not an index of words.
 
 mod catalogue;
 mod copy_seal;
@@ -31,11 +31,11 @@ use std::ops::Range;
 use text_copy::{DamagedParts, TextCopy};
 use text_matcher::TextMatcher;
 
-/// The most hits on a page.
+/// The maximum number of hits on a page.
 pub const MAX_HITS: usize = 200;
-/// The most words in a query.
+/// The maximum number of words in a query.
 pub const MAX_WORDS: usize = 32;
-/// The most bytes of a query.
+/// The maximum length of a query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 128 << 10;
 
 /// A search query.
@@ -48,9 +48,9 @@ pub struct SearchQuery {
     pub since: Option<Timestamp>,
     /// Only hits at or before this time.
     pub until: Option<Timestamp>,
-    /// The most hits on a page; 0 means 20.
+    /// The maximum number of hits on a page, up to [`MAX_HITS`]; 0 means 20.
     pub limit: usize,
-    /// The end of the previous page ([`SearchPage::cursor`]).
+    /// Where the previous page ended ([`SearchPage::cursor`]).
     pub cursor: Option<String>,
 }
 
@@ -59,7 +59,8 @@ impl SearchQuery {
     /// words match too; the case of ASCII letters is ignored.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are no words, or too many, or if they are too long.
+    /// [`Error::Invalid`] if there are no words or more than [`MAX_WORDS`], or if the text has more
+    /// than [`MAX_QUERY_BYTES`] bytes.
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > MAX_QUERY_BYTES {
             return Err(Error::invalid(format!(
@@ -78,7 +79,7 @@ impl SearchQuery {
         }
         words.retain(|word| !word.is_empty());
         if words.is_empty() {
-            return Err(Error::invalid(format!("name a word to search for: 1 to {MAX_WORDS}")));
+            return Err(Error::invalid(format!("name 1 to {MAX_WORDS} words to search for")));
         }
         if words.len() > MAX_WORDS {
             return Err(Error::invalid(format!(
@@ -120,9 +121,9 @@ pub struct SearchPage {
     pub hits: Vec<SearchHit>,
     /// The cursor for the next page; `None` on the last page.
     pub cursor: Option<String>,
-    /// How many hits there are on all pages; `None` if not all were looked for.
+    /// How many hits there are on all pages; `None` if not all of them were looked for.
     pub total: Option<u64>,
-    /// How many texts there are in these sessions.
+    /// How many texts the searched sessions have.
     pub texts: u64,
 }
 
@@ -131,7 +132,7 @@ impl Store {
     /// `resolve` reads long texts of imported sources.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a cursor that is not valid; also if the store cannot be read or is
+    /// [`Error::Invalid`] for a cursor that is not valid. Fails if the store cannot be read or is
     /// damaged.
     pub fn search(
         &self,
@@ -158,8 +159,7 @@ impl Store {
         query: &SearchQuery,
         resolve: TextResolver<'_>,
     ) -> Result<SearchPage> {
-        /// After this many attempts the copy is not repaired any more, only left out where it is
-        /// damaged.
+        /// After this many attempts, damaged parts of the copy are skipped instead of repaired.
         const REPAIRS: usize = 4;
         let matcher = TextMatcher::new(query)?;
         let after = query.cursor.as_deref().map(place_of).transpose()?;
@@ -167,7 +167,7 @@ impl Store {
         let scope = SearchScope { store: self, view: &view, sessions, resolve };
         let mut damaged = DamagedParts::default();
         for attempt in 0.. {
-            // Spooled writes may get other numbers later, so they are not kept.
+            // Spooled writes may get other numbers later, so their texts are not copied.
             let may_write = !self.engine.options.read_only && !view.planned && attempt < REPAIRS;
             let current = scope.current_copy(&damaged, may_write)?;
             let mut found = DamagedParts::default();
@@ -185,7 +185,8 @@ impl Store {
     }
 }
 
-/// Removes the texts of sessions from the copy.
+/// Removes the texts of sessions from the copy. The next search copies them again where the store
+/// still has them.
 pub(super) fn forget(store: &Store, sessions: &BTreeSet<SessionNumber>) -> Result<()> {
     let Some(copy) = TextCopy::open(store)? else { return Ok(()) };
     if !sessions.iter().any(|number| copy.catalogue.has(*number)) {
@@ -194,7 +195,7 @@ pub(super) fn forget(store: &Store, sessions: &BTreeSet<SessionNumber>) -> Resul
     if let Some(mut writer) = CopyWriter::begin(copy, store.engine.options.lock_timeout)? {
         return sessions.iter().try_for_each(|number| writer.remove_session(*number));
     }
-    // Another search is writing the copy: what it misses afterwards it makes again.
+    // Another search is writing the copy. It copies again what it then finds damaged.
     TextCopy::open(store)?.map_or(Ok(()), |copy| copy.wipe(sessions))
 }
 

@@ -20,7 +20,7 @@ impl Store {
             .collect()
     }
 
-    /// Returns at most `limit` sessions of these kinds, the one with the latest event first. The
+    /// Returns at most `limit` sessions of these kinds, those with the latest events first. The
     /// cost depends on `limit`, not on the number of sessions.
     pub fn latest_sessions(
         &self,
@@ -43,7 +43,7 @@ impl Store {
     }
 
     /// Returns the sessions with a source of this name ([`SessionSummary::sources`]), the oldest
-    /// first. The cost depends on how many there are, not on the number of sessions.
+    /// first. The cost depends on the number of these sessions, not of all sessions.
     pub fn sessions_of_source(&self, source: &str) -> Result<Vec<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         let found = refs.sessions.find(SessionLookup::Source(source))?;
@@ -67,8 +67,7 @@ impl Store {
         Ok(summary)
     }
 
-    /// Returns all sessions of a kind with their names and the time of the last event of each, the
-    /// oldest first.
+    /// Returns all sessions of a kind, each with its name, start and last event, the oldest first.
     pub fn sessions_by_kind(&self, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = refs.sessions.latest(kind, usize::MAX)?;

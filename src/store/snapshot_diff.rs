@@ -1,4 +1,4 @@
-//! Comparing a full set of claims with the claims at a branch's head. Encoded values are compared
+//! Compares a full set of claims with the claims at a branch's head. Encoded values are compared
 //! directly, so nothing is decoded or encoded unless it differs.
 
 use super::validate::check_claim;
@@ -16,11 +16,11 @@ use std::ops::Range;
 
 /// Below this many claims one thread is faster than two.
 const PARALLEL_CLAIMS: usize = 1000;
-/// Shards per core; several, so that a thread that starts late does not delay the rest.
+/// Shards per core: several, so that a thread that starts late does not delay the others.
 const SHARDS_PER_CORE: usize = 4;
 
-/// Sorts the claims by key, which is the order of stored claims; of two with one key the later one
-/// is kept.
+/// Sorts the claims by key, which is the order of stored claims. Of several with the same key, the
+/// last one is kept.
 fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     let mut all: Vec<_> = claims.iter().collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -34,6 +34,7 @@ fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     all
 }
 
+/// Compares a key with an encoded one.
 fn compare(key: &Key, stored: &[u8]) -> Ordering {
     let (kind, id) = stored.split_first().map_or((0, &[][..]), |(kind, id)| (*kind, id));
     key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))
@@ -53,9 +54,9 @@ struct HeldClaims<'a> {
     changed: &'a BTreeMap<Key, Option<Value>>,
 }
 
-/// A shard of the given claims, and the ranges of held claims between their keys.
+/// A shard of the given claims, and the ranges of claims at the head with keys of that part.
 struct SnapshotShard<'a, T> {
-    /// The claim before the shard.
+    /// The last claim of the shard before.
     before: Option<&'a T>,
     wanted: &'a [T],
     held: Vec<Range<usize>>,
@@ -97,7 +98,7 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
             if last.replace(&claim.0).is_some_and(|last| *last >= claim.0) {
                 return None;
             }
-            // A claim that this write has already changed no longer has the held value.
+            // A claim that this write has already changed does not have the value at the head.
             let entry = entry.filter(|_| !held.changed.contains_key(&claim.0));
             if entry.is_none_or(|entry| !has_value(entry, &claim.1)) {
                 found.differing.push(claim);
@@ -120,8 +121,8 @@ impl<'a, T: Borrow<(Key, Value)>> SnapshotShard<'a, T> {
     }
 }
 
-/// Compares claims with those held; `None` if they are not sorted by key without duplicates. Each
-/// claim is visited once, since most of them are not in the CPU cache.
+/// Compares claims with those at the head; `None` if they are not sorted by key without duplicates.
+/// Each claim is visited once, since most of them are not in the CPU cache.
 fn compare_shards<'a, T: Borrow<(Key, Value)> + Sync>(
     held: HeldClaims<'a>,
     kinds: &BTreeSet<Kind>,

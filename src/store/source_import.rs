@@ -1,5 +1,4 @@
-//! Importing the next chunk of a source: its bytes and facts, and the moved bookmark, in one
-//! record.
+//! Imports the next chunk of a source: its bytes and facts, and the moved bookmark, in one record.
 
 use super::import_precondition::ImportPrecondition;
 use super::imported_source::{SourceBookmark, blob_name};
@@ -31,10 +30,9 @@ pub struct SourceChunk<'a> {
     /// Whether the bytes are stored, so that texts can refer to them and the source can be written
     /// back.
     pub keep: bool,
-    /// Whether the source changed and is read again from its beginning: facts already known are
-    /// skipped.
+    /// Whether the source changed and is read again from its beginning: known facts are skipped.
     pub again: bool,
-    /// State of the source's parser after the chunk.
+    /// The state of the source's parser after the chunk.
     pub carry: Vec<u8>,
     /// The facts parsed from the chunk, without secrets.
     pub facts: Vec<Fact>,
@@ -42,7 +40,8 @@ pub struct SourceChunk<'a> {
     pub checkpoints: Vec<NewCheckpoint>,
 }
 
-/// The most bytes of segments that go into one record with their bookmark.
+/// The maximum length in bytes of segments that go into one record with their bookmark. Longer ones
+/// are pre-written.
 const MAX_TOGETHER_BYTES: usize = 512 << 10;
 
 fn object_bytes(segment: &RecordChange) -> usize {
@@ -54,9 +53,10 @@ impl Session {
     /// Durable after [`super::Store::sync`]. Returns a report and the new bookmark.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the source was imported further since its bookmark was read: nothing
-    /// has changed, continue from the new bookmark. [`Error::Invalid`] if the source's name
-    /// contains a secret ([`super::Store::without_secrets`]). Fails if the store cannot be written.
+    /// [`Error::Conflict`] if the source was imported further since its bookmark was read: then
+    /// nothing was imported, and the caller continues from the new bookmark. [`Error::Invalid`] if
+    /// the source's name contains a secret ([`super::Store::without_secrets`]). Fails if the store
+    /// cannot be written.
     pub fn import_chunk(
         &self,
         act: &WriteContext,
@@ -108,8 +108,8 @@ impl Session {
         Ok((done, bookmark))
     }
 
-    /// Returns the name for a source's blob; a new one each time the source is read again from its
-    /// beginning.
+    /// Returns the name for a source's blob: another one each time the source is read again from
+    /// its beginning.
     fn new_blob(&self, source: &str, again: bool) -> Result<String> {
         let before = if again { self.blobs_of(source)?.len() } else { 0 };
         Ok(blob_name(source, before))
@@ -134,7 +134,8 @@ impl Session {
         self.end_of_source(bookmark).map(drop)
     }
 
-    /// Returns bytes of the bookmark's blob, and which of them are those since the last restart.
+    /// Returns bytes of the bookmark's blob, and the range in them of the bytes since the last
+    /// restart of the compression.
     fn end_of_source(&self, bookmark: &SourceBookmark) -> Result<(Arc<Vec<u8>>, Range<usize>)> {
         let kept = bookmark.kept_bytes();
         let view = self.view()?;
@@ -151,8 +152,8 @@ impl Session {
         Ok((known, begin..end))
     }
 
-    /// Pre-writes segments that are too large for the record of their bookmark. Until that record
-    /// is written they are ignored, and another import of the source replaces them.
+    /// Pre-writes segments that are too large for the record of their bookmark. They are ignored
+    /// until that record is written; another import of the source can replace them before.
     fn write_ahead(
         &self,
         act: &WriteContext,

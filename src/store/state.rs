@@ -40,7 +40,7 @@ pub struct RevisionSummary {
     pub claims: u64,
 }
 
-/// The state at a point. Claims are in memory; facts are read on demand.
+/// The state at a point. Claims are in memory, in their stored form; facts are read on demand.
 pub struct StateAt {
     view: ReadSnapshot,
     session: Session,
@@ -55,7 +55,7 @@ impl Session {
         self.state_by(point, FactClock::Happened)
     }
 
-    /// Returns the state at a point; `clock` selects which time of a fact counts.
+    /// Returns the state at a point. `clock` selects which time of a fact counts.
     pub fn state_by(&self, point: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
         let view = self.view()?;
         let claims = match point.at {
@@ -333,7 +333,7 @@ impl StateAt {
     }
 
     /// Returns the microseconds from the last revision or fact at or before this moment to this
-    /// moment.
+    /// moment; `None` if there is none.
     pub fn distance_micros(&self) -> Result<Option<i64>> {
         let Some(time) = self.time()? else { return Ok(None) };
         let fact = fact::last_at(&self.view, &self.view.refs, self.session.number, time)?;
@@ -354,8 +354,9 @@ impl StateAt {
         Ok(items)
     }
 
-    /// Returns the last `count` of them, and whether there are older ones, which are not read.
-    /// Those that pruning folded into others count, too.
+    /// Returns those of the last `count` revisions and checkpoints of the session that are not
+    /// later than this moment, ordered by number, and whether the session has older ones. Folded
+    /// revisions count, too. The older ones are not read.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -374,7 +375,8 @@ impl StateAt {
     }
 
     /// Returns the changes of these revisions by number, read in batches. Resets are left out, and
-    /// revisions whose changes are lost: [`StateAt::changes_of`] reads them, or says so.
+    /// so are batches with lost changes: [`StateAt::changes_of`] reads each of these revisions, or
+    /// fails.
     pub fn changes_of_many(&self, sequences: &[u64]) -> Result<BTreeMap<u64, Vec<EntryChange>>> {
         self.session.changes_in_batches(&self.view, sequences)
     }

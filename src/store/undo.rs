@@ -35,7 +35,7 @@ pub struct OperationSummary {
     pub revision: Option<u64>,
     /// The operation that it undid; for a redo, the undo.
     pub takes_back: Option<OperationId>,
-    /// Whether it was undone and is not in force.
+    /// Whether it is undone now.
     pub taken_back: bool,
 }
 
@@ -117,7 +117,7 @@ const fn is_final(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
 }
 
-/// Returns the error for an operation whose hidden data was permanently deleted.
+/// Returns the error for undoing an operation whose hidden data was swept.
 fn swept(row: &OperationRow) -> Error {
     Error::Conflict(format!(
         "what '{}' pruned was permanently deleted: it is too late to undo it",
@@ -208,18 +208,19 @@ impl Session {
             .collect()
     }
 
-    /// Undoes the operation whose id begins with `operation`; without an id, the newest one that
-    /// was asked for here, is still in force and can be undone.
+    /// Undoes the operation whose id begins with `operation`; without an id, the newest operation
+    /// that a person or agent asked this store for, that is in force and can be undone.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed
-    /// again later.
+    /// [`Error::NotFound`] if there is none; [`Error::Ambiguous`] if several ids begin with
+    /// `operation`; [`Error::Conflict`] if it was undone already, if what it changed was changed
+    /// again later, or if what it hid was swept.
     pub fn undo(&self, act: &WriteContext, operation: Option<&str>) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Undo, operation)
     }
 
-    /// Undoes the last undo that was not redone, unless another operation that was asked for here
-    /// followed it.
+    /// Undoes the last undo that was not redone, unless another operation followed that a person or
+    /// agent asked this store for.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no undo to redo, [`Error::Conflict`] as for
@@ -250,7 +251,7 @@ impl Session {
                 self.inverse_changes(context, &view, &operation, target, done_by)?;
             texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
-            // After a redo, report the operation that the undo had undone.
+            // A redo reports the operation that is in force again, not the undo.
             let shown = match (direction, target.takes_back) {
                 (UndoDirection::Redo, Some(first)) => find_operation(&view, &first)?,
                 _ => None,
@@ -265,8 +266,9 @@ impl Session {
     }
 }
 
-/// Returns the operation whose id begins with `named`; without one, the newest one that was asked
-/// for here, is in force and can be undone. `rows` are newest first, also below.
+/// Returns the operation whose id begins with `named`; without an id, the newest operation that was
+/// asked for in this store, is in force and can be undone. Here and in the functions below, `rows`
+/// are newest first. The id of a redo stands for the operation that it brought back.
 fn undoable<'a>(
     rows: &'a [OperationRow],
     foreign: &HashSet<OperationId>,

@@ -1,4 +1,4 @@
-//! Verifying a store, and rebuilding its derived data.
+//! Verifies a store, and rebuilds its derived data.
 
 use super::folder::{
     FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, read_marker,
@@ -45,7 +45,7 @@ pub struct VerifyReport {
     pub outcome: VerifyOutcome,
     /// What is damaged.
     pub findings: Vec<VerifyFinding>,
-    /// What a repair could not save, one line each.
+    /// What a repair could not save, one line for each.
     pub lost: Vec<String>,
     /// How much was checked.
     pub checked: VerifyCounts,
@@ -64,10 +64,10 @@ impl Store {
     /// nothing, and works on stores that cannot be opened.
     ///
     /// # Errors
-    /// [`crate::error::Error::NoStore`], [`crate::error::Error::Marker`] if it needs another
-    /// version, [`crate::error::Error::Encrypted`] if it is encrypted and its key is not in this
-    /// keyring; [`crate::error::Error::Corrupt`] if it contains a link. Other damage is not an
-    /// error here.
+    /// [`crate::error::Error::NoStore`] if there is none; [`crate::error::Error::Marker`] if it
+    /// needs another version of forge; [`crate::error::Error::Encrypted`] if it is encrypted and
+    /// its key is not in this keyring; [`crate::error::Error::Corrupt`] if it contains a link.
+    /// Other damage is reported as a finding.
     pub fn verify(
         path: &Path,
         depth: VerifyDepth,
@@ -77,13 +77,13 @@ impl Store {
         Self::verify_with(path, depth, now, (keyring, true))
     }
 
-    /// Verifies a store like [`Store::verify`]; if `vouched` is false, its seals and its witness
-    /// are not checked.
+    /// Verifies a store like [`Store::verify`]. If `checks_seals` is false, its seals and its
+    /// witness are not checked.
     pub(super) fn verify_with(
         path: &Path,
         depth: VerifyDepth,
         now: Timestamp,
-        (keyring, vouched): (Option<&Path>, bool),
+        (keyring, checks_seals): (Option<&Path>, bool),
     ) -> Result<VerifyReport> {
         let mut findings = VerifyFindings::default();
         if path.join(FORMAT_FILE).symlink_metadata().is_ok() || path.join(JOURNAL_FOLDER).exists() {
@@ -111,7 +111,7 @@ impl Store {
                         findings.add_unreadable(FORMAT_FILE, &error);
                         StoreTrust::unverified(path, &marker, &options)?
                     }
-                    Ok(_) if !vouched => StoreTrust::unverified(path, &marker, &options)?,
+                    Ok(_) if !checks_seals => StoreTrust::unverified(path, &marker, &options)?,
                     trust => trust?,
                 };
                 (marker, trust)
@@ -125,7 +125,7 @@ impl Store {
             Ok(journal) => {
                 let journal = journal.with_seals(trust.seals.clone(), trust.witness);
                 let journal = journal.with_cipher(trust.cipher.clone());
-                // Ignore the list of files verified before: check all of them.
+                // The list of files that were verified before is ignored: all are checked.
                 let index = open_index(path, &trust.seals, trust.cipher.clone(), None);
                 let about = (seal_status, trust.seals, trust.cipher);
                 let assembled =
@@ -151,7 +151,7 @@ impl Store {
         for name in &waiting.unsealed {
             let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
             if spool.repaired(name, &repair_bit, &is_whole)?.is_some() {
-                findings.add_primary(place(name), &"it is what was sealed but for one bit");
+                findings.add_primary(place(name), &"one bit differs from what was sealed");
             } else {
                 findings.forged.push(place(name));
                 findings.add_primary(place(name), &UNSEALED);
@@ -167,13 +167,13 @@ impl Store {
             }
         }
         findings.lost_before += waiting.set_aside.len() as u64;
-        // If correcting single bits gives the sealed content, it was damage: such a change gains an
-        // attacker nothing.
+        // If correcting single bits gives the sealed content, it is damage and not a forgery: an
+        // attacker gains nothing by such a change.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
         let index_repair = if only_index { rocks::find_repairs(&index, &seals)? } else { None };
         if index_repair.is_some() {
-            findings.add_primary(INDEX, &"it is what was sealed but for single bits");
+            findings.add_primary(INDEX, &"single bits differ from what was sealed");
             findings.forged.clear();
         }
         let VerifyFindings { found, checked, lost_before, forged } = findings;
@@ -208,11 +208,11 @@ impl Store {
     }
 
     /// Rebuilds every derived table and every keyframe from primary data. Takes about as much
-    /// memory as the index has on disk. Waits for other processes that hold the index, at most
-    /// [`Options::lock_timeout`].
+    /// memory as the index takes on disk. Waits at most [`Options::lock_timeout`] for other
+    /// processes that hold the index.
     ///
     /// # Errors
-    /// [`crate::error::Error::Backend`] with the holder if the lock is held for longer;
+    /// [`crate::error::Error::Backend`], which names the holder, if the lock is held for longer;
     /// [`crate::error::Error::Corrupt`] if primary data is damaged: then nothing has changed. Fails
     /// if the store cannot be written.
     pub fn rebuild(&self) -> Result<RebuildCounts> {

@@ -21,7 +21,7 @@ impl WriteContext {
         Self { verb: verb.into(), author: OperationAuthor::Asked, now }
     }
 
-    /// Makes the context of a hook's own write.
+    /// Makes the context of a write by a hook.
     pub fn hook(verb: impl Into<String>, now: Timestamp) -> Self {
         Self { verb: verb.into(), author: OperationAuthor::Hook, now }
     }

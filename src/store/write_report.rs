@@ -1,4 +1,4 @@
-//! What a write reports.
+//! The report of a write.
 
 use crate::model::{Checkpoint, Key, Operation, OperationId, RevisionId, SessionMetadata, Value};
 
@@ -15,21 +15,21 @@ pub struct WriteReport {
     pub new_branch: bool,
     /// The number and id of the new revision, if claims changed.
     pub revision: Option<(u64, RevisionId)>,
-    /// The checkpoint that was made or completed; the last one if there are several.
+    /// The checkpoint that was made, completed or replaced; the last one if there are several.
     pub checkpoint: Option<Checkpoint>,
-    /// How many checkpoints were made or completed.
+    /// How many checkpoints were made, completed or replaced.
     pub checkpoints: u64,
     /// The id that the write chose for its new claim ([`super::SessionWrite::add_next`]).
     pub new_id: Option<String>,
-    /// The claims that changed, with their new values.
+    /// The claims that changed, with their new values; `None` for a claim that was removed.
     pub changed: Vec<(Key, Option<Value>)>,
-    /// How many facts were new.
+    /// How many facts were recorded.
     pub facts: u64,
     /// Warnings, such as contradictions.
     pub warnings: Vec<String>,
-    /// Whether it is in the spool, because another process holds the append lock or the store is
-    /// damaged. It is durable and visible at once; its numbers and revision id are those it would
-    /// get now.
+    /// Whether the write is in the spool, because another process holds the append lock or the
+    /// store is damaged. It is durable and visible at once. Its numbers and its revision id may
+    /// change when it is appended.
     pub spooled: bool,
 }
 
@@ -52,7 +52,7 @@ impl WriteReport {
         }
     }
 
-    /// Returns whether nothing was written, because nothing would change.
+    /// Returns whether the write recorded no claim, no checkpoint and no fact.
     #[must_use]
     pub const fn is_unchanged(&self) -> bool {
         self.revision.is_none() && self.checkpoint.is_none() && self.facts == 0

@@ -1,4 +1,4 @@
-//! What each sub-agent did, for its one line.
+//! Counts what each sub-agent did, for its line in the story.
 
 use crate::model::claim::time_in_debugging;
 use crate::model::time_grammar::describe_distance;
@@ -13,8 +13,10 @@ pub(super) struct AgentWork {
     agents: BTreeMap<String, OneAgent>,
 }
 
+/// The work of one sub-agent.
 #[derive(Debug, Default)]
 struct OneAgent {
+    /// The times from call to end of everything that it did.
     periods: Vec<RangeInclusive<Timestamp>>,
     files: BTreeSet<String>,
     passed: usize,
@@ -33,6 +35,7 @@ impl AgentWork {
         agent.is_some_and(|agent| self.agents.contains_key(agent))
     }
 
+    /// Adds the time of a fact of a sub-agent.
     pub(super) fn add_fact(&mut self, agent: &str, fact: &Fact) {
         let Some(work) = self.agents.get_mut(agent) else { return };
         let called = fact.value.field("called_at").and_then(Value::as_text);
@@ -60,7 +63,7 @@ impl AgentWork {
     }
 
     /// Returns what a sub-agent did, in words: `6 min, 2 files edited, 7 checks passed, 1 commit`.
-    /// Its time does not include idle stretches.
+    /// The time does not include long pauses. `None` if it did nothing.
     pub(super) fn summary(&self, agent: &str) -> Option<String> {
         let work = self.agents.get(agent)?;
         let active = time_in_debugging(work.periods.iter().cloned());
@@ -114,7 +117,7 @@ mod tests {
         work.add_check("a1", true);
         work.add_check("a1", false);
         work.add_commit("a1");
-        let told = "5 min, 1 file edited, 2 checks passed, 1 check failed, 1 commit";
-        assert_eq!(work.summary("a1").as_deref(), Some(told));
+        let expected = "5 min, 1 file edited, 2 checks passed, 1 check failed, 1 commit";
+        assert_eq!(work.summary("a1").as_deref(), Some(expected));
     }
 }

@@ -1,5 +1,5 @@
-//! The brief of a moment, with what only the story knows: what was asked, what failed and how, what
-//! no commit has.
+//! The brief of a moment, with what only the story knows: the prompts, how checks failed, and edits
+//! that no commit has.
 
 use super::events::StoryEvents;
 use super::failure_text::failure_text;
@@ -11,9 +11,10 @@ use crate::model::claim::{FactText, FieldValue};
 use crate::model::{Kind, Value};
 use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
 
-/// How many of the last prompts a brief has.
+/// The maximum number of prompts in a brief: the last ones.
 const PROMPTS: usize = 5;
-/// Bytes of the beginning and of the end of an output in which a failure is looked for.
+/// The length of the beginning and of the end of an output in which a failure is looked for, in
+/// bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
 impl Story {
@@ -23,7 +24,7 @@ impl Story {
         Self::brief_of_facts(state, state.facts()?, resolve)
     }
 
-    /// Returns the brief of a state, with the facts of that state.
+    /// Returns the brief of a state. `facts` are all facts of that state.
     pub fn brief_of_facts(
         state: &StateAt,
         facts: Vec<SourcedFact>,
@@ -45,7 +46,7 @@ impl Story {
         Ok(brief)
     }
 
-    /// Keeps only the last prompts. Commands to the client say little.
+    /// Keeps only the last `count` prompts. Commands to the client do not count: they say little.
     fn keep_prompts(&mut self, count: usize) {
         let is_prompt =
             |item: &StoryItem| item.kind == StoryKind::Prompt && !item.is_client_command;
@@ -90,7 +91,7 @@ fn add_failures(
         facts.iter().find(|known| known.fact.kind == kind && known.fact.id == id)
     };
     for line in failing {
-        // Each check of one command line has the id of the call and a number.
+        // If a command line has several checks, their ids are the id of the call and a number.
         let call = line.id.split_once('/').map_or(line.id.as_str(), |(call, _)| call);
         let command = find(Kind::Command, call);
         let sources = [
@@ -110,7 +111,7 @@ fn add_failures(
     Ok(())
 }
 
-/// Reads a text of a fact; its beginning if the rest was pruned.
+/// Reads a text of a fact as a whole; only its beginning if the rest was dropped.
 fn whole_text(
     state: &StateAt,
     resolve: TextResolver<'_>,
@@ -127,7 +128,7 @@ fn whole_text(
     }
 }
 
-/// Returns the beginning and the end of a very long output.
+/// Returns an output, or the beginning and the end of a very long one.
 fn ends_of(output: &str) -> std::borrow::Cow<'_, str> {
     if output.len() <= 2 * OUTPUT_BYTES {
         return output.into();

@@ -4,16 +4,17 @@ use super::line::StoryTone;
 use crate::model::Kind;
 use crate::store::{BriefLine, SessionBrief};
 
-/// A line of a brief: the name of its list, and its parts.
+/// A line of a brief: the title of its list, and its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BriefRow {
-    /// The name of the list on its first line, else empty.
+    /// The title of the list on its first line, else empty.
     pub label: String,
-    /// The parts of the line, each with its meaning.
+    /// The parts of the line, each with its tone.
     pub parts: Vec<(StoryTone, String)>,
 }
 
-/// Returns the lines of a brief, the most important list first.
+/// Returns the lines of a brief, the most important list first. The line of a failing check is
+/// followed by its error.
 #[must_use]
 pub fn brief_rows(brief: &SessionBrief) -> Vec<BriefRow> {
     let mut rows = Vec::new();
@@ -95,13 +96,13 @@ const fn shows_id(line: &BriefLine) -> bool {
     )
 }
 
-/// Returns the word before an entry, with its meaning.
+/// Returns the word before an entry, with its tone.
 fn entry_mark(line: &BriefLine, tone: StoryTone) -> (String, StoryTone) {
     match line.kind {
         Kind::Hypothesis | Kind::Belief => {
-            let sure = line.confidence.map_or("   -".to_owned(), |sure| format!("{sure:.2}"));
+            let confidence = line.confidence.map_or("   -".to_owned(), |it| format!("{it:.2}"));
             let test = if line.word == Some("under_test") { " under test" } else { "" };
-            (format!("{sure}{test}  "), tone)
+            (format!("{confidence}{test}  "), tone)
         }
         Kind::Gap => {
             let word = line.word.unwrap_or_default();

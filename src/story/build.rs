@@ -1,4 +1,4 @@
-//! Builds a story: reads facts, revisions, checkpoints and branches once, in the order of time.
+//! Builds a story from facts, revisions, checkpoints and branches, in the order of time.
 
 use super::agent_work::AgentWork;
 use super::check_item::check_item;
@@ -45,17 +45,19 @@ pub(super) struct StoryBuilder {
     /// The checks that fail now.
     failing: Vec<String>,
     agents: AgentWork,
-    /// The place of the item in the current turn that takes further edits, and its edits.
+    /// The place in the current turn of the item to which further edits are added, and its edits.
     open_edits: Option<(usize, EditGroup)>,
-    /// The place of the agent's last message in the current turn, and the message.
+    /// The place in the current turn of the agent's last message, and the message.
     last_message: Option<(usize, SourcedFact)>,
+    /// The commands that verifications report.
     checked: CheckedCommands,
     /// The ids of the commands whose commits have an item.
     committed: BTreeSet<String>,
 }
 
 impl StoryBuilder {
-    /// Creates a builder of the story of these events.
+    /// Creates a builder for the story of these events. Takes everything but the events from
+    /// `read`.
     pub(super) fn new(session: String, read: &mut StoryEvents) -> Self {
         Self {
             session,
@@ -110,7 +112,8 @@ impl StoryBuilder {
         Ok(Story { session, root, turns, findings, ideas, checks, cut: None, unfolded: false })
     }
 
-    /// Adds an item to the current turn. What a sub-agent did is quiet if the sub-agent has a line.
+    /// Adds an item to the current turn. What a sub-agent with a line did is neither loud nor
+    /// counted.
     fn push(&mut self, mut item: StoryItem) {
         if item.kind != StoryKind::Agent && self.agents.contains(item.agent.as_deref()) {
             item.loud = false;
@@ -296,8 +299,8 @@ impl StoryBuilder {
         Ok(())
     }
 
-    /// Adds the item of a checkpoint: a named one, a compaction, or a commit without an item of its
-    /// command.
+    /// Adds the item of a manual checkpoint, of a compaction, or of a commit that the item of its
+    /// command does not show.
     fn add_checkpoint(&mut self, checkpoint: &Checkpoint) {
         let message = one_line(&checkpoint.message, ITEM_CHARS);
         let is_compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
@@ -341,7 +344,7 @@ impl StoryBuilder {
         }
     }
 
-    /// Ends the current turn, and returns the agent's last message in it.
+    /// Ends the current turn. Makes the agent's last message in it loud, and returns it.
     fn end_turn(&mut self) -> Option<SourcedFact> {
         self.close_edits();
         let (place, message) = self.last_message.take()?;
@@ -352,7 +355,7 @@ impl StoryBuilder {
         Some(message)
     }
 
-    /// Adds to the item of each sub-agent what it did.
+    /// Adds to the item of each sub-agent a summary of what it did.
     fn summarise_agents(&mut self) {
         for item in self.turns.iter_mut().flat_map(|turn| &mut turn.items) {
             if item.kind == StoryKind::Agent {

@@ -16,9 +16,10 @@ pub struct CheckRun {
     pub name: String,
     /// How it ended.
     pub status: VerificationStatus,
-    /// Whether it is loud in the story: the first failure, a pass after one, the first pass.
+    /// Whether it is loud in the story: the first failure, a pass after a failure, or the first
+    /// pass.
     pub turns: bool,
-    /// What there is to say about it.
+    /// A remark about it.
     pub description: Option<String>,
     /// The names of the checks that fail after this run, if it changed them.
     pub failing: Option<Vec<String>>,

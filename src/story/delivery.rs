@@ -1,4 +1,4 @@
-//! Commits, pushes and pull requests, out of the commands that made them.
+//! Finds commits, pushes and pull requests in the commands that made them.
 
 use crate::model::claim::{CommandOutcome, ExecutedCommand, FactText};
 use crate::shell::{self, CommandSeparator, GitCommitLine, SimpleCommand};
@@ -6,7 +6,7 @@ use crate::shell::{self, CommandSeparator, GitCommitLine, SimpleCommand};
 /// What a command delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// What sort of delivery.
+    /// The sort of delivery.
     pub kind: DeliveryKind,
     /// The first line of a commit's message, or the title of a pull request, if known.
     pub title: Option<String>,
@@ -31,7 +31,8 @@ pub enum DeliveryKind {
     PullRequestMerged,
 }
 
-/// Returns what a command delivered. A command counts only if the record shows that it succeeded.
+/// Returns what a command line delivered. A command counts only if the record shows that it
+/// succeeded: by the exit code, or a commit by what git printed.
 pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
     let line = command.command.as_ref().map_or("", FactText::preview);
     // Most commands have neither of these words, and need no parsing.
@@ -44,7 +45,8 @@ pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
     let parts = shell::split(line);
     let exited_well = command.exit_code == Some(0);
     let found = parts.iter().enumerate().filter_map(|(place, part)| {
-        // The exit code is that of this part if only what runs after its success follows.
+        // An exit code of 0 says that this part succeeded if all later parts run only after
+        // success.
         let later = parts.get(place..).unwrap_or_default();
         let decides = |part: &SimpleCommand| {
             matches!(part.joint, CommandSeparator::And | CommandSeparator::End)
@@ -66,7 +68,8 @@ pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
     found.collect()
 }
 
-/// Whether the record says that the command did not run, or was stopped.
+/// Returns whether the record says that the command did not run, was stopped, or went on in the
+/// background.
 fn has_not_run(command: &ExecutedCommand) -> bool {
     let outcome = command.outcome;
     outcome.is_some_and(|outcome| {
@@ -82,7 +85,7 @@ fn has_not_run(command: &ExecutedCommand) -> bool {
 
 fn commit(arguments: &[&str], shown: Option<GitCommitLine<'_>>) -> Delivery {
     let message = option_value(arguments, &["-m", "--message"]).map(subject);
-    // The output may be cut within the subject, so that the message itself is better.
+    // The output may be cut within the subject, so the message itself is preferred.
     let subject = message.or_else(|| shown.map(|line| line.subject.to_owned()));
     Delivery {
         kind: DeliveryKind::Commit,
@@ -162,7 +165,7 @@ fn git_verb<'c>(words: &mut impl Iterator<Item = &'c str>) -> Option<&'c str> {
     }
 }
 
-/// Returns the value of an option, by its short and its long name.
+/// Returns the value of an option with this short and this long name.
 fn option_value<'c>(arguments: &[&'c str], [short, long]: &[&str; 2]) -> Option<&'c str> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {

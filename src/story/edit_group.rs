@@ -5,10 +5,10 @@ use super::patch_line::changed_line_counts;
 use crate::model::claim::{CodeState, FactText};
 use crate::model::{Fact, Kind};
 
-/// How many files a line of edits names.
+/// The maximum number of files that a line of edits names.
 const NAMED: usize = 4;
 
-/// The edits of one line of the story.
+/// The edits that one line of the story shows.
 #[derive(Debug, Default)]
 pub(super) struct EditGroup {
     files: Vec<EditedFile>,
@@ -17,7 +17,7 @@ pub(super) struct EditGroup {
 #[derive(Debug)]
 struct EditedFile {
     path: String,
-    /// The lines added and removed; `None` if one of its edits does not say.
+    /// The lines added and removed; `None` if that is not known of one of its edits.
     lines: Option<(u64, u64)>,
 }
 
@@ -33,7 +33,7 @@ impl EditGroup {
         }
     }
 
-    /// Writes the line: `lease.rs +4 −1, expire.rs +1 −1`.
+    /// Sets the text and the paths of the line: `lease.rs +4 −1, expire.rs +1 −1`.
     pub(super) fn write_to(&self, item: &mut StoryItem) {
         let named: Vec<String> = self.files.iter().take(NAMED).map(EditedFile::shown).collect();
         let more = self.files.len().saturating_sub(NAMED);
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    fn told(edits: &[(&str, CodeState)]) -> String {
+    fn line_of(edits: &[(&str, CodeState)]) -> String {
         let mut group = EditGroup::default();
         edits.iter().for_each(|(path, code)| group.add(path, code));
         let mut item = StoryItem::loud(Timestamp::from_micros(0), StoryKind::Edit, "");
@@ -110,26 +110,26 @@ mod tests {
     fn edits_of_one_file_are_added_up() {
         let patch = "--- a\n+++ b\n@@ -1 +1,2 @@\n-x\n+y\n+z\n";
         let edits = [("src/a.rs", edit(Some((3, 1)), "")), ("src/a.rs", edit(None, patch))];
-        assert_eq!(told(&edits), "a.rs +5 −2");
-        assert_eq!(told(&[("a.rs", edit(Some((0, 2)), ""))]), "a.rs −2");
+        assert_eq!(line_of(&edits), "a.rs +5 −2");
+        assert_eq!(line_of(&[("a.rs", edit(Some((0, 2)), ""))]), "a.rs −2");
     }
 
     #[test]
     fn a_changed_line_that_looks_like_the_name_of_a_file_is_counted() {
         let patch = "--- q.sql\n+++ q.sql\n@@ -1,2 +1 @@\n--- a comment\n-x\n+++ more\n";
-        assert_eq!(told(&[("q.sql", edit(None, patch))]), "q.sql +1 −2");
+        assert_eq!(line_of(&[("q.sql", edit(None, patch))]), "q.sql +1 −2");
     }
 
     #[test]
     fn an_edit_that_does_not_say_how_much_it_changed_has_no_count() {
-        assert_eq!(told(&[("a.rs", edit(None, ""))]), "a.rs");
-        assert_eq!(told(&[("a.rs", edit(None, "")), ("a.rs", edit(Some((1, 0)), ""))]), "a.rs");
+        assert_eq!(line_of(&[("a.rs", edit(None, ""))]), "a.rs");
+        assert_eq!(line_of(&[("a.rs", edit(None, "")), ("a.rs", edit(Some((1, 0)), ""))]), "a.rs");
     }
 
     #[test]
     fn the_first_files_are_named_and_the_others_counted() {
         let names = ["a", "b", "c", "d", "e", "f"];
         let edits: Vec<_> = names.iter().map(|name| (*name, edit(Some((1, 0)), ""))).collect();
-        assert_eq!(told(&edits), "a +1, b +1, c +1, d +1, and 2 more");
+        assert_eq!(line_of(&edits), "a +1, b +1, c +1, d +1, and 2 more");
     }
 }

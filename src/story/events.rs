@@ -1,4 +1,4 @@
-//! What happened in a session, read once and in the order of time.
+//! The events of a session, read once and in the order of time.
 
 use super::StoryCut;
 use super::agent_work::AgentWork;
@@ -14,12 +14,13 @@ pub(super) enum StoryEvent {
     /// A revision or a checkpoint.
     Record(LogItem),
     BranchCreated(BranchSummary),
-    /// A branch was merged, given up or archived.
+    /// A branch was merged, abandoned or archived.
     BranchSettled(BranchSummary),
 }
 
 impl StoryEvent {
-    /// Returns its place among events of the same time: the prompt first, what the agent said last.
+    /// Returns the rank of the event among those of the same time: a prompt is first, a message
+    /// last.
     const fn rank(&self) -> u8 {
         match self {
             Self::Fact(known) => match known.fact.kind {
@@ -35,7 +36,7 @@ impl StoryEvent {
     }
 }
 
-/// Everything that a story tells, except for the changes of revisions.
+/// Everything from which a story is built, except for the changes of revisions.
 #[derive(Default)]
 pub(super) struct StoryEvents {
     /// The events with the times at which the story shows them, oldest first.
@@ -44,7 +45,7 @@ pub(super) struct StoryEvents {
     pub(super) root: Option<ProjectRoot>,
     /// The sub-agents, without their work.
     pub(super) agents: AgentWork,
-    /// The commands that a verification tells of.
+    /// The commands that verifications report.
     pub(super) checked: CheckedCommands,
 }
 
@@ -54,8 +55,9 @@ impl StoryEvents {
         Self::of_facts(facts).with_records(state, state.records()?)
     }
 
-    /// Reads the facts and checkpoints up to the moment of a state, and the last `count` revisions
-    /// and checkpoints. The cut is `None` if these are all.
+    /// Reads the facts and checkpoints up to the moment of a state, and the revisions among the
+    /// last `count` revisions and checkpoints of the session. The cut is `None` if the session has
+    /// no older ones.
     pub(super) fn read_recent(
         state: &StateAt,
         facts: Vec<SourcedFact>,
@@ -65,7 +67,7 @@ impl StoryEvents {
         let first = records.first().filter(|_| has_older);
         let cut = first.map(|item| StoryCut { at: item.time(), sequence: item.sequence() });
         if let Some(cut) = cut {
-            // What was delivered before is found, too.
+            // The findings need the commits before the cut, too.
             let older = state.checkpoints_since(Timestamp::MIN)?.into_iter();
             let older = older.filter(|checkpoint| checkpoint.sequence < cut.sequence);
             records.extend(older.map(LogItem::Checkpoint));
@@ -89,8 +91,8 @@ impl StoryEvents {
         Ok(read.sorted())
     }
 
-    /// Reads what a brief needs: facts, and the checkpoints of commits after the first edit.
-    /// Its cost does not depend on the number of revisions.
+    /// Reads what a brief needs: facts, and the checkpoints since the first edit. The cost does not
+    /// depend on the number of revisions.
     pub(super) fn read_for_brief(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         let edits = facts.iter().filter(|known| known.fact.kind == Kind::Code);
         let first_edit = edits.map(|known| known.fact.at).min();
@@ -98,7 +100,7 @@ impl StoryEvents {
         read.events.retain(|(at, event)| match event {
             StoryEvent::Fact(known) => match known.fact.kind {
                 Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent => true,
-                // Of commands, only commits of edits are needed.
+                // Only commands that may have committed an edit are needed.
                 Kind::Command => first_edit.is_some_and(|first| *at >= first),
                 _ => false,
             },
@@ -119,7 +121,7 @@ impl StoryEvents {
         for known in facts {
             let fact = &known.fact;
             match fact.kind {
-                // What rules read in a message did not happen.
+                // An inference is not an event: rules found it in a message.
                 Kind::Inference => continue,
                 Kind::Agent => read.agents.begin(&fact.id),
                 Kind::Verification => read.checked.add(fact),
@@ -140,7 +142,7 @@ impl StoryEvents {
     }
 }
 
-/// The commands that a verification tells of.
+/// The commands that verifications report.
 #[derive(Debug, Default)]
 pub(super) struct CheckedCommands {
     ids: BTreeSet<String>,
@@ -149,7 +151,7 @@ pub(super) struct CheckedCommands {
 
 impl CheckedCommands {
     fn add(&mut self, verification: &Fact) {
-        // Each check of one command line has the id of the call and a number.
+        // If a command line has several checks, their ids are the id of the call and a number.
         let id = &verification.id;
         let call = id.split_once('/').map_or(id.as_str(), |(call, _)| call);
         self.ids.insert(call.to_owned());
@@ -158,14 +160,14 @@ impl CheckedCommands {
         }
     }
 
-    /// Returns whether a verification tells of this command.
+    /// Returns whether a verification reports this command.
     pub(super) fn contains(&self, command: &Fact) -> bool {
         let line = text_field(&command.value, "command").unwrap_or_default();
         self.ids.contains(&command.id) || self.lines.contains(&(command.at, line.to_owned()))
     }
 }
 
-/// Returns the time at which the story shows a fact: a sub-agent when it began.
+/// Returns the time at which the story shows a fact: its own, but for a sub-agent its start.
 pub(super) fn shown_at(known: &SourcedFact) -> Timestamp {
     let fact = &known.fact;
     let began = (fact.kind == Kind::Agent).then(|| text_field(&fact.value, "started_at")).flatten();

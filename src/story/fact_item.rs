@@ -1,4 +1,4 @@
-//! The lines of facts that need no other fact to be understood.
+//! Makes the lines of facts that need no other fact to be understood.
 
 use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
@@ -11,7 +11,7 @@ use crate::model::claim::{
 use crate::model::{Kind, Value};
 use crate::store::{SourcedFact, entity_title};
 
-/// Returns the line of a prompt.
+/// Returns the line of a prompt; `None` if it has no text.
 pub(super) fn prompt_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Option<StoryItem> {
     let text = Prompt::from_value(&known.fact.value).ok()?.text?;
     let item = StoryItem::loud(known.fact.at, StoryKind::Prompt, "");
@@ -59,7 +59,7 @@ pub(super) fn command_item(
         .by(command.agent.clone())
 }
 
-/// Returns the line of a measured value.
+/// Returns the line of a measured value; `None` if it has no value.
 pub(super) fn measurement_item(known: &SourcedFact) -> Option<StoryItem> {
     let measured = Measurement::from_value(&known.fact.value).ok()?;
     let name = measured.name.as_ref().map_or("", FactText::preview);
@@ -70,7 +70,7 @@ pub(super) fn measurement_item(known: &SourcedFact) -> Option<StoryItem> {
     Some(item.about(Kind::Measurement, &known.fact.id))
 }
 
-/// Returns the line of a use of a tool: loud if a person answered questions with it.
+/// Returns the line of a use of a tool. It is loud if a person answered questions of the agent.
 pub(super) fn tool_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> StoryItem {
     let fact = &known.fact;
     let agent = fact.value.field("agent").and_then(Value::as_text).map(str::to_owned);
@@ -90,7 +90,7 @@ pub(super) fn tool_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Stor
         .by(agent)
 }
 
-/// Returns the line of a task's last change.
+/// Returns the line of a task's last change; `None` if it has no subject and no description.
 pub(super) fn task_item(known: &SourcedFact) -> Option<StoryItem> {
     let task = Task::from_value(&known.fact.value).ok()?;
     let subject = task.subject.as_ref().or(task.description.as_ref()).map(FactText::preview)?;

@@ -1,14 +1,14 @@
-//! What the output of a failed check says: the tests that failed, and the first line of the error.
+//! Finds in the output of a failed check the tests that failed and the first line of an error.
 
 use super::gist::one_line;
 
-/// The longest line of an error, in characters.
+/// The maximum length of the line of an error, in characters.
 const LINE_CHARS: usize = 160;
-/// How many failed tests are named.
+/// The maximum number of failed tests that are named.
 const TESTS_NAMED: usize = 5;
 
 /// Returns what failed, in one line: `TestA, TestB: panicked at src/a.rs:3`. `None` if the output
-/// says neither.
+/// contains neither a failed test nor an error.
 pub(super) fn failure_text(output: &str) -> Option<String> {
     let mut tests: Vec<&str> = Vec::new();
     for test in output.lines().filter_map(failed_test) {
@@ -31,7 +31,7 @@ pub(super) fn failure_text(output: &str) -> Option<String> {
     }
 }
 
-/// Returns the name of the test that a line of a test runner says has failed.
+/// Returns the name of the test that failed according to a line of a test runner.
 fn failed_test(line: &str) -> Option<&str> {
     let line = line.trim();
     // go
@@ -52,7 +52,7 @@ fn failed_test(line: &str) -> Option<&str> {
     (class.ends_with(')') && !name.contains(' ')).then_some(name)
 }
 
-/// Whether a line reports an error, in the forms of compilers and test runners.
+/// Returns whether a line reports an error, in the forms of compilers and test runners.
 fn is_error(line: &str) -> bool {
     const BEGINS: [&str; 8] =
         ["error", "Error", "ERROR", "E   ", "panic: ", "fatal: ", "not ok ", "✗ "];
@@ -63,7 +63,7 @@ fn is_error(line: &str) -> bool {
         || is_located(line)
 }
 
-/// Whether a line begins with a place in a file: `src/a.go:12:3: undefined`.
+/// Returns whether a line begins with a place in a file: `src/a.go:12:3: undefined`.
 fn is_located(line: &str) -> bool {
     let mut parts = line.splitn(3, ':');
     let (Some(file), Some(number), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {

@@ -12,9 +12,9 @@ pub struct IdeaPath {
     pub id: String,
     /// What it says.
     pub description: String,
-    /// When it was stated.
+    /// When it was stated; in a story with a cut, when it first changed after the cut.
     pub stated_at: Timestamp,
-    /// Its changes, oldest first. The first one stated it.
+    /// Its changes, oldest first. Without a cut, the first one stated it.
     pub steps: Vec<IdeaStep>,
 }
 
@@ -31,15 +31,15 @@ pub struct IdeaStep {
     pub before: Option<f64>,
     /// The confidence on that branch afterwards.
     pub confidence: Option<f64>,
-    /// The status, if this change set another one.
+    /// The new status, if this change changed it.
     pub status: Option<HypothesisStatus>,
-    /// Why, if this change says so.
+    /// The new reason, if this change changed it.
     pub reason: Option<String>,
     /// The evidence about it that the same revision added.
     pub evidence: Vec<StepEvidence>,
 }
 
-/// Evidence that came with a change of a hypothesis.
+/// Evidence that was added with or without a change of its hypothesis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepEvidence {
     /// The id of the evidence.
@@ -54,6 +54,7 @@ pub struct StepEvidence {
 #[derive(Debug, Default)]
 pub(super) struct IdeaCollector {
     paths: Vec<IdeaPath>,
+    /// The place of each hypothesis in `paths`, by its id.
     places: HashMap<String, usize>,
 }
 
@@ -103,7 +104,7 @@ impl IdeaCollector {
         }
     }
 
-    /// Returns the paths, in the order in which the hypotheses were stated.
+    /// Returns the paths, in the order in which the hypotheses first changed.
     pub(super) fn finish(self) -> Vec<IdeaPath> {
         self.paths
     }

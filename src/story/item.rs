@@ -5,7 +5,7 @@ use crate::model::{Key, Kind, Timestamp};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What sort of thing happened.
+/// The sort of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoryKind {
@@ -47,7 +47,7 @@ pub enum StoryKind {
     Measurement,
     /// A person or agent named a moment.
     Checkpoint,
-    /// A branch was created, merged or given up.
+    /// A branch was created, merged, abandoned or archived.
     Branch,
     /// An agent said something.
     Message,
@@ -84,7 +84,7 @@ pub enum StoryMark {
     Open,
 }
 
-/// What a folded item is counted as.
+/// The sort as which a folded item is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FoldKey {
     /// Commands.
@@ -106,13 +106,13 @@ pub enum FoldKey {
 }
 
 impl FoldKey {
-    /// Returns the word for one of them: the key in JSON.
+    /// Returns the word for one item of this sort: the key in JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         self.words().0
     }
 
-    /// Returns how many there are, in words: `3 commands`.
+    /// Returns a number of items in words: `3 commands`.
     #[must_use]
     pub fn counted(self, count: usize) -> String {
         let (one, many) = self.words();
@@ -139,7 +139,7 @@ impl Serialize for FoldKey {
     }
 }
 
-/// Something that an item is about, as a command names it.
+/// Something that an item is about. It is written as commands of forge name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoryRef {
     /// A claim or a fact.
@@ -168,26 +168,26 @@ impl Serialize for StoryRef {
 pub struct StoryItem {
     /// When it happened.
     pub at: Timestamp,
-    /// What sort of thing happened.
+    /// The sort of the event.
     pub kind: StoryKind,
     /// Its meaning.
     pub mark: StoryMark,
-    /// Whether a reader should see it; else it is folded.
+    /// Whether a reader should see it; else it is folded, or left out if it has no fold key.
     pub loud: bool,
-    /// What happened, in one line: the subject first, then what became of it.
+    /// What happened, in one line: the subject first, then the change.
     pub text: String,
     /// The reason, the description, or the question that a short answer answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What it is about.
+    /// The entities, revision or checkpoint that it is about.
     pub refs: Vec<StoryRef>,
-    /// What it is counted as where it is folded.
+    /// The sort as which it is counted if it is folded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fold_key: Option<FoldKey>,
     /// The sub-agent that did it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The branch of a claim.
+    /// The branch, if claims changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The edited files, relative to the project.
@@ -196,7 +196,7 @@ pub struct StoryItem {
     /// Whether a prompt is a command to the client, such as `/compact`.
     #[serde(skip)]
     pub(super) is_client_command: bool,
-    /// The long text that the item shows only the beginning of.
+    /// The long text of which the item has only the beginning.
     #[serde(skip)]
     pub(super) pending: Option<PendingText>,
 }
@@ -210,6 +210,7 @@ impl StoryItem {
         })
     }
 
+    /// Creates an item that a reader should see.
     pub(super) fn loud(at: Timestamp, kind: StoryKind, text: impl Into<String>) -> Self {
         Self {
             at,

@@ -1,22 +1,23 @@
-//! What every program shows of a line: its sign, how its parts are meant, and what separates it
-//! from the line before.
+//! What every program shows of a line: its sign, the tone of its parts, and a long pause or another
+//! branch before it.
 
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
 use super::row::StoryRow;
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
 
-/// A longer pause separates two lines, in microseconds.
+/// A pause between two lines is shown if it is longer than this, in microseconds.
 const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 
-/// Formats a number with two places, without the zero before the point: `.55`.
+/// Formats a number with two decimal places, without a leading zero: `.55`. A negative number keeps
+/// the zero.
 #[must_use]
 pub fn short_number(number: f64) -> String {
     let text = format!("{number:.2}");
     text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
 }
 
-/// How a part of a line is meant. A program chooses a colour for it.
+/// The meaning of a part of a line. A program chooses a colour for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoryTone {
     /// Nothing special.
@@ -41,7 +42,7 @@ pub enum StoryTone {
 }
 
 impl StoryItem {
-    /// Returns the sign of the line, at most three columns wide, and how it is meant.
+    /// Returns the sign of the line, at most three columns wide, and its tone.
     #[must_use]
     pub const fn sign(&self) -> (&'static str, StoryTone) {
         match (self.kind, self.mark) {
@@ -67,7 +68,7 @@ impl StoryItem {
         }
     }
 
-    /// Returns how the text of the line is meant.
+    /// Returns the tone of the text of the line.
     #[must_use]
     pub const fn text_tone(&self) -> StoryTone {
         match (self.kind, self.mark) {
@@ -87,13 +88,14 @@ impl StoryItem {
         }
     }
 
-    /// Returns the detail that follows the text on the same line.
+    /// Returns the detail that follows the text on the same line; `None` if the detail is a
+    /// question.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.detail.as_deref().filter(|_| !self.is_asked())
     }
 
-    /// Returns the question that a short answer of a person answers, which is shown below it.
+    /// Returns the question that a person answered with this item.
     #[must_use]
     pub fn question(&self) -> Option<&str> {
         self.detail.as_deref().filter(|_| self.is_asked())
@@ -125,20 +127,22 @@ pub fn folded_words(folded: &BTreeMap<FoldKey, usize>) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the length of the pause between two lines, if it is long enough to be named.
+/// Returns the length of the pause between two lines in microseconds, if it is longer than 20
+/// minutes.
 #[must_use]
 pub fn long_pause(earlier: Timestamp, later: Timestamp) -> Option<i64> {
     Some(later.micros_since(earlier)).filter(|micros| *micros > PAUSE_MICROS)
 }
 
-/// The branch of the claims, line by line.
+/// Follows the branch of the claims, line by line.
 #[derive(Clone, Debug, Default)]
 pub struct BranchWalk {
     branch: Option<String>,
 }
 
 impl BranchWalk {
-    /// Returns the branch of a line if it is another one than that of the claims before.
+    /// Returns the branch of the next line, if it differs from the branch of the claims before it.
+    /// Before the first claims, the branch is `main`.
     pub fn change<'i>(&mut self, item: &'i StoryItem) -> Option<&'i str> {
         let branch = item.branch.as_ref().filter(|_| item.kind != StoryKind::Branch)?;
         let before = self.branch.replace(branch.clone());

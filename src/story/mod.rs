@@ -1,13 +1,12 @@
 //! The story of a session: what happened, in lines that mean something.
 //!
-//! A [`Story`] is made of turns. A turn begins with what a person asked and holds what followed:
-//! claims by name, checks that turned, edits, commits, compactions, sub-agents. An item is loud if
-//! a reader should see it; the others are noise, which [`Story::rows`] folds into counts. What the
-//! items have in common, such as the title and the files that no commit has, is in
-//! [`StoryFindings`].
+//! A [`Story`] is made of turns. A turn begins with what a person asked and contains what followed:
+//! claims by name, checks whose result changed, edits, commits, compactions, sub-agents. An item is
+//! loud if a reader should see it; [`Story::rows`] folds the others into counts. What concerns the
+//! whole story, such as the title and the files that no commit has, is in [`StoryFindings`].
 //!
-//! The story is read from the state once and knows nothing of terminals. It says nothing that is
-//! not recorded.
+//! A story is read from a state once and does not depend on how it is shown. It contains nothing
+//! that is not recorded.
 
 mod agent_work;
 mod brief;
@@ -66,15 +65,15 @@ pub struct Story {
     pub root: Option<ProjectRoot>,
     /// The turns. The first may begin without a prompt.
     pub turns: Vec<StoryTurn>,
-    /// What follows from all of them.
+    /// What concerns the whole story, such as its title.
     pub findings: StoryFindings,
-    /// How each hypothesis fared, in the order in which they were stated.
+    /// The history of each hypothesis, in the order in which they were stated.
     pub ideas: Vec<IdeaPath>,
     /// The runs of checks, oldest first.
     pub checks: Vec<CheckRun>,
-    /// Where the story begins, if it was read only from there on.
+    /// Where the story begins, if older revisions were left out.
     pub cut: Option<StoryCut>,
-    /// Whether quiet items are shown, too.
+    /// Whether quiet items are shown, too, instead of counted.
     unfolded: bool,
 }
 
@@ -104,17 +103,17 @@ impl Story {
         Self::of_facts(state, state.facts()?)
     }
 
-    /// Reads the story up to the moment of a state, with the facts of that state.
+    /// Reads the story up to the moment of a state. `facts` are all facts of that state.
     pub fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         Self::of_events(state, StoryEvents::read(state, facts)?)
     }
 
-    /// Reads the story of the last `count` revisions and checkpoints, and of the facts since then.
-    /// The memory that it takes grows with `count` and the number of facts and checkpoints, not
-    /// with the number of revisions.
+    /// Reads the story of the last `count` revisions and checkpoints of the session, and of the
+    /// facts since the first of them. The memory that it takes grows with `count` and the number of
+    /// facts and checkpoints, not with the number of revisions. The state should be that of a head:
+    /// of a past moment, only those of the last `count` up to the moment are read.
     ///
-    /// The findings cover the whole session. The ideas and the items begin at
-    /// [`Story::cut`].
+    /// The findings cover the whole session. The ideas, checks and items begin at [`Story::cut`].
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -152,7 +151,7 @@ impl Story {
         project_root::shown_path(self.root.as_ref(), path)
     }
 
-    /// Removes what happened before or after these times.
+    /// Removes the prompts and items before `since` or after `until`.
     pub fn retain_between(&mut self, since: Timestamp, until: Timestamp) {
         let is_between = |item: &StoryItem| item.at >= since && item.at <= until;
         for turn in &mut self.turns {
@@ -162,7 +161,7 @@ impl Story {
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
     }
 
-    /// Tells every item from now on, so that nothing is folded.
+    /// Makes [`Story::rows`] return every item, so that nothing is folded.
     pub fn unfold(&mut self) {
         self.unfolded = true;
     }

@@ -1,11 +1,11 @@
-//! The lines of a unified patch, by what they are.
+//! Classifies the lines of a unified patch.
 
-/// What a line of a unified patch is.
+/// The kind of a line of a unified patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchLineKind {
     /// The name of a file, after `---` or `+++`.
     Header,
-    /// The place of a hunk: `@@ -1,3 +1,4 @@`.
+    /// The header of a hunk, which says its place: `@@ -1,3 +1,4 @@`.
     Hunk,
     /// An added line.
     Added,
@@ -18,8 +18,8 @@ pub enum PatchLineKind {
 /// Returns the lines of a patch, each with its kind.
 ///
 /// A changed line can look like the name of a file: if the SQL comment `-- a` is removed, the patch
-/// has the line `--- a`. A name is only before the first hunk of a file, so the lines of each hunk
-/// are counted. A hunk without numbers ends at the first line that cannot be in a hunk.
+/// has the line `--- a`. Names of files are only outside of hunks, so the lines of each hunk are
+/// counted. A hunk without numbers ends at the first line that cannot be in a hunk.
 pub fn patch_lines(patch: &str) -> impl Iterator<Item = (PatchLineKind, &str)> {
     let mut rest = HunkRest::default();
     patch.lines().map(move |line| (rest.kind_of(line), line))
@@ -43,7 +43,7 @@ struct HunkRest {
 }
 
 impl HunkRest {
-    /// Reads the place of a hunk. `None` if it does not say how many lines the hunk has.
+    /// Reads the header of a hunk. `None` if it does not say how many lines the hunk has.
     fn from_place(line: &str) -> Option<Self> {
         let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
         let (new, _) = rest.split_once(" @@")?;

@@ -1,4 +1,4 @@
-//! The lines that a reader sees: loud items, and counts of what is folded between them.
+//! The lines that a reader sees: loud items, and counts of the items that are folded between them.
 
 use super::item::{FoldKey, StoryItem};
 use super::{Story, StoryTurn};
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 pub enum StoryRow<'s> {
     /// An item.
     Item(&'s StoryItem),
-    /// What was folded between two loud items.
+    /// The items that were folded between two loud items.
     Folded {
-        /// The time of the first of them.
+        /// The time of the first folded item.
         at: Timestamp,
-        /// How many there were of each sort.
+        /// How many there are of each sort.
         folded: BTreeMap<FoldKey, usize>,
     },
 }
@@ -28,8 +28,9 @@ impl Story {
         self.turns.iter().flat_map(|turn| self.rows_of(turn)).collect()
     }
 
-    /// Returns the lines of a turn, beginning with its prompt. What a sub-agent did is part of that
-    /// sub-agent's line.
+    /// Returns the lines of a turn, beginning with its prompt. Items that are neither loud nor
+    /// counted, such as those of a sub-agent with a line, are left out unless the story is
+    /// unfolded.
     #[must_use]
     pub fn rows_of<'s>(&self, turn: &'s StoryTurn) -> Vec<StoryRow<'s>> {
         let mut rows: Vec<StoryRow<'_>> = turn.prompt.iter().map(StoryRow::Item).collect();
@@ -55,8 +56,8 @@ impl Story {
         self.unfolded || item.loud
     }
 
-    /// Keeps the last `count` shown items, and what was folded after the first of them. Returns the
-    /// number of shown items that were removed.
+    /// Keeps the last `count` shown items, and the folded items after the first of them. Returns
+    /// the number of shown items that were removed.
     pub fn keep_last(&mut self, count: usize) -> usize {
         let shown = self.items().filter(|item| self.shows(item)).count();
         let removed = shown.saturating_sub(count);
@@ -77,8 +78,8 @@ impl Story {
     }
 }
 
-/// Returns how many items to remove to remove `left` shown ones, with what is folded before the
-/// next one.
+/// Returns how many of these items to remove, so that `left` shown ones are removed with the folded
+/// items up to the next shown one. Subtracts the shown ones from `left`.
 fn end_of_shown(items: &[StoryItem], unfolded: bool, left: &mut usize) -> usize {
     let mut end = 0;
     for (place, item) in items.iter().enumerate() {

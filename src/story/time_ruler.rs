@@ -1,17 +1,17 @@
-//! A ruler of time on which long pauses are folded, so that what happened has room.
+//! A ruler of time on which long pauses are folded, so that the time between them has room.
 
 use crate::model::Timestamp;
 
-/// A pause is folded if it is longer than this.
+/// A pause is folded only if it is longer than this.
 const MIN_PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
-/// A pause is folded if it is longer than this part of the whole time.
+/// A pause is folded only if it is longer than this share of the whole time.
 const MIN_PAUSE_SHARE: f64 = 0.004;
-/// The most pauses that are folded: the longest ones.
+/// The maximum number of pauses that are folded: the longest ones.
 const MAX_FOLDS: usize = 16;
-/// The least width of the time between two folded pauses.
+/// The minimum width of the time between two folded pauses, if there is room.
 const MIN_PERIOD_WIDTH: f64 = 0.012;
 
-/// A stretch of time without long pauses.
+/// A period without long pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActivePeriod {
     /// When it begins.
@@ -20,14 +20,14 @@ pub struct ActivePeriod {
     pub to: Timestamp,
 }
 
-/// The shape of a ruler. Widths are parts of the whole width.
+/// The shape of a ruler. Widths are shares of the whole width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RulerShape {
     /// The free room at each end.
     pub margin: f64,
     /// The width of a folded pause. All folds together have at most half of the width.
     pub fold: f64,
-    /// Where in its stretch a moment is that is alone there, from 0 to 1.
+    /// The place of the moment in a period of length zero, from 0 (its left end) to 1.
     pub lone: f64,
 }
 
@@ -81,7 +81,7 @@ pub struct RulerFold {
     pub width: f64,
 }
 
-/// Returns the stretches between the long pauses of these times, which are sorted.
+/// Returns the periods between the long pauses of these times, which must be sorted.
 #[must_use]
 pub fn active_periods(times: &[Timestamp]) -> Vec<ActivePeriod> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
@@ -115,12 +115,12 @@ impl TimeRuler {
         (!periods.is_empty()).then(|| Self::new(&periods, RulerShape::PAGE))
     }
 
-    /// Returns the ruler of these stretches. Each has a width in proportion to its length, but at
-    /// least the least one.
+    /// Returns the ruler of these periods. Each has a minimum width; the rest of the width is
+    /// divided in proportion to their lengths.
     #[must_use]
     pub fn new(periods: &[ActivePeriod], shape: RulerShape) -> Self {
         let RulerShape { margin, fold, lone } = shape;
-        #[expect(clippy::cast_precision_loss, reason = "there are at most 17 stretches")]
+        #[expect(clippy::cast_precision_loss, reason = "there are at most 17 periods")]
         let count = periods.len().max(1) as f64;
         let fold = fold.clamp(0.0, 0.5 / count);
         let length = |period: &ActivePeriod| seconds(period.to.micros_since(period.from));
@@ -139,7 +139,8 @@ impl TimeRuler {
         Self { periods: placed.collect(), lone }
     }
 
-    /// Returns the place of a moment, from 0 to 1. A moment in a folded pause is at its end.
+    /// Returns the place of a moment, from 0 to 1. A moment in a folded pause has the place of the
+    /// first moment after the pause.
     #[must_use]
     pub fn place(&self, at: Timestamp) -> f64 {
         let Some(period) = self.periods.iter().find(|period| at <= period.to) else {
@@ -153,7 +154,8 @@ impl TimeRuler {
         period.start + period.width * passed / length
     }
 
-    /// Returns the moment at a place, from 0 to 1; `None` if the ruler has no moments.
+    /// Returns the moment at a place, from 0 to 1; in a folded pause, the first moment after it.
+    /// `None` if the ruler has no moments.
     #[must_use]
     pub fn time(&self, place: f64) -> Option<Timestamp> {
         let at = self.periods.iter().find(|at| place <= at.start + at.width);
@@ -163,7 +165,7 @@ impl TimeRuler {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
-            reason = "within the stretch"
+            reason = "within the period"
         )]
         let passed = (micros as f64 * share.clamp(0.0, 1.0)) as i64;
         Some(period.from.plus_micros(passed))
@@ -185,7 +187,7 @@ impl TimeRuler {
         })
     }
 
-    /// Returns the first and the last moment.
+    /// Returns the first and the last moment; twice the default time if there are none.
     #[must_use]
     pub fn span(&self) -> (Timestamp, Timestamp) {
         let first = self.periods.first().map(|period| period.from).unwrap_or_default();
@@ -250,7 +252,8 @@ mod tests {
         assert_eq!(TimeRuler::of(Vec::new()), None);
     }
 
-    /// A shape as the browser has it: from end to end, a lone moment where its stretch begins.
+    /// The shape of the browser's ruler: without margins, and with a lone moment where its period
+    /// begins.
     fn wide(fold: f64) -> RulerShape {
         RulerShape { margin: 0.0, fold, lone: 0.0 }
     }

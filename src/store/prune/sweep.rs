@@ -10,12 +10,12 @@ use crate::model::Timestamp;
 use crate::store::Store;
 use crate::store::write_context::WriteContext;
 
-/// Younger pre-written objects are kept, whatever the undo period is: their writer may be about to
-/// name them.
+/// Younger pre-written objects are kept, whatever the undo period is: their writer may still append
+/// the record that names them.
 const MIN_PREWRITTEN_AGE_MICROS: i64 = 24 * 3_600_000_000;
 
-/// How often unreferenced objects are searched for without the lock. If more records are written
-/// meanwhile than the follower remembers, the last attempt holds the lock.
+/// How many attempts may fail because more records were written during the search than the follower
+/// remembers. The attempt after that searches while it holds the lock.
 const MAX_UNLOCKED_ATTEMPTS: u32 = 3;
 
 /// What a sweep permanently removed.
@@ -30,15 +30,15 @@ pub struct SweepReport {
 }
 
 impl Store {
-    /// Permanently removes what was pruned up to `until`, in all sessions; it cannot be undone any
-    /// more. Headers of revisions stay, so that the chain can still be verified. Pre-written
-    /// objects of killed writers that nothing names are removed too, if they are older than a day.
+    /// Permanently removes what was pruned or dropped up to `until`, in all sessions: this cannot
+    /// be undone. Headers of revisions stay, so that the chain can still be verified. Pre-written
+    /// objects up to `until` that nothing names are removed too, if they are older than a day.
     pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<SweepReport> {
         let mut swept = SweepReport::default();
         let mut looks = 0;
         loop {
-            // Without spooled writes: they have no position in the journal yet, and are examined
-            // when they are appended.
+            // Spooled writes have no position in the journal yet. They are left out here, and
+            // examined when they are appended.
             let view = self.engine.follower.written_view()?;
             let Some(pruning) = prune::prunings(&view, until)?.into_iter().next() else { break };
             let SweepOutcome::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
@@ -57,7 +57,7 @@ impl Store {
         Ok(swept)
     }
 
-    /// Removes unnamed objects that were pre-written up to a time. Returns how many there were.
+    /// Removes objects that were pre-written up to a time and that nothing names. Returns how many.
     fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
         for looks in 0.. {
             let view = self.engine.follower.written_view()?;
@@ -72,8 +72,8 @@ impl Store {
         Ok(0)
     }
 
-    /// Removes the pre-written objects found in a snapshot, after `looks` failed attempts; `None`
-    /// to try again.
+    /// Removes the pre-written objects found in a snapshot, after `looks` failed attempts. Returns
+    /// how many; `None` to try again.
     fn sweep_seen_ahead(
         &self,
         now: Timestamp,

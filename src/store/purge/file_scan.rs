@@ -1,4 +1,4 @@
-//! Searching the files of a store byte by byte.
+//! Searches the files of a store for secrets, byte by byte, and overwrites them.
 
 use crate::backend;
 use crate::error::Result;
@@ -22,11 +22,12 @@ pub struct FileScanReport {
     pub found: Vec<(PathBuf, u64)>,
 }
 
-/// Searches for secrets in all files below these folders, except in the folders `passed`.
+/// Searches for secrets in all files below these folders, except in the folders `skipped`.
+/// `progress` gets the number of bytes of each read.
 pub(super) fn search(
     folders: &[PathBuf],
     known: &KnownSecrets,
-    passed: &[PathBuf],
+    skipped: &[PathBuf],
     progress: &dyn Fn(u64),
 ) -> Result<FileScanReport> {
     let mut searched = FileScanReport::default();
@@ -40,7 +41,7 @@ pub(super) fn search(
         for entry in entries {
             let entry = entry.map_err(backend::Error::io("list", &folder))?;
             let kind = entry.file_type().map_err(backend::Error::io("look at", &entry.path()))?;
-            if kind.is_dir() && !passed.contains(&entry.path()) {
+            if kind.is_dir() && !skipped.contains(&entry.path()) {
                 folders.push(entry.path());
             } else if kind.is_file() {
                 file(&entry.path(), known, &mut searched, progress)?;
@@ -70,7 +71,7 @@ fn file(
         let read = read.map_err(backend::Error::io("read", path))?;
         searched.bytes += read as u64;
         progress(read as u64);
-        // Keep the end: a secret that begins there is found with the next bytes.
+        // Keep the end of these bytes: a secret that begins there is found with the next ones.
         let last = held.len() == before;
         let keep = if last { 0 } else { known.max_bytes().min(held.len()) };
         let upto = held.len() - keep;
@@ -88,7 +89,8 @@ fn file(
     Ok(())
 }
 
-/// Overwrites the secrets in a file in place, so that a concurrent append is not disturbed.
+/// Overwrites the secrets in a file in place, with marks of the same length, so that a concurrent
+/// append is not disturbed.
 pub(super) fn overwrite(path: &Path, known: &KnownSecrets) -> Result<()> {
     let failed = || backend::Error::io("write over", path);
     let content = fs::read(path).map_err(failed())?;

@@ -34,7 +34,7 @@ impl RemoteAccess {
         }
     }
 
-    /// Returns the place of a session on the remote.
+    /// Returns the handle of a session on the remote.
     ///
     /// # Errors
     /// [`Error::NotGranted`] if this is the grant of another session.
@@ -42,7 +42,7 @@ impl RemoteAccess {
         self.keys().handle(session)
     }
 
-    /// Returns the keys that can be derived from it.
+    /// Returns the keys that the key of the remote or the grant gives.
     pub(super) fn keys(&self) -> AccessKeys {
         match self {
             Self::Key(key) => AccessKeys::All(key.keys()),
@@ -50,7 +50,8 @@ impl RemoteAccess {
         }
     }
 
-    /// Returns what was seen of the refs by the machine that wrote it.
+    /// Returns the versions of the refs that the machine which wrote the key file or grant had
+    /// seen.
     pub(super) fn seen(&self) -> SeenRefs {
         match self {
             Self::Key(key) => key.seen.clone(),
@@ -71,6 +72,7 @@ impl From<RemoteGrant> for RemoteAccess {
     }
 }
 
+/// The keys that a key file or a grant contains.
 pub(super) enum AccessKeys {
     /// The keys of the whole remote.
     All(RemoteKeys),
@@ -79,7 +81,7 @@ pub(super) enum AccessKeys {
 }
 
 impl AccessKeys {
-    /// Returns the place of a session.
+    /// Returns the handle of a session on the remote.
     pub(super) fn handle(&self, session: &SessionId) -> Result<SessionHandle> {
         match self {
             Self::All(keys) => Ok(keys.handle(session)),
@@ -88,7 +90,7 @@ impl AccessKeys {
         }
     }
 
-    /// Returns the key of the ref at a place.
+    /// Returns the key of the session with this handle.
     pub(super) fn session(&self, handle: &SessionHandle) -> Result<SessionKey> {
         match self {
             Self::All(keys) => Ok(keys.session(handle)),
@@ -115,8 +117,8 @@ impl AccessKeys {
 }
 
 impl Store {
-    /// Makes the grant of a session on a remote, from its place there. It opens this session only,
-    /// also what is pushed later, until the key of the remote is rotated. No pack is read.
+    /// Makes the grant of the session with this handle. It opens this session only, also what is
+    /// pushed later, until the key of the remote is rotated. No pack is read.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the

@@ -12,12 +12,13 @@ use crate::model::{SessionHandle, SessionMetadata, SessionNumber};
 use crate::store::bundle::PackTarget;
 use crate::store::{Store, WriteContext};
 
-/// How often a pull begins again because the agent began a session meanwhile.
+/// How many attempts to import a session may fail because its agent began one here meanwhile. The
+/// attempt after that imports it as a separate session.
 const MAX_ATTEMPTS: u32 = 2;
 
 impl Store {
     /// Imports a session that is not here. If its agent began one here that was never pushed, both
-    /// become one.
+    /// are joined if they can be.
     pub(super) fn take_new(
         &self,
         act: &WriteContext,
@@ -28,13 +29,13 @@ impl Store {
         let taken = self.take_beside(act, remote, place, name);
         let Err(Error::Conflict(reason)) = taken else { return taken };
         match self.shared_session(place.1.opened.content.info.id)? {
-            // It was written to as soon as its first pack was here.
+            // The session was written to as soon as its first pack had been imported.
             Some(here) => self.take_or_join(act, remote, place, (here.number, None)),
             None => Err(Error::Conflict(reason)),
         }
     }
 
-    /// Imports a session beside those that are here, or joins it with the one that its agent began.
+    /// Imports a session as a new one, or joins it with the one that its agent began here.
     fn take_beside(
         &self,
         act: &WriteContext,
@@ -50,7 +51,7 @@ impl Store {
             let before = self.engine.follower.written_refs()?.0.sessions.len() as SessionNumber;
             if let Some(begun) = self.begun_here(remote, &info)? {
                 match self.join_begun(act, remote, (handle, read), (begun, &info)) {
-                    // They stay two sessions.
+                    // They cannot be joined: they stay two sessions.
                     Err(Error::Conflict(_) | Error::SharedElsewhere { .. })
                         if !remote.refuses_joins => {}
                     done => return done,
@@ -66,8 +67,8 @@ impl Store {
         self.take_in_order(act, remote, (handle, read), None, target)
     }
 
-    /// Joins a session that was begun here with the one of the same agent on the remote, which
-    /// replaces it.
+    /// Joins the session that an agent began here with its session on the remote. The joined
+    /// session replaces the one that was begun here.
     fn join_begun(
         &self,
         act: &WriteContext,
@@ -85,7 +86,8 @@ impl Store {
         Ok(self.join(act, remote, place, (begun, None), info)?.into())
     }
 
-    /// Returns the last session that the agent of this one began here, if it is not shared.
+    /// Returns the newest session of the same agent session and kind that this store began and that
+    /// is not on the remote.
     fn begun_here(&self, remote: &Remote, info: &SessionMetadata) -> Result<Option<SessionNumber>> {
         let Some(agent) = &info.agent_session else { return Ok(None) };
         let refs = self.engine.follower.written_refs()?.0;

@@ -1,8 +1,8 @@
-//! What others wrote to the sessions of a store, and the tag by which this store names what it adds
-//! to a session of others.
+//! What others wrote to the sessions of a store, and the tag that ends the new ids which this store
+//! chooses in a session of others.
 //!
-//! A file for each session that was pulled lists the operations of others. It is a note for `undo`
-//! and for new ids: if it is lost, all operations count as written by this store.
+//! A file for each session that was pulled lists the operations of others. `undo` and the choice of
+//! new ids use it: if it is lost, all operations count as written by this store.
 
 use crate::backend::{self, files, plain_file};
 use crate::error::{Error, Result};
@@ -20,10 +20,11 @@ pub(in crate::store) const TAG_DIGITS: usize = 4;
 const FOREIGN_FOLDER: &str = "foreign";
 /// The extension of a file that is being written.
 const NEW: &str = "new";
-/// A larger file lists more operations than a session can have.
+/// A larger file is not read: it lists more operations than a session can have.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
 impl Store {
+    /// Returns the tag of this store.
     pub(in crate::store) fn clone_tag(&self) -> String {
         let id = CloneId::from_bytes(self.engine.marker.id).to_string();
         id.chars().take(TAG_DIGITS).collect()
@@ -49,8 +50,8 @@ impl Store {
         Ok(known.operations.into_iter().collect())
     }
 
-    /// Notes operations of others in a session, and whether another store began it. A store in
-    /// memory does not keep that.
+    /// Adds operations of others in a session to its file. The first note also says whether another
+    /// store began the session. A store in memory keeps nothing.
     pub(super) fn note_foreign(&self, session: SessionId, new: &ForeignOperations) -> Result<()> {
         let Some(path) = self.foreign_path(session) else { return Ok(()) };
         let Some(folder) = path.parent() else { return Ok(()) };

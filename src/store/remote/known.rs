@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 64;
-/// A larger file is not one of a remote.
+/// A larger file is not the file of a remote.
 const MAX_FILE_BYTES: u64 = 16 << 10;
 /// How long a process waits for another one that replaces a key.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,9 +26,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct KnownRemote {
     /// The name: ASCII letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// Where the remote is, as the program understands it. The library does not use it.
+    /// Where the remote is, in the notation of the program. The library does not use it.
     pub url: String,
-    /// Its key. A grant comes from the environment and is not kept.
+    /// Its key. A grant cannot be kept.
     pub access: RemoteAccess,
 }
 
@@ -47,7 +47,7 @@ impl KnownRemote {
 }
 
 impl Store {
-    /// Returns the remotes that this store knows, in the order of their names. None if it has no
+    /// Returns the remotes that this store knows, sorted by name; an empty list if it has no
     /// keyring.
     ///
     /// # Errors
@@ -66,19 +66,19 @@ impl Store {
         check_name(name).is_ok() && folder.is_ok_and(|folder| folder.join(name).exists())
     }
 
-    /// Keeps a remote under its name, and what its key says was seen of it. If the remote is known
-    /// under this name with another key, all stores of the keyring that have that key get the new
-    /// one. Returns whether it was. Durable on return.
+    /// Keeps a remote under its name, with the versions of refs that its key file names as seen. If
+    /// the remote is known under this name with another key, the new key replaces that key in all
+    /// stores of the keyring. Returns whether a key was replaced. Durable on return.
     ///
     /// # Errors
     /// [`Error::Duplicate`] if this store has a remote of this name, with this key or with another
     /// id; [`Error::Invalid`] if the name or the URL is not valid, if there is no keyring, if it is
-    /// opened with a grant, or if the key gives the sessions other places than the key before;
+    /// opened with a grant, or if the key gives the sessions other handles than the key before;
     /// [`Error::Conflict`] if the key is being rotated.
     pub fn keep_remote(&self, remote: &KnownRemote) -> Result<bool> {
         check_name(&remote.name)?;
         if remote.url.is_empty() || !remote.url.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Error::invalid("a URL has no spaces and only ASCII characters"));
+            return Err(Error::invalid("the URL of a remote must be ASCII text without spaces"));
         }
         let text = remote.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
         let folder = self.remotes_folder()?;
@@ -95,8 +95,8 @@ impl Store {
         Ok(false)
     }
 
-    /// Replaces the key of a remote that is known under this name, if it is the same remote with
-    /// another key. Returns whether it was.
+    /// Replaces the key that is known under the name of a remote, if it is another key of the same
+    /// remote. Returns whether it was replaced.
     fn replace_known_key(&self, remote: &KnownRemote) -> Result<bool> {
         let Some(new) = remote.access.key() else { return Ok(false) };
         let _locked = self.lock_key(new.remote)?;
@@ -109,7 +109,7 @@ impl Store {
         }
         if old.keys().names() != new.keys().names() {
             let reason =
-                "the key gives the sessions of the remote other places than the previous key";
+                "the key gives the sessions of the remote other handles than the previous key";
             return Err(Error::invalid(reason));
         }
         let secret = match old.earlier() {
@@ -127,9 +127,10 @@ impl Store {
         Ok(true)
     }
 
-    /// Replaces a key of a remote for all stores of the keyring that have it. Durable on return. If
-    /// it is killed before, the entry of this store says that the rotation has not ended: it is the
-    /// first one to say that, and the last one to say that it has.
+    /// Replaces a key of a remote for all stores of the keyring that have it. Durable on return. A
+    /// process that is killed before leaves an entry of this store which says that the rotation has
+    /// not ended: of all entries, it is the first to be marked as rotating, and the last to be
+    /// marked as rotated.
     pub(super) fn replace_key(&self, old: &RemoteKeyFile, new: &RemoteKeyFile) -> Result<()> {
         let Some(keyring) = Keyring::of(&self.engine.options) else { return Ok(()) };
         let begins = new.is_rotating();
@@ -150,8 +151,8 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until no other process replaces the key of a remote in the keyring. Released when it
-    /// is dropped.
+    /// Locks the key of a remote in the keyring, so that no other process replaces it. Waits at
+    /// most 10 seconds. The lock is released when the value is dropped.
     pub(super) fn lock_key(&self, remote: RemoteId) -> Result<LockedFile> {
         let keyring = Keyring::of(&self.engine.options);
         let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
@@ -165,7 +166,8 @@ impl Store {
     /// Forgets the remote of this name with its key. The remote stays as it is.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`] if this store knows no remote of this name; [`Error::Invalid`] if the
+    /// name is not valid or there is no keyring.
     pub fn forget_remote(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let folder = self.remotes_folder()?;
@@ -202,7 +204,7 @@ impl Store {
     }
 }
 
-/// Copies the remotes of a store that gets another id.
+/// Copies the files of the remotes of a store that gets another id.
 pub(in crate::store) fn copy_remotes(
     keyring: &Keyring,
     from: &[u8; 16],
@@ -217,7 +219,7 @@ pub(in crate::store) fn copy_remotes(
     Ok(())
 }
 
-/// Replaces a private file in a folder, which is made if it is missing.
+/// Writes or replaces a private file in a folder. Makes the folder if it is missing.
 pub(super) fn write_entry(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     make_folder(folder)?;
     write_private(&folder.join(name), bytes)
@@ -245,7 +247,7 @@ fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {
     names.map(|name| remote_in(folder, &name)).collect()
 }
 
-/// Reads what a folder has of the remote of this name.
+/// Reads the file of the remote of this name in a folder.
 fn remote_in(folder: &Path, name: &str) -> Result<KnownRemote> {
     check_name(name)?;
     let path = folder.join(name);

@@ -1,23 +1,23 @@
 //! Remotes: sessions that several stores share through a [`Depot`]. Specified in `docs/format.md`,
 //! "Remotes".
 //!
-//! A session has one *ref* on the remote, the only object of it that changes, and *packs*:
-//! encrypted bundles of what was written between two versions of the ref. A pack is stored before a
-//! ref names it, and only a writer that has seen a ref can replace it. So no lock is needed, and
-//! nothing that was pushed is lost.
+//! A session has one *ref* on the remote, its only object that changes, and *packs*: encrypted
+//! bundles of what was written between two versions of the ref. A pack is stored before a ref names
+//! it, and only a writer that has seen the newest version of a ref can replace it. So no lock is
+//! needed, and nothing that was pushed is lost.
 //!
-//! * `access`: what opens a remote, or one session of it.
+//! * `access`: the key that opens a remote, or the grant that opens one session of it.
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new; `join`: joins them with what was written here, also
 //!   in a session of the same agent (`begun`).
 //! * `rewrite`: sessions are rewritten without what was erased here.
 //! * `track`: what this store knows of the ref of a session.
-//! * `foreign`: the operations of others, and the end of what a store names in their sessions.
+//! * `foreign`: the operations of others, and the tag of new ids in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
 //! * `rotate`: a remote gets another key.
-//! * `notice`: others learn of purges that were made here.
-//! * `noticed`: what others purged is purged here.
-//! * `witness`: what this machine has seen of each ref, outside of the store.
+//! * `notice`: tells others of purges that were made here.
+//! * `noticed`: purges here what others purged.
+//! * `witness`: which version of each ref this machine has seen, outside of the store.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
 mod access;
@@ -82,21 +82,21 @@ pub struct Remote {
     /// The keys before a rotation.
     earlier: EarlierKeys,
     id: RemoteId,
-    /// What was seen by the machine that wrote the key file.
+    /// The versions of refs that the machine which wrote the key file or grant had seen.
     seen: SeenRefs,
-    /// For stores in memory.
+    /// What stores in memory know of the refs and notices.
     tracks: Tracks,
     allows_secrets: bool,
     accepts_history: bool,
     refuses_joins: bool,
     resolve: TextLookup,
-    /// What was done because of purges.
+    /// What was done because of purges since [`Remote::take_purge_activity`].
     activity: Mutex<PurgeActivity>,
-    /// The sessions that did not open with a rotated key.
+    /// The sessions that did not open with a rotated key, since [`Remote::take_unopened`].
     unopened: Mutex<BTreeSet<SessionHandle>>,
 }
 
-/// Reads a text in a JSON document by its JSON pointer.
+/// Finds a text in a JSON document by its JSON pointer.
 type TextLookup = fn(&[u8], &str) -> Option<String>;
 
 impl fmt::Debug for Remote {
@@ -108,7 +108,7 @@ impl fmt::Debug for Remote {
 /// A session on a remote, as its ref describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteSession {
-    /// The place of the session on the remote.
+    /// The name of the session on the remote, which does not reveal its id.
     pub handle: SessionHandle,
     /// The metadata of the session.
     pub info: SessionMetadata,
@@ -116,7 +116,7 @@ pub struct RemoteSession {
     pub version: u64,
     /// When its latest pack was made, by the clock of the machine that pushed it.
     pub last_push: Option<Timestamp>,
-    /// Figures about it.
+    /// Figures about the session.
     pub summary: RefSummary,
 }
 
@@ -128,7 +128,7 @@ impl RemoteSession {
     }
 }
 
-/// A ref, as the depot has it or had it.
+/// A ref as it was read from the depot.
 struct ReadRef {
     tag: DepotTag,
     stored: Vec<u8>,
@@ -136,10 +136,10 @@ struct ReadRef {
 }
 
 impl RemoteKeyFile {
-    /// Makes the key of a remote that is created next.
+    /// Makes the key of a new remote, which is not created yet.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// Fails if the system has no random numbers.
     pub fn generate() -> Result<Self> {
         let (remote, secret) = (RemoteId::from_bytes(random()?), random()?);
         Ok(Self { remote, secret, url: None, seen: SeenRefs::new(), rotated: None })
@@ -147,7 +147,7 @@ impl RemoteKeyFile {
 }
 
 impl Remote {
-    /// Makes an empty depot a remote with this secret, which opens everything on it.
+    /// Makes a depot a remote with this secret, which opens everything on it.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the depot is a remote already; any error of the depot.
@@ -155,8 +155,8 @@ impl Remote {
         Self::create_with(depot, &RemoteKeyFile { secret: *secret, ..RemoteKeyFile::generate()? })
     }
 
-    /// Makes an empty depot a remote with a key that was kept before, so that a remote without a
-    /// known key never exists.
+    /// Makes a depot a remote with a key that the caller has already kept, so that there is never a
+    /// remote whose key is lost.
     ///
     /// # Errors
     /// See [`Remote::create`].
@@ -183,7 +183,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the depot is no remote; [`Error::RemoteFormat`] if the secret is not
-    /// that of the remote, or it needs a later version; any error of the depot.
+    /// that of the remote, or if the remote needs a later version; any error of the depot.
     pub fn open(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
         let keys = RemoteKeys::new(secret);
         let Some(marker) = read_marker(&*depot)? else {
@@ -193,8 +193,8 @@ impl Remote {
         Ok(Self::with(depot, AccessKeys::All(keys), marker.id))
     }
 
-    /// Opens a remote that was made elsewhere, with its key file. What the file says was seen of
-    /// the remote is checked by pushes and pulls.
+    /// Opens a remote that was made elsewhere, with its key file. Pushes and pulls check that no
+    /// ref is older than the version that the file names as seen.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the depot is no remote; [`Error::RemoteKeyChanged`] if the remote has
@@ -210,14 +210,14 @@ impl Remote {
         Ok(Self::opened_by(depot, key, &marker)?.having_seen(&key.clone().into()))
     }
 
-    /// Opens a remote that was used before, with its key or with the grant of a session. What it
-    /// says was seen of the remote is checked by pushes and pulls.
+    /// Opens a remote that was used before, with its key or with the grant of a session. Pushes and
+    /// pulls check that no ref is older than the version that the key or grant names as seen.
     ///
     /// # Errors
     /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
     /// [`Error::RemoteKeyChanged`] if the remote has another key now; [`Error::RemoteFormat`] if it
-    /// needs a later version; [`Error::WrongGrant`] if the grant is one of another remote; any
-    /// error of the depot.
+    /// needs a later version; [`Error::WrongGrant`] if the grant is for another remote; any error
+    /// of the depot.
     pub fn open_with(depot: Arc<dyn Depot>, access: &RemoteAccess) -> Result<Self> {
         let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::OtherRemote { what: "is gone" });
@@ -230,7 +230,7 @@ impl Remote {
         }
         let opened = match access {
             RemoteAccess::Key(key) => Self::opened_by(depot, key, &marker)?,
-            // Only the id can be checked: that the session's ref opens proves the rest.
+            // Only the id can be checked here. The key is checked when it opens the session's ref.
             RemoteAccess::Grant(_) => Self::with(depot, access.keys(), marker.id),
         };
         Ok(opened.having_seen(access))
@@ -253,8 +253,8 @@ impl Remote {
         }
     }
 
-    /// Makes purges that were made elsewhere read long texts of imported sources with this
-    /// function, as in [`Store::purge`](crate::store::Store::purge).
+    /// Sets the function with which purges that were made elsewhere read long texts of imported
+    /// sources, as in [`Store::purge`](crate::store::Store::purge).
     #[must_use]
     pub fn resolving(mut self, resolve: TextLookup) -> Self {
         self.resolve = resolve;
@@ -283,7 +283,7 @@ impl Remote {
         self.id
     }
 
-    /// Returns the place of a session on the remote.
+    /// Returns the handle of a session on the remote.
     ///
     /// # Errors
     /// [`Error::NotGranted`] if the remote was opened with the grant of another session.
@@ -300,9 +300,9 @@ impl Remote {
         Ok(read.map(|read| RemoteSession::of(*handle, read.opened.content)))
     }
 
-    /// Returns the sessions on the remote, in the order of their names. No pack is read. With a
-    /// grant it is only that session. If the key of the remote was rotated, what does not open with
-    /// it is passed over: [`Remote::take_unopened`] names it.
+    /// Returns the sessions on the remote, sorted by name; with a grant, only its session. No pack
+    /// is read. If the key of the remote was rotated, sessions that do not open with it are
+    /// skipped: [`Remote::take_unopened`] names them.
     ///
     /// # Errors
     /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
@@ -324,9 +324,9 @@ impl Remote {
         Ok(found)
     }
 
-    /// Returns the session whose ref was written last of those that a function accepts. It looks at
-    /// the refs that were written last, at most at this many, and passes over what it cannot read
-    /// as a ref. No pack is read.
+    /// Returns the session whose ref was written last, among those that `accepts` accepts. Only the
+    /// `limit` refs that were written last are considered; refs that cannot be opened are skipped.
+    /// No pack is read. With a grant, only its session is considered.
     ///
     /// # Errors
     /// Any error of the depot.
@@ -354,8 +354,9 @@ impl Remote {
         Ok(None)
     }
 
-    /// Removes the packs that no ref names and that are a day old by the depot's clock: of pushes
-    /// that were killed, and of packs that were combined. Returns how many.
+    /// Removes the packs that no ref names and that are at least a day old by the depot's clock:
+    /// they are from pushes that were killed, or were combined or replaced. Returns how many. Packs
+    /// of a session whose ref does not open stay.
     ///
     /// # Errors
     /// [`Error::NotGranted`] if the remote was opened with a grant; [`Error::RemoteFormat`] if a
@@ -373,7 +374,7 @@ impl Remote {
             }
             if known.as_ref().is_none_or(|(of, _)| *of != handle) {
                 let read = match self.read_ref(&handle) {
-                    // It may name any pack.
+                    // The ref may name any pack.
                     Err(Error::UnopenedSession { .. }) => return Ok(()),
                     read => read?,
                 };

@@ -1,5 +1,5 @@
-//! Notices of purges: by them, a purge in one store reaches the other stores of a remote. A notice
-//! has hashes of the purged secrets.
+//! Notices of purges, by which a purge in one store reaches the other stores of a remote. A notice
+//! contains hashes of the purged secrets.
 //!
 //! A store notes a purge as pending for each of its remotes before the purge begins. Each contact
 //! with a remote first writes the pending notices, reads the new ones, and purges their secrets
@@ -19,8 +19,8 @@ use crate::store::{PurgeFinding, Store, WriteContext};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{MutexGuard, PoisonError};
 
-/// How often the exchange of notices is tried again if a notice was not written, or the answer was
-/// lost.
+/// The maximum number of attempts to exchange notices. An attempt is repeated if a notice was not
+/// written, or if the answer was lost.
 const MAX_ATTEMPTS: u32 = 8;
 /// Maximum length of a reason in a notice, in characters.
 const MAX_REASON_CHARS: usize = 1000;
@@ -47,7 +47,7 @@ pub struct PurgeActivity {
 pub(in crate::store) type NotedPurge = Vec<(RemoteId, NoticeSalt)>;
 
 impl Remote {
-    /// Returns what the pushes and pulls since the last call did because of purges.
+    /// Returns what pushes and pulls did because of purges since the last call.
     pub fn take_purge_activity(&self) -> PurgeActivity {
         std::mem::take(&mut self.activity())
     }
@@ -56,12 +56,13 @@ impl Remote {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the key of the notices. A clone without this key neither reads nor writes notices.
+    /// Returns the key of the notices; `None` if the remote was opened with a grant. A clone
+    /// without this key neither reads nor writes notices.
     pub(super) fn notices_key(&self) -> Option<&[u8; 32]> {
         self.keys.all().ok().map(RemoteKeys::notices)
     }
 
-    /// Writes the pending notices, and reads the new ones.
+    /// Writes the pending notices, and reads the new ones into `track`.
     fn exchange_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
         let written_before = self.check_notices(key, track)?;
         for _ in 0..MAX_ATTEMPTS {
@@ -70,7 +71,7 @@ impl Remote {
                 let number = track.notices.len() as u64;
                 let sealed = own.seal((self.id, number), key)?;
                 match self.put_notice(key, number, &sealed) {
-                    // The read below finds which notice has this number now: this or another one.
+                    // The read below finds which notice has this number now: ours or another one.
                     Ok(_) | Err(Error::Depot(DepotError::Unsure { .. })) => {}
                     Err(error) => return Err(error),
                 }
@@ -105,7 +106,7 @@ impl Remote {
     }
 
     /// Checks that the last known notice is still on the remote. If it is not, the remote was set
-    /// back: the missing notices become pending again. Returns their salts.
+    /// back: the missing notices become pending again. Returns the salts of the missing notices.
     fn check_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<Vec<NoticeSalt>> {
         let Some(last) = track.notices.len().checked_sub(1) else { return Ok(Vec::new()) };
         if self.has_notice(key, track, last)? {
@@ -139,8 +140,8 @@ impl Remote {
         Ok(there.is_some() && track.notices.get(number) == there.as_ref())
     }
 
-    /// Reads the new notices. A pending notice that is among them is no longer pending. It is not
-    /// counted as written if its salt is in `written_before`: the remote had it before.
+    /// Reads the new notices. A pending notice that is among them is not pending any more. It is
+    /// not counted as written if its salt is in `written_before`: the remote had it before.
     fn read_notices(
         &self,
         key: &[u8; 32],
@@ -161,7 +162,7 @@ impl Remote {
                 |own: &PurgeNotice| (own.salt, &own.secrets) != (notice.salt, &notice.secrets);
             track.pending.retain(is_other);
             let is_written = track.pending.len() < before;
-            // A purge with many secrets has several notices. It is written when the last one is.
+            // A purge with many secrets has several notices. It counts when the last is written.
             let has_more = track.pending.iter().any(|own| own.salt == notice.salt);
             let was_there = written_before.contains(&notice.salt);
             self.activity().written += u64::from(is_written && !has_more && !was_there);
@@ -235,7 +236,7 @@ impl Store {
                 Some(last) => last.multiplier,
                 None => u64::from_le_bytes(random()?) | 1,
             };
-            // The notices of a purge share a salt: a secret has the same hash in all of them.
+            // The notices of one purge share a salt, by which they are recognised.
             let salt = NoticeSalt::from_bytes(random()?);
             let secrets = known.hashes(multiplier, &salt);
             for (part, secrets) in notice_parts(secrets).into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What others purged is purged here, as far as it can be: in the sessions that are shared with the
+//! Purges here what others purged, as far as possible: in the sessions that are shared with the
 //! remote.
 
 use super::{PurgeActivity, Remote};
@@ -44,21 +44,21 @@ struct NoticedPurge<'a> {
     holding: Vec<HoldingSession>,
 }
 
-/// Returns a search for what these notices purge; `None` if there are none.
+/// Returns the search for the secrets of these notices; `None` if there are no notices.
 pub(super) fn search_for(notices: &[PurgeNotice]) -> Option<HashedSecrets> {
     let hashes = notices.iter().map(|one| (one.multiplier, &one.salt, one.secrets.as_slice()));
     (!notices.is_empty()).then(|| HashedSecrets::new(hashes))
 }
 
-/// Returns whether a text that was purged elsewhere is a secret. One that is part of forge's own
-/// words, or of a replacement, is in every store.
+/// Returns whether a text that was purged elsewhere is a secret. A text that is part of forge's own
+/// words, or of a replacement, is in every store and is no secret.
 pub(super) fn is_secret(text: &str) -> bool {
     KnownSecrets::new([text]).is_ok_and(|known| check_own_words(&known).is_ok())
 }
 
 impl Store {
-    /// Purges what others purged, as far as this store was not searched for it yet: in the sessions
-    /// that are shared with the remote, and in the one that is being pulled.
+    /// Purges the secrets of the notices for which this store was not searched yet: in the sessions
+    /// that are shared with the remote, and in the session that is being pulled.
     pub(super) fn purge_noticed(
         &self,
         act: &WriteContext,
@@ -70,20 +70,20 @@ impl Store {
         let Some(hashes) = search_for(new) else { return Ok(track) };
         let reasons: BTreeSet<&str> = new.iter().filter_map(|one| one.reason.as_deref()).collect();
         let reason = reasons.into_iter().collect::<Vec<_>>().join("; ");
-        // The search does not read writes that wait.
+        // The search does not read writes in the spool.
         self.engine.drain()?;
         let found = self.secrets(act, &SecretDetector::Hashes(hashes), &|_| ())?;
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         let holding = self.purge_found(act, remote, (found, reason), pulled)?;
         track.note_held(holding.iter().map(|one| one.id));
-        // A purge for another remote does not change this track.
+        // The purges above note themselves only for other remotes, so this track is still current.
         track.searched = track.notices.len() as u64;
         remote.keep_purge_track(self, &track)?;
         Ok(track)
     }
 
     /// Purges secrets that others purged, in the sessions that are shared with the remote, and in
-    /// this one. Returns the sessions that still hold some, because these cannot be purged.
+    /// `session`. Returns the sessions that still hold secrets, because those cannot be purged.
     pub(super) fn purge_found(
         &self,
         act: &WriteContext,
@@ -103,8 +103,8 @@ impl Store {
         Ok(purge.holding)
     }
 
-    /// Returns the numbers of the sessions that are shared with a remote, also of those that were
-    /// replaced or are being pulled, and the numbers of one more session.
+    /// Returns the numbers of the sessions that are shared with a remote, and those of `session`.
+    /// Sessions that were replaced or are being pulled are included.
     fn shared_numbers(
         &self,
         remote: &Remote,
@@ -124,8 +124,8 @@ impl Store {
         Ok(shared)
     }
 
-    /// Returns whether one of these sessions is shared with a remote, as far as this store knows:
-    /// it may be if the key of the remote is not here.
+    /// Returns whether one of these sessions may be shared with a remote: always if the key of the
+    /// remote is not here.
     fn may_share(&self, remote: RemoteId, sessions: &BTreeSet<SessionNumber>) -> Result<bool> {
         let known = self.known_remotes()?;
         let Some(known) = known.iter().find(|known| known.access.remote() == remote) else {
@@ -135,8 +135,8 @@ impl Store {
         Ok(shared.iter().any(|session| sessions.contains(&session.number)))
     }
 
-    /// Notes that what is pulled now may have secrets of notices that its ref does not take into
-    /// account. Returns whether it may.
+    /// Notes in the track if what is pulled now may have secrets of notices that its ref does not
+    /// take into account. Returns whether it may.
     ///
     /// # Errors
     /// [`Error::LostNotices`] if the ref takes notices into account that are not on the remote.
@@ -151,7 +151,7 @@ impl Store {
         }
         let mut track = remote.purge_track(self)?;
         if content.purges > track.notices.len() as u64 {
-            // They may have been written since they were read.
+            // The missing notices may have been written after the last exchange.
             track = self.exchange_purges(act, remote)?;
         }
         let mut known = content.purges;
@@ -159,7 +159,7 @@ impl Store {
             if !remote.accepts_history {
                 return Err(Error::LostNotices { session: content.info.name.clone() });
             }
-            // Its writer may have known other ones than those on the remote now.
+            // The writer of the ref may have known other notices than those on the remote now.
             known = 0;
         }
         if known >= track.searched {
@@ -172,8 +172,8 @@ impl Store {
 }
 
 impl NoticedPurge<'_> {
-    /// Purges all that can be: if that fails because of one secret, the others are purged without
-    /// it.
+    /// Purges all secrets that can be purged: if a purge is refused because of one secret, the
+    /// others are purged without it.
     fn all(&mut self, secrets: Vec<String>) -> Result<()> {
         let mut parts = vec![secrets];
         while let Some(part) = parts.pop() {
@@ -195,8 +195,9 @@ impl NoticedPurge<'_> {
         Ok(())
     }
 
-    /// Purges secrets if shared sessions hold them. Returns whether it is decided: if others hold
-    /// some too, each secret is looked at alone.
+    /// Purges these secrets in the whole store if shared sessions hold some. Returns false, and
+    /// purges nothing, if other sessions hold some too and there are several secrets: then each
+    /// secret is decided alone.
     fn part(&self, known: &KnownSecrets, is_one: bool) -> Result<bool> {
         if known.is_empty() {
             return Ok(true);
@@ -206,7 +207,7 @@ impl NoticedPurge<'_> {
         let operation = act.operation()?;
         let task = PurgeTask { mask, resolve, operation, reason: None, progress: &|_| () };
         let places = store.engine.find_secrets(&task)?.places;
-        // A text that several sessions can have belongs to none.
+        // A place without a session may belong to a shared one.
         let (inside, outside): (Vec<_>, Vec<_>) = places
             .iter()
             .partition(|one| one.session.is_none_or(|number| self.shared.contains(&number)));
@@ -242,7 +243,7 @@ impl NoticedPurge<'_> {
             let known = session_refs(&refs, *number)?;
             let (id, name) = (known.info.id, known_secrets.masked_text(&known.info.name));
             if known.removal == Some(SessionRemoval::Incomplete) {
-                // It is being pulled. A push of it finds whether it holds the secret.
+                // It is being pulled. A later push finds out whether it holds the secret.
                 self.holding.push(HoldingSession { id, name, reason: reason.clone() });
                 continue;
             }

@@ -11,13 +11,13 @@ use std::io::Cursor;
 /// What a push would send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushPreview {
-    /// How many operations.
+    /// How many operations it would send.
     pub operations: u64,
     /// The size of the pack in bytes, before it is encrypted and combined with earlier ones.
     pub bytes: u64,
     /// Why the session would be rewritten, if it would.
     pub rewrite: Option<RewriteReason>,
-    /// The secrets in it that this store redacts, in words. A push is refused because of them.
+    /// The secrets in it that this store redacts, in words. They make a push fail.
     pub secrets: Option<String>,
 }
 
@@ -26,8 +26,8 @@ pub struct PushPreview {
 pub struct PullPreview {
     /// The version of the ref of the session.
     pub version: u64,
-    /// How many operations at most: those that are here in part, or joined with later ones, count
-    /// too.
+    /// The maximum number of new operations: operations that are here in part, or combined with
+    /// later ones in a pack, count too.
     pub operations: u64,
     /// The size of the packs to be read, in bytes.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! Pulling a session: the packs that are new are imported.
+//! Pulls a session: imports the packs that are new.
 
 use super::join::Joined;
 use super::track::{KnownRef, SharedPart};
@@ -21,7 +21,7 @@ use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
 
-/// How often a ref is read again that names packs which were combined meanwhile.
+/// The maximum number of attempts to import the packs of a ref while others combine them.
 const MAX_ATTEMPTS: u32 = 5;
 
 /// What was imported from packs.
@@ -31,24 +31,26 @@ pub(super) struct TakenPacks {
     pub(super) secrets: Vec<String>,
     /// Where each pack of the ref begins in this store.
     pub(super) begins: Vec<ExportMark>,
-    /// How many effects of each operation the packs have.
+    /// The number of effects of each operation in the packs.
     pub(super) effects: HashMap<OperationId, usize>,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
 }
 
-/// What a ref brought to this store.
+/// What the packs of a ref brought to this store.
 pub(super) struct TakenRef {
     pub(super) packs: TakenPacks,
-    /// Up to where the session is on the remote.
+    /// The end of the part of the session that is on the remote.
     pub(super) end: ExportMark,
-    /// What follows it now, if it was joined.
+    /// What was written here and follows that end now, if the session was joined.
     pub(super) joined: Option<Reapplied>,
 }
 
 /// The operations that a session had before a pull.
 enum KnownOperations {
+    /// Those of the session in a snapshot.
     Seen(Box<ReadSnapshot>, SessionNumber),
+    /// These, each with its number of effects.
     Listed(HashMap<OperationId, usize>),
 }
 
@@ -74,35 +76,36 @@ pub struct PullReport {
     pub version: u64,
     /// How many operations were new here.
     pub operations: u64,
-    /// The secrets in what was pulled that this store redacts, in words. They cannot be removed
-    /// without changing ids: a purge removes them everywhere.
+    /// The secrets in what was pulled that this store redacts, in words. A pull does not remove
+    /// them, because that would change ids: a purge replaces them everywhere.
     pub secrets: Vec<String>,
-    /// The revisions and checkpoints of this store that were not pushed yet and have other numbers
-    /// now, after what was pulled: the number before, and now.
+    /// The revisions and checkpoints of this store that were not pushed yet and now follow what was
+    /// pulled: the number of each before the pull, and now.
     pub renumbered: Vec<(u64, u64)>,
-    /// The branches that both sides continued and changed the same.
+    /// The branches that both sides continued in a way that cannot be joined: what was written here
+    /// is on a branch of its own.
     pub split: Vec<SplitBranch>,
-    /// The branches made here that have other names now, because others pushed branches of their
-    /// names: the name before, and now.
+    /// The branches made here that were renamed, because others pushed branches with the same
+    /// names: the name of each before the pull, and now.
     pub renamed_branches: Vec<(String, String)>,
     /// The active branch that others checked out since the last pull, if another one is checked out
-    /// here. The pull does not change which one is.
+    /// here. The pull checks out no branch.
     pub checked_out_elsewhere: Option<String>,
 }
 
 impl Store {
-    /// Pulls what others have pushed of a session, after what they purged was purged here. `name`
-    /// is its name here if it is new and another session has its name.
+    /// Pulls what others have pushed of a session, after purging here what they purged. `name`
+    /// replaces the name of a session that is new here.
     ///
-    /// If the session was changed here and on the remote, both are joined: what was pushed keeps
-    /// its ids and numbers, and what was not follows it. If both changed the same claim, what this
-    /// store wrote is on a branch of its own ([`PullReport::split`]), which is merged at once if
-    /// that needs no decision.
+    /// If the session was changed here and on the remote, both sides are joined: what was pushed
+    /// keeps its ids and numbers, and what was not pushed follows it. If both sides changed the
+    /// same claim, the changes of this store go to another branch ([`PullReport::split`]), which is
+    /// merged at once if that needs no decision.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if both cannot
-    /// be joined; [`Error::RemoteHistory`] if the remote has another history of it than was seen;
-    /// any error of an import or of the depot.
+    /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if the two
+    /// sides cannot be joined; [`Error::RemoteHistory`] if the remote has another history of it
+    /// than was seen; any error of an import or of the depot.
     pub fn pull(
         &self,
         act: &WriteContext,
@@ -121,7 +124,7 @@ impl Store {
                 let now = read.tag.clone();
                 match self.take_in(act, remote, handle, known.as_ref(), read, name) {
                     Err(Error::OtherOrder { session }) => {
-                        // If all that is there is here, nothing is to be pulled.
+                        // If this store already has everything in this ref, nothing is new.
                         let last = remote.last_ref(self, handle)?;
                         let last = last.filter(|it| it.is_reordered() && it.read.tag == now);
                         let last = last.ok_or(Error::OtherOrder { session })?;
@@ -141,7 +144,7 @@ impl Store {
         }
     }
 
-    /// Returns what a pull of a ref did that the store knows already.
+    /// Returns the report of a pull that found nothing new, and notes the ref as seen.
     fn nothing_new(
         &self,
         remote: &Remote,
@@ -155,7 +158,7 @@ impl Store {
         Ok(PullReport { session, version: content.version, ..PullReport::default() })
     }
 
-    /// Returns the session with this id that was not removed.
+    /// Returns the session with this id, if it is here and was not removed.
     pub(super) fn shared_session(&self, id: SessionId) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.written_refs()?;
         Ok(present_session(&refs, id)?.map(|number| self.session_at(number)))
@@ -239,7 +242,7 @@ impl Store {
             report.checked_out_elsewhere = is_elsewhere.then(|| branch.name.clone());
         }
         report.session = now.info.name;
-        // All operations are new in a session that was built again.
+        // A join imports all operations again, so only those that were not here count.
         report.operations = if is_joined { new } else { packs.operations };
         report.secrets = packs.secrets;
         let stored = (&read.tag, read.stored.clone());
@@ -277,10 +280,10 @@ impl Store {
             let is_new = import.operations == import.effects.len() as u64;
             taken.begins.push(match begin {
                 Some(begin) => begin,
-                // An export from there must begin the session.
+                // An export from there must contain the beginning of the session.
                 None if taken.begins.is_empty() => ExportMark::default(),
                 None if is_new => before,
-                // What was here already is after what the remote was known to have.
+                // The pack has operations that were here already, after the end of the known part.
                 None => KnownRef::end_of(known),
             });
             let elsewhere = import.checked_out_elsewhere;
@@ -297,7 +300,7 @@ impl Store {
         Ok(taken)
     }
 
-    /// Notes that a session must be rewritten if its ref does not take all purges into account.
+    /// Notes that a session must be rewritten, unless its ref takes all purges into account.
     fn note_rewrite(&self, remote: &Remote, content: &RemoteRef) -> Result<()> {
         let mut track = remote.purge_track(self)?;
         let is_current = remote.notices_key().is_some() && content.purges >= track.searched;
@@ -308,8 +311,8 @@ impl Store {
         remote.keep_purge_track(self, &track)
     }
 
-    /// Returns the operations that a session has. A view is not kept if what is pulled may be
-    /// purged, which would have to wait for it.
+    /// Returns the operations that a session has. They are listed if what is pulled may be purged:
+    /// a purge would have to wait for an open snapshot.
     fn known_operations(
         &self,
         session: Option<SessionNumber>,
@@ -324,7 +327,7 @@ impl Store {
         })
     }
 
-    /// Imports the packs that are new into the session that is here, or joins it with them.
+    /// Imports the packs that are new into the session `old`, or joins it with them.
     pub(super) fn take_or_join(
         &self,
         act: &WriteContext,
@@ -344,9 +347,9 @@ impl Store {
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
         let must_join = match &taken {
             None | Some(Err(Error::Conflict(_))) => true,
-            // A pack does not continue what is here in another order.
+            // A pack cannot continue a session that has another order here.
             Some(Err(Error::Invalid(_))) if known.is_none() => true,
-            // Others may have brought back what was swept here.
+            // Others may have undone a pruning that was swept here.
             Some(Err(_)) => {
                 let last = KnownRef::last_of(known);
                 self.was_erased_since(old, &since, last)?
@@ -364,7 +367,7 @@ impl Store {
         }
     }
 
-    /// Imports the packs that are new after what is here.
+    /// Imports the packs that are new; they follow what is here.
     pub(super) fn take_in_order(
         &self,
         act: &WriteContext,
@@ -380,8 +383,8 @@ impl Store {
         Ok(TakenRef { packs, end, joined: None })
     }
 
-    /// Returns whether what others pushed can follow what is here: nothing but facts was written
-    /// here since, as far as that is known.
+    /// Returns whether what others pushed can follow what is here: if only facts were written here
+    /// since the last exchange, if nothing new was pushed, or if it is not known what was written.
     fn can_follow(
         &self,
         known: Option<&KnownRef>,
@@ -389,15 +392,15 @@ impl Store {
         session: SessionNumber,
     ) -> Result<bool> {
         let Some(known) = known else { return Ok(true) };
-        // A rotation of the key writes a ref again without new packs.
+        // A ref without new packs was only written again, such as by a rotation of the key.
         let version = known.read.opened.content.version;
         let has_nothing_new = read.opened.content.packs.iter().all(|pack| pack.last <= version);
         Ok(has_nothing_new || self.wrote_only_facts_since(session, &known.shared.end)?)
     }
 
     pub(super) fn pulled_session(&self, id: SessionId) -> Result<Session> {
-        let gone = || Error::Internal("a pulled session is not there".to_owned());
-        self.shared_session(id)?.ok_or_else(gone)
+        let missing = || Error::Internal("a pulled session is missing".to_owned());
+        self.shared_session(id)?.ok_or_else(missing)
     }
 
     /// Returns the mark of the end of a session; the default one if it is not here.
@@ -416,7 +419,8 @@ impl From<Joined> for TakenRef {
     }
 }
 
-/// Makes the error of a pull that would have to join a session.
+/// Returns the error of a pull that would have to join a session, or might have to if the ref is
+/// not known.
 pub(super) fn refused_join(read: &ReadRef, is_known: bool) -> Error {
     let session = &read.opened.content.info.name;
     Error::Conflict(match is_known {

@@ -1,4 +1,4 @@
-//! Sessions that are rewritten on a remote, because data was erased here that it still has.
+//! Rewrites sessions on a remote that still has data which was erased here.
 
 use super::track::SharedPart;
 use super::{PurgeActivity, Remote};
@@ -16,19 +16,19 @@ pub enum RewriteReason {
     Purged,
     /// Pruned data was swept.
     Swept,
-    /// A join with another remote has given it another order.
+    /// A join with another remote changed the order of its operations.
     Reordered,
 }
 
 /// What was done with a remote because of purges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FinishedPurges {
-    /// What all contacts did since it was last asked for.
+    /// What all contacts did since the last [`Remote::take_purge_activity`].
     pub activity: PurgeActivity,
     /// The names of the sessions that were rewritten.
     pub rewritten: Vec<String>,
-    /// The names of the sessions that must be rewritten and are not, because they have something
-    /// else that was not pushed.
+    /// The names of the sessions that must be rewritten, but were not, because they have operations
+    /// that were not pushed.
     pub unpushed: Vec<String>,
 }
 
@@ -37,24 +37,26 @@ pub(super) struct PurgedSession {
     pub(super) handle: SessionHandle,
     id: SessionId,
     session: Session,
-    /// How many of its operations were not pushed.
+    /// The number of its operations that were not pushed.
     operations: u64,
 }
 
 impl Store {
-    /// Finishes what purges need on a remote: writes the notices, does what others purged, and
-    /// rewrites the sessions that were pushed with what was purged, unless they have something else
-    /// that was not pushed.
+    /// Finishes what purges need on a remote: writes the notices, purges here what others purged,
+    /// and rewrites the sessions that were pushed with what was purged. It does not rewrite
+    /// sessions that have operations which were not pushed, or that hold a secret which cannot be
+    /// purged.
     ///
     /// # Errors
-    /// The first error of a push. It does not stop the others.
+    /// Any error before the first push; else the first error of a push, after all others were
+    /// tried.
     pub fn finish_purges(&self, act: &WriteContext, remote: &Remote) -> Result<FinishedPurges> {
         let locked = remote.lock(self)?;
         self.exchange_purges(act, remote)?;
         drop(locked);
         let (mut finished, mut failure) = (FinishedPurges::default(), None);
         let held = remote.purge_track(self)?.held;
-        // A session that holds what cannot be purged waits for a push of its own.
+        // A session that holds a secret which cannot be purged is only pushed by itself.
         let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
         for one in self.sessions_to_rewrite(remote)?.into_iter().filter(can_rewrite) {
             let name = one.session.summary()?.info.name;

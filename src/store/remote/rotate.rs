@@ -1,11 +1,11 @@
-//! Rotation of the key of a remote: a new secret, so that what is pushed from then on does not open
-//! with the key that was known before, nor with a grant.
+//! Rotates the key of a remote: gives it a new secret, so that what is pushed from then on opens
+//! neither with the old key nor with a grant.
 //!
-//! The keyring gets the new secret beside the old one, then the marker of the remote is replaced:
-//! from there on the old key is refused. Then each ref and notice is written again with the new
-//! key, by comparing and swapping, so that what others push meanwhile is not lost. The places of
-//! sessions stay, and so do the packs, whose keys are in the refs. Until the end the keyring says
-//! that the rotation goes on, and a rotation that was killed is finished by the next one.
+//! The keyring gets the new secret in addition to the old one. Then the marker of the remote is
+//! replaced: from there on the old key is refused. Then each ref and notice is written again with
+//! the new key, by comparing and swapping, so that what others push meanwhile is not lost. The
+//! handles of sessions stay, and so do the packs, whose keys are in the refs. Until the end, the
+//! keyring says that the rotation has not ended; the next call finishes a rotation that was killed.
 
 use super::track::KnownRef;
 use super::{
@@ -23,19 +23,20 @@ use crate::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-/// How often all refs are looked at, and how often one is written, while others push.
+/// The maximum number of passes over all refs, and of attempts to write one object, while others
+/// write too.
 const MAX_ATTEMPTS: u32 = 8;
 
 /// What a rotation of a key did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RotationReport {
-    /// Whether it went on with a rotation that had not ended.
+    /// Whether it continued a rotation that had not ended.
     pub continued: bool,
-    /// How many refs of sessions were written with the new key.
+    /// The number of refs that were written with the new key.
     pub sessions: u64,
-    /// How many notices of purges were written with the new key.
+    /// The number of purge notices that were written with the new key.
     pub notices: u64,
-    /// The sessions that opened with neither key. They are as they were.
+    /// The sessions whose refs opened with neither key. These refs are unchanged.
     pub unopened: Vec<SessionHandle>,
 }
 
@@ -53,7 +54,7 @@ impl EarlierKeys {
         self.is_leaving
     }
 
-    /// Returns the key of the session at a place.
+    /// Returns the earlier key of the session with this handle.
     pub(super) fn session(&self, handle: &SessionHandle) -> Option<SessionKey> {
         self.keys.as_ref().map(|keys| keys.session(handle))
     }
@@ -65,10 +66,11 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the keyring has no remote of this name; [`Error::RemoteKeyChanged`]
-    /// if the remote has another key than the keyring; [`Error::Conflict`] if another machine
-    /// rotates it at the same time, or others push all the time; [`Error::OtherRemote`] if the
-    /// depot is another remote or none; any error of the keyring or of the depot. Unless it is one
-    /// of the first four, another call goes on.
+    /// if the remote has another key than the keyring; [`Error::Conflict`] if another process or
+    /// machine rotates it at the same time, or others push all the time; [`Error::OtherRemote`] if
+    /// the depot is another remote or none; any error of the keyring or of the depot. If others
+    /// push all the time, or if the depot or the keyring failed, another call continues the
+    /// rotation.
     pub fn rotate_key(&self, depot: Arc<dyn Depot>, name: &str) -> Result<RotationReport> {
         let key_of = || -> Result<RemoteKeyFile> {
             let known = self.known_remotes()?.into_iter().find(|known| known.name == name);
@@ -95,7 +97,7 @@ impl Store {
             Remote::open_with(Arc::clone(&depot), &key.clone().into())?;
         }
         if let Some(EarlierSecret::Leaving(secret)) = next.earlier() {
-            // A rotation that was killed may have left out other stores.
+            // A rotation that was killed may not have reached the entries of other stores.
             self.replace_key(&RemoteKeyFile { secret, ..key.clone() }, &next)?;
             self.replace_key(&key, &next)?;
         }
@@ -108,7 +110,7 @@ impl Store {
             }
             return Err(match is_late && !report.continued {
                 true => Error::Conflict(
-                    "another machine has changed the key of the remote at the same time".to_owned(),
+                    "another machine has just changed the key of the remote".to_owned(),
                 ),
                 false => error,
             });
@@ -122,7 +124,7 @@ impl Store {
     }
 }
 
-/// Checks that no rotation is going on.
+/// Checks that no rotation is unfinished.
 pub(super) fn check_ended(is_rotating: bool) -> Result<()> {
     match is_rotating {
         false => Ok(()),
@@ -134,8 +136,8 @@ pub(super) fn check_ended(is_rotating: bool) -> Result<()> {
     }
 }
 
-/// Decrypts a ref with the key of its session, or else with the one before a rotation. Returns
-/// whether it was the one before.
+/// Decrypts a ref with the key of its session, or else with the earlier key. Also returns whether
+/// it was the earlier key.
 pub(super) fn open_ref(
     place: &SessionPlace,
     (key, earlier): (&SessionKey, Option<&SessionKey>),
@@ -150,13 +152,14 @@ pub(super) fn open_ref(
     }
 }
 
-/// Returns whether the marker of a remote names a key.
+/// Returns whether the marker of a remote is for this key; false if there is no key.
 fn has_key(depot: &dyn Depot, keys: Option<RemoteKeys>) -> Result<bool> {
     let Some(keys) = keys else { return Ok(false) };
     Ok(read_marker(depot)?.is_some_and(|marker| marker.check_key(&keys).is_ok()))
 }
 
-/// Makes the marker of a remote name the new key, if it names the key before.
+/// Replaces the marker of a remote by one for the new key, if it is for the earlier key. Does
+/// nothing if it is for the new key already.
 fn replace_marker(depot: &dyn Depot, key: &RemoteKeyFile) -> Result<()> {
     let keys = key.keys();
     let mut unsure = None;
@@ -186,12 +189,12 @@ fn replace_marker(depot: &dyn Depot, key: &RemoteKeyFile) -> Result<()> {
         }
     }
     let all_the_time =
-        || Error::Conflict("the marker of the remote changes all the time".to_owned());
+        || Error::Conflict("the marker of the remote changes all the time: try again".to_owned());
     Err(unsure.map_or_else(all_the_time, Error::from))
 }
 
 impl Remote {
-    /// Opens a remote with a key, whose id was compared with that of the marker.
+    /// Opens a remote with a key. The caller has checked that the marker has the remote's id.
     pub(super) fn opened_by(
         depot: Arc<dyn Depot>,
         key: &RemoteKeyFile,
@@ -214,8 +217,8 @@ impl Remote {
         }
     }
 
-    /// Returns what the store knows of the ref of a session. A ref that is known under the key
-    /// before a rotation, and that the remote still has, is written with the key of the remote.
+    /// Returns what the store knows of the ref of a session. If the known ref is under an earlier
+    /// key and the remote still has it, it is first written with the present key.
     pub(super) fn current_ref(
         &self,
         store: &Store,
@@ -230,7 +233,7 @@ impl Remote {
         {
             return Ok(Some(old));
         }
-        // What was set back must not get the new key.
+        // An old version that was put back must not get the new key.
         self.check_history(store, handle, None, &old.read)?;
         let by = CloneId::from_bytes(store.engine.marker.id);
         let content = old.read.opened.rewritten(by, RefNonce::from_bytes(random()?));
@@ -246,8 +249,8 @@ impl Remote {
         self.last_ref(store, handle)
     }
 
-    /// Returns the sessions that were passed over since the last call, because they do not open
-    /// with a key that was rotated: they were pushed with an earlier key, or are damaged.
+    /// Returns the sessions that were skipped since the last call, because their refs do not open
+    /// with a rotated key: they were pushed with an earlier key, or are damaged.
     pub fn take_unopened(&self) -> Vec<SessionHandle> {
         let mut unopened = self.unopened.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *unopened).into_iter().collect()
@@ -257,7 +260,7 @@ impl Remote {
         self.unopened.lock().unwrap_or_else(PoisonError::into_inner).insert(handle);
     }
 
-    /// Checks that no rotation of the key has begun and not ended.
+    /// Checks that no rotation of the key is unfinished.
     pub(super) fn check_rotated(&self) -> Result<()> {
         check_ended(self.earlier.is_leaving())
     }
@@ -277,8 +280,8 @@ impl Remote {
         }
     }
 
-    /// Decrypts a notice of a purge. `None` if it does not open with a key that was rotated: it was
-    /// written with an earlier one, or is damaged.
+    /// Decrypts a notice of a purge, during a rotation also with the earlier key. `None` if it does
+    /// not open with a rotated key: it was written with an earlier key, or is damaged.
     pub(super) fn opened_notice(
         &self,
         key: &[u8; 32],
@@ -303,7 +306,8 @@ impl Remote {
         }
     }
 
-    /// Checks that a notice that does not open is the last one: its clone writes it again then.
+    /// Fails if a notice that opens follows one that does not. If none follows, the clone that
+    /// wrote the unreadable notice writes it again.
     pub(super) fn check_last_notice(&self, key: &[u8; 32], number: u64) -> Result<()> {
         let next = number + 1;
         match self.depot.get(&notice_name(next), None)? {
@@ -329,8 +333,8 @@ impl Remote {
         }
     }
 
-    /// Writes all refs and notices with the new key, until a pass over all finds none under the key
-    /// before.
+    /// Writes all refs and notices with the new key, until a pass over all of them finds none under
+    /// the earlier key.
     fn rewrite_all(&self, by: CloneId, report: &mut RotationReport) -> Result<()> {
         let mut known: BTreeMap<SessionHandle, DepotTag> = BTreeMap::new();
         for _ in 0..MAX_ATTEMPTS {
@@ -361,8 +365,8 @@ impl Remote {
         ))
     }
 
-    /// Writes the ref of a session with the new key, if it is under the key before. Returns whether
-    /// it was.
+    /// Writes the ref of a session with the new key, if it is under the earlier key. Returns
+    /// whether it was written.
     fn rewrite_ref(
         &self,
         handle: &SessionHandle,
@@ -385,12 +389,13 @@ impl Remote {
             }
         }
         Err(Error::Conflict(
-            "a session is pushed all the time: 'forge remote key rotate NAME --yes' goes on"
+            "a session is pushed all the time: 'forge remote key rotate NAME --yes' finishes the \
+             rotation"
                 .to_owned(),
         ))
     }
 
-    /// Writes the notices that are under the key before with the new key. Returns how many.
+    /// Writes the notices that are under the earlier key with the new key. Returns how many.
     fn rewrite_notices(&self) -> Result<u64> {
         let key = self.keys.all()?.notices();
         let mut rewritten = 0;

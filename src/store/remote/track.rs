@@ -1,5 +1,6 @@
-//! What a store knows of the refs and notices on a remote: a file for each session, and one for the
-//! notices, in the folder of the store; or in memory for a store in memory.
+//! Tracks: what a store knows of the refs and notices on a remote. They are a file for each
+//! session, and one for the notices, in the folder of the store; for a store in memory, they are in
+//! memory.
 
 use super::rotate::open_ref;
 use super::{DepotTag, ReadRef, Remote};
@@ -19,7 +20,8 @@ use std::time::Duration;
 
 /// The extension of a file that is being written.
 const NEW: &str = "new";
-/// A larger file is not a track: a ref, some bytes for each of its packs, and ids of operations.
+/// A larger file is no track. A track has a ref, some bytes for each of its packs, and ids of
+/// operations.
 const MAX_TRACK_BYTES: u64 = MAX_REF_BYTES as u64 + (64 << 20);
 /// The file with the notices of a remote.
 const PURGES_FILE: &str = "purges";
@@ -31,7 +33,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// A ref that the store has pushed or pulled.
 pub(super) struct KnownRef {
     pub(super) read: ReadRef,
-    /// Whether it is under the key that the remote had before a rotation.
+    /// Whether it is encrypted with the key that the remote had before a rotation.
     pub(super) is_earlier: bool,
     /// Where each pack of the ref begins in this store.
     pub(super) begins: Vec<ExportMark>,
@@ -41,12 +43,12 @@ pub(super) struct KnownRef {
 
 /// What a remote has of a session.
 pub(super) struct SharedPart {
-    /// Up to where the session is on the remote.
+    /// The end of the part of the session that is on the remote.
     pub(super) end: ExportMark,
-    /// The last sequence number that is on the remote; the greatest one if that is not known.
+    /// The last sequence number that is on the remote; [`u64::MAX`] if that is not known.
     pub(super) last: u64,
-    /// What is not there of what the session has before `end`, if a join with another remote has
-    /// given it another order. The session must be joined with this remote too.
+    /// The operations before `end` that are not on the remote, if a join with another remote
+    /// reordered the session. The session must then be joined with this remote too.
     pub(super) unshared: Option<Vec<OperationId>>,
 }
 
@@ -56,13 +58,13 @@ impl KnownRef {
         self.shared.unshared.is_some()
     }
 
-    /// Returns up to where the session is on the remote; the default mark if that is not known.
+    /// Returns the end of the part of the session that is on the remote; the default mark if that
+    /// is not known.
     pub(super) fn end_of(known: Option<&Self>) -> ExportMark {
         known.map_or_else(ExportMark::default, |known| known.shared.end)
     }
 
-    /// Returns the last sequence number that is on the remote; the greatest one if that is not
-    /// known.
+    /// Returns the last sequence number that is on the remote; [`u64::MAX`] if that is not known.
     pub(super) fn last_of(known: Option<&Self>) -> u64 {
         known.map_or(u64::MAX, |known| known.shared.last)
     }
@@ -76,8 +78,8 @@ pub(super) struct Tracks {
 }
 
 impl Remote {
-    /// Returns what the store knows of the ref of a session. What is damaged, or of another history
-    /// of the store, counts as nothing: it is made again from the packs.
+    /// Returns what the store knows of the ref of a session; `None` if the session was reordered
+    /// since, or in the cases of [`Remote::last_ref`].
     pub(super) fn known_ref(
         &self,
         store: &Store,
@@ -86,8 +88,9 @@ impl Remote {
         Ok(self.last_ref(store, handle)?.filter(|known| !known.is_reordered()))
     }
 
-    /// Returns what the store knows of the ref of a session, which a join with another remote may
-    /// have given another order since.
+    /// Returns what the store knows of the ref of a session, also if the session was reordered
+    /// since. `None` if the track is missing, damaged or from another history of the store, or if
+    /// the session was removed or replaced here: then the track is made again from the packs.
     pub(super) fn last_ref(
         &self,
         store: &Store,
@@ -101,7 +104,7 @@ impl Remote {
         let (key, earlier) = (self.keys.session(handle)?, self.earlier.session(handle));
         let (opened, is_earlier) =
             match open_ref(&self.place(*handle), (&key, earlier.as_ref()), &stored.0) {
-                // It is under a key that is not known here any more.
+                // It is encrypted with a key that is not known here any more.
                 Err(RemoteFormatError::Damaged { .. }) => return Ok(None),
                 opened => opened?,
             };
@@ -113,8 +116,8 @@ impl Remote {
         Ok(is_current.then_some(KnownRef { read, is_earlier, begins, shared }))
     }
 
-    /// Returns whether the store knows this ref, pushed all that it names, and has another order of
-    /// its session.
+    /// Returns whether this version of a ref is the known one, this store pushed all its packs, and
+    /// the session was reordered here since.
     pub(super) fn has_other_order(
         &self,
         store: &Store,
@@ -136,7 +139,7 @@ impl Remote {
         read_track(&path)
     }
 
-    /// Keeps what the store knows of the ref of a session.
+    /// Replaces what the store knows of the ref of a session.
     pub(super) fn keep_ref(
         &self,
         store: &Store,
@@ -172,7 +175,7 @@ impl Remote {
         Ok(self.tracks.purges.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Keeps what the store knows of the notices of the remote. Durable on return.
+    /// Replaces what the store knows of the notices of the remote. Durable on return.
     pub(super) fn keep_purge_track(&self, store: &Store, track: &PurgeTrack) -> Result<()> {
         if store.track_folder(self.id).is_some() {
             return store.keep_purge_track(self.id, track);
@@ -181,7 +184,11 @@ impl Remote {
         Ok(())
     }
 
-    /// Waits until no other process pushes or pulls with this store. Released when it is dropped.
+    /// Locks the remotes of this store, so that no other process pushes or pulls with it. The lock
+    /// is released when the value is dropped; `None` for a store in memory.
+    ///
+    /// # Errors
+    /// See [`Store::lock_remotes`].
     pub(super) fn lock(&self, store: &Store) -> Result<Option<LockedFile>> {
         let Some(folder) = store.track_folder(self.id) else { return Ok(None) };
         for folder in folder.parent().into_iter().chain([folder.as_path()]) {
@@ -196,8 +203,11 @@ impl Remote {
 }
 
 impl Store {
-    /// Waits until no other process pushes, pulls or purges with this store. `None` if it never had
-    /// a remote.
+    /// Locks the remotes of this store, so that no other process pushes, pulls or purges with it.
+    /// `None` if it never had a remote, or is in memory.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if another process holds the lock for more than 10 seconds.
     pub(in crate::store) fn lock_remotes(&self) -> Result<Option<LockedFile>> {
         let Some(folder) = self.path().map(|path| path.join(REMOTES_FOLDER)) else {
             return Ok(None);
@@ -212,6 +222,7 @@ impl Store {
         })
     }
 
+    /// Returns the remotes that this store has tracks of.
     pub(super) fn contacted_remotes(&self) -> Result<Vec<RemoteId>> {
         match self.path() {
             Some(path) => ids_in(&path.join(REMOTES_FOLDER)),
@@ -227,7 +238,7 @@ impl Store {
         }
     }
 
-    /// Returns what the store knows of the notices of a remote.
+    /// Returns what the store knows of the notices of a remote; nothing for a store in memory.
     pub(super) fn purge_track(&self, remote: RemoteId) -> Result<PurgeTrack> {
         let Some(path) = self.purges_path(remote) else { return Ok(PurgeTrack::default()) };
         match plain_file::read_if_there(&path, MAX_PURGES_BYTES)? {
@@ -236,7 +247,8 @@ impl Store {
         }
     }
 
-    /// Keeps what the store knows of the notices of a remote. Durable on return.
+    /// Replaces what the store knows of the notices of a remote. Durable on return. Does nothing
+    /// for a store in memory.
     pub(super) fn keep_purge_track(&self, remote: RemoteId, track: &PurgeTrack) -> Result<()> {
         let Some(path) = self.purges_path(remote) else { return Ok(()) };
         files::replace(&path, &path.with_extension(NEW), &track.encode())?;
@@ -253,7 +265,7 @@ impl Store {
     }
 }
 
-/// Returns the ids that are names in a folder; none if there is no such folder.
+/// Returns the names in a folder that are ids; none if the folder does not exist.
 fn ids_in<T: FromStr>(folder: &Path) -> Result<Vec<T>> {
     let names = files::names_in(folder)?;
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())

@@ -1,5 +1,5 @@
-//! The catalogue of the copy of texts: which blocks there are and where, which of them are in a
-//! group, and how much of each session they have. It is a log of changes, each a piece.
+//! The catalogue of the copy of texts: which blocks there are and where they are, which of them are
+//! in a group, and how much of each session they have. It is a log of changes, each a sealed piece.
 
 use super::copy_seal::{CopySeal, PieceOwner};
 use super::text_block::{BLOCK_BYTES, PartSummary, compress};
@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"forgeSc1";
-/// A catalogue with fewer bytes of changes is not written again as a whole.
+/// A catalogue with fewer bytes of changes than this is not rewritten.
 const CHANGE_BYTES: u64 = 256 << 10;
 /// A block with less text is open: later texts are added to it.
 pub(super) const OPEN_BYTES: usize = BLOCK_BYTES / 2;
@@ -50,7 +50,8 @@ pub(super) struct GroupPlace {
     pub(super) blocks: Vec<u64>,
 }
 
-/// How much of a session is in the copy. If it equals the session's own counts, nothing is new.
+/// How much of a session is in the copy: the session's own counts when it was copied. If they are
+/// unchanged, nothing is new.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionProgress {
     pub(super) session: SessionNumber,
@@ -90,9 +91,9 @@ pub(super) struct CatalogueChange {
     /// New blocks.
     pub(super) blocks: Vec<BlockPlace>,
     pub(super) groups: Vec<GroupPlace>,
-    /// Sessions that are complete up to this.
+    /// How much of each of these sessions is in the copy now.
     pub(super) sessions: Vec<SessionProgress>,
-    /// Sessions that changed since.
+    /// Sessions that changed after they were copied.
     pub(super) stale: Vec<SessionNumber>,
 }
 
@@ -104,12 +105,13 @@ pub(super) struct Catalogue {
     pub(super) blocks: BTreeMap<u64, BlockPlace>,
     pub(super) groups: BTreeMap<u64, GroupPlace>,
     pub(super) sessions: BTreeMap<SessionNumber, SessionProgress>,
-    /// Sessions in `sessions` that changed since.
+    /// Sessions in `sessions` that changed after they were copied.
     pub(super) stale: BTreeSet<SessionNumber>,
     /// The blocks of each session.
     by_session: BTreeMap<SessionNumber, BTreeSet<u64>>,
-    /// The length of the valid part of the file, and that of its first change.
+    /// The length of the valid part of the file.
     length: u64,
+    /// Where the first change ends in the file; 0 if there is none.
     first: u64,
 }
 
@@ -164,7 +166,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the change that makes this catalogue from an empty one.
+    /// Returns the change that makes this catalogue from an empty one, without the stale marks.
     fn whole(&self) -> CatalogueChange {
         CatalogueChange {
             next: self.next,
@@ -176,12 +178,12 @@ impl Catalogue {
         }
     }
 
-    /// Whether a session must be copied, as a whole or what is new.
+    /// Returns whether a session must be copied, as a whole or in part.
     pub(super) fn lacks(&self, session: SessionNumber) -> bool {
         !self.sessions.contains_key(&session) || self.stale.contains(&session)
     }
 
-    /// Whether anything is known of a session.
+    /// Returns whether the copy has anything of a session.
     pub(super) fn has(&self, session: SessionNumber) -> bool {
         self.sessions.contains_key(&session) || self.blocks_of(session).next().is_some()
     }
@@ -193,7 +195,7 @@ impl Catalogue {
     }
 
     /// Returns the change that forgets these blocks and groups, because they are damaged or have
-    /// texts that must go. Their sessions must be copied again where they are missing.
+    /// texts that must be removed. Afterwards the sessions in these blocks are incomplete.
     pub(super) fn without(
         &self,
         blocks: &BTreeSet<u64>,
@@ -213,8 +215,8 @@ impl Catalogue {
         }
     }
 
-    /// Appends a change to the file, and applies it. What follows the valid part of the file is cut
-    /// off.
+    /// Appends a change to the valid part of the file, cuts off the rest of the file, and applies
+    /// the change.
     pub(super) fn append(
         &mut self,
         file: &File,
@@ -238,12 +240,13 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Whether the file has enough changes to be written again as a whole.
+    /// Returns whether the file has so many changes that it should be rewritten.
     pub(super) const fn is_long(&self) -> bool {
         self.length - self.first > self.first + CHANGE_BYTES
     }
 
-    /// Returns the bytes of a file with this catalogue as one change.
+    /// Returns the bytes of a file with this catalogue as one change, and one more if sessions are
+    /// stale.
     pub(super) fn encode_whole(&self, seal: &CopySeal) -> Result<Vec<u8>> {
         let mut out = MAGIC.to_vec();
         put_change(&self.whole(), MAGIC.len() as u64, seal, &mut out)?;

@@ -18,10 +18,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The number of examined records from which the position is worth writing alone.
+/// If more records than this were examined, the new position is written even if there are no texts
+/// to copy.
 const MANY_RECORDS: usize = 256;
 
-/// What is searched, and in which moment.
+/// What is searched: sessions in a snapshot of a store.
 pub(super) struct SearchScope<'a> {
     pub(super) store: &'a Store,
     pub(super) view: &'a ReadSnapshot,
@@ -30,27 +31,33 @@ pub(super) struct SearchScope<'a> {
     pub(super) resolve: TextResolver<'a>,
 }
 
-/// The copy, and the sessions in the scope that it does not have completely.
+/// The copy as a search uses it.
 pub(super) struct CurrentCopy {
     /// `None` for a store in memory.
     pub(super) copy: Option<TextCopy>,
+    /// The sessions in the scope that the copy does not have completely.
     pub(super) lacking: BTreeSet<SessionNumber>,
 }
 
 /// What is new in the journal since a copy was written.
 struct ExaminedChanges {
+    /// How far the journal is examined now.
     now: ExaminedJournal,
+    /// The sessions in the new records.
     changed: BTreeSet<SessionNumber>,
+    /// The number of new records.
     records: usize,
 }
 
 impl SearchScope<'_> {
+    /// Returns whether a session is searched.
     pub(super) fn has(&self, session: SessionNumber) -> bool {
         self.sessions.as_ref().is_none_or(|sessions| sessions.contains(&session))
             && (session as usize) < self.view.refs.sessions.len()
     }
 
-    /// Reads the copy without these damaged parts. Brings it up to date if `may_write`.
+    /// Reads the copy without these damaged parts. Brings it up to date if `may_write`, unless
+    /// another process is writing it or it cannot be written.
     pub(super) fn current_copy(
         &self,
         damaged: &DamagedParts,
@@ -80,7 +87,7 @@ impl SearchScope<'_> {
                 return Ok(CurrentCopy { copy: Some(copy), lacking });
             }
             Ok(None) => {}
-            // The texts of sessions are read each time if they cannot be kept.
+            // If the texts cannot be copied, each search reads them from the store.
             Err(error @ Error::Backend(_)) => {
                 tracing::info!(%error, "the texts for searching were not kept");
             }
@@ -105,14 +112,14 @@ impl SearchScope<'_> {
         }
     }
 
-    /// Returns what is new in the journal; `None` if the copy is of another history: of a store
-    /// that was set back, or of another one.
+    /// Returns what is new in the journal; `None` if the copy is of another history, because the
+    /// store was set back or the copy comes from another store.
     fn examine(&self, catalogue: &Catalogue) -> Result<Option<ExaminedChanges>> {
         let Some(known) = catalogue.examined else {
             let changed = BTreeSet::new();
             return Ok(Some(ExaminedChanges { now: self.now(self.view)?, changed, records: 0 }));
         };
-        // Another search may have seen a later moment than this one.
+        // Another search may have examined the journal further than this snapshot reaches.
         let later;
         let view = if known.position > self.view.position() {
             later = self.store.engine.follower.written_view()?;
@@ -141,8 +148,8 @@ impl SearchScope<'_> {
         Ok(ExaminedJournal::new(position, view.hash_before(position)?))
     }
 
-    /// Writes what the copy lacks, and returns the copy. If another process is writing it, or has
-    /// written what is later than this view, this does nothing.
+    /// Writes what the copy lacks, and returns the copy; `None` if another process is writing it,
+    /// or if it already has something that is later than this view.
     fn write(&self, copy: TextCopy, damaged: &DamagedParts) -> Result<Option<TextCopy>> {
         let Some(mut writer) = CopyWriter::begin(copy, Duration::ZERO)? else { return Ok(None) };
         writer.forget(damaged)?;
@@ -154,7 +161,7 @@ impl SearchScope<'_> {
                 ExaminedChanges { now, changed, records: 0 }
             }
         };
-        // The copy has what is later than this view, and may not take it for known.
+        // The copy has something later than this view: an older state must not replace it.
         if examined.now.position > self.view.position() {
             return Ok(None);
         }
@@ -174,7 +181,8 @@ impl SearchScope<'_> {
             let session = self.store.session_at(number);
             let progress =
                 new_texts(&session, self.view, before.as_ref(), &known, self.resolve, &mut sink)?;
-            // What a damaged block had is missing until a search notices that.
+            // With `before`, older claims were not read again. If they may have been in damaged
+            // blocks, the session stays incomplete.
             if damaged.borrow().is_empty() || before.is_none() {
                 writer.complete(progress);
             }
@@ -183,7 +191,7 @@ impl SearchScope<'_> {
         writer.finish().map(Some)
     }
 
-    /// Gives the texts of a session that the copy lacks to `sink`, without keeping them.
+    /// Passes the texts of a session that the copy lacks to `sink`, without copying them.
     pub(super) fn unkept_texts(
         &self,
         copy: Option<&TextCopy>,

@@ -1,5 +1,5 @@
-//! A group of blocks: for each bucket of grams the blocks that have it, a bit each. A query reads
-//! the pages of its own buckets, not the grams of every block.
+//! A group of blocks: for each bucket of grams, one bit for each block says whether the block has
+//! it. A query reads only the pages of its own buckets, not the grams of every block.
 
 use super::copy_seal::{CopySeal, HEAD_BYTES, PieceOwner};
 use super::grams::{BUCKETS, GramSet};
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"forgeSg1";
-/// The size of a page before compression.
+/// The approximate size of a page before compression.
 const PAGE_BYTES: usize = 8 << 10;
 
 /// The rows of a group: for each bucket one bit for each block, in the order of the blocks.
@@ -22,7 +22,7 @@ pub(super) struct GroupRows {
 }
 
 impl GroupRows {
-    /// Makes the rows of single blocks.
+    /// Makes the rows of a group from the grams of its blocks.
     pub(super) fn of_sets(sets: &[GramSet]) -> Self {
         let mut rows = Self::empty(sets.len().div_ceil(8));
         for (slot, set) in sets.iter().enumerate() {
@@ -40,8 +40,8 @@ impl GroupRows {
         Self { row_bytes, rows: vec![0; BUCKETS * row_bytes] }
     }
 
-    /// Makes the rows of several groups together. The number of blocks in each but the last must
-    /// be a multiple of 8.
+    /// Makes the rows of one group from those of several. The number of blocks in each but the last
+    /// must be a multiple of 8.
     pub(super) fn merged(groups: &[Self]) -> Self {
         let mut merged = Self::empty(groups.iter().map(|group| group.row_bytes).sum());
         let mut column = 0;
@@ -64,7 +64,7 @@ impl GroupRows {
             self.rows.chunks(rows_of_page(self.row_bytes) * self.row_bytes).enumerate()
         {
             let before = pages.len();
-            // Many pages have no gram at all.
+            // Many pages have no bit set. They have length 0 in the file.
             if page.iter().any(|byte| *byte != 0) {
                 seal.put(owner, place as u64 + 1, compress(page)?, &mut pages);
             }
@@ -76,7 +76,8 @@ impl GroupRows {
         Ok(out)
     }
 
-    /// Reads the rows of a group of this number of blocks; `None` if a piece is not valid.
+    /// Reads the rows of group `number`, which has this many blocks; `None` if a piece is not
+    /// valid.
     pub(super) fn read(path: &Path, number: u64, blocks: usize, seal: &CopySeal) -> Option<Self> {
         let file = GroupFile::open(path, number, blocks, seal)?;
         let mut rows = Vec::with_capacity(BUCKETS * file.row_bytes);
@@ -104,7 +105,7 @@ pub(super) struct GroupFile<'s> {
 }
 
 impl<'s> GroupFile<'s> {
-    /// Opens the group with this number and this number of blocks; `None` if it is not valid.
+    /// Opens the file of group `number`, which has this many blocks; `None` if it is not valid.
     pub(super) fn open(
         path: &Path,
         number: u64,
@@ -155,7 +156,7 @@ impl<'s> GroupFile<'s> {
     }
 
     /// Returns a bit for each block: whether it has all of these buckets. `None` if a page is not
-    /// valid.
+    /// valid. If the buckets are ascending, each page is read only once.
     pub(super) fn with_all(&self, buckets: &[u32]) -> Option<Vec<u8>> {
         let mut found = vec![u8::MAX; self.row_bytes];
         let mut page: Option<(usize, Vec<u8>)> = None;

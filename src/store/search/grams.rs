@@ -1,23 +1,24 @@
-//! The grams of a text: one to four bytes of it, with ASCII letters in lower case.
-//! A text that contains a word contains all grams of the word.
+//! The grams of a text: all its runs of one to four bytes, with ASCII letters in lower case. A text
+//! that contains a word contains all grams of the word.
 
 use std::collections::BTreeSet;
 
 /// The number of buckets that grams are hashed into.
 pub(super) const BUCKETS: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 20;
-/// The most buckets of one query that are looked up. More would hardly exclude more blocks.
+/// The maximum number of buckets that a query looks up. More would hardly exclude more blocks.
 const QUERY_BUCKETS: usize = 64;
 
-/// Returns the bucket of a gram of `length` bytes.
+/// Returns the bucket of a gram: its `length` bytes are the low bytes of `gram`.
 const fn bucket_of(length: u32, gram: u32) -> u32 {
     (gram ^ length.rotate_right(8)).wrapping_mul(0x9e37_79b1) >> (u32::BITS - BUCKET_BITS)
 }
 
-/// The buckets of the grams of some texts.
+/// The buckets of the grams of a text, one bit each.
 pub(super) struct GramSet {
     buckets: Vec<u64>,
-    /// The pairs of bytes so far: far fewer than the places at which they occur.
+    /// The pairs of bytes so far, one bit each. They are put into buckets at the end, since a text
+    /// has far fewer different pairs than bytes.
     pairs: Vec<u64>,
 }
 
@@ -60,6 +61,7 @@ fn put(bits: &mut [u64], place: u32) {
     }
 }
 
+/// Iterates over the places of the bits that are set, ascending.
 fn ones(bits: &[u64]) -> impl Iterator<Item = u32> {
     bits.iter().enumerate().flat_map(|(place, word)| {
         let mut left = *word;
@@ -71,8 +73,8 @@ fn ones(bits: &[u64]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns buckets that every text with all of these words has, ascending. Of many, a choice that
-/// is spread over all words.
+/// Returns buckets that every text with all of these words has, ascending. Of long words, only some
+/// grams are taken, evenly spread.
 pub(super) fn buckets_of(words: &[String]) -> Vec<u32> {
     let share = (QUERY_BUCKETS / words.len().max(1)).max(1);
     let mut buckets = BTreeSet::new();

@@ -16,13 +16,16 @@ use crate::model::{Kind, SessionNumber, Timestamp};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Up to this many blocks that may have the words are all read, so that the hits are counted.
+/// If at most this many blocks may have all words, all of them are read, so that the hits can be
+/// counted.
 const COUNTED_BLOCKS: usize = if cfg!(test) { 3 } else { 32 };
 /// The number of blocks that are read at once.
 const BLOCKS_AT_ONCE: usize = 4;
 
+/// The position of a hit, by which hits are sorted: the time, session, kind and id.
 pub(super) type HitPosition = (Timestamp, SessionNumber, Option<Kind>, String);
 
+/// What is known of a hit before it is on a page.
 struct HitCandidate {
     revision: Option<u64>,
     versions: u64,
@@ -39,8 +42,8 @@ struct SessionBlocks<'c> {
     last: Timestamp,
 }
 
-/// Finds the hits of a page after this position. Adds what could not be read to `damaged`; then the
-/// page is not complete.
+/// Finds a page of hits: the latest ones before the position `after`. Adds what could not be read
+/// to `damaged`: then hits may be missing.
 pub(super) fn page_of(
     scope: &SearchScope<'_>,
     current: &CurrentCopy,
@@ -74,7 +77,7 @@ pub(super) fn page_of(
                 let before = found.iter().rev();
                 let mut wanted =
                     before.filter(|(place, _)| after.is_none_or(|after| *place < after));
-                // One more than the page has, so that it is known that another page follows.
+                // The page is full, and it is known that another page follows.
                 if wanted.nth(limit).is_some_and(|((at, ..), _)| *at > one.last) {
                     is_counted = false;
                     break;
@@ -96,17 +99,20 @@ pub(super) fn page_of(
     Ok(page)
 }
 
-/// The blocks that were read, and the matched texts of sessions whose turn comes later.
+/// The blocks that were read, and the matched texts in them of sessions that come later.
 struct BlocksRead<'a> {
     copy: &'a TextCopy,
     matcher: &'a TextMatcher<'a>,
+    /// Whether a session is searched in the copy.
     kept: &'a dyn Fn(SessionNumber) -> bool,
     texts: HashMap<SessionNumber, Vec<MatchedText>>,
+    /// The numbers of the blocks that were read.
     done: BTreeSet<u64>,
 }
 
 impl BlocksRead<'_> {
-    /// Reads the blocks of the first of these sessions, and with them some of the next ones.
+    /// Reads the blocks of the first of these sessions. If they are few, it also reads blocks of
+    /// the next sessions at the same time.
     fn ahead(&mut self, sessions: &[SessionBlocks<'_>], damaged: &mut DamagedParts) {
         let is_new = |block: &&&BlockPlace| !self.done.contains(&block.number);
         let first = sessions.first().map_or(0, |one| one.blocks.iter().filter(is_new).count());
@@ -185,8 +191,8 @@ fn sessions_with<'c>(
 
 type Hits = Vec<(HitPosition, HitCandidate)>;
 
-/// Finds the hits of a session that the copy does not have completely. Also returns how many texts
-/// the session has.
+/// Finds the hits of a session that the copy does not have completely. Returns how many texts the
+/// session has, and the hits.
 fn unkept_hits(
     scope: &SearchScope<'_>,
     copy: Option<&TextCopy>,
@@ -218,7 +224,7 @@ fn unkept_hits(
     Ok((texts, hits_of(scope, session, matched)?))
 }
 
-/// Returns the hits of a session by its matched texts: one for each entity, at the time of its
+/// Returns the hits of a session: one for each entity in the matched texts, at the time of its
 /// first version with the words.
 fn hits_of(
     scope: &SearchScope<'_>,
@@ -232,7 +238,7 @@ fn hits_of(
     if refs.removal.is_some() {
         return Ok(Vec::new());
     }
-    // The copy keeps what checkpoints said before.
+    // The copy also has earlier texts of checkpoints.
     let is_checkpoint =
         |text: &MatchedText| matches!(text.entry.source, TextSource::Checkpoint { .. });
     let checkpoints = if texts.iter().any(is_checkpoint) {
@@ -269,7 +275,7 @@ fn hits_of(
     Ok(hits.map(|((kind, id), (at, candidate))| ((at, number, kind, id), candidate)).collect())
 }
 
-/// Fills a page with the latest hits after this position.
+/// Fills a page with the latest hits before the position `after`.
 fn fill(
     scope: &SearchScope<'_>,
     page: &mut SearchPage,

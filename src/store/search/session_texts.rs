@@ -32,13 +32,17 @@ const UNSEARCHED_FIELDS: [&str; 14] = [
     "working_dir",
     "tool_calls",
 ];
+/// How many revisions and checkpoints are read at a time.
 const RECORDS: usize = 500;
 
 /// The texts of a session that the copy has already.
 #[derive(Default)]
 pub(super) struct KnownTexts {
+    /// The hashes of the keys of facts.
     facts: HashSet<u64>,
+    /// The revision, kind and id of each claim.
     claims: HashSet<(u64, Option<Kind>, String)>,
+    /// The hashes of checkpoints.
     checkpoints: HashSet<u64>,
 }
 
@@ -54,12 +58,13 @@ impl KnownTexts {
     }
 }
 
-/// What receives the texts of a session.
+/// Receives the texts of a session.
 pub(super) type TextSink<'s> = &'s mut dyn FnMut(TextEntry, &str) -> Result<()>;
 
-/// Gives the texts of a session that the copy lacks to `sink`. `before` is how much of the session
-/// the copy has; without it, the copy has what `known` returns. Returns how much the copy has with
-/// them.
+/// Passes the texts of a session that the copy lacks to `sink`. `before` is how much of the session
+/// the copy has. `known` returns the texts that the copy has: it is called only if there are new
+/// facts, or if `before` is `None`. Returns how much of the session the copy has with the new
+/// texts.
 pub(super) fn new_texts(
     session: &Session,
     view: &ReadSnapshot,
@@ -109,7 +114,7 @@ pub(super) fn new_texts(
     Ok(progress)
 }
 
-/// Returns hashes of a session's checkpoints as they are now.
+/// Returns the hashes of a session's checkpoints as they are now.
 pub(super) fn checkpoint_states(session: &Session, view: &ReadSnapshot) -> Result<HashSet<u64>> {
     let list = checkpoint::list(view, session.number, &CheckpointFilter::default())?;
     Ok(list.iter().map(checkpoint_state).collect())
@@ -170,7 +175,7 @@ fn row_hash(key: &[u8]) -> u64 {
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("8 of 32 bytes"))
 }
 
-/// Adds the claims of the revisions from this number on.
+/// Passes the claims that changed in the revisions from this number on to `sink`.
 fn claims(
     session: &Session,
     view: &ReadSnapshot,
@@ -207,7 +212,7 @@ fn claims(
     }
 }
 
-/// Adds the texts of a value, one line each.
+/// Adds the texts of a value, each on a new line. `long` reads a text that is stored elsewhere.
 fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> String) {
     match value {
         Value::Text(line_text) => line(line_text, text),
@@ -216,9 +221,9 @@ fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> Strin
             if let Some(reference) = TextRef::from_value(value) {
                 return line(&long(&reference), text);
             }
-            let loud =
+            let searched =
                 fields.iter().filter(|(name, _)| !UNSEARCHED_FIELDS.contains(&name.as_str()));
-            loud.for_each(|(_, field)| put(field, text, long));
+            searched.for_each(|(_, field)| put(field, text, long));
         }
         _ => {}
     }

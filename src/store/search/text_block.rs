@@ -1,5 +1,5 @@
-//! A block of the copy of texts: about 1 MiB of texts of one or several sessions, compressed, and
-//! what each text is.
+//! A block of the copy of texts: about 1 MiB of texts of one or several sessions, compressed, with
+//! an entry for each text.
 
 use super::copy_seal::{CopySeal, PieceOwner, skip};
 use crate::error::{Error, Result};
@@ -8,30 +8,35 @@ use crate::model::{Kind, OperationId, SessionNumber, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The approximate amount of text in a block. Tests have small blocks, so that there are many.
+/// The approximate length of the texts in a block, in bytes. Tests have small blocks, so that there
+/// are many.
 pub(super) const BLOCK_BYTES: usize = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 const ZSTD_LEVEL: i32 = 3;
-/// The bit of checkpoints among the kinds of a part.
+/// The bit of checkpoints in [`PartSummary::kinds`].
 const CHECKPOINT_BIT: u32 = 63;
 
-/// The origin of a text.
+/// Where a text comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum TextSource {
     /// A version of a fact: a hash of its row's key, and the operation that recorded it.
     Fact { row: u64, operation: OperationId },
     /// A claim in a revision.
     Claim,
-    /// A checkpoint's message and tags, with a hash of them. The checkpoint may have others by now.
+    /// A checkpoint's message and tags, with a hash of the checkpoint. It may have changed since.
     Checkpoint { state: u64 },
 }
 
+/// What a text is, without the text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TextEntry {
+    /// The kind of entity; `None` for a checkpoint.
     pub(super) kind: Option<Kind>,
     pub(super) id: String,
     pub(super) at: Timestamp,
+    /// The number of the revision or checkpoint; `None` for a fact.
     pub(super) sequence: Option<u64>,
     pub(super) source: TextSource,
+    /// The length of the text, in bytes.
     pub(super) length: usize,
 }
 
@@ -62,7 +67,7 @@ pub(super) struct PartSummary {
     pub(super) session: SessionNumber,
     /// The number of texts.
     pub(super) texts: u64,
-    /// The kinds of the texts, a bit each.
+    /// The kinds of the texts, one bit each ([`kind_bit`]).
     pub(super) kinds: u64,
     /// The earliest and the latest time of a text.
     pub(super) first: Timestamp,
@@ -82,7 +87,7 @@ struct PackedPart {
 }
 
 impl BlockContent {
-    /// Returns the length of all texts.
+    /// Returns the length of all texts, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.parts.values().map(|part| part.text.len()).sum()
     }
@@ -143,7 +148,7 @@ impl BlockContent {
     }
 }
 
-/// A block whose texts were read, and whose entries were not yet.
+/// A block whose texts were read, but not its entries.
 pub(super) struct OpenedBlock<'b> {
     number: u64,
     bytes: &'b [u8],
@@ -152,7 +157,7 @@ pub(super) struct OpenedBlock<'b> {
     pub(super) text: String,
 }
 
-/// The entries of a session in a block, with the place of each text.
+/// The entries of a session in a block, each with the offset of its text.
 type PlacedEntries = Vec<(usize, TextEntry)>;
 
 impl<'b> OpenedBlock<'b> {
@@ -163,7 +168,7 @@ impl<'b> OpenedBlock<'b> {
         Some(Self { number, bytes, seal, text })
     }
 
-    /// Reads what the texts are, by session; `None` if it is not valid.
+    /// Reads the entries, by session; `None` if the block is not valid.
     pub(super) fn entries(&self) -> Option<Vec<(SessionNumber, PlacedEntries)>> {
         let mut at = 0;
         let parts = entries_of(self.number, self.bytes, self.seal)?.into_iter();
@@ -179,7 +184,7 @@ impl<'b> OpenedBlock<'b> {
     }
 }
 
-/// Reads what the texts of a block are, without the texts; `None` if it is not valid.
+/// Reads the entries of a block, without the texts; `None` if the block is not valid.
 pub(super) fn entries_of(
     number: u64,
     bytes: &[u8],

@@ -31,11 +31,11 @@ pub(super) struct DamagedParts {
     pub(super) groups: BTreeSet<u64>,
 }
 
-/// The file of a copy that says how many purges the store had had when the copy was begun.
+/// The file of a copy that says how many purges the store had seen when the copy was begun.
 pub(super) const PURGES_FILE: &str = "purges";
 
-/// Removes a copy that was begun before a purge. Another machine may have purged the store in its
-/// database, and cannot reach this folder.
+/// Removes a copy if the store was purged since the copy was begun: then the store had another
+/// number of purges. Another machine can purge a store in a database, but cannot reach this folder.
 pub(super) fn forget_purged(folder: &Path, purges: u64) -> Result<()> {
     let file = folder.join(PURGES_FILE);
     let known = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
@@ -72,7 +72,7 @@ impl TextCopy {
         Ok(Some(Self { folder, seal, catalogue }))
     }
 
-    /// Reads the bytes of a block; `None` if they are not there.
+    /// Reads the bytes of a block; `None` if they cannot be read.
     pub(super) fn bytes_of(&self, block: &BlockPlace) -> Option<Vec<u8>> {
         let file = File::open(blocks_in(&self.folder, block.file)).ok()?;
         let mut bytes = vec![0; usize::try_from(block.length).ok()?];
@@ -103,8 +103,8 @@ impl TextCopy {
         known
     }
 
-    /// Returns the numbers of the blocks that may have all of these buckets: all that have, and
-    /// perhaps others. Adds damaged groups to `damaged`.
+    /// Returns the numbers of all blocks that have all of these buckets, and of the blocks that are
+    /// in no group or in a damaged one. Adds damaged groups to `damaged`.
     pub(super) fn candidates(&self, buckets: &[u32], damaged: &mut DamagedParts) -> BTreeSet<u64> {
         let mut candidates: BTreeSet<u64> = self.catalogue.blocks.keys().copied().collect();
         for group in self.catalogue.groups.values() {
@@ -133,6 +133,7 @@ impl TextCopy {
         Ok(())
     }
 
+    /// Returns the blocks by the number of their file.
     pub(super) fn by_file(&self) -> BTreeMap<u64, Vec<&BlockPlace>> {
         let mut files: BTreeMap<u64, Vec<&BlockPlace>> = BTreeMap::new();
         for block in self.catalogue.blocks.values() {
@@ -178,8 +179,8 @@ pub(super) fn groups_in(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:08}.grams"))
 }
 
-/// Overwrites a block with zeros, and frees their room where the system can. Without the file there
-/// is nothing to do.
+/// Overwrites a block with zeros, and frees its space on disk where the system can. Does nothing if
+/// there is no file.
 pub(super) fn clear_at(path: &Path, block: &BlockPlace) -> Result<()> {
     let file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

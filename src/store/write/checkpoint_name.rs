@@ -5,10 +5,11 @@ use crate::model::{AutoTrigger, Fact, Key, Kind, Value};
 use crate::store::entity_title;
 use std::collections::BTreeSet;
 
-/// The longest name, in characters.
+/// The maximum length of a name, in characters.
 const NAME_CHARS: usize = 100;
 
 /// Returns what a write of claims did, for a checkpoint with this trigger: `H4 confirmed: reason`.
+/// `None` if no claim that was written has a kind of the trigger.
 pub(super) fn name_of_claims<'c>(
     trigger: AutoTrigger,
     claims: impl Iterator<Item = (&'c Key, Option<&'c Value>)>,
@@ -26,7 +27,7 @@ pub(super) fn name_of_claims<'c>(
         .filter(|(key, _)| kinds.contains(&key.kind))
         .filter_map(|(key, value)| Some((key, value?)))
         .collect();
-    // A hypothesis is rejected with its descendants: the name is about the first cause.
+    // Rejecting a hypothesis rejects its descendants too: the name is about the topmost one.
     let ids: BTreeSet<&str> = claims.iter().map(|(key, _)| key.id.as_str()).collect();
     let is_cause = |(_, value): &&(&Key, &Value)| {
         let parent = value.field("parent").and_then(Value::as_text);
@@ -34,7 +35,7 @@ pub(super) fn name_of_claims<'c>(
     };
     let (key, value) = claims.iter().find(is_cause).or(claims.first()).copied()?;
     let text = |name| value.field(name).and_then(Value::as_text).filter(|text| !text.is_empty());
-    // A reopened hypothesis keeps the reason for which it had been settled.
+    // A hypothesis that is active again keeps the reason for which it was confirmed or rejected.
     let is_open = matches!(text("status"), Some("active" | "under_test"));
     let reason = text("reason").filter(|_| !is_open);
     let because = reason.or_else(|| text("resolution")).or_else(|| text("description"));
@@ -49,6 +50,7 @@ pub(super) fn name_of_claims<'c>(
 }
 
 /// Returns what a write of facts recorded, for a checkpoint with this trigger: `unit tests failed`.
+/// `None` if no fact has the kind of the trigger, or if it has no title.
 pub(super) fn name_of_facts(trigger: AutoTrigger, facts: &[Fact]) -> Option<String> {
     let fact = match trigger {
         AutoTrigger::VerificationComplete => {
@@ -132,7 +134,7 @@ mod tests {
         };
         let rejected = |reason| [("status", "rejected"), ("reason", reason), ("parent", "H9")];
         let (child, cause) = (rejected("parent H9 was rejected"), rejected("the log is empty"));
-        // The order of the keys, not of the hypotheses.
+        // Keys are sorted as text, so the child comes first.
         let (child_key, key) =
             (Key::new(Kind::Hypothesis, "H10"), Key::new(Kind::Hypothesis, "H9"));
         let (child, cause) = (value(&child), value(&cause[..2]));

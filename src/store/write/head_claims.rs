@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The claims at a branch's head with the changes of the write so far, for rules to read.
+/// The claims at a branch's head with the changes of the write so far.
 pub struct HeadClaims {
     state: Arc<RevisionState>,
     changed: BTreeMap<Key, Option<Value>>,
@@ -45,8 +45,8 @@ impl HeadClaims {
         self.changed.insert(change.key.clone(), change.value.clone());
     }
 
-    /// Returns the error of the last read that failed, if any, and forgets it. A rule cannot return
-    /// the error itself.
+    /// Returns the error of the last read that failed, if any, and forgets it: a rule cannot return
+    /// it.
     pub(super) fn take_error(&self) -> Option<Error> {
         self.error.take()
     }
@@ -60,6 +60,7 @@ impl HeadClaims {
         &self.changed
     }
 
+    /// Keeps the error of a failed read.
     fn note<T>(&self, result: Result<T>) -> Option<T> {
         result.map_err(|error| *self.error.borrow_mut() = Some(error)).ok()
     }

@@ -1,4 +1,4 @@
-//! Ids of new claims that the write itself chooses: in the plan, under the writer's lock.
+//! Ids of new claims that the write itself chooses, in its plan under the append lock.
 
 use super::{FUTURE_MICROS, HeadClaims, SessionWrite, WriteStep};
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -19,13 +19,13 @@ use std::collections::VecDeque;
 pub(super) struct NextIdRequest {
     pub(super) kind: Kind,
     pub(super) prefix: String,
-    /// The number that the last plan found. When a plan runs again, the search starts here.
+    /// The number that the last plan found. If the write is planned again, the search starts here.
     start: Cell<u64>,
 }
 
 impl<'a> SessionWrite<'a> {
-    /// Adds a new claim under the next free id: `prefix` and a number, free on all branches of the
-    /// session. The id is chosen under the writer's lock, so concurrent writers get different ids;
+    /// Adds a new claim under the next id that is free on all branches of the session: `prefix` and
+    /// a number. The id is chosen under the append lock, so concurrent writers get different ids;
     /// [`super::WriteReport::new_id`] contains it.
     pub fn add_next(mut self, kind: Kind, prefix: &str, value: Value) -> Self {
         self.next_id = Some(NextIdRequest::new(kind, prefix));
@@ -33,8 +33,8 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Adds what a rule makes of the current claims and of the next free id, which is chosen as in
-    /// [`Self::add_next`].
+    /// Adds the changes that a rule makes from the current claims and the next free id, which is
+    /// chosen as in [`Self::add_next`].
     pub fn rule_with_next_id(
         mut self,
         kind: Kind,
@@ -47,13 +47,14 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Adds the fact, if any, that `fact` makes of the id that [`Self::add_next`] chooses.
+    /// Adds the fact that `fact` makes from the id which [`Self::add_next`] chooses, unless it
+    /// returns `None`.
     pub fn fact_of_next(mut self, fact: impl Fn(&str) -> Option<Fact> + 'a) -> Self {
         self.next_facts.push(Box::new(fact));
         self
     }
 
-    /// Returns the next free id, if one is requested, in the refs of the plan or, without them, of
+    /// Returns the next free id, if one is requested, by the refs of the plan or, without them, of
     /// the view.
     pub(super) fn find_next_id(
         &self,
@@ -73,7 +74,7 @@ impl<'a> SessionWrite<'a> {
         next.find(&view, refs, (session, tag.as_deref()), own).map(Some)
     }
 
-    /// Returns the facts that contain the chosen id, in pages.
+    /// Returns the facts that are made from the chosen id, in pages.
     pub(super) fn next_fact_pages(
         &self,
         session: SessionNumber,
@@ -100,9 +101,10 @@ impl NextIdRequest {
         Self { kind, prefix: prefix.to_owned(), start: Cell::new(1) }
     }
 
-    /// Returns an id that no claim has, or had before it was removed, on any branch, so that one id
-    /// never means two claims. In a session that another store began it ends with the tag of this
-    /// one, so that both never choose one id. `own`: whether the write itself uses a key.
+    /// Returns an id that no claim has, or had before it was removed, on any branch that was not
+    /// undone, so that one id never means two claims. In a session that another store began, the id
+    /// ends with the tag of this store, so that the two stores never choose the same id. `own` says
+    /// whether the write itself uses a key.
     fn find(
         &self,
         view: &ReadSnapshot,
@@ -143,13 +145,14 @@ impl NextIdRequest {
     }
 }
 
-/// How many numbers are asked about at once, where that costs as much as asking about one.
+/// How many numbers are looked up at once: that costs about as much as looking up one.
 const READ_AHEAD: usize = 15;
 
 /// Returns a number from `start` on that is free while the one before it is taken: the first free
-/// one if they were taken in order. Asks about twice as often as the distance has binary digits.
-/// `is_taken` is also given the numbers that may be asked about next, itself among them; none if
-/// they were given before.
+/// one if numbers are taken in order. It doubles its steps and then searches by halves, so the
+/// number of lookups is about twice the binary logarithm of the distance. The second argument of
+/// `is_taken` are the numbers that may be looked up next, this one included, to be read at once; it
+/// is empty if they were passed before.
 fn first_free<E>(start: u64, is_taken: impl Fn(u64, &[u64]) -> Result<bool, E>) -> Result<u64, E> {
     let (mut taken, mut free, mut step) = (start - 1, start, 1);
     let mut known: Vec<u64> = Vec::new();
@@ -180,7 +183,7 @@ fn first_free<E>(start: u64, is_taken: impl Fn(u64, &[u64]) -> Result<bool, E>) 
     Ok(free)
 }
 
-/// Returns the numbers that a search by halves between two numbers can ask about next.
+/// Returns the numbers that a search by halves between two numbers can look up next.
 fn middles(after: u64, before: u64) -> Vec<u64> {
     let mut found = Vec::with_capacity(READ_AHEAD);
     let mut ranges = VecDeque::from([(after, before)]);

@@ -1,4 +1,4 @@
-//! Planning a write: computes its record and its report from the current state.
+//! Plans a write: computes its record and its report from the current state.
 
 use super::checkpoint::{automatic, name_automatic};
 use super::checkpoint_name::name_of_claims;
@@ -23,7 +23,7 @@ use crate::store::snapshot_diff;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// If the clock is this far behind the head, a warning is given.
+/// If the time of the write is more than this before the head, the report has a warning.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
 
 pub(super) type BranchOfSession = (SessionNumber, BranchNumber);
@@ -31,7 +31,7 @@ pub(super) type BranchOfSession = (SessionNumber, BranchNumber);
 impl SessionWrite<'_> {
     #[expect(
         clippy::type_complexity,
-        reason = "a plan gives the record, the answer, and what to remember"
+        reason = "a plan gives the record, the report, and the new revision"
     )]
     pub(super) fn plan(
         &self,
@@ -93,7 +93,7 @@ impl SessionWrite<'_> {
             }
             let made = claims.into_iter().filter_map(|change| match change {
                 Cow::Owned(change) => Some((change.key, change.value)),
-                // Changes that were given to the write are moved there after the commit.
+                // The report takes the write's own changes after the commit, without a copy.
                 Cow::Borrowed(_) => None,
             });
             done.changed = made.collect();
@@ -149,7 +149,8 @@ impl SessionWrite<'_> {
         Ok((Some(record), (done, planned.map(|planned| ((number, branch), planned)))))
     }
 
-    /// Returns all changes of claims, including those made by rules.
+    /// Returns all changes of claims, including those made by rules. Adds the checkpoint that a
+    /// rule triggers to `wanted`, removed secrets to `removed`, and warnings to `done`.
     fn claims(
         &self,
         context: &PlanContext<'_>,
@@ -160,8 +161,8 @@ impl SessionWrite<'_> {
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
         let gate = self.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
-        // With other kinds of steps the changes are cloned, so that the report lists all changes in
-        // order.
+        // If there are other kinds of steps, the changes are cloned, so that the report lists all
+        // changes in order.
         let plain = self.is_plain();
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
@@ -250,7 +251,7 @@ impl SessionWrite<'_> {
     }
 }
 
-/// Returns these claims as they are at a branch's head after these changes.
+/// Returns the values of these claims at a branch's head after these changes.
 fn held_claims(
     context: &PlanContext<'_>,
     (number, branch): BranchOfSession,
@@ -272,9 +273,8 @@ fn held_claims(
     keys.iter().zip(entries).map(held).collect()
 }
 
-/// Returns the changes that put a checkpoint in the place of the one with its id, in a record that
-/// begins with `before`. The old one is hidden first, so that the time of the last checkpoint is
-/// right.
+/// Returns the changes that replace the checkpoint with this id, in a record that begins with
+/// `before`. The old one is hidden first, so that the time of the last checkpoint is right.
 fn replacing(
     view: &dyn Snapshot,
     session: SessionNumber,
@@ -295,7 +295,7 @@ fn replacing(
     ])
 }
 
-/// Returns a change of the write in the session with this number, which the plan has found.
+/// Returns a copy of a change with this session number: the number is known only in the plan.
 fn numbered(change: &RecordChange, number: SessionNumber) -> RecordChange {
     let mut change = change.clone();
     if let Some(session) = change.session_mut() {
