@@ -3,10 +3,10 @@
 use forge_store::error::{Error, Result};
 use forge_store::model::claim::{MAX_ID_BYTES, check_id};
 
-/// Maximum length of an id made of several words, in bytes, including one byte between words.
+/// The maximum length of an id made of several words, in bytes, with separators and escapes.
 pub const MAX_KEY_BYTES: usize = MAX_ID_BYTES;
 
-/// Joins several words to one id, separated by `/`; in a word, `/` is written as `%2F` and `%` as
+/// Joins several words to one id, separated by `/`. In a word, `/` is written as `%2F` and `%` as
 /// `%25`.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn join(words: &[&str]) -> Result<String> {
     Ok(joined)
 }
 
-/// Splits an id into its words; `None` if the number of words differs.
+/// Splits an id into its words; `None` if it does not have `N` words.
 #[must_use]
 pub fn split<const N: usize>(id: &str) -> Option<[String; N]> {
     let words: Vec<String> =

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A channel of a namespace at one revision.
+/// A channel of a namespace at one revision, with the elements of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ChannelState {
     /// The framework's version of the value, as text.
@@ -26,6 +26,7 @@ pub(super) struct ChannelState {
     form: PayloadForm,
     /// The elements, in their order.
     elements: Vec<PayloadElement>,
+    /// The ids of the elements, ascending.
     ids: Vec<u64>,
 }
 
@@ -36,8 +37,8 @@ pub(super) type ChannelStates = BTreeMap<String, Arc<ChannelState>>;
 const ID_DIGITS: usize = 12;
 
 impl ChannelState {
-    /// Returns the channel with another value, and the changes that store it. `prefix` begins the
-    /// ids of its claims.
+    /// Returns the channel `known` with another value, or a new channel, and adds the changes that
+    /// store it to `changes`. `prefix` begins the ids of its claims.
     pub(super) fn with_value(
         known: Option<&Self>,
         prefix: &ClaimPrefix,
@@ -59,13 +60,13 @@ impl ChannelState {
         let identities: Vec<&[u8]> = new.identities_from(common.count).collect();
         new.ids = element_ids(begin, &old, &identities, form != PayloadForm::Map);
         // If there was no room for new ids, all elements got new ones.
-        let stays = if new.ids.starts_with(begin) { begin.len() } else { 0 };
+        let kept = if new.ids.starts_with(begin) { begin.len() } else { 0 };
         let changed = common.changed.iter().filter_map(|(place, bytes)| {
-            let id = new.ids.get(..stays)?.get(*place)?;
+            let id = new.ids.get(..kept)?.get(*place)?;
             Some(new.element_change(*id, bytes, prefix))
         });
         changes.extend(changed);
-        new.element_changes(known, stays, prefix, changes);
+        new.element_changes(known, kept, prefix, changes);
         changes.push(ClaimChange::put(prefix.channel(), new.claim(prefix)));
         new
     }
@@ -86,8 +87,8 @@ impl ChannelState {
         ids.zip(self.divided().parts_from(place).map(|(_, bytes)| bytes))
     }
 
-    /// Adds the changes that turn the elements of `known` from this place on into these. Both are
-    /// sorted by id.
+    /// Adds the changes that turn the elements of `known` from this place on into those of this
+    /// channel. Both are sorted by id.
     fn element_changes(
         &self,
         known: Option<&Self>,
@@ -105,12 +106,12 @@ impl ChannelState {
                 (None, Some(_)) => Ordering::Greater,
                 (Some((one, _)), Some((other, _))) => one.cmp(other),
             };
-            let was = if order.is_le() { old.next() } else { None };
-            let is = if order.is_ge() { new.next() } else { None };
-            if was == is && !recoded {
+            let before = if order.is_le() { old.next() } else { None };
+            let after = if order.is_ge() { new.next() } else { None };
+            if before == after && !recoded {
                 continue;
             }
-            changes.extend(match (was, is) {
+            changes.extend(match (before, after) {
                 (_, Some((id, bytes))) => Some(self.element_change(id, bytes, prefix)),
                 (Some((id, _)), None) => Some(ClaimChange::remove(prefix.element(id))),
                 (None, None) => None,
@@ -148,7 +149,7 @@ impl ChannelState {
         ])
     }
 
-    /// Returns how much memory it takes, in bytes.
+    /// Returns about how much memory the channel takes, in bytes.
     pub(super) fn size(&self) -> usize {
         self.payload.bytes.len() + self.ids.len() * size_of::<(u64, PayloadElement)>()
     }
@@ -170,7 +171,7 @@ impl ClaimPrefix {
         Self { name: name.to_owned(), label, id }
     }
 
-    /// Returns the name, if the label does not say it.
+    /// Returns the name, if it differs from the label.
     fn hidden_name(&self) -> Option<&str> {
         (self.name != self.label).then_some(self.name.as_str())
     }
@@ -184,10 +185,10 @@ impl ClaimPrefix {
     }
 }
 
-/// The elements of a channel as they are read: their ids and their bytes.
+/// The stored elements of a channel: their ids and their bytes.
 type StoredElements<'a> = Vec<(u64, &'a [u8])>;
 
-/// The field of an element's claim.
+/// The field of an element's claim that is read.
 #[derive(Deserialize)]
 struct ElementFields<'a> {
     bytes: &'a [u8],
@@ -204,7 +205,7 @@ struct ChannelFields<'a> {
     version: Option<&'a str>,
 }
 
-/// Reads the channels of a namespace. `namespace` is its label.
+/// Reads the channels of the namespace with this label.
 pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelStates> {
     let prefix = format!("{namespace}/");
     let mut parts: BTreeMap<&str, StoredElements<'_>> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! The history of channels that live on what the tasks of earlier steps wrote.
+//! The history of channels whose value is stored only at some checkpoints.
 //!
-//! Such a channel has a value only at some checkpoints. At the others, its value is computed from
-//! the nearest earlier value (the seed) and from everything written to it since.
+//! At the other checkpoints, the value is computed from the nearest earlier value (the seed) and
+//! from everything that tasks have written to the channel since.
 
 use super::pending_write::PendingWrite;
 use super::typed_bytes::TypedBytes;
@@ -21,31 +21,31 @@ pub struct HistoryWrite {
 pub struct ChannelHistory {
     /// Everything written since the seed, the oldest first.
     pub writes: Vec<HistoryWrite>,
-    /// The value to begin with; `None` if the channel never had one.
+    /// The value to begin with; `None` if no earlier checkpoint has one.
     pub seed: Option<TypedBytes>,
 }
 
 /// Histories by the name of the channel.
 pub type ChannelHistories = BTreeMap<String, ChannelHistory>;
 
-/// A checkpoint as the walk sees it.
+/// A checkpoint on the way back through the history.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryNode {
     /// The checkpoint before it.
     pub parent: Option<String>,
-    /// The histories that were handed to it when checkpoints before it were dropped.
+    /// The histories that were stored with it when checkpoints before it were dropped.
     pub carried: ChannelHistories,
 }
 
-/// Where the walk reads checkpoints of one namespace.
+/// Reads the checkpoints of one namespace.
 pub trait HistorySource {
-    /// What can go wrong.
+    /// The error of a read.
     type Error;
 
     /// Returns a checkpoint; `None` if there is none with this id.
     fn node(&self, id: &str) -> Result<Option<HistoryNode>, Self::Error>;
 
-    /// Returns the writes after a checkpoint that count, in their order.
+    /// Returns the writes after a checkpoint, as [`fold_writes`](super::fold_writes) returns them.
     fn writes(&self, id: &str) -> Result<Vec<PendingWrite>, Self::Error>;
 
     /// Returns the values that these channels have at a checkpoint.
@@ -56,8 +56,8 @@ pub trait HistorySource {
     ) -> Result<BTreeMap<String, TypedBytes>, Self::Error>;
 }
 
-/// Returns the histories of channels before a checkpoint. It follows the parents, since ids need
-/// not be in the order of age, and ends if they lead back to a checkpoint seen before.
+/// Returns the histories of channels before a checkpoint, each back to its seed. It follows the
+/// parents, since ids need not be in the order of age, and ends if they form a circle.
 ///
 /// # Errors
 /// Fails if the source does.
@@ -210,8 +210,8 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Dropping checkpoints leaves the history of those that stay as it was, if each one that
-        /// stays after one that goes is handed its history.
+        /// Dropping checkpoints changes no history of the others, if each checkpoint whose parent
+        /// is dropped is given its history.
         #[test]
         fn handing_histories_on_changes_none(
             parents in proptest::collection::vec(any::<prop::sample::Index>(), 1..12),
@@ -232,12 +232,12 @@ pub(super) mod tests {
             let all = |steps: &Steps, id: &str| delta_history(steps, id, &channels).unwrap();
             let before: BTreeMap<String, ChannelHistories> =
                 steps.0.keys().map(|id| (id.clone(), all(&steps, id))).collect();
-            for goes in rounds {
-                let gone: BTreeSet<String> = steps.0.keys()
-                    .filter(|id| goes[id.parse::<usize>().unwrap()]).cloned().collect();
+            for drops in rounds {
+                let dropped: BTreeSet<String> = steps.0.keys()
+                    .filter(|id| drops[id.parse::<usize>().unwrap()]).cloned().collect();
                 let orphans: Vec<String> = steps.0.iter()
-                    .filter(|(id, step)| !gone.contains(*id)
-                        && step.parent.as_ref().is_some_and(|parent| gone.contains(parent)))
+                    .filter(|(id, step)| !dropped.contains(*id)
+                        && step.parent.as_ref().is_some_and(|parent| dropped.contains(parent)))
                     .map(|(id, _)| id.clone()).collect();
                 for id in orphans {
                     let carried = all(&steps, &id);
@@ -245,7 +245,7 @@ pub(super) mod tests {
                     step.carried.extend(carried);
                     step.parent = None;
                 }
-                steps.0.retain(|id, _| !gone.contains(id));
+                steps.0.retain(|id, _| !dropped.contains(id));
             }
             for id in steps.0.keys() {
                 prop_assert_eq!(&all(&steps, id), &before[id]);

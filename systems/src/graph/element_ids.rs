@@ -1,29 +1,30 @@
 //! Gives the elements of a payload ids that are in the order of the elements.
 //!
-//! An element that stays keeps its id. Ids have gaps, so that an element can be inserted between
-//! two others without changing theirs.
+//! An element that stays keeps its id. There are gaps between ids, so that an element can be
+//! inserted between two others without changing their ids.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Distance between the ids of two new neighbours.
+/// The distance between the ids of two new neighbours, if there is room.
 const ID_GAP: u64 = 1 << 16;
 
 /// The first id of a channel: there is room before it and after it.
 const FIRST_ID: u64 = 1 << 40;
 
-/// Ids are smaller than this: they are stored with 12 hexadecimal digits.
+/// All ids are smaller than this: they are stored with 12 hexadecimal digits.
 const ID_LIMIT: u64 = 1 << 48;
 
 /// An element as this module sees it: the bytes that identify it.
 type Identity<'a> = &'a [u8];
 
-/// Returns the ids of the new elements, strictly increasing. They begin with the ids `begin`, whose
-/// elements stay. After these elements, the older list has `old`, each with its id, in the order of
-/// their ids, and the new list has `new`.
+/// Returns the ids of all elements of the new list, strictly increasing. Both lists begin with the
+/// same elements, whose ids are `begin`. After these, the old list has `old`, each element with its
+/// id, in the order of the ids, and the new list has `new`.
 ///
-/// An element keeps its id if it has the same identity and its order among the others that stay is
-/// the same. If `in_place`, what is between two elements that stay takes over ids in order: an
-/// element that changed is then the same element with other bytes.
+/// Elements of the longest common order keep their ids: those with the same identity and the same
+/// order in both lists. If `in_place`, the elements between two of them take over the ids of the
+/// old elements there, in order: an element that changed is then the same element with other bytes.
+/// If there is no room for new ids, all elements get new ones, also those of `begin`.
 #[must_use]
 pub fn element_ids(
     begin: &[u64],
@@ -43,7 +44,7 @@ pub fn element_ids(
     fill(begin, &ids).unwrap_or_else(|| (0..count).map(|at| FIRST_ID + at * ID_GAP).collect())
 }
 
-/// Returns for each new element the place of the old one that it is.
+/// Returns for each new element the place of the old element whose id it keeps.
 fn kept_places(old: &[(u64, Identity<'_>)], new: &[Identity<'_>]) -> Vec<Option<usize>> {
     let common = old.len().min(new.len());
     let begin = (0..common).take_while(|at| old[*at].1 == new[*at]).count();
@@ -80,7 +81,7 @@ fn middle_places(
 
 /// Returns which of the numbers belong to a longest strictly increasing subsequence.
 fn longest_increasing(numbers: &[Option<usize>]) -> Vec<bool> {
-    // Of the subsequences of each length, the place of the smallest last number.
+    // For each length, the place of the smallest last number of a subsequence of this length.
     let mut tails: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; numbers.len()];
     for (place, number) in numbers.iter().enumerate() {
@@ -103,7 +104,8 @@ fn longest_increasing(numbers: &[Option<usize>]) -> Vec<bool> {
     stays
 }
 
-/// Gives new elements between two that stay the ids of the old elements between them, in order.
+/// Gives the new elements between two kept ones the ids of the old elements between these, in
+/// order.
 fn take_over(old: &[(u64, Identity<'_>)], kept: &[Option<usize>], ids: &mut [Option<u64>]) {
     let mut free = 0;
     let mut place = 0;
@@ -122,8 +124,8 @@ fn take_over(old: &[(u64, Identity<'_>)], kept: &[Option<usize>], ids: &mut [Opt
     }
 }
 
-/// Returns the ids that begin with these, with those that are missing filled in; `None` if there is
-/// no room for them.
+/// Returns the ids `begin` and `ids`, with the missing ones filled in; `None` if there is no room
+/// for them.
 fn fill(begin: &[u64], mut ids: &[Option<u64>]) -> Option<Vec<u64>> {
     let mut filled: Vec<u64> = Vec::with_capacity(begin.len() + ids.len());
     filled.extend_from_slice(begin);

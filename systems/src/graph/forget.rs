@@ -1,8 +1,8 @@
-//! Dropping checkpoints and threads, and copying a thread.
+//! Drops checkpoints and threads, and copies threads.
 //!
-//! What is dropped is out of sight at once; a sweep removes it, and until then `undo` brings it
-//! back. A checkpoint that stays after one that was dropped has no parent any more, and is handed
-//! the history that its channels need.
+//! What is dropped is hidden at once; a sweep removes it, and until then `undo` brings it back. A
+//! checkpoint whose parent is dropped has no parent any more, and gets the history that its
+//! channels need.
 
 use super::damaged;
 use super::graph_store::{GraphStore, session_name, step_in, steps_tagged, write_values};
@@ -17,15 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What pruning keeps of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepStrategy {
-    /// The latest checkpoint of each namespace.
+    /// The latest checkpoint of each namespace, without calls of subgraphs that belong to earlier
+    /// steps.
     Latest,
     /// Nothing.
     Nothing,
 }
 
 impl GraphStore {
-    /// Drops a thread with all its namespaces. An unknown thread changes nothing. Until a sweep,
-    /// `undo` brings it back.
+    /// Drops a thread with all its namespaces. Does nothing if the thread is unknown.
     ///
     /// # Errors
     /// Any error of a write; then nothing was dropped.
@@ -36,10 +36,10 @@ impl GraphStore {
         self.store.drop_session(&act, &session).map(drop)
     }
 
-    /// Drops the older checkpoints of threads, or the threads.
+    /// Drops the older checkpoints of these threads, or the threads. Skips unknown threads.
     ///
     /// # Errors
-    /// Any error of a write. Threads before the one that failed were pruned.
+    /// Any error of a write. The threads before the failed one were pruned.
     pub fn prune(&self, now: Timestamp, threads: &[String], keep: KeepStrategy) -> Result<()> {
         for thread in threads {
             match (keep, self.session(thread)?) {
@@ -59,7 +59,7 @@ impl GraphStore {
     /// Drops the checkpoints that these runs made, in all threads.
     ///
     /// # Errors
-    /// Any error of a write. Threads before the one that failed have none of these any more.
+    /// Any error of a write. In some threads, the checkpoints may already be dropped.
     pub fn delete_for_runs(&self, now: Timestamp, runs: &[String]) -> Result<()> {
         for one in self.store.sessions_by_kind(SessionKind::Graph)? {
             let mut removed: BTreeSet<StepName> = BTreeSet::new();
@@ -77,7 +77,8 @@ impl GraphStore {
         Ok(())
     }
 
-    /// Drops checkpoints. In the same record, those that stay are handed what they need of them.
+    /// Drops checkpoints. In the same record, the checkpoints that lose their parent get the
+    /// history that they need. Then drops the pending writes of the dropped checkpoints.
     fn drop_steps(
         &self,
         now: Timestamp,
@@ -126,8 +127,9 @@ impl GraphStore {
         self.record_writes(now, session, event, &[dropped_value()])
     }
 
-    /// Copies a thread with everything in it. What the target has already under the same namespace
-    /// and id stays, so a copy that did not end can be repeated. An unknown source makes nothing.
+    /// Copies the checkpoints of a thread, and their pending writes. Checkpoints that the target
+    /// already has under the same namespace and id stay, so a copy that did not end can be
+    /// repeated. Does nothing if the source is unknown or has no checkpoints.
     ///
     /// # Errors
     /// Any error of a write. The target may then have a part of the checkpoints.
@@ -138,7 +140,7 @@ impl GraphStore {
         self.copy_thread_to(now, source, self, target)
     }
 
-    /// Copies a thread to one of another store, as [`GraphStore::copy_thread`] does in one store.
+    /// Copies a thread to another store, as [`GraphStore::copy_thread`] does within one store.
     ///
     /// # Errors
     /// See [`GraphStore::copy_thread`].
@@ -171,7 +173,7 @@ impl GraphStore {
         other.store.sync()
     }
 
-    /// Returns a copy of a checkpoint for another thread.
+    /// Returns the input that makes a copy of a checkpoint in another thread.
     fn step_copy(
         &self,
         from: &Session,

@@ -1,4 +1,4 @@
-//! Reading and writing the threads of a graph.
+//! Reads the threads of a graph, and writes what tasks wrote.
 
 use super::channel_state::{ChannelStates, ClaimPrefix, read_channels};
 use super::damaged;
@@ -22,13 +22,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many puts to different threads of a graph may be planned at once.
+/// The number of locks for puts: each thread has one of them.
 const PUT_LOCKS: usize = 64;
 
-/// Of how many namespaces the latest step is remembered.
+/// The maximum number of namespaces of which the latest step is remembered.
 const MAX_LATEST: usize = 4096;
 
-/// The threads of a graph in a store. Cheap to clone; clones share what was read.
+/// The threads of a graph in a store. Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
 pub struct GraphStore {
     pub(super) store: Store,
@@ -38,15 +38,15 @@ pub struct GraphStore {
 #[derive(Debug)]
 struct SharedState {
     cache: Mutex<StepCache>,
-    /// The latest step of each namespace, by its session.
+    /// The latest step of each namespace, by session and namespace.
     latest: Mutex<HashMap<(SessionId, String), LatestStep>>,
-    /// The time of the last pending write, which orders them.
+    /// The time of the last pending write: pending writes are ordered by their times.
     last_write: Mutex<Timestamp>,
-    /// Puts to one thread wait for each other here, rather than conflict in the store.
+    /// Locks by which puts to one thread wait for each other, instead of conflicting in the store.
     put_locks: Vec<Mutex<()>>,
 }
 
-/// Names a checkpoint of a graph.
+/// The address of a checkpoint of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StepAddress {
     /// The id of the thread.
@@ -72,7 +72,7 @@ pub struct StoredStep {
     pub metadata: TypedBytes,
     /// The values of its channels, by name.
     pub channels: BTreeMap<String, TypedBytes>,
-    /// What tasks wrote after it, in order.
+    /// What tasks wrote after it, sorted by path, task and slot.
     pub writes: Vec<PendingWrite>,
 }
 
@@ -100,6 +100,7 @@ impl GraphStore {
         self.store.session_by_kind(SessionKind::Graph, &session_name(thread))
     }
 
+    /// Returns the session of a thread. Creates it if it does not exist.
     pub(super) fn open_or_create(&self, act: &WriteContext, thread: &str) -> Result<Session> {
         crate::open_or_create(&self.store, act, SessionKind::Graph, &session_name(thread))
     }
@@ -116,8 +117,8 @@ impl GraphStore {
         Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Records what a task wrote after a checkpoint, which need not be there yet. The task and the
-    /// path of the writes are those given here.
+    /// Records what a task wrote after a checkpoint, which need not exist yet. The task and path
+    /// given here replace those in `writes`.
     ///
     /// # Errors
     /// Any error of a write; then nothing was recorded.
@@ -134,7 +135,7 @@ impl GraphStore {
         self.record_writes(now, &session, &step_event(&address.namespace, &address.id), &[value])
     }
 
-    /// Records values of the fact with the pending writes of a checkpoint, in this order.
+    /// Records versions of the fact with the pending writes of a checkpoint, in this order.
     pub(super) fn record_writes(
         &self,
         now: Timestamp,
@@ -152,7 +153,7 @@ impl GraphStore {
         session.write(&act).facts(facts, None).commit().map(drop)
     }
 
-    /// Returns a time for a pending write that is later than that of all before.
+    /// Returns a time for a pending write: `now`, or later than the times of all before.
     fn next_write_time(&self, now: Timestamp) -> Timestamp {
         let mut last = self.shared.last_write.lock().unwrap_or_else(PoisonError::into_inner);
         *last = now.max(last.plus_micros(1));
@@ -161,7 +162,8 @@ impl GraphStore {
 
     /// Returns the step with the greatest id of a namespace.
     ///
-    /// Only the checkpoints since the last call are read, unless others were dropped or came back.
+    /// Reads only the checkpoints since the last call, unless they are too many, or others were
+    /// dropped or brought back.
     fn latest_step(
         &self,
         session: &Session,
@@ -224,8 +226,8 @@ impl GraphStore {
         }))
     }
 
-    /// Returns the head and the channels of a checkpoint. Channels that were read before are not
-    /// read again.
+    /// Returns the head and the channels of a checkpoint; the channels from the cache, if they are
+    /// there.
     pub(super) fn step_state(
         &self,
         session: &Session,
@@ -245,13 +247,13 @@ impl GraphStore {
         };
         let Some(claim) = claim.filter(|claim| claim.operation == *operation) else {
             let id = &record.id;
-            return Err(damaged(format!("the checkpoint '{id}'"), "its revision is another's"));
+            return Err(damaged(format!("the checkpoint '{id}'"), "its revision has another step"));
         };
         self.cache().insert(operation.clone(), channels.clone());
         Ok((claim.head, channels))
     }
 
-    /// Returns the channels of a checkpoint, which may have been read before.
+    /// Returns the channels of a checkpoint, from the cache if they are there.
     pub(super) fn channels_of(
         &self,
         session: &Session,
@@ -262,7 +264,8 @@ impl GraphStore {
         known.map_or_else(|| Ok(self.step_state(session, checkpoint, record)?.1), Ok)
     }
 
-    /// Returns the channels of a namespace at a point where `operation` wrote the latest step.
+    /// Returns the channels of a namespace at a point where `operation` wrote its latest step, from
+    /// the cache if they are there.
     pub(super) fn channels_at(
         &self,
         session: &Session,
@@ -277,9 +280,9 @@ impl GraphStore {
         Ok(channels)
     }
 
-    /// Returns the checkpoints of a thread, or of all threads, with the greatest ids first. With a
-    /// namespace: those in it. With an id: those with that id. With `before`: those with smaller
-    /// ids.
+    /// Returns the checkpoints of a thread, or of all threads, with the greatest ids first: only
+    /// those in `namespace`, only those with the id `id`, and only those with ids smaller than
+    /// `before`, where these are given.
     pub fn list(
         &self,
         thread: Option<&str>,
@@ -326,8 +329,8 @@ impl GraphStore {
         Ok(found)
     }
 
-    /// Returns the histories of channels before a checkpoint; without an id, before the latest one
-    /// of its namespace.
+    /// Returns the histories of channels before a checkpoint; without an id, before the latest
+    /// checkpoint of the namespace. They are empty if the checkpoint does not exist.
     pub fn history(
         &self,
         thread: &str,
@@ -356,7 +359,7 @@ impl GraphStore {
     }
 }
 
-/// The checkpoints of one namespace, as the walk reads them.
+/// The checkpoints of one namespace, as [`delta_history`] reads them.
 struct NamespaceSteps<'a> {
     graph: &'a GraphStore,
     session: &'a Session,
@@ -383,7 +386,7 @@ impl HistorySource for NamespaceSteps<'_> {
         let Some((checkpoint, record)) = step_in(self.session, self.namespace, id)? else {
             return Ok(BTreeMap::new());
         };
-        // Most steps have no value of such a channel, and a look at single claims is cheap.
+        // Most steps have no value of these channels, and reading single claims is cheap.
         let namespace = namespace_label(self.namespace);
         let keys = channels.iter().map(|name| ClaimPrefix::new(&namespace, name).channel());
         let keys: Vec<_> = keys.collect();
@@ -397,15 +400,15 @@ impl HistorySource for NamespaceSteps<'_> {
     }
 }
 
-/// Returns the name of the session of a thread: the thread's id if that is a valid name, else one
-/// made of its hash.
+/// Returns the name of the session of a thread: the thread's id if that is a valid name, else a
+/// label with its hash.
 pub(super) fn session_name(thread: &str) -> String {
-    // A plain id may look like the label of another one: then it is hidden, too.
+    // An id with '~' could equal the label of another id, so it is replaced by a label, too.
     let is_own = check_id(thread).is_ok() && !thread.contains('~');
     if is_own { thread.to_owned() } else { label(&format!("\0{thread}")) }
 }
 
-/// Returns the latest step of a namespace at a point.
+/// Returns the claim of the latest step of a namespace at a point.
 pub(super) fn step_at(
     session: &Session,
     point: &ResolvedMoment,
@@ -418,7 +421,7 @@ fn step_claim(claim: Option<ClaimEntry>) -> Result<Option<StepClaim>> {
     claim.map(|entry| StepClaim::of_value(&entry.value)).transpose()
 }
 
-/// Returns the checkpoint of a step with what is stored in it.
+/// Returns the checkpoint of a step, and the record in its body.
 pub(super) fn step_in(
     session: &Session,
     namespace: &str,
@@ -432,7 +435,7 @@ pub(super) fn step_in(
     Ok(record.map(|record| (checkpoint, record)))
 }
 
-/// Returns the steps with this tag, or all.
+/// Returns the steps with this tag, or all steps.
 pub(super) fn steps_tagged(
     session: &Session,
     tag: Option<String>,
@@ -441,7 +444,8 @@ pub(super) fn steps_tagged(
     steps_of(session.checkpoints(&filter)?)
 }
 
-/// Returns the values of the fact with the pending writes of a step that count, the oldest first.
+/// Returns the versions of the fact with the pending writes of a step since they were last dropped,
+/// the oldest first.
 pub(super) fn write_values(session: &Session, event: &str) -> Result<Vec<Value>> {
     let mut values = Vec::new();
     for known in session.fact_versions(Kind::GraphWrite, event)? {

@@ -1,11 +1,12 @@
-//! The latest step of a namespace, as it is remembered.
+//! Remembers the latest step of a namespace.
 
 use super::step_record::{StepRecord, steps_of};
 use forge_store::error::Result;
 use forge_store::model::Checkpoint;
 use forge_store::store::{CheckpointFilter, Session};
 
-/// The most new checkpoints that are read to find the latest; with more, all are read.
+/// The maximum number of new checkpoints that are read to find the latest step. If there are more,
+/// all checkpoints of the namespace are read.
 const MAX_NEW_STEPS: u64 = 256;
 
 /// The greatest id of a namespace, and the counts of its session when it was read.
@@ -15,12 +16,14 @@ pub(super) struct LatestStep {
     pub(super) number: u64,
     /// How many checkpoints the session had.
     pub(super) count: u64,
+    /// The greatest id; `None` if the namespace had no step.
     pub(super) id: Option<String>,
 }
 
 impl LatestStep {
-    /// Returns the greatest id now, if there is one; `None` if the checkpoints since do not say it,
-    /// because others were dropped or came back.
+    /// Returns the greatest id now: `Some(None)` if the namespace has no step. `None` if the new
+    /// checkpoints do not show it, because they are too many, or others were dropped or brought
+    /// back.
     pub(super) fn next(
         &self,
         session: &Session,
@@ -45,7 +48,7 @@ impl LatestStep {
     }
 }
 
-/// Returns the one of these steps that has the greatest id in a namespace.
+/// Returns the step with the greatest id in a namespace.
 pub(super) fn greatest_step(
     steps: Vec<(Checkpoint, StepRecord)>,
     namespace: &str,

@@ -1,8 +1,8 @@
 //! The threads of a graph of an agent framework: its checkpoints, the values of its channels, and
 //! what its tasks wrote between checkpoints.
 //!
-//! A thread is a session of its own. A checkpoint is one record: a revision with the elements that
-//! changed, and a named checkpoint. What tasks wrote is a fact, which belongs to no branch.
+//! Each thread is a session. A checkpoint is one record: a revision with the elements that changed,
+//! and a checkpoint of the session. What tasks wrote is a fact, which belongs to no branch.
 //!
 //! The values come as bytes of the framework's serialiser and go back unchanged. They are divided
 //! into elements only to store less.
@@ -46,6 +46,7 @@ pub use typed_bytes::{SharedBytes, TypedBytes};
 
 use forge_store::error::Error;
 
+/// Returns the error for stored data of a graph that is damaged.
 fn damaged(what: impl Into<String>, why: &'static str) -> Error {
     Error::Corrupt { what: what.into(), source: why.into() }
 }

@@ -19,9 +19,10 @@ pub struct PendingWrite {
     pub value: TypedBytes,
 }
 
-/// Returns the writes that count, sorted by path, task and slot. `recorded` are all writes in the
-/// order in which they were recorded. A slot from 0 on keeps its first value, because a task that
-/// is run again must not replace what others have seen; a slot below 0 has the last value.
+/// Returns one write for each slot of a task, sorted by path, task and slot. `recorded` are all
+/// writes in the order in which they were recorded. A slot from 0 on keeps its first value, because
+/// a task that runs again must not replace what others have seen; a slot below 0 has its last
+/// value.
 #[must_use]
 pub fn fold_writes(recorded: impl IntoIterator<Item = PendingWrite>) -> Vec<PendingWrite> {
     let mut slots: BTreeMap<(String, i64), PendingWrite> = BTreeMap::new();

@@ -1,24 +1,23 @@
-//! Decides which checkpoints of a thread go, and what those that stay must be given.
+//! Decides which checkpoints of a thread are dropped, and which others lose their parent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names a checkpoint in a thread: its namespace and its id.
+/// The name of a checkpoint in a thread: its namespace and its id.
 pub type StepName = (String, String);
 
-/// A checkpoint as the plan sees it.
+/// What the plan needs to know of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PruneNode {
     /// Its namespace and id.
     pub name: StepName,
     /// The id of the checkpoint before it in its namespace.
     pub parent: Option<String>,
-    /// The checkpoint of the root graph that it belongs to, if its namespace is a subgraph's.
+    /// The checkpoint of the root graph that it belongs to, if its namespace is that of a subgraph.
     pub root: Option<String>,
 }
 
-/// Returns the checkpoints that go if the latest of each namespace is kept. The namespace of a call
-/// of a subgraph goes with the step that it belonged to, unless that is the latest step of the root
-/// graph.
+/// Returns the checkpoints to drop if the latest of each namespace is kept. The whole namespace of
+/// a call of a subgraph is dropped if it belongs to a step of the root graph that is dropped.
 #[must_use]
 pub fn older_checkpoints(nodes: &[PruneNode]) -> BTreeSet<StepName> {
     let mut latest: BTreeMap<&str, &PruneNode> = BTreeMap::new();
@@ -41,19 +40,19 @@ pub fn older_checkpoints(nodes: &[PruneNode]) -> BTreeSet<StepName> {
                 .as_ref()
                 .is_none_or(|of| Some(of) == root.as_ref() || !known.contains(of.as_str()))
     });
-    let stays: BTreeSet<&StepName> = latest.values().map(|node| &node.name).collect();
-    nodes.iter().map(|node| &node.name).filter(|name| !stays.contains(name)).cloned().collect()
+    let kept: BTreeSet<&StepName> = latest.values().map(|node| &node.name).collect();
+    nodes.iter().map(|node| &node.name).filter(|name| !kept.contains(name)).cloned().collect()
 }
 
-/// Returns whether a namespace is that of one call of a subgraph. One that remembers between calls
-/// has no id of a task.
+/// Returns whether a namespace is that of a single call of a subgraph: the last part of its name
+/// then contains the id of a task. A subgraph that remembers between calls has no task id there.
 #[must_use]
 pub fn is_call(namespace: &str) -> bool {
     namespace.rsplit('|').next().is_some_and(|last| last.contains(':'))
 }
 
-/// Returns the checkpoints that stay after one that goes. They lose their parent, and must be given
-/// the history that they need of it.
+/// Returns the checkpoints that stay but lose their parent. They must be given the history that
+/// they need of it.
 #[must_use]
 pub fn orphans<'a>(nodes: &'a [PruneNode], removed: &BTreeSet<StepName>) -> Vec<&'a PruneNode> {
     let is_removed =

@@ -1,7 +1,8 @@
-//! Reads what the framework serialised, for people.
+//! Turns what the framework serialised into values that people can read.
 //!
-//! The format is LangGraph's: MessagePack, with extensions that name a Python class and what it was
-//! made of. Nothing is constructed: a class is shown by its name with its fields.
+//! The format is LangGraph's: MessagePack, with extensions that name a Python class and the
+//! arguments that make an object of it. No object is made: it is shown as the name of its class
+//! with its fields.
 
 use forge_store::model::{FieldMap, Value};
 use rmpv::ValueRef;
@@ -10,7 +11,7 @@ use rmpv::decode::read_value_ref_with_max_depth;
 /// The field with the name of a Python class.
 pub const CLASS_FIELD: &str = "class";
 
-/// The length of a title, in characters.
+/// The maximum length of a title, in characters. A longer one is cut and ends with `…` in addition.
 const MAX_TITLE_CHARS: usize = 200;
 
 /// The encoding of an element that names none.
@@ -34,13 +35,13 @@ mod extension {
     /// A model of pydantic 2.
     pub(super) const PYDANTIC_2: i8 = 5;
     pub(super) const NUMPY_ARRAY: i8 = 6;
-    /// A value from which a channel of changes goes on.
+    /// A stored value of a channel that is otherwise computed from writes.
     pub(super) const DELTA_SNAPSHOT: i8 = 7;
 }
 
-/// Returns the values that these bytes are made of in this encoding; an entry of a map is two: key
-/// and value. `None` if the bytes are not in the encoding, or if it is one that only the framework
-/// can read, such as an encrypted one.
+/// Returns the values that these bytes contain in this encoding: an entry of a map is two values,
+/// its key and its value. `None` if the bytes are not in the encoding, or if only the framework can
+/// read the encoding, such as an encrypted one.
 #[must_use]
 pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
     match encoding {
@@ -59,15 +60,15 @@ pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
     }
 }
 
-/// Returns the values that a stored element is made of; `None` if they cannot be read.
+/// Returns the values that a stored element contains; `None` if they cannot be read.
 #[must_use]
 pub fn readable_element(element: &Value) -> Option<Vec<Value>> {
     let encoding = element.field("type").and_then(Value::as_text).unwrap_or(PLAIN_ENCODING);
     readable_values(encoding, element.field("bytes")?.as_bytes()?)
 }
 
-/// Returns what these bytes say, in one line of at most 200 characters; `None` if they cannot
-/// be read.
+/// Returns the values that these bytes contain, in one line of at most 200 characters and `…`;
+/// `None` if they cannot be read or are empty.
 #[must_use]
 pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
     let values = readable_values(encoding, bytes)?;
@@ -83,13 +84,14 @@ pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether a text is ASCII without white space other than single spaces between words.
+/// Returns whether a text is ASCII without white space other than single spaces between words.
 fn is_spaced(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     is_plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ")
 }
 
-/// Returns what a value says. A class is its last name, with what it contains.
+/// Returns a value as text, which may have several lines. An object is the last part of the name of
+/// its class, with its content or its calls.
 fn one_line(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
@@ -151,7 +153,8 @@ fn fields(entries: &[(ValueRef<'_>, ValueRef<'_>)], depth: usize) -> FieldMap {
     entries.iter().map(|(key, value)| (name(key), readable(value, depth))).collect()
 }
 
-/// Returns what an extension says; `None` if it is not one of the serialiser's.
+/// Returns the value of an extension; `None` if it is not one of the serialiser's, or is nested too
+/// deep.
 fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
     let depth = depth.checked_sub(1)?;
     let content = read(&mut bytes, depth)?;
@@ -194,7 +197,7 @@ fn class<const N: usize>(path: &str, class_fields: [(&str, Value); N]) -> Value 
     Value::Map(class_fields.chain([(CLASS_FIELD.to_owned(), path.into())]).collect())
 }
 
-/// Returns whether a field says nothing: models have many such.
+/// Returns whether a field is empty. Models have many empty fields.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -296,7 +299,7 @@ mod tests {
         assert_eq!(readable_values("pickle", b"x"), None);
         assert_eq!(readable_values("msgpack", &[0x92, 1]), None);
         assert_eq!(readable_values("json", b"{"), None);
-        // An extension of somebody else keeps its bytes.
+        // An unknown extension keeps its bytes.
         assert_eq!(
             json(&pack(&Packed::Ext(99, vec![1, 2]))),
             r#"[{"bytes":{"$bytes":"AQI="},"class":"unknown"}]"#

@@ -4,14 +4,14 @@ use super::channel_state::{ChannelState, ChannelStates};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// The most steps that are kept.
+/// The maximum number of steps that are kept.
 const MAX_STEPS: usize = 32;
 
-/// The most bytes that are kept.
+/// The maximum number of bytes that are kept, unless a single step has more.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Channels by the operation that wrote their step. An operation writes one step, so what is here
-/// never changes.
+/// Channels by the operation that wrote their step. An operation writes one step, so entries never
+/// change.
 #[derive(Debug, Default)]
 pub(super) struct StepCache {
     steps: HashMap<String, ChannelStates>,
@@ -38,7 +38,7 @@ impl StepCache {
         }
     }
 
-    /// Returns how much memory the channels take. Most steps share most of them.
+    /// Returns about how many bytes the channels take. Channels that steps share count once.
     fn bytes(&self) -> usize {
         let mut counted: HashSet<*const ChannelState> = HashSet::new();
         let channels = self.steps.values().flat_map(ChannelStates::values);

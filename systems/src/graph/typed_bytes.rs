@@ -1,4 +1,4 @@
-//! A value as the framework's serialiser gives it.
+//! A value in the form in which the framework's serialiser wrote it.
 
 use super::damaged;
 use forge_store::error::Result;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct SharedBytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
 impl SharedBytes {
-    /// Makes them of their owner, without a copy.
+    /// Makes shared bytes from their owner, without a copy.
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self(Arc::new(owner))
     }
@@ -53,7 +53,7 @@ impl fmt::Debug for SharedBytes {
     }
 }
 
-/// Bytes of a value, and the word for their encoding. Nothing in them is changed or judged.
+/// The bytes of a value, and the word for their encoding. They are kept unchanged and unchecked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypedBytes {
     /// The serialiser's word for the encoding, such as `msgpack`.

@@ -1,7 +1,7 @@
-//! JSON values in a form that a claim keeps exactly.
+//! Turns JSON values into a form that a claim keeps exactly, and back.
 //!
-//! A claim drops the fields of maps that are null. They are taken out here, and noted as JSON
-//! pointers (RFC 6901) beside the value, which people read like any other.
+//! A claim drops the fields of maps that are null. This module takes them out, and notes them as
+//! JSON pointers (RFC 6901) beside the value.
 
 use forge_store::model::{BYTES_FIELD, Value};
 
@@ -32,8 +32,8 @@ fn take_from(value: &mut Value, pointer: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Puts null fields back to where these pointers say. One that leads nowhere is left out: a change
-/// of the claim by other means may have removed its map.
+/// Puts null fields back to where these pointers say. A pointer that leads nowhere is skipped: its
+/// map may have been removed by a command that changed the claim.
 pub(super) fn put_nulls<'a>(value: &mut Value, pointers: impl IntoIterator<Item = &'a str>) {
     for pointer in pointers {
         let mut steps: Vec<String> = pointer.split('/').skip(1).map(unescaped).collect();
@@ -49,8 +49,8 @@ pub(super) fn put_nulls<'a>(value: &mut Value, pointers: impl IntoIterator<Item 
     }
 }
 
-/// Returns the value as JSON has it. A map that looks like bytes in JSON became bytes if its claim
-/// came from a file; no item has bytes.
+/// Turns bytes back into the JSON map that they were. No item has bytes, but if its claim came from
+/// a file, a map that looks like the JSON form of bytes was read as bytes.
 pub(super) fn without_bytes(value: Value) -> Value {
     match value {
         Value::Bytes(_) => {

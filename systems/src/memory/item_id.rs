@@ -1,26 +1,27 @@
-//! Keys of items as ids of claims, and names of memories as names of sessions.
+//! Turns keys of items into ids of claims, and names of memories into names of sessions.
 //!
-//! A text that is no valid id is replaced by its hash; the claim then has the text in a field.
+//! A text that is no valid id is replaced by its hash. Then a field of the claim has the text.
 
 use forge_store::error::{Error, Result};
 use forge_store::model::claim::check_id;
 
-/// The longest key of an item, and the longest name of a memory, in bytes.
+/// The maximum length of the key of an item and of the name of a memory, in bytes.
 pub const MAX_MEMORY_KEY_BYTES: usize = 4096;
 
-/// Begins every id that is a hash. A key that begins with it is replaced by its hash, too.
+/// The first character of every id that is a hash. A key that begins with it is replaced by its
+/// hash, too.
 pub(super) const HASH_MARK: char = '~';
 
-/// The id of the claim that has the name of the memory, if that is no valid name of a session.
+/// The id of the claim with the name of the memory, if that is no valid name of a session.
 pub(super) const NAME_ID: &str = "~name";
 
-/// Hexadecimal digits of a hash: 160 bits.
+/// The number of hexadecimal digits of a hash: 160 bits.
 const HASH_DIGITS: usize = 40;
 
-/// Returns the id for a text: the text itself if it is a valid id.
+/// Returns the id for a text: the text itself if it is a valid id, else its hash.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the text is empty or too long; `what` names it.
+/// [`Error::Invalid`] if the text is empty or too long. `what` is its name in the message.
 pub(super) fn id_of(what: &str, text: &str) -> Result<String> {
     if text.is_empty() || text.len() > MAX_MEMORY_KEY_BYTES {
         let length = text.len();

@@ -1,16 +1,17 @@
 //! Cuts through the checkpoints of several agents: which messages a cut separates from their sender
-//! or receiver, and the latest cut without an effect before its cause.
+//! or receiver, and the latest consistent cut.
 //!
 //! A cut is consistent if every message received in it was also sent in it (Chandy and Lamport,
 //! 1985). Starting from the latest checkpoints, every agent that has received an unsent message is
-//! moved back before the receipt, until there is none. No consistent cut within these checkpoints
-//! is later for any agent. Randell's domino effect (1975) leads to the beginning in the worst case.
+//! moved back before the receipt, until there is no such agent. No consistent cut within these
+//! checkpoints is later for any agent. In the worst case, the domino effect (Randell, 1975) moves
+//! all agents back to the beginning.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A message from one agent to another. Its ends are positions in the two sessions: the sequence
-/// number of the last revision or checkpoint at that time.
+/// A message from one agent to another. Its two ends are places in the sessions of the agents: the
+/// sequence number of the last revision or checkpoint at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentMessage {
     /// The id of the message.
@@ -33,7 +34,7 @@ pub type CheckpointCut = BTreeMap<String, u64>;
 /// What a cut does to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFate {
-    /// Neither or both of its ends are in the cut.
+    /// Both of its ends are in the cut, or neither, or the cut lacks one of the agents.
     Whole,
     /// Sent but not received: it is lost unless it is delivered again.
     Lost,
@@ -42,7 +43,7 @@ pub enum MessageFate {
 }
 
 impl AgentMessage {
-    /// Returns what a cut does to this message. An agent that is not in the cut is unknown.
+    /// Returns what a cut does to this message.
     #[must_use]
     pub fn fate(&self, cut: &CheckpointCut) -> MessageFate {
         let (Some(from), Some(to)) = (cut.get(&self.from), cut.get(&self.to)) else {
@@ -58,8 +59,8 @@ impl AgentMessage {
     }
 }
 
-/// Returns the latest consistent cut of these checkpoints (in sequence order) of each agent, or of
-/// the beginning.
+/// Returns the latest consistent cut. `checkpoints` are the numbers of each agent's checkpoints,
+/// ascending; an agent without a suitable checkpoint is at the beginning, 0.
 #[must_use]
 pub fn consistent(
     checkpoints: &BTreeMap<String, Vec<u64>>,

@@ -5,7 +5,7 @@
 pub enum SaveFrequency {
     /// After every item, since each is expensive.
     PerItem,
-    /// After this number of items, since each is cheap.
+    /// After this number of items, since each is cheap; 0 means 1.
     PerBatch(u64),
     /// After this number of microseconds, where there are no items to count.
     Interval(i64),
