@@ -92,10 +92,10 @@ impl Session {
     ) -> Result<PruneReport> {
         let view = self.view()?;
         let verdicts = self.verdicts(&view, retention, now)?;
-        let stay = verdicts.iter().filter(|one| !one.reasons.is_empty());
-        let named = self.referenced_revisions(&view, stay.map(|one| &one.checkpoint))?;
+        let kept = verdicts.iter().filter(|one| !one.reasons.is_empty());
+        let named = self.referenced_revisions(&view, kept.map(|one| &one.checkpoint))?;
         let mut pruned = PruneReport { verdicts, ..PruneReport::default() };
-        let mut going = PruneEstimate::default();
+        let mut freed = PruneEstimate::default();
         let until = now.plus_micros(-retention.revisions);
         let branches = session_refs(&view.refs, self.number)?.branches.len();
         for branch in 0..branches as BranchNumber {
@@ -104,14 +104,14 @@ impl Session {
                 let none = OperationId::from_bytes([0; 16]);
                 let planned = prune::fold(&view, self.number, &run, none)?;
                 pruned.add(&view.refs, self.number, &planned)?;
-                going.add(planned.going);
+                freed.add(planned.going);
                 at.sequence = run.last - 1;
             }
         }
         let sessions = self.expired_sessions(&view, retention, now)?;
         let texts = self.expired_texts(&view, retention, now)?;
         pruned.add_ended(sessions, texts);
-        self.measure(&view, &mut pruned, going)?;
+        self.measure(&view, &mut pruned, freed)?;
         Ok(pruned)
     }
 
@@ -124,9 +124,9 @@ impl Session {
     ///
     /// It is done in steps: if it is interrupted, undo covers the finished steps.
     pub fn prune(&self, act: &WriteContext, retention: &RetentionPolicy) -> Result<PruneReport> {
-        let (view, mut going) = (self.view()?, PruneEstimate::default());
-        let mut pruned = self.prune_into(act, retention, &mut |more| going.add(more))?;
-        self.measure(&view, &mut pruned, going)?;
+        let (view, mut freed) = (self.view()?, PruneEstimate::default());
+        let mut pruned = self.prune_into(act, retention, &mut |more| freed.add(more))?;
+        self.measure(&view, &mut pruned, freed)?;
         Ok(pruned)
     }
 
@@ -144,7 +144,7 @@ impl Session {
         &self,
         act: &WriteContext,
         retention: &RetentionPolicy,
-        going: &mut dyn FnMut(PruneEstimate),
+        freed: &mut dyn FnMut(PruneEstimate),
     ) -> Result<PruneReport> {
         let operation = act.operation()?;
         let mut pruned = PruneReport::default();
@@ -154,7 +154,7 @@ impl Session {
             session_refs(&self.store.engine.follower.refs()?.0, self.number)?.branches.len();
         for branch in 0..branches as BranchNumber {
             let mut at = RevisionRef { branch, sequence: 0 };
-            while let ControlFlow::Continue(next) = prune.step(self, at, &mut pruned, going)? {
+            while let ControlFlow::Continue(next) = prune.step(self, at, &mut pruned, freed)? {
                 at = next;
             }
         }
@@ -240,8 +240,8 @@ impl Session {
                 let texts = self.expired_texts(&view, retention, now)?;
                 let last = verdicts.iter().find(|one| !one.reasons.is_empty());
                 let last = last.map(|one| one.checkpoint.time);
-                let going = verdicts.iter().filter(|one| one.reasons.is_empty());
-                let mut changes: Vec<_> = going
+                let unkept = verdicts.iter().filter(|one| one.reasons.is_empty());
+                let mut changes: Vec<_> = unkept
                     .map(|one| RecordChange::CheckpointHidden {
                         session,
                         id: one.checkpoint.id,
@@ -249,22 +249,22 @@ impl Session {
                     })
                     .collect();
                 // The texts of a dropped session are dropped with it.
-                let stays = |text: &&DroppedSource| {
+                let is_of_kept_session = |text: &&DroppedSource| {
                     sessions.iter().all(|one| one.session_number() != text.session_number())
                 };
-                let going = texts.iter().filter(stays);
-                changes.extend(going.map(|text| text.change(session, operation.id)));
+                let dropped = texts.iter().filter(is_of_kept_session);
+                changes.extend(dropped.map(|text| text.change(session, operation.id)));
                 changes.extend(sessions.iter().map(|one| one.change(session, operation.id)));
                 let hidden = !changes.is_empty();
                 changes.insert(0, RecordChange::Pruned { session });
                 let record = Record { operation: operation.clone(), changes };
                 Ok((hidden.then_some(record), (verdicts, sessions, texts, hidden)))
             })?;
-        let gone = sessions
+        let ended = sessions
             .iter()
             .map(DroppedSession::session_number)
             .chain(texts.iter().map(DroppedSource::session_number));
-        self.store.forget_text_copies(gone)?;
+        self.store.forget_text_copies(ended)?;
         pruned.verdicts = verdicts;
         pruned.add_ended(sessions, texts);
         Ok(hidden)
@@ -275,19 +275,19 @@ impl Session {
         &self,
         view: &ReadSnapshot,
         pruned: &mut PruneReport,
-        mut going: PruneEstimate,
+        mut freed: PruneEstimate,
     ) -> Result<()> {
         for one in pruned.verdicts.iter().filter(|one| one.reasons.is_empty()) {
-            going.checkpoint(self.number, &one.checkpoint)?;
+            freed.checkpoint(self.number, &one.checkpoint)?;
         }
         for session in &pruned.sessions {
-            going.session(view, session.session_number())?;
+            freed.session(view, session.session_number())?;
         }
         for text in &mut pruned.texts {
             text.measure(view)?;
-            going.text(text.bytes);
+            freed.text(text.bytes);
         }
-        pruned.bytes = going.bytes(view)?;
+        pruned.bytes = freed.bytes(view)?;
         Ok(())
     }
 }
@@ -402,7 +402,7 @@ impl FoldPhase<'_> {
         session: &Session,
         at: RevisionRef,
         pruned: &mut PruneReport,
-        going: &mut dyn FnMut(PruneEstimate),
+        freed: &mut dyn FnMut(PruneEstimate),
     ) -> Result<ControlFlow<(), RevisionRef>> {
         let planned = session.store.engine.commit(
             CommitDurability::Later,
@@ -439,7 +439,7 @@ impl FoldPhase<'_> {
         let (refs, _) = session.store.engine.follower.refs()?;
         for one in planned {
             pruned.add(&refs, session.number, &one)?;
-            going(one.going);
+            freed(one.going);
         }
         // Readers hold the tail in memory, so it must not grow too long.
         session.store.engine.apply_if_long(crate::engine::journal_follower::APPLY_BYTES)?;

@@ -186,8 +186,8 @@ impl<'a> RedactionGate<'a> {
         texts.iter_mut().for_each(|text| self.text(text, removed));
     }
 
-    /// Refuses a name that contains a secret. Names are never changed, since other data refers to
-    /// them.
+    /// Refuses a name that contains a secret. This is for names that must not be changed, since
+    /// other data refers to them.
     pub(crate) fn name(self, what: &str, name: &str) -> Result<()> {
         match self.0.and_then(|redactor| redactor.secret_in_name(name)) {
             None => Ok(()),

@@ -18,8 +18,8 @@ use crate::model::{
     Timestamp, Value, unhex,
 };
 
-/// The maximum number of other sessions, the latest first, in which a time before the beginning of
-/// its session is looked for.
+/// If a time is before the first event of its session, at most this many debugging sessions are
+/// searched for it, the latest first.
 const SESSIONS_SEARCHED: usize = 1000;
 
 /// A point in a session: a branch, a revision, and the time up to which facts are included.

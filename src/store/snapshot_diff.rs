@@ -54,7 +54,7 @@ struct HeldClaims<'a> {
     changed: &'a BTreeMap<Key, Option<Value>>,
 }
 
-/// A shard of the given claims, and the ranges of claims at the head with keys of that part.
+/// A shard of the given claims, and the ranges of the claims at the head whose keys belong to it.
 struct SnapshotShard<'a, T> {
     /// The last claim of the shard before.
     before: Option<&'a T>,

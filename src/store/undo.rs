@@ -209,7 +209,8 @@ impl Session {
     }
 
     /// Undoes the operation whose id begins with `operation`; without an id, the newest operation
-    /// that a person or agent asked this store for, that is in force and can be undone.
+    /// of author [`OperationAuthor::Asked`] that was not pulled from others, is in force and can be
+    /// undone.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none; [`Error::Ambiguous`] if several ids begin with
@@ -219,8 +220,8 @@ impl Session {
         self.take_back(act, UndoDirection::Undo, operation)
     }
 
-    /// Undoes the last undo that was not redone, unless another operation followed that a person or
-    /// agent asked this store for.
+    /// Undoes the last undo that was not redone, unless a later operation of author
+    /// [`OperationAuthor::Asked`] was neither pulled from others, nor a purge, nor without effect.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no undo to redo, [`Error::Conflict`] as for
@@ -266,9 +267,9 @@ impl Session {
     }
 }
 
-/// Returns the operation whose id begins with `named`; without an id, the newest operation that was
-/// asked for in this store, is in force and can be undone. Here and in the functions below, `rows`
-/// are newest first. The id of a redo stands for the operation that it brought back.
+/// Returns the operation that [`Session::undo`] undoes. If `named` is the id of a redo, that is the
+/// operation which it brought back into force. Here and in the functions below, `rows` are newest
+/// first.
 fn undoable<'a>(
     rows: &'a [OperationRow],
     foreign: &HashSet<OperationId>,

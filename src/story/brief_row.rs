@@ -13,8 +13,8 @@ pub struct BriefRow {
     pub parts: Vec<(StoryTone, String)>,
 }
 
-/// Returns the lines of a brief, the most important list first. The line of a failing check is
-/// followed by its error.
+/// Returns the lines of a brief, the most important list first. An entry with an error is followed
+/// by a line with the error.
 #[must_use]
 pub fn brief_rows(brief: &SessionBrief) -> Vec<BriefRow> {
     let mut rows = Vec::new();

@@ -39,7 +39,7 @@ pub struct IdeaStep {
     pub evidence: Vec<StepEvidence>,
 }
 
-/// Evidence that was added with or without a change of its hypothesis.
+/// Evidence about a hypothesis that a revision added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepEvidence {
     /// The id of the evidence.

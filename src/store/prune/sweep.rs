@@ -35,17 +35,17 @@ impl Store {
     /// objects up to `until` that nothing names are removed too, if they are older than a day.
     pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<SweepReport> {
         let mut swept = SweepReport::default();
-        let mut looks = 0;
+        let mut failures = 0;
         loop {
             // Spooled writes have no position in the journal yet. They are left out here, and
             // examined when they are appended.
             let view = self.engine.follower.written_view()?;
             let Some(pruning) = prune::prunings(&view, until)?.into_iter().next() else { break };
-            let SweepOutcome::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
-                looks += 1;
+            let SweepOutcome::Done(values) = self.sweep_one(now, &view, &pruning, failures)? else {
+                failures += 1;
                 continue;
             };
-            looks = 0;
+            failures = 0;
             swept.values += values;
             swept.prunings += 1;
         }
@@ -59,27 +59,27 @@ impl Store {
 
     /// Removes objects that were pre-written up to a time and that nothing names. Returns how many.
     fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
-        for looks in 0.. {
+        for failures in 0.. {
             let view = self.engine.follower.written_view()?;
             let ahead = PrewrittenObjects::written_until(&view, until)?;
             if ahead.is_empty() {
                 break;
             }
-            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, ahead), looks)? {
+            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, ahead), failures)? {
                 return Ok(count);
             }
         }
         Ok(0)
     }
 
-    /// Removes the pre-written objects found in a snapshot, after `looks` failed attempts. Returns
-    /// how many; `None` to try again.
+    /// Removes the pre-written objects found in a snapshot, after `failures` failed attempts.
+    /// Returns how many; `None` to try again.
     fn sweep_seen_ahead(
         &self,
         now: Timestamp,
         until: Timestamp,
         (view, ahead): (&ReadSnapshot, PrewrittenObjects),
-        looks: u32,
+        failures: u32,
     ) -> Result<Option<u64>> {
         let operation = WriteContext::hook("sweep", now).operation()?;
         // As for prunings: search everything before the lock is taken, and only newer records under
@@ -91,7 +91,7 @@ impl Store {
             let still = PrewrittenObjects::written_until(&view, until)?;
             let change = match self.engine.follower.records_since(seen) {
                 Some(since) => found.change(&still, since.iter().map(|placed| &placed.record))?,
-                None if looks < MAX_UNLOCKED_ATTEMPTS => return Ok((None, None)),
+                None if failures < MAX_UNLOCKED_ATTEMPTS => return Ok((None, None)),
                 None => still.clone().look(&view)?.change(&still, std::iter::empty())?,
             };
             let count = match &change {
@@ -106,13 +106,13 @@ impl Store {
         })
     }
 
-    /// Sweeps a pruning found in `view`, after `looks` failed attempts.
+    /// Sweeps a pruning found in `view`, after `failures` failed attempts.
     fn sweep_one(
         &self,
         now: Timestamp,
         view: &ReadSnapshot,
         pruning: &PendingPruning,
-        looks: u32,
+        failures: u32,
     ) -> Result<SweepOutcome> {
         let operation = WriteContext::hook("sweep", now).operation()?;
         // Searching all objects takes long, so it is done before the lock is taken; only newer
@@ -143,7 +143,7 @@ impl Store {
                     loose.into_ids()
                 }
                 // More was written than the follower remembers.
-                None if looks < MAX_UNLOCKED_ATTEMPTS => return Ok((None, SweepOutcome::Again)),
+                None if failures < MAX_UNLOCKED_ATTEMPTS => return Ok((None, SweepOutcome::Again)),
                 None => prune::unreferenced_blobs(&context.view()?, pruning)?.into_ids(),
             };
             let values = blobs.len() as u64;

@@ -42,7 +42,7 @@ impl RemoteAccess {
         self.keys().handle(session)
     }
 
-    /// Returns the keys that the key of the remote or the grant gives.
+    /// Returns the keys from the key file or the grant.
     pub(super) fn keys(&self) -> AccessKeys {
         match self {
             Self::Key(key) => AccessKeys::All(key.keys()),
@@ -72,7 +72,7 @@ impl From<RemoteGrant> for RemoteAccess {
     }
 }
 
-/// The keys that a key file or a grant contains.
+/// The keys from a key file or a grant.
 pub(super) enum AccessKeys {
     /// The keys of the whole remote.
     All(RemoteKeys),

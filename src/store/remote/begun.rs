@@ -87,7 +87,7 @@ impl Store {
     }
 
     /// Returns the newest session of the same agent session and kind that this store began and that
-    /// is not on the remote.
+    /// is not known to be on the remote.
     fn begun_here(&self, remote: &Remote, info: &SessionMetadata) -> Result<Option<SessionNumber>> {
         let Some(agent) = &info.agent_session else { return Ok(None) };
         let refs = self.engine.follower.written_refs()?.0;

@@ -20,7 +20,7 @@ pub(in crate::store) const TAG_DIGITS: usize = 4;
 const FOREIGN_FOLDER: &str = "foreign";
 /// The extension of a file that is being written.
 const NEW: &str = "new";
-/// A larger file is not read: it lists more operations than a session can have.
+/// The maximum size of a file that is read, in bytes: more than the operations of a session need.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
 impl Store {

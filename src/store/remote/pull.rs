@@ -48,9 +48,9 @@ pub(super) struct TakenRef {
 
 /// The operations that a session had before a pull.
 enum KnownOperations {
-    /// Those of the session in a snapshot.
+    /// The operations of a session in a snapshot.
     Seen(Box<ReadSnapshot>, SessionNumber),
-    /// These, each with its number of effects.
+    /// These operations, each with its number of effects.
     Listed(HashMap<OperationId, usize>),
 }
 

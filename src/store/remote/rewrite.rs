@@ -56,7 +56,7 @@ impl Store {
         drop(locked);
         let (mut finished, mut failure) = (FinishedPurges::default(), None);
         let held = remote.purge_track(self)?.held;
-        // A session that holds a secret which cannot be purged is only pushed by itself.
+        // A session that holds a secret which cannot be purged needs a push that names it.
         let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
         for one in self.sessions_to_rewrite(remote)?.into_iter().filter(can_rewrite) {
             let name = one.session.summary()?.info.name;

@@ -23,7 +23,7 @@ use crate::store::snapshot_diff;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// If the time of the write is more than this before the head, the report has a warning.
+/// If the time of the write is earlier than the head by more than this, the report has a warning.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
 
 pub(super) type BranchOfSession = (SessionNumber, BranchNumber);

@@ -21,10 +21,10 @@ type Identity<'a> = &'a [u8];
 /// same elements, whose ids are `begin`. After these, the old list has `old`, each element with its
 /// id, in the order of the ids, and the new list has `new`.
 ///
-/// Elements of the longest common order keep their ids: those with the same identity and the same
-/// order in both lists. If `in_place`, the elements between two of them take over the ids of the
-/// old elements there, in order: an element that changed is then the same element with other bytes.
-/// If there is no room for new ids, all elements get new ones, also those of `begin`.
+/// Elements with the same identity and the same order in both lists keep their ids. If `in_place`,
+/// the elements between two of these take over the ids of the old elements there, in order: an
+/// element that changed is then the same element with other bytes. If there is no room for new ids,
+/// all elements get new ones, also those of `begin`.
 #[must_use]
 pub fn element_ids(
     begin: &[u64],
