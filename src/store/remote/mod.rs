@@ -198,8 +198,9 @@ impl Remote {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the depot is no remote; [`Error::RemoteKeyChanged`] if the remote has
-    /// another key now; [`Error::RemoteFormat`] if the depot is another remote, or needs a later
-    /// version; any error of the depot.
+    /// another key now; [`Error::RemoteKeySetBack`] if it has the key from before a rotation again;
+    /// [`Error::RemoteFormat`] if the depot is another remote, or needs a later version; any error
+    /// of the depot.
     pub fn open_file(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
         let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
@@ -215,9 +216,9 @@ impl Remote {
     ///
     /// # Errors
     /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
-    /// [`Error::RemoteKeyChanged`] if the remote has another key now; [`Error::RemoteFormat`] if it
-    /// needs a later version; [`Error::WrongGrant`] if the grant is for another remote; any error
-    /// of the depot.
+    /// [`Error::RemoteKeyChanged`] if the remote has another key now; [`Error::RemoteKeySetBack`]
+    /// if it has the key from before a rotation again; [`Error::RemoteFormat`] if it needs a later
+    /// version; [`Error::WrongGrant`] if the grant is for another remote; any error of the depot.
     pub fn open_with(depot: Arc<dyn Depot>, access: &RemoteAccess) -> Result<Self> {
         let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::OtherRemote { what: "is gone" });

@@ -104,8 +104,11 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if the two
-    /// sides cannot be joined; [`Error::RemoteHistory`] if the remote has another history of it
-    /// than was seen; any error of an import or of the depot.
+    /// sides cannot be joined, or would have to be joined against [`Remote::refusing_joins`];
+    /// [`Error::OtherOrder`] if a join with another remote reordered the session here;
+    /// [`Error::RemoteHistory`] if the remote has another history of it than was seen;
+    /// [`Error::LostNotices`] if purge notices are missing on the remote; any error of an import or
+    /// of the depot.
     pub fn pull(
         &self,
         act: &WriteContext,
