@@ -22,7 +22,7 @@ use std::ops::Range;
 pub(crate) type RedactionCounts = BTreeMap<&'static str, u64>;
 
 /// Compressing fewer bytes than this is faster than starting a thread for it.
-const MIN_AHEAD_BYTES: usize = 64 << 10;
+const MIN_COMPRESSED_BYTES: usize = 64 << 10;
 /// The least text per searching thread: below this, starting another thread takes longer than the
 /// search.
 const MIN_SHARE_BYTES: usize = 128 << 10;
@@ -35,7 +35,7 @@ pub struct RedactedSource<'a> {
     clean: Option<Vec<u8>>,
     removed: u64,
     /// The bytes, compressed as the beginning of a source; empty if that was not done.
-    ahead: Vec<BlobSegment>,
+    compressed: Vec<BlobSegment>,
 }
 
 impl RedactedSource<'_> {
@@ -62,7 +62,12 @@ impl RedactedSource<'_> {
     #[must_use]
     pub fn into_owned(self) -> RedactedSource<'static> {
         let source = Cow::Owned(self.source.into_owned());
-        RedactedSource { source, clean: self.clean, removed: self.removed, ahead: self.ahead }
+        RedactedSource {
+            source,
+            clean: self.clean,
+            removed: self.removed,
+            compressed: self.compressed,
+        }
     }
 
     /// Runs `work` on the bytes. Meanwhile other cores, if there are any, compress them as the
@@ -70,17 +75,17 @@ impl RedactedSource<'_> {
     /// work.
     pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
         let bytes = self.clean.as_deref().unwrap_or(&self.source);
-        if bytes.len() < MIN_AHEAD_BYTES || cores() == 1 {
+        if bytes.len() < MIN_COMPRESSED_BYTES || cores() == 1 {
             return work(bytes);
         }
-        let (ahead, done) = blob::segments_while(bytes, || work(bytes));
-        self.ahead = ahead;
+        let (compressed, done) = blob::segments_while(bytes, || work(bytes));
+        self.compressed = compressed;
         done
     }
 
     /// Takes the compressed bytes, if they were compressed already.
-    pub(super) fn take_ahead(&mut self) -> Vec<BlobSegment> {
-        std::mem::take(&mut self.ahead)
+    pub(super) fn take_compressed(&mut self) -> Vec<BlobSegment> {
+        std::mem::take(&mut self.compressed)
     }
 }
 
@@ -101,7 +106,7 @@ impl Store {
         let found = parallel::map(&shares, 2, |share| scan(source, share.clone(), form));
         let part = redactor.clean_found(source, form, found, ending);
         RedactedSource {
-            ahead: Vec::new(),
+            compressed: Vec::new(),
             source: Cow::Borrowed(source.get(..part.taken).unwrap_or_default()),
             removed: part.findings.len() as u64,
             clean: match part.bytes {

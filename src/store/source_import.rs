@@ -81,11 +81,11 @@ impl Session {
         if taken.keep {
             // The bytes were compressed as a first part, which is only valid at the beginning of a
             // blob.
-            let ahead = if begins { bytes.take_ahead() } else { Vec::new() };
-            segments = if ahead.is_empty() {
+            let compressed = if begins { bytes.take_compressed() } else { Vec::new() };
+            segments = if compressed.is_empty() {
                 self.segments(&bookmark, bytes.bytes())?
             } else {
-                blob::changes(self.number, &bookmark.blob, ahead)
+                blob::changes(self.number, &bookmark.blob, compressed)
             };
         }
         let size = segments.iter().map(object_bytes).sum::<usize>();

@@ -50,7 +50,7 @@ impl Store {
             swept.prunings += 1;
         }
         swept.prewritten =
-            self.sweep_ahead(now, until.min(now.plus_micros(-MIN_PREWRITTEN_AGE_MICROS)))?;
+            self.sweep_prewritten(now, until.min(now.plus_micros(-MIN_PREWRITTEN_AGE_MICROS)))?;
         if swept.prunings > 0 || swept.prewritten > 0 {
             self.engine.sync()?;
         }
@@ -58,14 +58,14 @@ impl Store {
     }
 
     /// Removes objects that were pre-written up to a time and that nothing names. Returns how many.
-    fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
+    fn sweep_prewritten(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
         for failures in 0.. {
             let view = self.engine.follower.written_view()?;
-            let ahead = PrewrittenObjects::written_until(&view, until)?;
-            if ahead.is_empty() {
+            let prewritten = PrewrittenObjects::written_until(&view, until)?;
+            if prewritten.is_empty() {
                 break;
             }
-            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, ahead), failures)? {
+            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, prewritten), failures)? {
                 return Ok(count);
             }
         }
@@ -78,13 +78,13 @@ impl Store {
         &self,
         now: Timestamp,
         until: Timestamp,
-        (view, ahead): (&ReadSnapshot, PrewrittenObjects),
+        (view, prewritten): (&ReadSnapshot, PrewrittenObjects),
         failures: u32,
     ) -> Result<Option<u64>> {
         let operation = WriteContext::hook("sweep", now).operation()?;
         // As for prunings: search everything before the lock is taken, and only newer records under
         // it.
-        let found = ahead.look(view)?;
+        let found = prewritten.look(view)?;
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(CommitDurability::Later, &mut |context| {
             let view = context.view()?;

@@ -110,7 +110,8 @@ impl Store {
             }
             return Err(match is_late && !report.continued {
                 true => Error::Conflict(
-                    "another machine has just changed the key of the remote".to_owned(),
+                    "another machine has just changed the key of the remote: get the new key from there"
+                        .to_owned(),
                 ),
                 false => error,
             });
