@@ -18,7 +18,8 @@ pub struct NewCheckpoint {
     /// The key of the event that the checkpoint is for. If the event already has a checkpoint, a
     /// new one with a past time (`at`) completes it: everything is replaced except for the id, the
     /// number, and fields of the body that only the known checkpoint has. A new one without `at`
-    /// changes nothing. [`super::SessionWrite::replacing_checkpoint`] replaces it as a whole.
+    /// changes nothing. With [`super::SessionWrite::replacing_checkpoint`], a new one replaces all
+    /// but the id and the number.
     pub key: Option<String>,
 }
 
