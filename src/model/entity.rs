@@ -1,4 +1,4 @@
-//! Entities of a state, and their changes.
+//! Keys of entities, claims in a state, and changes of claims.
 
 use super::{Kind, Timestamp, Value};
 use serde::Serialize;
@@ -29,7 +29,7 @@ impl fmt::Display for Key {
 /// A claim in a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimEntry {
-    /// The raw time of the revision that added it, which is its own time.
+    /// The raw time of the revision that added the claim.
     pub added_at: Timestamp,
     /// The fields of the claim.
     pub value: Value,

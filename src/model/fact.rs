@@ -3,7 +3,8 @@
 use super::{Kind, ObjectId, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 
-/// How forge learned of a fact. A version from any other origin replaces all versions of a hook.
+/// How forge learned of a fact. A version with any other origin replaces all versions with the
+/// origin `hook`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactOrigin {
@@ -27,8 +28,8 @@ pub struct Fact {
     pub at: Timestamp,
     /// How forge learned of it.
     pub origin: FactOrigin,
-    /// The position in its source, which orders versions with equal times: a byte offset in files,
-    /// else a count.
+    /// The position in its source: a byte offset in a file, otherwise a count. It orders versions
+    /// with equal own times.
     pub place: u64,
     /// When forge received it.
     pub recorded_at: Timestamp,
@@ -49,7 +50,7 @@ pub struct TextRef {
     /// The blake3 hash of the whole text.
     pub hash: ObjectId,
     /// The location of the JSON document that contains the text: offset and length in bytes within
-    /// the fact's source file. `None`: the text is an object of its own, named by `hash`.
+    /// the fact's source file. `None`: the text is stored as an object, named by `hash`.
     pub place: Option<(u64, u64)>,
     /// The JSON pointer (RFC 6901) to the string in that document; followed by `#` and a byte range
     /// `from-to` of the string if the text is a part of it.
@@ -89,14 +90,14 @@ impl TextRef {
         }
     }
 
-    /// Returns the names of the texts inside a value that are objects of their own.
+    /// Returns the hashes of the texts that a value refers to and that are stored as objects.
     pub(crate) fn objects_in(value: &Value) -> Vec<ObjectId> {
         let mut found = Vec::new();
         Self::each_in(value, &mut |text| found.extend(text.object()));
         found
     }
 
-    /// Returns the name of the text if it is an object of its own.
+    /// Returns the hash of the text if it is stored as an object.
     pub(crate) fn object(&self) -> Option<ObjectId> {
         self.place.is_none().then_some(self.hash)
     }
@@ -107,7 +108,7 @@ impl TextRef {
         Self::from_fields(value.field(Self::FIELD)?)
     }
 
-    /// Parses what the field [`TextRef::FIELD`] holds.
+    /// Parses the value of the field [`TextRef::FIELD`].
     pub(crate) fn from_fields(fields: &Value) -> Option<Self> {
         let number = |name| fields.field(name)?.as_i64()?.try_into().ok();
         Some(Self {

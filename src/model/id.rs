@@ -12,12 +12,12 @@ pub struct ParseIdError {
     expected: usize,
 }
 
-/// Encodes bytes as hex digits.
+/// Encodes bytes as lower-case hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Decodes exactly `N` bytes from hex digits.
+/// Decodes exactly `N` bytes from hex digits; `None` if the text has any other length or character.
 pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
@@ -51,7 +51,7 @@ macro_rules! id {
                 &self.0
             }
 
-            /// Returns the first digits, as shown to people.
+            /// Returns the first 10 digits, as shown to people.
             #[must_use]
             pub fn short(&self) -> String {
                 self.to_string().chars().take(10).collect()
@@ -163,24 +163,24 @@ id!(
     RefLink, 32
 );
 id!(
-    /// Random bytes that make the hashes of each purge different.
+    /// Random bytes that make the hashes in each purge notice different.
     NoticeSalt, 32
 );
 id!(
-    /// Identifies a secret: a hash of it that is keyed with the salt of its notice.
+    /// Identifies a form of a secret: its hash, keyed with the salt of the purge notice.
     SecretDigest, 16
 );
 
 impl CloneId {
-    /// The id of no clone: several clones pushed something.
+    /// Is used in place of an id if several clones pushed something.
     pub const SEVERAL: Self = Self::from_bytes([0; 16]);
 }
 
 /// The sum of the hashes of all entries of a state: equal states have equal digests.
 ///
-/// A change costs two hashes, whatever the size of the state. A digest detects faults, not forgery:
-/// an attacker who chooses entries freely can build two states with one digest (wrapping sums have
-/// no second-preimage resistance).
+/// To update it for a change takes two hashes, whatever the size of the state. A digest detects
+/// faults, not forgery: an attacker who chooses entries freely can build two states with one digest
+/// (D. Wagner, "A Generalized Birthday Problem", 2002).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateDigest([u64; 4]);
 

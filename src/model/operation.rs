@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OperationAuthor {
-    /// A person or an agent asked for it; `undo` finds it.
+    /// A person or an agent asked for it. `undo` without an id undoes the last one.
     #[default]
     Asked,
-    /// A hook made it; `undo` skips it.
+    /// A hook made it. `undo` without an id skips it.
     Hook,
 }
 
-/// Everything that one verb did: the records with its operation id.
+/// Everything that one verb did: the changes recorded under one operation id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// The permanent id.

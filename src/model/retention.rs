@@ -1,4 +1,4 @@
-//! Retention: the rules that keep checkpoints, and the reason why each checkpoint is kept.
+//! Retention: the rules that keep checkpoints, and the reasons why each checkpoint is kept.
 
 use super::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp};
 use std::collections::BTreeSet;
@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// The retention rules for checkpoints and revisions. A checkpoint is kept if any rule matches; the
-/// newest is always kept.
+/// The retention rules for the checkpoints, revisions and transcripts of a session, and for whole
+/// sessions. A checkpoint is kept if any rule matches; the newest is always kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionPolicy {
     /// Number of newest checkpoints to keep.
     pub last: u64,
     /// Keep checkpoints younger than this, in microseconds.
     pub within: i64,
-    /// Keep the newest checkpoint of each of this many hours (UTC) that have any, counted back from
-    /// now.
+    /// Keep the newest checkpoint of each of the last hours (UTC) that have any: at most this
+    /// number of hours.
     pub hourly: u64,
     /// The same for days (UTC).
     pub daily: u64,
@@ -27,7 +27,7 @@ pub struct RetentionPolicy {
     pub manual: bool,
     /// Keep significant checkpoints: see [`is_significant`].
     pub significant: bool,
-    /// Age in microseconds after which unreferenced revisions are folded.
+    /// Age in microseconds after which revisions are folded if nothing that is kept names them.
     pub revisions: i64,
     /// Time in microseconds after the end of a session when its transcripts and outputs are
     /// dropped; `None`: never.
@@ -40,7 +40,7 @@ impl RetentionPolicy {
     /// Default age after which revisions are folded: 7 days.
     pub const REVISIONS: i64 = 7 * DAY;
 
-    /// Returns the minimum: only manual and significant checkpoints are kept.
+    /// Returns the minimum: only the newest checkpoint, and manual and significant ones, are kept.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -58,8 +58,8 @@ impl RetentionPolicy {
         }
     }
 
-    /// Returns why each of these checkpoints is kept, in the same order; nothing for one to be
-    /// removed. The input is sorted newest first.
+    /// Returns the reasons why each of these checkpoints is kept, in the same order; none if it is
+    /// to be removed. `checkpoints` must be sorted, the newest first.
     #[must_use]
     pub fn retention_reasons(
         &self,
@@ -98,7 +98,8 @@ impl RetentionPolicy {
 }
 
 impl Default for RetentionPolicy {
-    /// Keeps all checkpoints of the last hour, manual and significant ones, then one an hour.
+    /// Keeps all checkpoints of the last hour, manual and significant ones, and one for each
+    /// earlier hour.
     fn default() -> Self {
         Self { within: HOUR, hourly: u64::MAX, ..Self::none() }
     }
@@ -140,7 +141,7 @@ pub enum RetentionReason {
 }
 
 impl RetentionReason {
-    /// Returns the word for it; for a tag or a program, with the name.
+    /// Returns the word for this reason; for a tag or a program, followed by its name.
     #[must_use]
     pub fn word(&self) -> String {
         match self {
@@ -158,11 +159,16 @@ impl RetentionReason {
     }
 }
 
-/// Time buckets: the newest ones that have a checkpoint keep one each, up to a limit.
+/// Periods of equal length. The newest checkpoint of each period is kept, for a limited number of
+/// periods.
 struct TimeBuckets {
+    /// How many more periods may keep a checkpoint.
     left: u64,
+    /// The length of a period in microseconds.
     length: i64,
+    /// How long before 1970 a period began, in microseconds.
     offset: i64,
+    /// The last period that kept a checkpoint.
     last: Option<i64>,
 }
 
@@ -171,15 +177,15 @@ impl TimeBuckets {
         Self { left, length, offset, last: None }
     }
 
-    /// Returns whether this time, which is no later than the previous one, is the first in its
-    /// bucket.
+    /// Returns whether the checkpoint of this time is the newest of its period and is kept. No call
+    /// may have a later time than the call before it.
     fn begins(&mut self, time: Timestamp) -> bool {
-        let span = time.as_micros().saturating_add(self.offset).div_euclid(self.length);
-        if self.left == 0 || self.last == Some(span) {
+        let period = time.as_micros().saturating_add(self.offset).div_euclid(self.length);
+        if self.left == 0 || self.last == Some(period) {
             return false;
         }
         self.left -= 1;
-        self.last = Some(span);
+        self.last = Some(period);
         true
     }
 }
@@ -190,11 +196,11 @@ mod tests {
     use crate::model::{CheckpointId, Value};
     use proptest::prelude::*;
 
-    fn checkpoint(hours: i64, trigger: CheckpointTrigger, tag: Option<&str>) -> Checkpoint {
+    fn checkpoint(quarters: i64, trigger: CheckpointTrigger, tag: Option<&str>) -> Checkpoint {
         Checkpoint {
             id: CheckpointId::from_bytes([0; 16]),
             sequence: 1,
-            time: Timestamp::from_micros(hours * HOUR / 4),
+            time: Timestamp::from_micros(quarters * HOUR / 4),
             branch: 0,
             revision: None,
             message: String::new(),

@@ -3,14 +3,14 @@
 use super::SecretDigest;
 use serde::{Deserialize, Serialize};
 
-/// Minimum length of a secret that is hashed: shorter ones occur in texts by chance.
+/// Minimum length of a secret that is hashed, in bytes: shorter ones occur in texts by chance.
 pub const MIN_HASHED_BYTES: usize = 6;
-/// Maximum length of a secret that is purged.
+/// Maximum length of a secret that is purged, in bytes.
 pub const MAX_PURGED_BYTES: usize = 64 << 10;
-/// Maximum length of a form of a secret: JSON in JSON in JSON takes up to 9 bytes for one.
+/// Maximum length of a form of a secret, in bytes: JSON in JSON in JSON writes a byte as at most 9.
 pub const MAX_HASHED_BYTES: usize = 9 * MAX_PURGED_BYTES;
 
-/// The hashes of one form in which a text may have a secret.
+/// The length and hashes of a form of a secret: the secret as it may be written in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretHash {

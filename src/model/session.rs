@@ -3,7 +3,8 @@
 use super::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The number of a session within its store, dense from 0; never leaves the store.
+/// The number of a session within its store, counted from 0 without gaps. It never leaves the
+/// store.
 pub type SessionNumber = u32;
 
 /// The kind of a session.
@@ -61,7 +62,8 @@ impl SessionKind {
 pub struct SessionMetadata {
     /// The permanent id.
     pub id: SessionId,
-    /// The name; for every other kind than `debug` its key. Unique within its kind.
+    /// The name, unique within its kind. For every kind except `debug` it is the key by which
+    /// programs find the session.
     pub name: String,
     /// The kind of the session.
     pub kind: SessionKind,

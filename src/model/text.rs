@@ -1,5 +1,5 @@
-//! Prepares texts to be displayed: makes visible what would control the terminal or be hidden from
-//! the reader, and puts a text on one line.
+//! Prepares texts to be displayed: shows characters that would control the terminal or be hidden
+//! from the reader as escapes, and puts a text on one line.
 
 mod hidden_chars;
 
@@ -30,7 +30,7 @@ pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
         escape(text, newlines, &mut shown);
         return Cow::Owned(shown);
     }
-    // Most lines need no escapes. What is before a line does not change how it is shown.
+    // Most lines need no escapes. How a line is shown does not depend on the text before it.
     for line in text.split_inclusive('\n') {
         if has_unseen(line.strip_suffix('\n').unwrap_or(line)) {
             escape(line, newlines, &mut shown);
@@ -62,7 +62,7 @@ fn escape(text: &str, newlines: NewlineMode, shown: &mut String) {
     }
 }
 
-/// Returns whether the text contains a character that is not plainly visible by itself.
+/// Returns whether the text contains a character that is not plainly visible, whatever its context.
 fn has_unseen(text: &str) -> bool {
     if text.is_ascii() {
         text.bytes().any(|byte| byte.is_ascii_control())
@@ -71,13 +71,14 @@ fn has_unseen(text: &str) -> bool {
     }
 }
 
-/// Returns whether the text contains anything that is not plainly visible.
+/// Returns whether the text contains a character that is not plainly visible in its context. Line
+/// breaks and tabs count.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
     has_unseen(text) && chars_with_hidden(text).any(|(_, hidden)| hidden)
 }
 
-/// Replaces each character that is not plainly visible by another.
+/// Replaces each character that is not plainly visible, including line breaks and tabs, by another.
 #[must_use]
 pub fn without_hidden(text: &str, instead: char) -> String {
     chars_with_hidden(text)
@@ -85,7 +86,8 @@ pub fn without_hidden(text: &str, instead: char) -> String {
         .collect()
 }
 
-/// Returns the text on one line, cut to this many characters at a word if possible.
+/// Returns the text on one line. A text of more than `chars` characters is cut, between two words
+/// if possible, and ends with `…`.
 #[must_use]
 pub fn one_line(text: &str, chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();

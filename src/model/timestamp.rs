@@ -36,21 +36,22 @@ impl Timestamp {
         DateTime::from_timestamp_micros(inside).unwrap_or(DateTime::UNIX_EPOCH)
     }
 
-    /// Parses RFC 3339 with any offset, to the microsecond; `None` if it is invalid or out of
-    /// range.
+    /// Parses RFC 3339 with any offset; digits after the microsecond are dropped. `None` if the
+    /// text is invalid or the time is outside [`Timestamp::MIN`]..=[`Timestamp::MAX`].
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let time = Self(DateTime::parse_from_rfc3339(text).ok()?.timestamp_micros());
         (Self::MIN..=Self::MAX).contains(&time).then_some(time)
     }
 
-    /// Returns the microseconds from `earlier` to this time; negative if this is the earlier one.
+    /// Returns the microseconds from `earlier` to this time; negative if this time is the earlier
+    /// one. The result saturates.
     #[must_use]
     pub const fn micros_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Returns this time moved by a number of microseconds.
+    /// Returns this time moved by a number of microseconds. The result saturates.
     #[must_use]
     pub const fn plus_micros(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-/// The only field of a map that stands for bytes in JSON. Its value is their base64.
+/// The name of the only field of a map that represents bytes in JSON. The field has their base64.
 pub const BYTES_FIELD: &str = "$bytes";
 
 /// The fields of a value, sorted by name, so that equal values have equal bytes.
@@ -16,8 +16,7 @@ pub type FieldMap = BTreeMap<String, Value>;
 
 /// A JSON value, or bytes. Integers keep all digits from -2^63 to 2^64-1.
 ///
-/// JSON has no bytes: there they are a map with the only field [`BYTES_FIELD`], whose text is their
-/// base64.
+/// JSON has no bytes. In JSON they are a map whose only field, [`BYTES_FIELD`], has their base64.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// Null. A field that is null counts as absent.
@@ -54,7 +53,7 @@ impl Value {
         if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
-    /// Returns the value as a float if it is a number.
+    /// Returns the value as a float if it is a number. A large integer is rounded.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -69,7 +68,7 @@ impl Value {
         }
     }
 
-    /// Returns the value as an integer if it is one and fits.
+    /// Returns the value if it is an integer that fits into a signed 64-bit number.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         if let Self::Int(number) = self { Some(*number) } else { None }
@@ -253,7 +252,7 @@ impl<'de> Deserialize<'de> for Value {
                 Ok(Value::Bytes(bytes))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-                // Capacity is never reserved from the declared length: the input is not trusted.
+                // No capacity is reserved for the declared length: the input is not trusted.
                 let mut list = Vec::new();
                 while let Some(item) = items.next_element()? {
                     list.push(item);
@@ -266,8 +265,8 @@ impl<'de> Deserialize<'de> for Value {
                     match map.entry(name) {
                         Entry::Vacant(field) => drop(field.insert(value)),
                         Entry::Occupied(field) => {
-                            let twice = format!("field '{}' occurs twice", field.key());
-                            return Err(de::Error::custom(twice));
+                            let message = format!("field '{}' occurs twice", field.key());
+                            return Err(de::Error::custom(message));
                         }
                     }
                 }
@@ -280,7 +279,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// Returns the bytes that a map stands for in JSON; `None` for every other map.
+/// Returns the bytes that a map represents in JSON; `None` for every other map.
 fn bytes_of_json(map: &FieldMap) -> Option<Value> {
     let text = map.get(BYTES_FIELD)?.as_text().filter(|_| map.len() == 1)?;
     BASE64.decode(text).ok().map(Value::Bytes)
@@ -322,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_number_is_read_as_the_nearest_there_is() {
-        // Fast float parsing was off by one in the last digit: exported numbers differed from the
-        // imported ones.
+        // Fast float parsing can be wrong in the last digit. Then exported numbers would differ
+        // from the imported ones.
         for text in ["8.888888888888889e43", "0.1", "1.7976931348623157e308", "5e-324"] {
             let value: Value = serde_json::from_str(text).unwrap();
             assert_eq!(Some(value.as_f64().unwrap()), text.parse().ok(), "{text}");

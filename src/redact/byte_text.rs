@@ -1,4 +1,4 @@
-//! Small functions over the bytes of a text.
+//! Functions on the bytes of a text that several rules use.
 
 use super::work_counter;
 
@@ -6,7 +6,7 @@ pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Returns the length of the run of bytes at `at` that are `inside`, at most `max`.
+/// Returns how many bytes in a row from `at` on are `inside`: at most `max`.
 pub(super) fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
     let length = rest.iter().take_while(|byte| inside(**byte)).count();
@@ -14,8 +14,8 @@ pub(super) fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> boo
     length
 }
 
-/// Returns whether a word can begin here: nothing before it belongs to it except the letter of an
-/// escape or flag.
+/// Returns whether a word can begin at `at`: the letters and digits before it, if any, belong to an
+/// escape, a flag or a prefix such as `token_`.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let before = text.get(at.saturating_sub(32)..at).unwrap_or_default();
@@ -38,6 +38,7 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
         [b'-', letter] | [.., b' ' | b'"' | b'\'' | b'=' | b',' | b'\n' | b'\t', b'-', letter] => {
             letter.is_ascii_alphabetic()
         }
+        // The end of a terminal escape: `ESC[1;31m`.
         [rest @ .., b'm' | b'K'] => {
             let rest =
                 rest.iter().rev().find(|byte| !byte.is_ascii_digit() && !b";:".contains(byte));
@@ -47,8 +48,8 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Returns whether a token may follow these bytes without a sign between them: `--token`, `token_`,
-/// `-hp` of an archiver, or a word with letters that are not ASCII.
+/// Returns whether a token may follow these bytes without a separator: `--token`, `token_`, `-hp`
+/// of an archiver, or a word with letters that are not ASCII.
 fn is_glued(before: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
     let count = before.iter().rev().take_while(|byte| is_word(byte)).count();
@@ -68,7 +69,8 @@ pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-/// Decodes base64 (RFC 4648); `None` if the text is not base64.
+/// Decodes base64 (RFC 4648) in either alphabet, with or without padding; `None` if the text is not
+/// base64 or has fewer than 8 characters without padding.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
     if text.len() < 8 || text.len() % 4 == 1 {

@@ -1,19 +1,20 @@
-//! Finds where in a text one of many words may begin, by three bytes at a time.
+//! Finds where in a text one of many words may begin, by comparing three bytes at a time.
 
 use std::ops::Range;
 
-/// How many low bits of a byte count: upper and lower case have the same.
+/// How many low bits of a byte are compared. They are equal for the upper and the lower case of a
+/// letter.
 const BITS: usize = 5;
 const LOW: usize = (1 << BITS) - 1;
 const CODES: usize = 1 << (3 * BITS);
-/// The codes of two and of three bytes have these bits.
+/// The bits of the codes of two and of three bytes.
 const TWO: usize = (1 << (2 * BITS)) - 1;
 const THREE: usize = CODES - 1;
 
-/// Which three bytes may be the beginning of a word, in any case.
+/// A table of the codes of three bytes: whether they may be the beginning of a word, in any case.
 ///
-/// Some other three bytes have the same code, so the words must be compared there. Looking up a
-/// code at each offset takes less than half as long as running an automaton for all words.
+/// Other bytes may have the same code, so the words must still be compared there. To look up a code
+/// at each offset is faster than to run an automaton for all words.
 pub(super) struct HintStarts(Box<[bool; CODES]>);
 
 const fn low(byte: u8) -> usize {
@@ -26,7 +27,8 @@ pub(super) fn code_of(text: &[u8]) -> usize {
     byte(0) << (2 * BITS) | byte(1) << BITS | byte(2)
 }
 
-/// Returns the codes that a text can have where this word begins: several if it is short.
+/// Returns the codes that a text can have where this word begins: several if the word is shorter
+/// than three bytes.
 pub(super) fn codes(word: &str) -> Range<usize> {
     let first = code_of(word.as_bytes());
     first..first + (1 << (BITS * 3_usize.saturating_sub(word.len())))

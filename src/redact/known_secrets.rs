@@ -1,9 +1,9 @@
 //! Searches for known secrets in a text: verbatim, and as JSON encodes them, including JSON nested
 //! in JSON.
 //!
-//! A replacement has the same length in bytes at every depth of JSON, so offsets into a text stay
-//! valid and a line of JSON stays one. An escape is therefore replaced by an escape, and a letter
-//! by a letter.
+//! A replacement is as long in bytes as what it replaces, at every depth of JSON, so offsets into
+//! the text stay valid. It also keeps JSON valid: an escape is replaced by an escape, and a digit
+//! of a number by a digit.
 
 mod hashed;
 mod order;
@@ -18,31 +18,30 @@ use crate::model::{MAX_PURGED_BYTES, MIN_HASHED_BYTES};
 use order::{Descent, Entry, Order};
 use std::ops::Range;
 
-/// Minimum length: shorter secrets occur in texts by chance.
+/// Minimum length of a secret, in bytes: shorter ones occur in texts by chance.
 pub const MIN_SECRET_BYTES: usize = MIN_HASHED_BYTES;
-/// Minimum length of a partial secret at the end of a truncated text.
+/// Minimum length of a partial secret at an end of a truncated text, in bytes.
 const MIN_PART_BYTES: usize = 8;
 /// Maximum number of times that backslashes are doubled, once for each depth of JSON.
 const MAX_DEPTH: u32 = 3;
-/// Marks the depth of compound ids, where characters that look like the end of a word are
-/// percent-encoded.
+/// Takes the place of a depth for compound ids, in which `/` and `%` are percent-encoded.
 const JOINED: u32 = MAX_DEPTH + 1;
 /// Maximum number of backslashes in an escape.
 const MOST_SLASHES: usize = 64;
-/// Prefix of a replacement, which continues with [`FILL`].
+/// The beginning of a replacement, which continues with [`FILL`].
 const MARK: &[u8] = b"purged";
 const FILL: u8 = b'x';
 /// The UTF-16 codes that replace a character in an escape, by its length in UTF-8.
 const CODES: [[&[u8]; 2]; 4] = [[b"0078", b""], [b"00d7", b""], [b"2022", b""], [b"d83d", b"dd12"]];
 
-/// The reasons why a text cannot be searched for.
+/// Why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidSecret {
     /// It is shorter than [`MIN_SECRET_BYTES`].
     Short,
     /// It is longer than [`MAX_PURGED_BYTES`].
     Long,
-    /// It is itself a replacement.
+    /// It would still be found after it was replaced, because it is itself like a replacement.
     Mark,
 }
 
@@ -50,7 +49,7 @@ pub enum InvalidSecret {
 #[derive(Clone, Debug, Default)]
 pub struct KnownSecrets {
     secrets: Vec<SecretPattern>,
-    /// The bytes that an unescaped secret may begin with.
+    /// For each byte, whether a secret that is not escaped may begin with it.
     first: Vec<bool>,
     order: Order,
 }
@@ -58,13 +57,13 @@ pub struct KnownSecrets {
 #[derive(Clone, Debug)]
 struct SecretPattern {
     chars: Vec<char>,
-    /// For each character, the number of bytes before it.
+    /// For each character, the number of bytes before it; then the number of all bytes.
     bytes: Vec<usize>,
-    /// Whether it contains a backslash: then it reads differently at every depth.
+    /// Whether it contains a backslash: then it is written differently at every depth.
     doubled: bool,
-    /// Whether it may extend beyond the end of a JSON string.
+    /// Whether it contains a quote, so that a match may extend beyond the end of a JSON string.
     quoted: bool,
-    /// Whether it reads differently in a compound id.
+    /// Whether it is written differently in a compound id.
     joined: bool,
 }
 
@@ -75,9 +74,11 @@ pub struct SecretSighting {
     pub range: Range<usize>,
     /// Whether the match is complete.
     pub whole: bool,
+    /// The index of the secret.
     secret: usize,
-    /// The first character, and the number of times that backslashes are doubled.
+    /// The index of the first character of the secret that is in the match.
     from: usize,
+    /// How often backslashes are doubled, or [`JOINED`].
     depth: u32,
 }
 
@@ -86,13 +87,13 @@ pub struct SecretSighting {
 enum CharEncoding {
     /// Unescaped.
     Plain,
-    /// Backslashes and a letter.
+    /// Backslashes and one character, as in `\n`.
     Letter,
-    /// Backslashes, `u` and four digits, or two of those.
+    /// Backslashes, `u` and four hex digits, or two of these.
     Code,
-    /// A backslash, doubled.
+    /// A backslash, doubled once for each depth.
     Doubled,
-    /// A `%` and two digits, in a compound id.
+    /// A `%` and two hex digits, in a compound id.
     Joined,
 }
 
@@ -148,11 +149,12 @@ impl KnownSecrets {
         self.secrets.is_empty()
     }
 
-    /// Returns the maximum length in bytes of a secret in any of its encodings.
+    /// Returns a limit for the length in bytes of a secret as JSON encodes it, at up to the
+    /// greatest depth.
     #[must_use]
     pub fn max_bytes(&self) -> usize {
         let longest = self.secrets.iter().map(|secret| secret.chars.len()).max().unwrap_or(0);
-        // Two JSON codes, each after the backslashes of the greatest depth.
+        // For each character two codes, each after the backslashes of the greatest depth.
         longest.saturating_mul(2 * ((1 << MAX_DEPTH) + 5)).saturating_add(64)
     }
 
@@ -180,20 +182,22 @@ impl KnownSecrets {
         found
     }
 
-    /// Returns the complete matches in a text that begins and ends anywhere, such as a piece of a
-    /// file.
+    /// Returns the complete matches in a text that may be a piece of a longer one, such as of a
+    /// file. They are in order and disjoint.
     pub fn find_whole(&self, text: &[u8]) -> impl Iterator<Item = SecretSighting> {
         self.sightings(text, 0, false)
     }
 
-    /// Returns the text with each secret replaced by text of the same length, and the number of
-    /// secrets; `None` if there are none.
+    /// Returns the text with each match replaced by text of the same length, and the number of
+    /// matches; `None` if there are none.
     #[must_use]
     pub fn mask(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let (masked, places) = self.masked(text)?;
         Some((masked, places.len() as u64))
     }
 
+    /// Returns the matches from an offset on, in order and disjoint. If `ends`, they include the
+    /// beginnings of secrets where the text ends, or says that it was truncated.
     pub(super) fn sightings(
         &self,
         text: &[u8],
@@ -223,8 +227,8 @@ impl KnownSecrets {
         Descent { secrets: &self.secrets, entries, text, depth }
     }
 
-    /// Returns the longest secret that begins here, or a part of one that the end of the text
-    /// truncates.
+    /// Returns the longest match that begins at an offset. If `ends`, it may be the beginning of a
+    /// secret, where the text ends or says that it was truncated.
     fn best(&self, text: &[u8], at: usize, ends: bool) -> Option<SecretSighting> {
         let mut best: Option<SecretSighting> = None;
         for depth in self.order.depths.iter().copied() {
@@ -243,8 +247,8 @@ impl KnownSecrets {
         best
     }
 
-    /// Finds suffixes of secrets where a text begins, or says that its beginning was omitted, at
-    /// the places in a range.
+    /// Finds the ends of secrets where the text begins, or may have omitted something: at the
+    /// offsets in a range that are 0 or follow `...`, `…` or a quote.
     pub(super) fn tails(&self, text: &[u8], range: Range<usize>, found: &mut Vec<SecretSighting>) {
         let is_omission = |before: &[u8]| {
             before.ends_with(b"...")
@@ -286,7 +290,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Overwrites the matches.
+    /// Overwrites a match in `out`, which is a copy of `text`.
     fn cover(&self, text: &[u8], found: &SecretSighting, out: &mut [u8]) {
         let Some(secret) = self.secrets.get(found.secret) else { return };
         let mut units = Vec::new();
@@ -311,7 +315,7 @@ impl KnownSecrets {
             let bytes = &mut out[range.clone()];
             match written {
                 CharEncoding::Plain if secret.keeps(*char) => {}
-                // The replacement is the same in every encoding, so that equal texts stay equal.
+                // These characters are kept in every encoding, so that equal texts stay equal.
                 CharEncoding::Joined => {}
                 CharEncoding::Code if is_joined(char) => {}
                 CharEncoding::Plain if number => bytes.fill(if *char == '7' { b'1' } else { b'7' }),
@@ -331,11 +335,11 @@ impl KnownSecrets {
 
 /// Replaces ranges of a text.
 pub(crate) trait TextMasker {
-    /// Returns the text with some ranges replaced by text of the same length; `None` if nothing
-    /// changes.
+    /// Returns the text with some ranges replaced by text of the same length, and these ranges;
+    /// `None` if nothing changes.
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
 
-    /// Returns a text as it is after its ranges are replaced.
+    /// Returns the text with the same ranges replaced.
     fn masked_text(&self, text: &str) -> String {
         match self.masked(text.as_bytes()) {
             Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
@@ -343,8 +347,8 @@ pub(crate) trait TextMasker {
         }
     }
 
-    /// Returns a search of a text that is read in pieces, if it finds the same as a search of the
-    /// whole text.
+    /// Returns a search of a text that is read in pieces; `None` if it could find something else
+    /// than a search of the whole text.
     fn pieces(&self) -> Option<TextPieces<'_>> {
         None
     }
@@ -354,7 +358,7 @@ pub(crate) trait TextMasker {
 pub(crate) enum TextPieces<'a> {
     /// Counts known secrets.
     Known(SecretStream<'a>),
-    /// Collects what a detector finds.
+    /// Collects the secrets that a detector finds.
     Sought(DetectorStream<'a>),
 }
 
@@ -382,8 +386,8 @@ const fn is_joined(char: &char) -> bool {
 }
 
 impl SecretPattern {
-    /// Returns whether a character is kept because it may be JSON syntax: it is unescaped where a
-    /// quote would be too.
+    /// Returns whether a character that is not escaped is kept: `/`, `%`, a line break, and what
+    /// may be JSON syntax if a match may extend beyond a string.
     const fn keeps(&self, char: char) -> bool {
         is_joined(&char)
             || matches!(char, '\n' | '\r')
@@ -391,7 +395,7 @@ impl SecretPattern {
     }
 
     /// Returns how many characters, counted from `from`, match the text at an offset, and where
-    /// they end.
+    /// they end. Calls `each` with the range, encoding and value of each of them.
     fn walk(
         &self,
         text: &[u8],
@@ -412,7 +416,8 @@ impl SecretPattern {
     }
 }
 
-/// Returns the end of a character that is encoded at an offset, and its encoding.
+/// Returns where a character that is encoded at an offset ends, and its encoding; `None` if another
+/// one is there.
 fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEncoding)> {
     let rest = text.get(at..)?;
     if depth == JOINED && is_joined(&char) {
@@ -466,7 +471,7 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEn
     Some((at + end, CharEncoding::Code))
 }
 
-/// Returns whether a text ends here, or says that it was truncated.
+/// Returns whether the text or a string in it ends before `rest`, or says that it was truncated.
 fn is_cut(rest: &[u8]) -> bool {
     let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
     let bare = &rest[slashes..];
@@ -477,7 +482,7 @@ fn is_cut(rest: &[u8]) -> bool {
         || bare.starts_with(b"u2026")
 }
 
-/// Writes the code of another character of the same length in bytes.
+/// Overwrites the code in an escape by that of another character with the same length in UTF-8.
 fn code(char: char, bytes: &mut [u8]) {
     let mut codes = CODES[char.len_utf8() - 1].iter();
     let mut at = 0;
@@ -494,7 +499,7 @@ fn code(char: char, bytes: &mut [u8]) {
     }
 }
 
-/// Returns whether this is a number of a JSON document, or a part of one.
+/// Returns whether the range may be a number of a JSON document, or a part of one.
 fn is_number_in_json(text: &[u8], range: &Range<usize>) -> bool {
     let of_number =
         |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
@@ -504,7 +509,7 @@ fn is_number_in_json(text: &[u8], range: &Range<usize>) -> bool {
         && after.is_none_or(|byte| matches!(byte, b',' | b']' | b'}' | b'\n' | b'\r'))
 }
 
-/// Keeps an escape that the text before a secret forms with its first characters.
+/// Keeps an escape valid that begins before a secret and ends with its first characters.
 fn keep_escape(text: &[u8], start: usize, first: char, range: &Range<usize>, out: &mut [u8]) {
     let before = &text[..start];
     let slash = before.last() == Some(&b'\\');

@@ -1,5 +1,5 @@
 //! Kubernetes secrets: the values under `data` and `stringData` of an object of kind `Secret`, in
-//! YAML and JSON, including both inside a JSON string.
+//! YAML and JSON. Both may be inside a JSON string.
 
 use super::json_text::{quote, spaces, string};
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, work_counter};
@@ -11,15 +11,14 @@ const BEFORE: usize = 4096;
 const MIN_BYTES: usize = 4;
 const KIND: &str = "kubernetes-secret";
 
-/// Returns the secrets of the object whose kind is at `word.start` to `word.end`, and the range of
-/// the object.
+/// Returns the secrets of the object whose kind is at `word`, and the range of the object.
 pub(super) fn find(
     text: &[u8],
     word: Range<usize>,
     form: TextForm,
 ) -> (Vec<SecretFinding>, Range<usize>) {
     let after = text.get(word.end..).unwrap_or_default();
-    // `SecretList`, `SecretProviderClass`.
+    // Another kind: `SecretList`, `SecretProviderClass`.
     if after.first().is_some_and(u8::is_ascii_alphanumeric) {
         return (Vec::new(), word);
     }
@@ -48,7 +47,8 @@ pub(super) fn find(
     (found, object)
 }
 
-/// Returns the range of the braces around an offset.
+/// Returns the range of the JSON object around its kind, from the opening brace to the closing one;
+/// to a limit if a brace is not within the limits.
 fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
     let depth = |opens: u8, closes: u8| {
         let mut depth = 0_u32;
@@ -68,7 +68,7 @@ fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<u
     start..end
 }
 
-/// Limits this range to the enclosing JSON string.
+/// Returns the part of the limits that is in the JSON string around the kind.
 fn in_string(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
     let is_end =
         |at: &usize| text.get(*at) == Some(&b'"') && text.get(at.wrapping_sub(1)) != Some(&b'\\');
@@ -76,7 +76,7 @@ fn in_string(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<u
     start..(word.end..limits.end).find(is_end).unwrap_or(limits.end)
 }
 
-/// Finds the values of the fields of `data` and `stringData` in JSON.
+/// Finds the values below `"data":` and `"stringData":` in JSON.
 fn fields(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>)) {
     let mut from = object.start;
     while let Some(at) = data(text, from, object.end) {
@@ -106,7 +106,7 @@ fn fields(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>))
     }
 }
 
-/// Returns the end of the next word that is `data` or ends like `stringData`.
+/// Returns the offset after the next `data` or `Data` that follows a quote or `string`.
 fn data(text: &[u8], from: usize, end: usize) -> Option<usize> {
     let rest = text.get(from..end)?;
     let is_whole = |at: usize| {
@@ -118,14 +118,17 @@ fn data(text: &[u8], from: usize, end: usize) -> Option<usize> {
     Some(from + at + 4)
 }
 
-/// A line: its indentation, whether it begins a list item, its content, and the start of the next
-/// line.
+/// A line of YAML.
 struct Line {
+    /// How many spaces, tabs and signs of lists or diffs are before its content.
     indent: usize,
+    /// Whether it begins a list item.
     is_item: bool,
     /// Whether it separates documents.
     is_rule: bool,
+    /// The range of its text without white space at either end.
     content: Range<usize>,
+    /// The start of the next line.
     next: usize,
 }
 
@@ -149,7 +152,7 @@ fn line(text: &[u8], at: usize, end: usize) -> Line {
     }
 }
 
-/// Returns the end of a line and the start of the next one: at a line break, which may be escaped.
+/// Returns the end of a line and the start of the next one. A line break may be escaped.
 fn line_end(rest: &[u8]) -> (usize, usize) {
     let mut from = 0;
     while let Some(at) = rest.iter().skip(from).position(|byte| matches!(byte, b'\n' | b'\\')) {
@@ -171,10 +174,10 @@ fn line_end(rest: &[u8]) -> (usize, usize) {
     (rest.len(), rest.len())
 }
 
-/// Returns the lines around an offset with at least its indentation, up to another list item or
-/// document.
+/// Returns the range of the lines of the YAML object around its kind: up to another list item,
+/// another document, or a line that is indented less.
 fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
-    // The starts of the lines before it.
+    // The starts of the lines up to that of the kind.
     let mut begins = Vec::new();
     let mut at = limits.start;
     while at <= word.start {
@@ -215,7 +218,7 @@ fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize>
     start..end
 }
 
-/// Returns whether the line belongs to an object whose fields have this indentation.
+/// Returns whether a line belongs to an object whose fields have the indentation `of_object`.
 fn belongs(content: &[u8], indent: usize, of_object: usize) -> bool {
     let word = content.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
     content.is_empty()

@@ -1,12 +1,12 @@
 //! Finds what looks like a secret in a text, and removes it.
 //!
-//! Three kinds of rules are applied in one pass over the text: token shapes (`token_rule`),
-//! credentials recognised by their context (`credential`: private keys, URLs with a password,
-//! `Bearer` and `Basic`), and values of names that indicate a secret (`named_value`), which count
-//! only if they look like a secret themselves (`secret_heuristics`). Text with escapes is scanned a
-//! second time with the escapes resolved (`unescaped_view`). This module only computes, in time
-//! linear in the text. It finds only what its rules describe: it reduces risk and guarantees
-//! nothing.
+//! Three kinds of rules are applied in one pass over the text (`scan`). Token shapes (`token_rule`)
+//! describe a secret itself. Other credentials are recognised by their context: in `credential`
+//! (private keys, URLs with a password, `Bearer` and `Basic`), `program_secret` and
+//! `command_secret`. The values of names that indicate a secret (`named_value`) count only if they
+//! look like a secret themselves (`secret_heuristics`). Text with escapes is scanned a second time
+//! with the escapes resolved (`unescaped_view`). This module only computes, in time linear in the
+//! text. It finds only what its rules describe: it reduces risk and guarantees nothing.
 
 mod byte_text;
 mod command_secret;
@@ -74,7 +74,7 @@ pub enum PartEnding {
 pub struct SecretFinding {
     /// Its byte range.
     pub range: Range<usize>,
-    /// Its kind: the word after `redacted:`.
+    /// Its kind: the word after `redacted:` in the mark that replaces it.
     pub kind: &'static str,
 }
 
@@ -84,7 +84,7 @@ pub struct RedactedPart<'a> {
     /// Number of input bytes that are consumed. The rest may be the beginning of a secret: pass it
     /// again together with what follows.
     pub taken: usize,
-    /// The consumed bytes without their secrets.
+    /// The consumed bytes, with a mark in place of each secret.
     pub bytes: Cow<'a, [u8]>,
     /// The secrets found, in order; ranges refer to the input.
     pub findings: Vec<SecretFinding>,
@@ -105,8 +105,8 @@ impl Redactor {
         Self::default()
     }
 
-    /// Sets the allowed secrets: `kind:NAME` allows every secret of this kind, any other text
-    /// allows every secret that contains it. An empty text allows nothing.
+    /// Adds allowed secrets, which are not removed: `kind:NAME` allows every secret of this kind,
+    /// any other text allows every secret that contains it. An empty text allows nothing.
     #[must_use]
     pub fn allow<T: AsRef<str>>(mut self, entries: impl IntoIterator<Item = T>) -> Self {
         for entry in entries {
@@ -135,7 +135,8 @@ impl Redactor {
             || self.allowed.iter().any(|allowed| byte_text::contains(secret, allowed))
     }
 
-    /// Returns the secrets in a text, in order and disjoint. Removing them leaves no secret.
+    /// Returns the secrets in a text that are not allowed, in order and disjoint. Once they are
+    /// removed, the rules find no other in the text.
     #[must_use]
     pub fn find(&self, text: &[u8], form: TextForm) -> Vec<SecretFinding> {
         self.rescan_until_stable(text, scan(text, 0..text.len(), form), form).findings
@@ -148,7 +149,7 @@ impl Redactor {
         findings
     }
 
-    /// Returns the text without its secrets.
+    /// Returns the text with a mark in place of each secret ([`mark`]).
     #[must_use]
     pub fn clean<'a>(&self, text: &'a str, form: TextForm) -> Cow<'a, str> {
         let findings = self.find(text.as_bytes(), form);
@@ -160,8 +161,8 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    /// Redacts a part of a longer text, and holds back an end where a secret may continue. If a
-    /// text is passed in parts, each with what was held back before, no secret is missed.
+    /// Redacts a part of a longer text, and holds back its end if a secret may continue there. If
+    /// each part is passed together with what was held back before it, no secret is missed.
     #[must_use]
     pub fn clean_part<'a>(
         &self,
@@ -172,8 +173,8 @@ impl Redactor {
         self.clean_found(text, form, vec![scan(text, 0..text.len(), form)], ending)
     }
 
-    /// Like [`Redactor::clean_part`], given the findings of the shares of the text, which are in
-    /// order and complete.
+    /// Like [`Redactor::clean_part`], with the findings of a scan in shares. The shares are in
+    /// order and cover the text.
     pub(crate) fn clean_found<'a>(
         &self,
         text: &'a [u8],
@@ -186,8 +187,8 @@ impl Redactor {
         let mut taken = match ending {
             PartEnding::End => text.len(),
             PartEnding::Line => {
-                // An unterminated key, like the password of a login, would be found whole together
-                // with what follows; its line is held back with it.
+                // A key without an end, or the password of a login, is found whole only with the
+                // text that follows. Its whole line is held back.
                 let line = |at: usize| {
                     let before = text.get(..at).unwrap_or_default();
                     before.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)
@@ -198,8 +199,8 @@ impl Redactor {
             }
             PartEnding::More => text.len().saturating_sub(MAX_SECRET_BYTES),
         };
-        // A secret stays with the text that indicates it: a value without its name is not
-        // recognised as a secret.
+        // A secret is held back together with the text that indicates it: a value without its name
+        // is not recognised as a secret.
         if ending != PartEnding::End {
             taken = offset_before_ranges(indicated_ranges, taken);
         }
@@ -213,14 +214,14 @@ impl Redactor {
         RedactedPart { taken, bytes, findings }
     }
 
-    /// Returns the kind of secret that this whole name is or contains, if any.
+    /// Returns the kind of the first secret in a name, if it contains one.
     #[must_use]
     pub fn secret_in_name(&self, name: &str) -> Option<&'static str> {
         self.find(name.as_bytes(), TextForm::Plain).first().map(|found| found.kind)
     }
 }
 
-/// Returns the last offset, up to this one, that is inside none of the ranges.
+/// Returns the last offset up to this one that is inside none of the ranges.
 fn offset_before_ranges(mut ranges: Vec<Range<usize>>, offset: usize) -> usize {
     ranges.sort_unstable_by_key(|one| std::cmp::Reverse(one.end));
     // A range that ends before the offset contains neither it nor any earlier offset.

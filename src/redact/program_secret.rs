@@ -11,11 +11,11 @@ use std::ops::Range;
 pub(super) enum ProgramPlace {
     /// After `Authorization` and a scheme.
     Authorization,
-    /// In the 200 bytes after an access key id of AWS or after the name of its secret.
+    /// In the 200 bytes after an access key id of AWS or after the name of a secret access key.
     AwsSecret,
     /// The next word: `vault login SECRET`.
     NextWord,
-    /// After a name and a space: `setx NAME SECRET`.
+    /// After a name that indicates a secret, and a space: `setx NAME SECRET`.
     NamedWord,
     /// After a user and a slash, before `@`: `sqlplus NAME/SECRET@host`.
     AfterSlash,
@@ -25,15 +25,15 @@ pub(super) enum ProgramPlace {
     BeforeHost,
     /// The last field of a line of `.pgpass`.
     LastField,
-    /// In the quotes that follow: `PSK "SECRET"`.
+    /// In quotes: `PSK "SECRET"`.
     Quoted,
-    /// After a user and a colon in quotes: `npmAuthIdent: "NAME:SECRET"`.
+    /// After a user and a colon, with or without quotes: `npmAuthIdent: "NAME:SECRET"`.
     AfterColon,
     /// The lines of a private key after a header.
     KeyLines,
-    /// A whole file with a private key in base64, which begins here.
+    /// A whole file with a private key, in base64, which begins with the hint.
     EncodedKey,
-    /// Around the mark of a key of Azure: base64 with the mark at a fixed offset.
+    /// Around the signature in a key of Azure: base64 with the signature at a fixed offset.
     AzureKey,
     /// A private number of a key in JSON or XML.
     KeyNumber,
@@ -41,7 +41,7 @@ pub(super) enum ProgramPlace {
     ThirdWord,
 }
 
-/// Lower-case texts next to which a program has a credential.
+/// Lower-case texts beside or in which a program has a credential.
 pub(super) const HINTS: [(&str, ProgramPlace); 51] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -110,7 +110,7 @@ pub(super) fn find(
         let at = quotes(at);
         at + run(text, at, 128, |byte| byte.is_ascii_graphic() && !b"\"'".contains(&byte))
     };
-    // Returns the text after the first of these signs in a word that begins here.
+    // Returns the offset after a user name and this sign.
     let after = |at: usize, sign: u8| {
         let from = quotes(at);
         let user =
@@ -182,7 +182,7 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\\\"'`<>|".contains(&byte)
 }
 
-/// Returns the range up to the last `@` of the word that begins here.
+/// Returns the range from an offset to the last `@` of the word there.
 fn before_at(text: &[u8], from: usize) -> Option<Range<usize>> {
     let length = run(text, from, 128, is_of_word);
     let end = text.get(from..from + length)?.iter().rposition(|byte| *byte == b'@')?;
@@ -195,7 +195,8 @@ fn has_curl(text: &[u8], at: usize) -> bool {
     byte_text::contains(line, b"curl")
 }
 
-/// Finds the credential after `Authorization: SCHEME `, or without a scheme.
+/// Finds the credential after `Authorization: SCHEME ` or `Authorization: `, except with the
+/// schemes `Bearer`, `Basic` and `Digest`.
 fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !byte_text::begins_word(text, start) {
         return None;
@@ -217,7 +218,7 @@ fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding>
         Some(b' ') if scheme > 1 => from + scheme + 1,
         _ => from,
     };
-    // The beginning shows whether it is a credential.
+    // The first 256 bytes decide whether it is a credential.
     let read =
         |most: usize| run(text, from, most, |byte| is_base64(byte) || b".~:%".contains(&byte));
     let value = text.get(from..from + read(256))?;
@@ -228,7 +229,8 @@ fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding>
     Some(SecretFinding { range, kind: "credential" })
 }
 
-/// Finds the 40 base64 characters of a secret access key within 200 bytes.
+/// Finds the 40 base64 characters of a secret access key that begins within 200 bytes after the
+/// hint.
 fn aws_secret(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     const DISTANCE: usize = 200;
     let is_id = end - start == 4;
@@ -296,7 +298,7 @@ fn encoded_key(text: &[u8], start: usize) -> Option<SecretFinding> {
     Some(SecretFinding { range: start..end, kind: "private-key" })
 }
 
-/// Finds a private number: `d` and `k` of a JSON Web Key, `D`, `P` and `Q` of an `RSAKeyValue`.
+/// Finds a private number: `d` or `k` of a JSON Web Key, or `D` of an `RSAKeyValue`.
 fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     const NEAR: usize = 600;
     let gap = run(text, end, 6, |byte| b" \"\\".contains(&byte));
@@ -315,8 +317,8 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range, kind: "private-key" })
 }
 
-/// Finds a key of Azure around its mark: `+ASt` of a storage account, `ACDb` of Cosmos DB, `AZDO`
-/// of DevOps, `+ACR` of a container registry.
+/// Finds a key of Azure around its signature: `+ASt` of a storage account, `ACDb` of Cosmos DB,
+/// `AZDO` of DevOps, `+ACR` of a container registry.
 fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let (before, length) = match text.get(start..end)? {
         b"+ASt" | b"ACDb" => (76, 88),

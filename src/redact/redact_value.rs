@@ -4,9 +4,9 @@ use super::{Redactor, TextForm, mark, named_value, secret_heuristics, short};
 use crate::model::{FieldMap, Value};
 use std::collections::BTreeMap;
 
-/// The field that holds environment variables: values are stored by allow list only.
+/// The field with environment variables. Only the values of variables on an allow list are stored.
 const VARIABLES: &str = "env_vars";
-/// Replaces the value of a variable that is not on the allow list.
+/// The kind in the mark that replaces the value of a variable that is not on the allow list.
 const ENVIRONMENT: &str = "environment";
 
 /// Harmless variables that describe how a program ran. A name may end with `*`.
@@ -58,8 +58,8 @@ const HARMLESS_VARIABLES: [&str; 44] = [
 ];
 
 impl Redactor {
-    /// Returns whether the value of an environment variable is kept (and then redacted like any
-    /// other text).
+    /// Returns whether the value of an environment variable is kept. It is then redacted like any
+    /// other text.
     #[must_use]
     pub fn keeps_variable(&self, name: &str) -> bool {
         let matches = |listed: &str| match listed.strip_suffix('*') {
@@ -70,14 +70,16 @@ impl Redactor {
             || self.variables.iter().any(|listed| matches(listed))
     }
 
-    /// Removes the secrets in a value, at any depth. Returns their kinds and the count of each.
+    /// Removes the secrets in the texts and field names of a value, at any depth. Returns how many
+    /// of each kind were removed.
     pub fn clean_value(&self, value: &mut Value) -> BTreeMap<&'static str, u64> {
         let mut found = BTreeMap::new();
         self.inside(value, "", &mut found);
         found
     }
 
-    /// Removes the secrets in a plain text (not JSON).
+    /// Removes the secrets in a plain text (not JSON), and adds them to the counts by kind in
+    /// `found`.
     pub fn clean_text(&self, text: &mut String, found: &mut BTreeMap<&'static str, u64>) {
         let findings = self.find(text.as_bytes(), TextForm::Plain);
         if findings.is_empty() {
@@ -94,7 +96,7 @@ impl Redactor {
         match value {
             Value::Text(text) => {
                 self.clean_text(text, found);
-                // The field name may show that the whole value is a secret.
+                // The name of the field may show that the whole text is a secret.
                 let is_secret = |text: &str| {
                     secret_heuristics::is_secret(text.as_bytes())
                         || short::is_secret_field(field, text.as_bytes())
@@ -131,7 +133,8 @@ impl Redactor {
         }
     }
 
-    /// Redacts the arguments of a command, which are read together: `["--password", "..."]`.
+    /// Redacts the arguments of a command, which are scanned as one text: `["--password", "..."]`.
+    /// A list without a flag is not changed.
     fn arguments(&self, items: &mut [Value], found: &mut BTreeMap<&'static str, u64>) {
         const JOINT: &str = "\",\"";
         let is_flag = |item: &Value| matches!(item, Value::Text(text) if text.starts_with('-'));
@@ -141,8 +144,9 @@ impl Redactor {
         let mut joined = String::new();
         let mut places = Vec::new();
         for (number, item) in items.iter().enumerate() {
-            // A key that begins here would seem to go on in the next item, and hide its secrets.
-            // One that ends here would seem to begin in the item before it.
+            // An item in which a private key begins or ends is left out. Otherwise the key would
+            // seem to go on in the next item, and hide the secrets there, or to begin in the item
+            // before it.
             if let Value::Text(text) = item
                 && !text.contains('"')
                 && !text.contains("BEGIN ")
@@ -154,7 +158,7 @@ impl Redactor {
             }
         }
         joined.push_str(JOINT);
-        // From the last to the first, so that the offsets in an item stay right.
+        // From the last to the first, so that the offsets in an item stay valid.
         for finding in self.find(joined.as_bytes(), TextForm::Plain).into_iter().rev() {
             let item = places.partition_point(|(_, place)| place.end < finding.range.end);
             let Some((number, place)) = places.get(item) else { continue };
@@ -184,7 +188,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts a field name, which may be a secret too.
+    /// Redacts the field names that contain a secret.
     fn names(&self, fields: &mut FieldMap, found: &mut BTreeMap<&'static str, u64>) {
         let secret: Vec<String> = fields
             .keys()

@@ -1,14 +1,14 @@
-//! Rescanning after redaction. The mark that replaces a secret ends a word and brings the text on
-//! both sides closer together, which may expose further secrets. They are removed in the same call,
-//! so that a redacted text contains none.
+//! Rescans a text after redaction. The mark that replaces a secret ends a word and brings the text
+//! on both sides closer together, which may expose further secrets. They are removed in the same
+//! call, so that the rules find no secret in a redacted text.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, Redactor, SecretFinding, TextForm, mark, replace_findings, scan};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum distance, in bytes, from text before a mark to what it may indicate after it, such as a
-/// `.netrc` password.
+/// Maximum distance, in bytes, from a mark to a secret after it that text before the mark
+/// indicates, such as a `.netrc` password.
 const MAX_LOOKAHEAD_BYTES: usize = 512;
 /// After this many rescans, the whole word that contains a secret is removed. Otherwise each rescan
 /// could expose one more secret, and a long word would take as many rescans as it has tokens.
@@ -18,10 +18,14 @@ const CONTEXT: usize = 256;
 
 /// Findings in order, without overlaps: overlapping findings are replaced by their union.
 #[derive(Default)]
-struct DisjointFindings(BTreeMap<usize, (usize, &'static str)>);
+struct DisjointFindings(
+    /// The end and kind of a finding, by its start.
+    BTreeMap<usize, (usize, &'static str)>,
+);
 
 impl DisjointFindings {
-    /// Adds a finding. Returns the merged finding if it extends what was known.
+    /// Adds a finding, and returns it merged with those that it overlaps; `None` if a known finding
+    /// contains it.
     fn add(&mut self, found: &SecretFinding) -> Option<SecretFinding> {
         let Range { mut start, mut end } = found.range;
         let (begin, mut kind) = (start, found.kind);
@@ -49,8 +53,8 @@ impl DisjointFindings {
         self.0.range(start..part.end.max(start)).map(|(at, (end, kind))| finding(*at, *end, kind))
     }
 
-    /// Returns a position with this many bytes of redacted text between it and `from`, or slightly
-    /// more.
+    /// Returns an offset before `from` with this many bytes of redacted text between the two, or
+    /// slightly more.
     fn offset_backward(&self, from: usize, mut bytes: usize) -> usize {
         let mut at = from;
         for (start, (end, kind)) in self.0.range(..from).rev() {
@@ -82,7 +86,7 @@ const fn finding(start: usize, end: usize, kind: &'static str) -> SecretFinding 
 }
 
 impl Redactor {
-    /// Returns the findings in a text except the allowed ones, including those that redaction
+    /// Returns the findings in a text without the allowed ones, and with those that redaction
     /// exposes.
     pub(super) fn rescan_until_stable(
         &self,
@@ -136,12 +140,12 @@ fn word_around(text: &[u8], range: &Range<usize>) -> Range<usize> {
     let before = text.get(..range.start).unwrap_or_default().iter().rev();
     let after = text.get(range.end..).unwrap_or_default().iter();
     let start = range.start - before.take_while(inside).count();
-    // The letter of an escape stays with its backslash.
+    // The letter of an escape is not part of the word.
     let is_escape = start > 0 && start < range.start && text.get(start - 1) == Some(&b'\\');
     start + usize::from(is_escape)..range.end + after.take_while(inside).count()
 }
 
-/// Returns the ranges around these findings whose meaning the marks may have changed, in order and
+/// Returns the ranges around these findings in which their marks may expose secrets, in order and
 /// disjoint.
 fn affected_ranges(
     text: &[u8],
@@ -166,19 +170,19 @@ fn affected_ranges(
     around
 }
 
-/// A range of a text with its findings removed.
+/// A range of a text with a mark in place of each finding.
 struct RedactedWindow {
     bytes: Vec<u8>,
-    /// The part that is scanned; the rest is context.
+    /// The part to be scanned, in `bytes`; the rest is context.
     share: Range<usize>,
-    /// Offset of the range in the text.
+    /// The offset of the range in the text.
     from: usize,
-    /// For each mark: its range here, and the range it replaces in the text.
+    /// For each mark: its range in `bytes`, and the range in the text that it replaces.
     marks: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl RedactedWindow {
-    /// Scans this share of a text, with as much context as the rules read.
+    /// Creates the window of this share of a text, with as much context as the rules read.
     fn with_context(text: &[u8], share: &Range<usize>, all: &DisjointFindings) -> Self {
         let from = all.offset_backward(share.start, CONTEXT);
         let to = text.len().min(all.offset_forward(share.end, 2 * MAX_SECRET_BYTES));
@@ -186,19 +190,20 @@ impl RedactedWindow {
         let from = findings.first().map_or(from, |first| from.min(first.range.start));
         let to = findings.last().map_or(to, |last| to.max(last.range.end));
         let mut marks = Vec::with_capacity(findings.len());
-        // The text between two findings keeps its length.
-        let (mut at, mut behind) = (0, from);
-        let place = |at: usize, behind: usize, wanted: usize| at + wanted.saturating_sub(behind);
+        // An offset in `bytes`, and the offset up to which the text was read. The text between two
+        // findings keeps its length.
+        let (mut at, mut read_to) = (0, from);
+        let place = |at: usize, read_to: usize, wanted: usize| at + wanted.saturating_sub(read_to);
         let mut shared = share.start - from.min(share.start)..0;
         for found in &findings {
-            let start = at + (found.range.start - behind);
+            let start = at + (found.range.start - read_to);
             if found.range.start < share.start {
                 shared.start = place(start + mark(found.kind).len(), found.range.end, share.start);
             }
             if found.range.start < share.end {
                 shared.end = place(start + mark(found.kind).len(), found.range.end, share.end);
             }
-            (at, behind) = (start + mark(found.kind).len(), found.range.end);
+            (at, read_to) = (start + mark(found.kind).len(), found.range.end);
             marks.push((start..at, found.range.clone()));
         }
         if findings.first().is_none_or(|first| first.range.start >= share.end) {
@@ -213,23 +218,23 @@ impl RedactedWindow {
         Self { bytes, share: shared, from, marks }
     }
 
-    /// Maps a range back to the text; a mark maps to everything it replaces.
+    /// Maps a range of `bytes` to the text; a mark maps to everything that it replaces.
     fn place(&self, range: &Range<usize>) -> Range<usize> {
         let before = |at: usize| self.marks.partition_point(|(mark, _)| mark.end <= at);
         let shifted = |count: usize, at: usize| match count.checked_sub(1) {
             Some(last) => {
-                self.marks.get(last).map_or(at, |(mark, stood)| at - mark.end + stood.end)
+                self.marks.get(last).map_or(at, |(mark, replaced)| at - mark.end + replaced.end)
             }
             None => self.from + at,
         };
         let start = before(range.start);
         let start = match self.marks.get(start) {
-            Some((mark, stood)) if mark.start < range.start => stood.start,
+            Some((mark, replaced)) if mark.start < range.start => replaced.start,
             _ => shifted(start, range.start),
         };
         let end = before(range.end);
         let end = match self.marks.get(end) {
-            Some((mark, stood)) if mark.start < range.end => stood.end,
+            Some((mark, replaced)) if mark.start < range.end => replaced.end,
             _ => shifted(end, range.end),
         };
         start..end.max(start)

@@ -1,4 +1,4 @@
-//! Scans a text once: where a hint occurs, the rules of that hint are tried.
+//! Scans a text: where a hint occurs, the rules of that hint are tried.
 
 use super::command_secret::{self, CommandPlace};
 use super::hint_starts::{self, HintStarts};
@@ -37,21 +37,21 @@ enum ScanHint {
 struct HintTable {
     /// The searched texts, sorted.
     texts: Vec<SearchedText>,
-    /// The codes that the beginning of a text can have, each with the place in `texts`; sorted by
-    /// code, the longest text first.
+    /// The codes that the beginnings of searched texts can have, each with the index in `texts`;
+    /// sorted by code, the longest text first.
     codes: Vec<(usize, usize)>,
-    /// Where in a text a searched text may begin.
+    /// Finds where a searched text may begin.
     starts: HintStarts,
 }
 
-/// A text that is searched for, and the hints that may be where it is.
+/// A text that is searched for, and the hints that may begin where it is found.
 struct SearchedText {
     text: &'static str,
     /// The words that begin with the text or that it begins with, with their rules.
     hints: Vec<(ScanHint, &'static str)>,
 }
 
-/// How many bytes of a word are searched; the rest is compared.
+/// How many bytes of a word are searched for. The rest is compared where they are found.
 const SEARCHED_BYTES: usize = 6;
 
 static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
@@ -82,7 +82,8 @@ impl HintTable {
         let mut numbers: Vec<usize> = (0..words.len()).collect();
         numbers.sort_by_key(|number| searched(*number));
         let mut texts = Vec::new();
-        // The words of each text that the current one begins with. A text is after its beginnings.
+        // The words of each text that the current one begins with. These texts come before it in
+        // the order.
         let mut begun: Vec<&[usize]> = Vec::new();
         for same in numbers.chunk_by(|one, next| searched(*one) == searched(*next)) {
             let text = searched(same[0]);
@@ -121,9 +122,10 @@ impl HintTable {
 pub(crate) struct ScanFindings {
     /// The secrets; they may overlap.
     pub(super) findings: Vec<SecretFinding>,
-    /// The ranges that belong together: from the indicating text to the end of the secret.
+    /// The ranges from the text that indicates a secret to the end of the secret, or the reverse. A
+    /// text must not be cut inside of one.
     pub(super) indicated_ranges: Vec<Range<usize>>,
-    /// The start of a private key that has not ended at the end of the text.
+    /// The start of a private key without an end in the text.
     pub(super) open: Option<usize>,
 }
 
@@ -140,11 +142,12 @@ impl ScanFindings {
     }
 }
 
-/// The key under which values of names are judged; shapes use their own numbers.
+/// The key in [`ScanMemory`] for values of names. The key for the tokens of a rule is the number of
+/// the rule.
 const NAMED: usize = usize::MAX;
 
-/// Scans a share of a text; the text around it may be read as context. A share ends at a line end,
-/// and no name spans one, so all shares together give the same result as the whole.
+/// Scans a share of a text; the text around it may be read as context. Shares that end at line ends
+/// together give the same result as the whole text, because no name spans a line end.
 pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFindings {
     let (mut all, escapes) = scan_as_written(text, share.clone(), form);
     for view in unescaped_view::views(text, &share, &escapes) {
@@ -154,7 +157,8 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
     all
 }
 
-/// Returns the findings, and the offsets at which an escape may begin.
+/// Scans without resolving escapes. Returns the findings, and the offsets at which an escape may
+/// begin.
 fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFindings, Vec<usize>) {
     let mut escapes = Vec::new();
     let table = &*TABLE;
@@ -175,7 +179,7 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     let mut from = share.start;
     work_counter::add(share.len());
     while let Some(start) = table.starts.next(text, from..share.end) {
-        // Words may overlap, so the search continues after the first byte of this one.
+        // Hints may overlap, so the search continues after the first byte of this one.
         from = start + 1;
         let Some(hit) = table.longest_at(text, start) else { continue };
         for (hint, word) in &hit.hints {
@@ -202,11 +206,11 @@ struct TextScan<'a> {
     runs: ScanMemory,
     /// End of the name examined last: a name is examined once, whatever words it contains.
     names_until: usize,
-    /// End of the private key examined last: another that begins inside is part of it.
+    /// The private key examined last: another that begins inside of it is part of it.
     key: Range<usize>,
-    /// End of the text that was examined for several secrets.
+    /// The text last examined as a whole: a value of a program, or a text with several secrets.
     seen: Range<usize>,
-    /// The header whose cookies were examined last. It may contain logins.
+    /// The header whose cookies were examined last. It may also contain logins.
     cookies: Range<usize>,
 }
 
@@ -332,7 +336,7 @@ impl TextScan<'_> {
     }
 
     /// Finds a token that line ends split. It must look generated. If a part of `least` bytes is a
-    /// token already, so must the part on the last line.
+    /// token already, the part on the last line must look generated too.
     fn wrapped(
         &mut self,
         rule: &TokenRule,
@@ -387,7 +391,8 @@ impl TextScan<'_> {
         range.map(|range| (SecretFinding { range, kind }, named.name))
     }
 
-    /// Examines text that may hold several secrets; notes all but the last.
+    /// Examines a text that may contain several secrets. Returns the last, and adds the others to
+    /// `all`.
     fn several(
         &mut self,
         kind: credential::CredentialKind,
@@ -466,7 +471,8 @@ impl TextScan<'_> {
     }
 }
 
-/// Returns whether this offset is inside a redaction mark: its kind is not a name for what follows.
+/// Returns whether this offset is in the kind of a redaction mark. The kind is not a name for the
+/// text that follows.
 fn is_in_mark(text: &[u8], at: usize) -> bool {
     let inside = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || **byte == b'-';
     let before = text.get(at.saturating_sub(MAX_KIND_BYTES)..at).unwrap_or_default();
@@ -500,7 +506,7 @@ fn is_distinctive(text: &[u8], hint: &Range<usize>) -> bool {
     hint.len() >= 4 || text.get(hint.clone()).is_some_and(|hint| hint == b"eyJ" || hint == b"xox")
 }
 
-/// Returns whether one letter, `x` or `0x` is all of the word before this offset.
+/// Returns whether the word before this offset is one letter, or ends with `0x`.
 fn follows_letter(text: &[u8], at: usize) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     match text.get(at.saturating_sub(3)..at).unwrap_or_default() {

@@ -2,7 +2,7 @@
 //!
 //! A kind has known fields. Any of them may be absent, and an entity may have other fields, which
 //! are preserved. A field known for one kind may be unknown for another: `tags` is a field of a
-//! prompt, but not of a note. The consequences of a claim are in [`rule`](super::rule).
+//! prompt, but not of a note. The consequences of changing claims are in [`rule`](super::rule).
 
 mod belief;
 mod code;

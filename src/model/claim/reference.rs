@@ -3,9 +3,9 @@
 use super::{Belief, Dependency, Evidence, Gap, GapBlocking, Hypothesis};
 use crate::model::{Key, Kind, Value};
 
-/// Returns the claims that a claim refers to, each once, sorted. They must exist at the end of the
-/// revision that adds the reference. References of facts, and of a value with invalid fields, are
-/// not checked.
+/// Returns the keys of the claims that a claim refers to, each once, sorted. These claims must
+/// exist at the end of the revision that adds the reference. Facts, and values with an invalid
+/// field, have no references.
 #[must_use]
 pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     // Most values have no references; then their fields need not be parsed.
@@ -13,13 +13,13 @@ pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     if names.all(|name| referenced_kind(kind, name).is_none()) {
         return Vec::new();
     }
-    let mut keys = found(kind, value).unwrap_or_default();
+    let mut keys = unsorted_references(kind, value).unwrap_or_default();
     keys.sort();
     keys.dedup();
     keys
 }
 
-/// Returns the kind whose ids a field holds; `None` for any other field.
+/// Returns the kind of the claims that a field refers to by id; `None` if the field refers to none.
 #[must_use]
 pub fn referenced_kind(kind: Kind, field: &str) -> Option<Kind> {
     Some(match (kind, field) {
@@ -32,7 +32,7 @@ pub fn referenced_kind(kind: Kind, field: &str) -> Option<Kind> {
     })
 }
 
-fn found(kind: Kind, value: &Value) -> Option<Vec<Key>> {
+fn unsorted_references(kind: Kind, value: &Value) -> Option<Vec<Key>> {
     let hypothesis = |id: String| Key::new(Kind::Hypothesis, id);
     Some(match kind {
         Kind::Hypothesis => {

@@ -20,7 +20,8 @@ record! {
 }
 
 impl Task {
-    /// Returns whether the task is open. A task with an unknown status counts as open.
+    /// Returns whether the task is open. A task without a status, or with an unknown one, counts as
+    /// open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let status = self.status.as_ref().map_or("pending", FactText::preview);

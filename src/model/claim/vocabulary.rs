@@ -15,13 +15,13 @@ pub struct UnknownWord {
     pub allowed: &'static [&'static str],
 }
 
-/// A vocabulary: the words that a field may hold.
+/// A type whose variants are the words of a vocabulary: the words that a field may hold.
 pub trait VocabularyWord: Copy + Sized + 'static {
     /// The name of the vocabulary, as shown to people.
     const WHAT: &'static str;
     /// The words, in the order of the variants.
     const WORDS: &'static [&'static str];
-    /// Returns the variant of this word.
+    /// Returns the variant of this word; `None` if the vocabulary does not contain it.
     fn from_word(word: &str) -> Option<Self>;
     /// Returns the word of this variant.
     fn word(self) -> &'static str;
@@ -123,7 +123,7 @@ macro_rules! vocabulary {
 }
 pub(crate) use vocabulary;
 
-/// For the macro, so that its users need not depend on serde themselves.
+/// Used by the macro, so that a crate that calls the macro need not depend on serde.
 #[doc(hidden)]
 pub use serde as serde_of_vocabulary;
 

@@ -5,18 +5,17 @@ use crate::model::claim::{Dependency, DependencyType, VocabularyWord};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
 /// Records that two beliefs cannot both hold: adds a dependency of type `contradicts`, and puts
-/// both in doubt, with the other belief and the reason as the cause. If one is already in doubt,
-/// the new reason is appended to the old one.
+/// both beliefs in doubt. The reason of the doubt names the other belief. If a belief is already in
+/// doubt, the new reason is appended to the old one.
 ///
-/// Confidence is unchanged, because it is not known which of the two is wrong. Evidence and people
-/// change it.
+/// No confidence changes, because it is not known which of the two is wrong.
 ///
 /// Trigger: [`AutoTrigger::NewContradictionDetected`].
 ///
 /// # Errors
-/// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::AlreadyThere`] if the
-/// contradiction is already recorded, in either direction, or if other dependencies have both
-/// possible ids.
+/// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::InvalidId`] if both ids together
+/// are longer than 198 bytes, [`RuleError::AlreadyThere`] if the contradiction is already recorded,
+/// in either direction, or if other dependencies have both possible ids.
 pub fn contradict_beliefs(
     claims: &impl ClaimLookup,
     first: &str,
@@ -33,7 +32,7 @@ pub fn contradict_beliefs(
     contradict(claims, first, second, &dependency)
 }
 
-/// Records a contradiction like [`contradict_beliefs`], and stores it as this dependency.
+/// Records a contradiction like [`contradict_beliefs`], with the fields of this dependency.
 pub(super) fn contradict(
     claims: &impl ClaimLookup,
     first: &str,

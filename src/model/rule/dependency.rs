@@ -6,15 +6,14 @@ use crate::model::Kind;
 use crate::model::claim::{Dependency, DependencyType};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Adds a dependency with the id derived from its ends ([`Dependency::id`]). One of type
-/// `contradicts` is recorded by [`contradict_beliefs`](super::contradict_beliefs); others have no
-/// trigger.
+/// Adds a dependency with the id derived from its ends ([`Dependency::id`]). A dependency of type
+/// `contradicts` has the consequences and errors of
+/// [`contradict_beliefs`](super::contradict_beliefs); others have no trigger.
 ///
 /// # Errors
-/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if
-/// there is one in the same direction between the two, [`RuleError::Cycle`] with the shortest cycle
-/// if a belief would rest on itself, or an error for its fields or id (both ends together may have
-/// 198 bytes).
+/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if a
+/// dependency has this id, [`RuleError::Cycle`] with the shortest cycle if a belief would rest on
+/// itself, or an error for its fields or id (both ends together may have at most 198 bytes).
 pub fn add_dependency(
     claims: &impl ClaimLookup,
     dependency: &Dependency,
@@ -30,16 +29,16 @@ pub fn add_dependency(
     let change =
         new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &dependency.to_value())?;
     if let Some((rests, ground)) = dependency.rests_on()
-        && let Some(way) = shortest_path(claims, ground, rests)
+        && let Some(path) = shortest_path(claims, ground, rests)
     {
-        let cycle = std::iter::once(rests.to_owned()).chain(way).collect();
+        let cycle = std::iter::once(rests.to_owned()).chain(path).collect();
         return Err(RuleError::Cycle(cycle));
     }
     Ok(RuleOutcome { changes: vec![change], ..RuleOutcome::default() })
 }
 
-/// Returns the shortest path along "rests on" from one belief to another, both included; among
-/// several the first by id.
+/// Returns the shortest path along "rests on" from one belief to another, both included; of
+/// several, the first in the order of ids.
 fn shortest_path(claims: &impl ClaimLookup, start: &str, goal: &str) -> Option<Vec<String>> {
     let mut grounds: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for dependency in dependencies(claims) {
@@ -52,12 +51,12 @@ fn shortest_path(claims: &impl ClaimLookup, start: &str, goal: &str) -> Option<V
     let mut waiting = VecDeque::from([start.to_owned()]);
     while let Some(here) = waiting.pop_front() {
         if here == goal {
-            let mut way = vec![here];
-            while let Some(Some(before)) = way.last().and_then(|last| came_from.get(last)) {
-                way.push(before.clone());
+            let mut path = vec![here];
+            while let Some(Some(before)) = path.last().and_then(|last| came_from.get(last)) {
+                path.push(before.clone());
             }
-            way.reverse();
-            return Some(way);
+            path.reverse();
+            return Some(path);
         }
         for next in grounds.remove(&here).unwrap_or_default() {
             if !came_from.contains_key(&next) {

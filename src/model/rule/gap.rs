@@ -3,10 +3,10 @@
 use super::{ClaimLookup, RuleError, RuleOutcome, find, text, with};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
-/// Fills a gap: sets status `filled` and the resolution. A resolution of `None` keeps the existing
-/// one.
+/// Fills a gap: sets its status to `filled`, and its resolution. `None` leaves the resolution as it
+/// is.
 ///
-/// Trigger: [`AutoTrigger::GapFilled`], unless it was already filled.
+/// Trigger: [`AutoTrigger::GapFilled`], unless the gap was already filled.
 ///
 /// # Errors
 /// [`RuleError::NotFound`].

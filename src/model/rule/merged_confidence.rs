@@ -4,20 +4,21 @@ use super::evidence::posterior;
 use crate::model::claim::{Confidence, Strength};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far a confidence may be from the one that evidence leads to, so that evidence explains it.
+/// Evidence explains a confidence if it leads to one that differs by less than this.
 const TOLERANCE: f64 = 1e-9;
 
-/// The confidence of a hypothesis, and the strength of each piece of its evidence by id.
+/// The confidence of a hypothesis, and the strengths of its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeighedHypothesis {
-    /// The confidence.
+    /// The confidence of the hypothesis.
     pub confidence: Confidence,
-    /// The evidence that has a strength, by id.
+    /// The strength of each piece of evidence that has one, by the id of the evidence.
     pub strengths: BTreeMap<String, Strength>,
 }
 
 impl WeighedHypothesis {
-    /// Returns the confidence after the evidence becomes `strengths`, one piece after the other.
+    /// Returns the confidence after the strengths of the evidence become `strengths`: the effect of
+    /// each old strength is taken away, that of the new one added.
     fn moved(&self, strengths: &BTreeMap<String, Strength>) -> Confidence {
         let ids: BTreeSet<&String> = self.strengths.keys().chain(strengths.keys()).collect();
         ids.into_iter().fold(self.confidence, |confidence, id| {
@@ -25,13 +26,13 @@ impl WeighedHypothesis {
             if old == new {
                 return confidence;
             }
-            let taken_back = old.and_then(|old| Strength::new(-old.value()));
-            let applied = taken_back.into_iter().chain(new.copied());
+            let taken_away = old.and_then(|old| Strength::new(-old.value()));
+            let applied = taken_away.into_iter().chain(new.copied());
             applied.fold(confidence, posterior)
         })
     }
 
-    /// Returns whether the evidence that was added to or removed from `base` explains the
+    /// Returns whether the evidence that was added, removed or changed since `base` explains the
     /// confidence.
     fn follows_from(&self, base: &Self) -> bool {
         let expected = base.moved(&self.strengths);
@@ -44,8 +45,8 @@ impl WeighedHypothesis {
 /// both had been added one after the other.
 ///
 /// `None` if no evidence explains the change of either side, or if both changed the same piece of
-/// evidence differently. If evidence explains the change of one side only, it moves the confidence
-/// that the other side set. Swapping the sides gives the same confidence.
+/// evidence differently. If evidence explains the change of one side only, this evidence moves the
+/// confidence that the other side set. Swapping the sides gives the same confidence.
 #[must_use]
 pub fn merged_confidence(
     base: &WeighedHypothesis,

@@ -1,15 +1,16 @@
 //! Rules: the consequences of a verb.
 //!
-//! They apply to commands and API verbs only, never to import, restore, merge or undo. Each is a
-//! pure function of the current claims and returns the changes; nothing else changes. A merge uses
-//! [`merged_confidence()`] alone.
+//! Rules apply to commands and API verbs, never to import, restore, merge or undo. The exception is
+//! [`merged_confidence()`], which only a merge uses. Each rule is a pure function of the current
+//! claims, and returns the changes.
 //!
 //! Doubt: a belief rests on a hypothesis through its `hypothesis` field, through a `source` that is
-//! the id of the hypothesis or of evidence for it, through its `evidence` list in the same way, and
-//! on other beliefs through dependencies (all types except `contradicts`; see
-//! [`Dependency::rests_on`]). Rejecting the hypothesis puts what rests on it in doubt, at any
-//! distance. A contradiction puts only its two beliefs in doubt: it is not known which of them is
-//! wrong, so nothing is known about what rests on them.
+//! the id of the hypothesis or of evidence for it, and through its `evidence` list. It rests on
+//! other beliefs through dependencies (all types except `contradicts`; see
+//! [`Dependency::rests_on`]). Evidence is for its hypothesis unless its strength is negative.
+//! Rejecting the hypothesis puts the beliefs that rest on it in doubt, at any distance. A
+//! contradiction puts only its two beliefs in doubt: it is not known which of them is wrong, so
+//! nothing is known about the beliefs that rest on them.
 
 mod contradiction;
 mod dependency;
@@ -66,18 +67,19 @@ pub struct RuleOutcome {
     pub changes: Vec<(Key, Value)>,
     /// The claims that are removed.
     pub removed: Vec<Key>,
-    /// The trigger, if the event causes a checkpoint.
+    /// The trigger of the checkpoint that the verb causes, if it causes one.
     pub trigger: Option<AutoTrigger>,
-    /// The tag of that checkpoint, if the event is significant: `hypothesis_confirmed`,
+    /// The tag of that checkpoint, if it is significant: `hypothesis_confirmed`,
     /// `hypothesis_rejected`, `contradiction_detected`.
     pub tag: Option<&'static str>,
-    /// A description of contradicting claims: to be shown, never resolved silently.
+    /// A description of contradicting claims. It must be shown; a contradiction is never resolved
+    /// silently.
     pub contradiction: Option<String>,
 }
 
 impl RuleOutcome {
-    /// Returns the outcome of changing one claim from `old` to `new`, with the checkpoint that this
-    /// causes. For changes made without a rule.
+    /// Returns the outcome of a change of one claim without a rule, with the trigger that
+    /// [`trigger_of`] finds.
     #[must_use]
     pub fn of_change(key: Key, old: Option<&Value>, new: Value) -> Self {
         let event = trigger_of(key.kind, old, &new);
@@ -96,14 +98,14 @@ impl RuleOutcome {
 pub enum RuleError {
     /// A claim named by the verb does not exist.
     #[error(
-        "no {} '{}': list those there are, or add it first",
+        "no {} '{}': list the existing ones, or add it first",
         .0.kind,
         .0.id.escape_debug()
     )]
     NotFound(Key),
     /// A claim with this id already exists.
     #[error(
-        "{} '{}' is there already: choose another id or update it",
+        "{} '{}' exists already: choose another id, or update it",
         .0.kind,
         .0.id.escape_debug()
     )]
@@ -125,13 +127,14 @@ pub enum RuleError {
     InvalidId(#[from] InvalidId),
 }
 
-/// Returns the value of a claim that a verb names.
+/// Returns the value of a claim that a verb names, or [`RuleError::NotFound`].
 fn find(claims: &impl ClaimLookup, kind: Kind, id: &str) -> Result<Value, RuleError> {
     let key = Key::new(kind, id);
     claims.claim(&key).ok_or(RuleError::NotFound(key))
 }
 
-/// Returns this value with some fields changed; `None` if nothing changes.
+/// Returns the value with these fields set, except those that are `None`; `None` if nothing
+/// changes.
 fn with<const N: usize>(value: &Value, fields: [(&str, Option<Value>); N]) -> Option<Value> {
     let mut map = value.as_map().cloned().unwrap_or_default();
     for (name, field) in fields {
@@ -143,7 +146,7 @@ fn with<const N: usize>(value: &Value, fields: [(&str, Option<Value>); N]) -> Op
     (changed != *value).then_some(changed)
 }
 
-/// Returns the text in a field of a value.
+/// Returns the text in a field of a value, if it is a text.
 fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.field(field).and_then(Value::as_text)
 }
@@ -159,8 +162,8 @@ fn dependencies(claims: &impl ClaimLookup) -> Vec<Dependency> {
     all.iter().filter_map(|(_, value)| Dependency::from_value(value).ok()).collect()
 }
 
-/// Checks a new claim's id and value and that the id is free; returns its key and the value in its
-/// stored form.
+/// Checks the id and value of a new claim, and that the id is free. Returns its key, and the value
+/// in the form in which it is stored.
 fn new_claim(
     claims: &impl ClaimLookup,
     kind: Kind,

@@ -19,7 +19,7 @@ pub(super) fn chars_with_hidden(text: &str) -> impl Iterator<Item = (char, bool)
 }
 
 /// Returns whether a character is not plainly visible: it controls the terminal, reorders, joins,
-/// or has no appearance of its own.
+/// or has no appearance.
 pub(super) fn is_unseen(character: char) -> bool {
     character.is_control()
         || is_variation_selector(character)
@@ -43,18 +43,19 @@ pub(super) fn is_unseen(character: char) -> bool {
         )
 }
 
-/// The context before a character that decides whether it is hidden.
+/// The text before a character, as far as it decides whether the character is hidden.
 #[derive(Default)]
 struct PrecedingContext {
     last: Option<char>,
-    /// Whether it ends with an emoji, including its modifiers.
+    /// Whether the text ends with an emoji, including its modifiers.
     is_emoji: bool,
-    /// The number of characters left in a flag made of tags.
+    /// The number of tags that still follow in a flag made of tags.
     tags: usize,
 }
 
 impl PrecedingContext {
-    /// Returns whether an invisible character belongs to the visible text around it.
+    /// Returns whether an invisible character belongs to the visible text around it. `rest` is the
+    /// text after it.
     fn lets_through(&self, character: char, rest: &str) -> bool {
         let next = rest.chars().next();
         match character {
@@ -70,15 +71,15 @@ impl PrecedingContext {
                 Some(last) => has_variants(last),
                 None => false,
             },
-            // Ideographs have variation selectors of their own.
+            // These variation selectors are only for ideographs.
             '\u{e0100}'..='\u{e01ef}' => self.last.is_some_and(is_ideograph),
             _ => self.tags > 0,
         }
     }
 
-    /// Returns whether a joiner here shapes letters (RFC 5892, appendix A): between two letters of
-    /// a script that uses joiners, or after a virama, where it controls how the letters around it
-    /// are written.
+    /// Returns whether a joiner here shapes letters: between two letters of a script that uses
+    /// joiners, or after a virama, where it controls how the letters around it are written. This is
+    /// a simplified form of the rules of RFC 5892, appendix A.
     fn is_shaped_with(&self, next: Option<char>) -> bool {
         let Some(last) = self.last else { return false };
         if is_virama(last) {
@@ -106,8 +107,8 @@ const fn is_variation_selector(character: char) -> bool {
     matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Returns whether characters like this have variants. Letters of Latin and other alphabets have
-/// none, so a selector after them would be invisible.
+/// Returns whether a variation selector may follow a character. Letters of Latin and other
+/// alphabets have none, so a selector after them would be invisible.
 fn has_variants(character: char) -> bool {
     matches!(character, '\u{a9}' | '\u{ae}' | '\u{1000}'..='\u{109f}' | '\u{2030}'..)
         && !is_unseen(character)
@@ -153,7 +154,7 @@ const fn is_pictograph(character: char) -> bool {
 
 /// Returns the number of tags after a black flag that make it the flag of a region such as
 /// Scotland: the code of the region (Unicode Technical Standard 51) and the tag that ends it; 0 if
-/// the following text is not that.
+/// `rest` does not begin with them.
 fn tags_of_flag(rest: &str) -> usize {
     const CODE: std::ops::RangeInclusive<usize> = 3..=6;
     let is_tag = |tag: &char| matches!(tag, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');

@@ -7,13 +7,14 @@ use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use std::fmt;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
-/// Offsets are at most 26 hours from UTC, so the relevant transitions are within this range.
+/// How many hours before and after a local time its points in time may be: an offset from UTC is
+/// less than 26 hours (RFC 8536).
 const REACH_HOURS: i64 = 30;
 
 /// How an ambiguous or missing local time was resolved at a clock change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneNote {
-    /// The clocks went forward past this local time: it is read as if they had not.
+    /// The clocks went forward past this local time, so it did not occur.
     Gap {
         /// The local time that does not exist.
         wanted: NaiveDateTime,
@@ -26,7 +27,7 @@ pub enum ZoneNote {
         wanted: NaiveDateTime,
         /// The offset of the occurrence used.
         taken: FixedOffset,
-        /// The offset of the other one. The one with the greater offset came first.
+        /// The offset of the other occurrence. The one with the greater offset came first.
         other: FixedOffset,
     },
 }
@@ -61,7 +62,7 @@ impl fmt::Display for ZoneNote {
     }
 }
 
-/// A time of day, formatted with no more parts than needed.
+/// A time of day, formatted without seconds or fractions that are zero.
 struct ClockText(NaiveDateTime);
 
 impl fmt::Display for ClockText {
@@ -81,21 +82,21 @@ impl fmt::Display for ClockText {
 /// How to resolve a local time that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SkippedTimeRule {
-    /// As if the clock had not changed: 02:30 becomes 03:30.
+    /// Use the offset before the gap: 02:30 becomes 03:30.
     KeepClock,
-    /// The first point after the gap: for days that have no 00:00.
+    /// Use the first point after the gap: for days that have no 00:00.
     FirstAfter,
 }
 
-/// The points in time of a local time, as microseconds since 1970 in UTC.
+/// The points in time at which a zone has a local time, as microseconds since 1970 in UTC.
 enum LocalTimeMatches {
     Once(i64),
     Twice(i64, i64),
     Never { keeping_clock: i64, first_after: i64 },
 }
 
-/// Resolves a local time: the first point if there are two; see [`SkippedTimeRule`] if there is
-/// none.
+/// Resolves a local time to its point in time: to the first if there are two, and as `in_gap` says
+/// if there is none.
 pub(super) fn resolve<Tz: TimeZone>(
     zone: &Tz,
     wanted: NaiveDateTime,
@@ -153,14 +154,15 @@ pub(super) fn local_time<Tz: TimeZone>(zone: &Tz, micros: i64) -> Option<NaiveDa
     Some(DateTime::from_timestamp_micros(micros)?.naive_utc() + TimeDelta::seconds(offset))
 }
 
-/// Returns the zone's offset at a point in time, which is always unique. The conversion from local
-/// time is built on it, because zone implementations differ at the edges of a clock change.
+/// Returns the zone's offset at a point in time. Local times are converted with nothing else,
+/// because zone implementations differ at the edges of a clock change.
 pub(super) fn offset_at<Tz: TimeZone>(zone: &Tz, micros: i64) -> FixedOffset {
     let inside = micros.clamp(Timestamp::MIN.as_micros(), Timestamp::MAX.as_micros());
     let time = DateTime::from_timestamp_micros(inside).unwrap_or(DateTime::UNIX_EPOCH);
     zone.offset_from_utc_datetime(&time.naive_utc()).fix()
 }
 
+/// Returns the points in time at which the zone has this local time.
 fn points<Tz: TimeZone>(zone: &Tz, wanted: NaiveDateTime) -> LocalTimeMatches {
     let wanted = wanted.and_utc().timestamp_micros();
     let shift_at = |micros| i64::from(offset_at(zone, micros).local_minus_utc()) * 1_000_000;

@@ -12,9 +12,9 @@ use chrono::TimeZone;
 /// Parses a point in time as people write it: `2 hours ago`, `yesterday 14:30`, `2025-01-20
 /// 14:30:00`, RFC 3339. All forms are in `docs/time.md`.
 ///
-/// Times without a zone are in `zone`. A clock time or a weekday alone means the last one up to
-/// `now`. Digits after the microsecond are dropped. Months, weeks and days follow the calendar of
-/// `zone`; hours and less are exact.
+/// Times without a zone are in `zone`. A clock time or a weekday alone means its last occurrence up
+/// to `now`. Digits after the microsecond are dropped. Months, weeks and days follow the calendar
+/// of `zone`; hours and less are exact.
 ///
 /// ```
 /// use forge_store::model::Timestamp;
@@ -85,8 +85,8 @@ fn is_number(text: &str) -> bool {
     whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
 }
 
-/// Parses a number that can only be one time: `20250120`, or ten digits of seconds since 1970 (2001
-/// to 2286).
+/// Parses a number with only one meaning as a time: `20250120`, or ten digits of seconds since 1970
+/// (2001 to 2286).
 fn read_number<Tz: TimeZone>(text: &str, zone: &Tz) -> Option<ResolvedTime> {
     let cursor = TextCursor::new(text);
     if text.split('.').next().is_some_and(|whole| whole.len() == EPOCH_DIGITS) {

@@ -36,7 +36,7 @@ impl<'a> TextCursor<'a> {
         self.rest = self.rest.trim_ascii_start();
     }
 
-    /// Reads this character, ignoring case.
+    /// Reads this character if it is next, ignoring case. Returns whether it was.
     pub(super) fn eat(&mut self, character: char) -> bool {
         match self.peek() {
             Some(next) if next.eq_ignore_ascii_case(&character) => {
@@ -47,7 +47,7 @@ impl<'a> TextCursor<'a> {
         }
     }
 
-    /// Reads this whole word if it is here, ignoring case.
+    /// Reads this whole word if it is next, ignoring case. Returns whether it was.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let mut after = *self;
         let found = after.letters().eq_ignore_ascii_case(word)
@@ -58,7 +58,8 @@ impl<'a> TextCursor<'a> {
         found
     }
 
-    /// Reads these words, separated by spaces, if they are here, ignoring case; otherwise nothing.
+    /// Reads these words, separated by spaces, if they are next, ignoring case; otherwise reads
+    /// nothing. Returns whether they were.
     pub(super) fn eat_words(&mut self, words: &[&str]) -> bool {
         let mut after = *self;
         let found = words.iter().all(|word| {
@@ -71,27 +72,28 @@ impl<'a> TextCursor<'a> {
         found
     }
 
-    /// Reads ASCII letters, as many as there are.
+    /// Reads all ASCII letters up to another character.
     pub(super) fn letters(&mut self) -> &'a str {
         self.take_while(|character| character.is_ascii_alphabetic())
     }
 
-    /// Reads ASCII digits, as many as there are.
+    /// Reads all ASCII digits up to another character.
     pub(super) fn digits(&mut self) -> &'a str {
         self.take_while(|character| character.is_ascii_digit())
     }
 
-    /// Reads exactly two digits; nothing if there are fewer or more.
+    /// Reads exactly two digits as a number; reads nothing if there are fewer or more.
     pub(super) fn two_digits(&mut self) -> Option<u32> {
         self.digits_of_length(2..=2)
     }
 
-    /// Reads one or two digits; nothing if there are more.
+    /// Reads one or two digits as a number; reads nothing if there are none or more.
     pub(super) fn up_to_two_digits(&mut self) -> Option<u32> {
         self.digits_of_length(1..=2)
     }
 
-    /// Reads all digits here as a number; nothing if they are not this many.
+    /// Reads all digits up to another character as a number; reads nothing if their count is not in
+    /// `length`.
     pub(super) fn digits_of_length(&mut self, length: RangeInclusive<usize>) -> Option<u32> {
         let mut after = *self;
         let digits = after.digits();
@@ -102,7 +104,7 @@ impl<'a> TextCursor<'a> {
         digits.parse().ok()
     }
 
-    /// Reads characters of this class, as many as there are.
+    /// Reads all characters up to one that is not wanted.
     pub(super) fn take_while(&mut self, is_wanted: impl Fn(char) -> bool) -> &'a str {
         let length = self.rest.find(|next| !is_wanted(next)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(length);

@@ -4,8 +4,8 @@ use super::local_to_utc;
 use crate::model::Timestamp;
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone};
 
-/// Formats a length in microseconds in its two greatest units: `2 h 5 min`, `3 d`, `45 s`, `250
-/// ms`. Smaller parts and the sign are dropped.
+/// Formats a length in microseconds in its two greatest units, or in one from seconds down: `2 h 5
+/// min`, `3 d`, `45 s`, `250 ms`. Smaller parts and the sign are dropped.
 #[must_use]
 pub fn describe_distance(micros: i64) -> String {
     const UNITS: [(&str, u64); 6] = [
@@ -22,7 +22,7 @@ pub fn describe_distance(micros: i64) -> String {
     };
     let (name, size) = UNITS[greatest];
     let mut text = format!("{} {name}", micros / size);
-    // Below a second, and next to a second, the smaller unit is of no use to a person.
+    // Next to seconds, and below, a smaller unit is of no use to a person.
     if name != "s"
         && name != "ms"
         && let Some((name, next)) = UNITS.get(greatest + 1)
@@ -51,7 +51,7 @@ pub fn clock_time<Tz: TimeZone>(time: Timestamp, zone: &Tz) -> String {
     civil_time(time, zone).get(11..16).unwrap_or_default().to_owned()
 }
 
-/// Formats the day in a zone, with the year if it is not that of now: `Tue 11 Mar 2025`.
+/// Formats the day in a zone, with the year if `now` is in another year: `Tue 11 Mar 2025`.
 #[must_use]
 pub fn day_name<Tz: TimeZone>(time: Timestamp, now: Timestamp, zone: &Tz) -> String {
     let date = |time| {

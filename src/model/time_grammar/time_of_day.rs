@@ -77,7 +77,8 @@ pub(super) fn read_basic(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime
 ///
 /// # Errors
 ///
-/// If the part after a hyphen can also be an offset from UTC: `09-05`.
+/// If the part after a hyphen can also be an offset from UTC (`09-05`), if two more digits follow
+/// after a hyphen, or if there is no such time of day.
 pub(super) fn read_file_name(
     cursor: &mut TextCursor<'_>,
 ) -> Result<Option<NaiveTime>, GrammarFault> {
@@ -104,7 +105,7 @@ pub(super) fn read_file_name(
         Some(millis) => millis * 1000,
         None => read_fraction(&mut after),
     };
-    // A third part of two digits could be an offset, hundredths or a counter.
+    // Two more digits could be an offset, hundredths or a counter.
     if read_hyphenated(&mut after, 2).is_some() {
         return Err(GrammarFault::syntax(start.rest()));
     }

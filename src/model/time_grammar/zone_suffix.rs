@@ -22,7 +22,7 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
         offset = Some(fixed);
     } else if cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
         let name = cursor.take_while(is_zone_character);
-        offset = Some(utc_by_name(name).ok_or_else(|| named(name, start.rest()))?);
+        offset = Some(utc_by_name(name).ok_or_else(|| unknown_name(name, start.rest()))?);
     }
     while cursor.eat('[') {
         let inside = cursor.take_while(|next| next != ']');
@@ -48,8 +48,8 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
     Ok(offset.map_or(ZoneSuffix::Local, ZoneSuffix::Offset))
 }
 
-/// Skips the zone's abbreviation after an offset, which takes precedence: the `CEST` of `+0200
-/// CEST`.
+/// Skips the abbreviation of a zone after an offset: the `CEST` of `+0200 CEST`. The offset takes
+/// precedence; it is an error if the abbreviation means UTC and the offset is another one.
 fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result<(), GrammarFault> {
     let mut after = *cursor;
     after.skip_spaces();
@@ -98,7 +98,7 @@ fn read_bracket(inside: &str) -> Result<ZoneBracket, GrammarFault> {
             Ok(ZoneBracket::Remark)
         }
         None if is_name(inside) => Ok(ZoneBracket::Named),
-        // A leading '!' requires the zone to be checked.
+        // A leading `!` marks a part that must not be ignored (RFC 9557).
         _ if inside.starts_with('!') => Err(GrammarFault::Zone(inside.to_owned())),
         _ => Err(GrammarFault::syntax(inside)),
     }
@@ -113,8 +113,9 @@ fn utc_by_name(name: &str) -> Option<FixedOffset> {
     is_utc.then(|| chrono::Utc.fix())
 }
 
-/// A word that looks like a zone is rejected as one; any other is a syntax error.
-fn named(name: &str, rest: &str) -> GrammarFault {
+/// Returns the error for a word that is not a name of UTC: an unknown zone if it looks like one,
+/// otherwise a syntax error.
+fn unknown_name(name: &str, rest: &str) -> GrammarFault {
     let is_code = (2..=7).contains(&name.len())
         && !name.chars().any(|character| character.is_ascii_lowercase() || character == '_');
     if name.contains('/') || is_code {

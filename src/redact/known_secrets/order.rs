@@ -1,5 +1,5 @@
 //! Sorted secrets and suffixes of secrets, so that those at an offset of a text are found without
-//! testing each.
+//! comparing each.
 
 use super::super::work_counter;
 use super::{JOINED, MAX_DEPTH, MOST_SLASHES, SecretPattern, step};
@@ -18,11 +18,13 @@ pub(super) struct Entry {
 /// An index of secrets by prefix, and by suffix.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
+    /// The whole secrets, sorted.
     pub(super) whole: Vec<Entry>,
+    /// The suffixes of secrets, sorted.
     pub(super) ends: Vec<Entry>,
-    /// The secrets whose suffixes are not sorted.
+    /// The secrets whose suffixes are not sorted, because they are too many.
     pub(super) long: Vec<usize>,
-    /// The escape depths at which a secret may read differently, the greatest first.
+    /// The depths at which a secret may be written differently, the greatest first.
     pub(super) depths: Vec<u32>,
 }
 
@@ -54,7 +56,7 @@ impl Order {
     }
 }
 
-/// The sorted entries that match a text from an offset on.
+/// A search for the sorted entries that a text has at an offset.
 pub(super) struct Descent<'a> {
     pub(super) secrets: &'a [SecretPattern],
     pub(super) entries: &'a [Entry],
@@ -63,9 +65,9 @@ pub(super) struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// Calls `each` with the entries whose first characters are in the text from `at` on, the
-    /// number of matching characters, and their end: one more character each time, while entries
-    /// match.
+    /// Calls `each` for one matching character, for two, and so on while entries match: with the
+    /// entries whose first characters are in the text from `at` on, the number of these characters,
+    /// and the offset after them.
     pub(super) fn from(&self, at: usize, each: &mut dyn FnMut(&[Entry], usize, usize)) {
         self.go(0..self.entries.len(), 0, at, each);
     }
@@ -139,7 +141,7 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     valid.chars().next()
 }
 
-/// Decodes the character of one code, or of two, after this many backslashes.
+/// Decodes the character that one code or two encode, the first after this many backslashes.
 fn code(rest: &[u8], slashes: usize) -> Option<char> {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(rest.get(at..at + 4)?).ok()?;

@@ -1,18 +1,18 @@
-//! Recognizes a text that differs from another only in what a purge writes.
+//! Recognises a text that differs from another only by the replacements that a purge writes.
 
 use super::{CODES, FILL, MARK};
 
-/// How the difference of two texts is looked at.
+/// How two texts are compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TextDifference {
     /// Whether the texts are parts of longer ones.
     pub(crate) is_cut: bool,
-    /// Whether either text may be the one that was purged, or both.
+    /// Whether the text before may be purged too.
     pub(crate) both_purged: bool,
 }
 
 impl TextDifference {
-    /// Returns whether a text is another one in which some bytes were replaced as a purge does: by
+    /// Returns whether `after` is `before` with some bytes replaced as a purge replaces them: by
     /// parts of the replacement of a secret, or of the escapes in it.
     pub(crate) fn is_purge(self, before: &[u8], after: &[u8]) -> bool {
         before.len() == after.len()
@@ -23,7 +23,8 @@ impl TextDifference {
             })
     }
 
-    /// Returns whether a purge writes the byte at an offset over the one that was there.
+    /// Returns whether a purge may have written the byte of `after` at an offset over that of
+    /// `before`.
     fn is_replacement(self, before: &[u8], after: &[u8], at: usize) -> bool {
         let is_written = match after[at] {
             FILL => is_filling(after, at),
@@ -39,8 +40,9 @@ impl TextDifference {
     }
 }
 
-/// Returns whether the filler at an offset follows a mark, other filler, an escape or a character
-/// that a purge keeps, or is followed by one of them: it is no letter of a word.
+/// Returns whether the filler at an offset is part of a replacement, and not the letter of a word:
+/// next to it is other filler or a character that a purge keeps, or before it may be a mark or an
+/// escape.
 fn is_filling(text: &[u8], at: usize) -> bool {
     let is_beside = |byte: Option<&u8>| {
         let others = b"/%\n\r\"{}[]:,\\";
@@ -51,8 +53,8 @@ fn is_filling(text: &[u8], at: usize) -> bool {
     ends_mark_or_escape || is_beside(before) || is_beside(text.get(at + 1))
 }
 
-/// Returns whether the byte at an offset belongs to a word. If the text was cut, the word may go on
-/// before or after it.
+/// Returns whether the byte at an offset belongs to this word. If the text was cut, the word may
+/// begin before the text or end after it.
 fn is_in_word(word: &[u8], text: &[u8], at: usize, is_cut: bool) -> bool {
     (0..word.len()).any(|place| {
         let (start, skipped) = (at.saturating_sub(place), place.saturating_sub(at));
