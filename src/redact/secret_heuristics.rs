@@ -1,18 +1,18 @@
-//! Decides by a value alone whether it looks like a secret.
+//! Decides whether a value looks like a secret, from the value alone.
 
 use super::byte_text;
 use std::collections::BTreeSet;
 
 /// Minimum length of a value that [`is_secret`] accepts, in bytes.
 pub(super) const MIN_BYTES: usize = 20;
-/// Minimum entropy of a value that [`is_secret`] accepts, in bits a byte.
+/// The entropy of a value that [`is_secret`] accepts is greater than this, in bits per byte.
 const MIN_BITS: f64 = 3.5;
 
-/// Texts that make a value a placeholder if a word in it begins with them.
+/// A value is a placeholder if a word in it begins with one of these texts.
 const PLACEHOLDER_WORDS: [&str; 9] =
     ["dummy", "sample", "fake", "test-", "test_", "insert", "todo", "mock", "lorem"];
 
-/// Texts that make a value a placeholder anywhere in it.
+/// A value is a placeholder if it contains one of these texts.
 const PLACEHOLDERS: [&str; 17] = [
     "xxxx",
     "example",
@@ -45,7 +45,7 @@ pub(super) fn is_secret(value: &[u8]) -> bool {
         && !is_dated_name(value)
 }
 
-/// Returns whether a value in the place of a credential is a real one. The test is weaker than
+/// Returns whether a value in the place of a credential looks like one. The test is weaker than
 /// [`is_secret`], because the place says more than a name.
 pub(super) fn is_credential(value: &[u8]) -> bool {
     value.len() >= 16
@@ -57,7 +57,7 @@ pub(super) fn is_credential(value: &[u8]) -> bool {
 }
 
 /// Returns whether a value that follows the name of a service, in the shape of its keys, is a key:
-/// no placeholder, and either a number or digits and letters that form no words.
+/// not a placeholder, and either a number, or digits and letters that form no words.
 pub(super) fn is_key_of_service(value: &[u8]) -> bool {
     let is_number = value.iter().all(u8::is_ascii_digit);
     // Random lower-case letters may be pronounceable, but words have no digits inside.
@@ -68,8 +68,8 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
         && (is_number || is_key() && !is_dated_name(value))
 }
 
-/// Returns whether a token whose shape alone does not prove it a key looks generated: digits and
-/// letters that form no words.
+/// Returns whether a token looks generated: digits and letters that form no words. It is for tokens
+/// whose shape says little.
 pub(super) fn is_random(token: &[u8]) -> bool {
     let min_bits = if token.len() < 16 { 2.5 } else { 3.0 };
     is_dense(token, min_bits)
@@ -81,7 +81,7 @@ pub(super) fn is_random(token: &[u8]) -> bool {
 }
 
 /// Returns whether something in the shape of a token is an example from a manual: it contains a
-/// word such as `example`, counts up, or has few different bytes.
+/// word such as `example`, counts up, repeats a byte, or has few different bytes.
 pub(super) fn is_example(token: &[u8]) -> bool {
     let lower = token.to_ascii_lowercase();
     let has = |word: &str| byte_text::contains(&lower, word.as_bytes());
@@ -133,9 +133,9 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
     let lower = password.to_ascii_lowercase();
     let text = std::str::from_utf8(&lower).unwrap_or_default();
     let word = text.trim_end_matches(|next: char| next.is_ascii_digit());
-    // A word with a long number is no well-known one.
+    // A word with a long number is not a well-known password.
     let word = if text.len() - word.len() > MAX_NUMBER_DIGITS { text } else { word };
-    // The entropy of a short text is low even if it was generated.
+    // A short text has a low entropy even if it was generated.
     let is_short_mix =
         || password.len() < 8 && has_letters_and_digits(password) && distinct_bytes(password) >= 4;
     KNOWN.contains(&text)
@@ -167,21 +167,21 @@ fn has_placeholder_word(value: &[u8]) -> bool {
         || PLACEHOLDER_WORDS.iter().any(|word| holds_word(word))
 }
 
-/// Returns the number of single digits between two letters.
+/// Returns how many digits are alone between two letters.
 fn inner_digits(value: &[u8]) -> usize {
     let is_inner = |three: &&[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
     value.windows(3).filter(is_inner).count()
 }
 
-/// Returns whether a value has a digit and at least two letters.
+/// Returns whether a value has at least one digit and two letters.
 fn has_letters_and_digits(value: &[u8]) -> bool {
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    // Long random texts of letters alone are rare. What looks like one is usually a name.
+    // Random texts of letters alone are rare. A long text of letters is usually a name.
     digits >= 1 && letters >= 2
 }
 
-/// Returns the Shannon entropy of the bytes, taken independently, in bits a byte.
+/// Returns the Shannon entropy of the distribution of the bytes in a value, in bits per byte.
 pub(super) fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value {
@@ -198,7 +198,7 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
         .sum()
 }
 
-/// Returns whether the entropy of a value is greater than a number of bits a byte.
+/// Returns whether the entropy of a value is greater than a number of bits per byte.
 fn is_dense(value: &[u8], min_bits: f64) -> bool {
     entropy(value) > min_bits
 }
@@ -213,7 +213,7 @@ pub(super) fn is_uuid(value: &[u8]) -> bool {
 }
 
 /// Returns whether the value is 32 hex digits or more that may be a key. The entropy of hex digits
-/// of one case is at most 4 bits a byte.
+/// of one case is at most 4 bits per byte.
 pub(super) fn is_hex_key(value: &[u8]) -> bool {
     value.len() >= 32
         && value.iter().all(u8::is_ascii_hexdigit)
@@ -222,7 +222,7 @@ pub(super) fn is_hex_key(value: &[u8]) -> bool {
         && !is_placeholder(value)
 }
 
-/// Returns whether the value has the form of something that is no secret: a UUID, a path, a URL, a
+/// Returns whether the form of the value shows that it is no secret: a UUID, a path, a URL, a
 /// checksum, parameters, a path of identifiers, or an identifier in snake case.
 pub(super) fn is_structured(value: &[u8]) -> bool {
     let begins = |start: &str| value.starts_with(start.as_bytes());
@@ -245,7 +245,7 @@ pub(super) fn is_structured(value: &[u8]) -> bool {
         || is_snake_case(value)
 }
 
-/// Returns whether a value with slashes has only the digits of base64, and a part that looks
+/// Returns whether a value has only characters of base64, and a part between slashes that looks
 /// generated.
 fn is_base64(value: &[u8]) -> bool {
     const MIN_PART_BYTES: usize = 12;
@@ -295,7 +295,8 @@ fn is_snake_case(value: &[u8]) -> bool {
         && (is_one_case(u8::is_ascii_lowercase) || is_one_case(u8::is_ascii_uppercase))
 }
 
-/// Returns whether most of the value consists of words, as names and expressions do.
+/// Returns whether at least 70% of the letters and digits are in words, as in names and
+/// expressions.
 pub(super) fn is_words(value: &[u8]) -> bool {
     const SHARE: f64 = 0.7;
     let (mut in_words, mut counted, mut words, mut in_short_words) = (0_u32, 0_u32, 0, 0_u32);
@@ -378,14 +379,14 @@ fn word_length(text: &[u8]) -> usize {
     match capitals {
         0 => small(text).max(1),
         1 => 1 + small(text.get(1..).unwrap_or_default()),
-        // The last capital begins the next word if small letters follow.
+        // The last capital begins the next word if lower-case letters follow.
         _ if text.get(capitals).is_some_and(u8::is_ascii_lowercase) => capitals - 1,
         _ => capitals,
     }
 }
 
-/// Returns whether a word can be pronounced: at least a sixth of it are vowels, and at most four
-/// bytes in a row are none.
+/// Returns whether a word can be pronounced: at least a sixth of its letters are vowels, and at
+/// most four in a row are not.
 fn is_pronounceable(word: &[u8]) -> bool {
     let vowel =
         |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');

@@ -1,21 +1,23 @@
-//! Counting known secrets in a text that is read in pieces.
+//! Counts known secrets in a text that is read in pieces.
 
 use super::KnownSecrets;
 
-/// How many bytes before a place decide whether a secret is there.
+/// How many bytes before an offset decide whether a secret begins there.
 const CONTEXT_BYTES: usize = 16;
 
-/// Counts the secrets in a text that is read in pieces, as [`KnownSecrets::find`] would in the
-/// whole text. Holds the end of what was read.
+/// Counts the secrets in a text that is read in pieces: as many as [`KnownSecrets::find`] finds in
+/// the whole text. It holds the end of the text so far.
 pub(crate) struct SecretStream<'a> {
     known: &'a KnownSecrets,
-    /// The end of the text so far, and how many bytes precede it.
+    /// The end of the text so far.
     held: Vec<u8>,
+    /// How many bytes of the text precede `held`.
     before: usize,
-    /// Up to where the text was searched.
+    /// The offset up to which the text was searched.
     searched: usize,
-    /// The end of the last secret, and of the last one that was counted.
+    /// The end of the last secret that was found from its first character on.
     sighted: usize,
+    /// The end of the last secret that was counted.
     counted: usize,
     count: u64,
 }
@@ -25,29 +27,29 @@ impl<'a> SecretStream<'a> {
         Self { known, held: Vec::new(), before: 0, searched: 0, sighted: 0, counted: 0, count: 0 }
     }
 
-    /// Adds a piece.
+    /// Adds a piece of the text.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.held.extend_from_slice(piece);
-        // A secret that begins here may go on in the next piece.
+        // A secret that begins in the margin may go on in the next piece.
         let margin = self.known.max_bytes() + 4 * CONTEXT_BYTES;
         let end = self.before + self.held.len();
         self.search(end.saturating_sub(margin));
         let needed = self.searched.saturating_sub(CONTEXT_BYTES);
-        // Moving what is left costs as much as what goes, or less.
-        let gone = needed.saturating_sub(self.before);
-        if gone >= self.held.len() / 2 {
-            self.held.drain(..gone);
-            self.before += gone;
+        // At most as many bytes are moved as are removed.
+        let removed = needed.saturating_sub(self.before);
+        if removed >= self.held.len() / 2 {
+            self.held.drain(..removed);
+            self.before += removed;
         }
     }
 
-    /// Returns how many secrets the text has.
+    /// Returns the number of secrets in the text, after its last piece was added.
     pub(crate) fn finish(mut self) -> u64 {
         self.search(self.before + self.held.len() + 1);
         self.count
     }
 
-    /// Counts the secrets that begin before a place.
+    /// Counts the secrets that begin before an offset of the text and were not counted yet.
     fn search(&mut self, upto: usize) {
         if upto <= self.searched {
             return;
@@ -64,7 +66,7 @@ impl<'a> SecretStream<'a> {
             found.push(one.range);
         }
         let mut tails = Vec::new();
-        // The held bytes begin where the text does not, unless nothing precedes them.
+        // Offset 0 counts as the beginning of a text. If bytes were removed, it is before `from`.
         self.known.tails(&self.held, from..to, &mut tails);
         found.extend(tails.into_iter().map(|one| one.range));
         found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));

@@ -1,6 +1,6 @@
-//! Short values, mainly passwords, whose entropy is too low to judge. One counts as a secret if its
-//! name means nothing but a secret, if it is written like a value of a setting, flag or field, and
-//! if it is neither a word nor code.
+//! Short values, mainly passwords, whose entropy is too low to decide. A short value counts as a
+//! secret if its name means nothing but a secret, if it is written like the value of a setting,
+//! flag or field, and if it is neither a word nor code.
 
 use super::byte_text;
 use super::named_value::{NamedValue, parts};
@@ -11,12 +11,12 @@ const MIN_BYTES: usize = 6;
 /// Minimum length of a token or key, in bytes.
 const MIN_TOKEN_BYTES: usize = 12;
 
-/// Last name parts of passwords.
+/// The last parts of names of passwords.
 const PASSWORDS: [&str; 8] =
     ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass", "psk"];
-/// Last name parts of other secrets.
+/// The last parts of names of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
-/// Name parts before a last `key` that make it a secret.
+/// The parts before a last `key` with which a name means a secret.
 const BEFORE_KEY: [&str; 12] = [
     "api",
     "access",
@@ -33,13 +33,13 @@ const BEFORE_KEY: [&str; 12] = [
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Name {
+enum NameMeaning {
     Password,
     Other,
 }
 
-/// Returns what a name means, if it means nothing but a secret.
-fn name(name: &str) -> Option<Name> {
+/// Returns the meaning of a name; `None` if the name can mean anything but a secret.
+fn meaning_of(name: &str) -> Option<NameMeaning> {
     let parts = parts(name);
     let mut parts =
         parts.iter().rev().map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()));
@@ -49,8 +49,8 @@ fn name(name: &str) -> Option<Name> {
     let is_other = OTHERS.iter().any(|word| last.ends_with(word))
         || last == "key" && parts.next().is_some_and(|before| BEFORE_KEY.contains(&before));
     match (is_password, is_other) {
-        (true, _) => Some(Name::Password),
-        (_, true) => Some(Name::Other),
+        (true, _) => Some(NameMeaning::Password),
+        (_, true) => Some(NameMeaning::Other),
         _ => None,
     }
 }
@@ -62,19 +62,21 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
         return false;
     }
     let Some(bytes) = text.get(named.name.clone()) else { return false };
-    let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
+    let Some(name) = std::str::from_utf8(bytes).ok().and_then(meaning_of) else { return false };
     let after = text.get(named.value.end..).unwrap_or_default();
-    // In a list, a value follows a name by chance, except that of a flag.
+    // In a list, a value follows a name only by chance, except after a flag.
     if named.listed && !named.is_flag {
         return false;
     }
     let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, after);
     match name {
-        Name::Password => strength(value) >= if is_sure { Strength::Fair } else { Strength::High },
-        Name::Other => {
-            // Manuals show lower-case tokens for lower-case names.
+        NameMeaning::Password => {
+            strength(value) >= if is_sure { Strength::Fair } else { Strength::High }
+        }
+        NameMeaning::Other => {
+            // In manuals, examples with lower-case names have tokens in lower case.
             let is_variable = !bytes.iter().any(u8::is_ascii_lowercase);
-            // 16 hex digits are mostly a checksum or an id.
+            // A value of 16 hex digits is mostly a checksum or an id.
             let is_long = named.quoted
                 && value.len() >= 16
                 && secret_heuristics::entropy(value) > 3.3
@@ -85,7 +87,7 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     }
 }
 
-/// Returns whether the whole value of a name, with any sign in it, is a secret: a generated
+/// Returns whether the whole value of a name, which may contain any signs, is a secret: a generated
 /// password, a UUID, hex digits or a passphrase.
 pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
     let value = text.get(named.whole.clone()).unwrap_or_default();
@@ -93,7 +95,7 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
     if named.listed && !named.is_flag || value.len() < MIN_BYTES {
         return false;
     }
-    let Some(name) = std::str::from_utf8(bytes).ok().and_then(name) else { return false };
+    let Some(name) = std::str::from_utf8(bytes).ok().and_then(meaning_of) else { return false };
     let after = text.get(named.whole.end..).unwrap_or_default();
     let is_setting = is_setting(text, named, bytes, after);
     if !(named.quoted || named.is_flag || is_setting) {
@@ -101,16 +103,16 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
     }
     let is_upper = !bytes.iter().any(u8::is_ascii_lowercase);
     let is_plain = named.quoted || named.is_flag || is_upper || !named.spaced || named.colon;
-    let is_sure = name == Name::Password || is_upper || is_key_name(bytes);
+    let is_sure = name == NameMeaning::Password || is_upper || is_key_name(bytes);
     is_sure
         && is_plain
         && (secret_heuristics::is_uuid(value) || secret_heuristics::is_hex_key(value))
-        || name == Name::Password && is_plain && is_passphrase(value)
+        || name == NameMeaning::Password && is_plain && is_passphrase(value)
         || is_plain && is_generated(value, name, named.quoted || is_upper && !named.spaced)
 }
 
-/// Returns whether a name is that of a key that may be a UUID or hex digits: a token is not,
-/// because many tokens only identify a request.
+/// Returns whether a name is that of a key that may be a UUID or hex digits. Most names of tokens
+/// are not: many tokens only identify a request.
 fn is_key_name(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     [
@@ -132,15 +134,15 @@ fn is_key_name(name: &[u8]) -> bool {
     .any(|known| lower.ends_with(known.as_bytes()))
 }
 
-/// Returns whether a value in the place of a password is one.
+/// Returns whether a value in the place of a password looks like one.
 pub(super) fn is_password(value: &[u8]) -> bool {
     strength(value) >= Strength::Fair
-        || is_generated(value, Name::Password, true)
+        || is_generated(value, NameMeaning::Password, true)
         || secret_heuristics::is_secret(value)
         || secret_heuristics::is_uuid(value)
 }
 
-/// Returns whether a value is words with a number: `horse-Battery-staple-Window42`.
+/// Returns whether a value consists of words and a number: `horse-Battery-staple-Window42`.
 fn is_passphrase(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_alphabetic);
     let mut parts = value.split(|byte| b"-_. ".contains(byte));
@@ -156,17 +158,18 @@ fn is_passphrase(value: &[u8]) -> bool {
         && !secret_heuristics::is_known_password(value)
 }
 
-/// Returns whether a value with any sign in it looks generated.
-fn is_generated(value: &[u8], name: Name, any_end: bool) -> bool {
+/// Returns whether a value, which may contain any signs, looks generated. With `any_end`, it may
+/// end like code.
+fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
     let count = |is: fn(&u8) -> bool| value.iter().filter(|byte| is(byte)).count();
     let (small, capitals) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
     let digits = count(u8::is_ascii_digit);
     let others = value.len() - small - capitals - digits;
     let spaces = count(|byte| *byte == b' ');
     let classes = [small, capitals, digits, others].into_iter().filter(|count| *count > 0).count();
-    let least = if name == Name::Password { 8 } else { MIN_TOKEN_BYTES };
+    let least = if name == NameMeaning::Password { 8 } else { MIN_TOKEN_BYTES };
     let has = |part: &[u8]| byte_text::contains(value, part);
-    // What ends a statement is not the end of a value.
+    // A sign that ends a statement or opens a bracket is not the end of a value.
     let ends_code =
         matches!(value.last(), Some(b';' | b',' | b')' | b'{' | b'(' | b'[')) && !any_end;
     let is_call = value.ends_with(b")") && has(b"(")
@@ -228,7 +231,8 @@ fn is_generated(value: &[u8], name: Name, any_end: bool) -> bool {
         && !has_word_parts(value)
 }
 
-/// Returns whether letters of both cases and digits are mixed, without the signs of a path.
+/// Returns whether a value has letters of both cases and digits, forms no words, and has at most
+/// one slash.
 fn is_mixed(value: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| value.iter().any(is);
     has(u8::is_ascii_lowercase)
@@ -238,8 +242,8 @@ fn is_mixed(value: &[u8]) -> bool {
         && value.iter().filter(|byte| **byte == b'/').count() <= 1
 }
 
-/// Returns whether a value has words in it, as an expression or a description has: two with four
-/// letters or more.
+/// Returns whether a value contains at least two words of four letters or more, as an expression or
+/// a description does.
 fn has_word_parts(value: &[u8]) -> bool {
     let parts = value.split(|byte| !byte.is_ascii_alphabetic());
     parts.filter(|part| part.len() >= 4 && secret_heuristics::is_words(part)).count() >= 2
@@ -250,27 +254,29 @@ pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
     if !has_short_length(value) {
         return false;
     }
-    match name(field) {
-        Some(Name::Password) => strength(value) >= Strength::Fair,
-        Some(Name::Other) => is_token(value, Strength::High),
+    match meaning_of(field) {
+        Some(NameMeaning::Password) => strength(value) >= Strength::Fair,
+        Some(NameMeaning::Other) => is_token(value, Strength::High),
         None => false,
     }
 }
 
-/// Returns whether the length of a value is one that is judged here.
+/// Returns whether a value is short enough and long enough for the rules of this module.
 fn has_short_length(value: &[u8]) -> bool {
     (MIN_BYTES..secret_heuristics::MIN_BYTES).contains(&value.len())
 }
 
-/// Returns whether a value of at least this strength may be a token or key.
+/// Returns whether a value has at least this strength, and the length and entropy of a token or
+/// key.
 fn is_token(value: &[u8], least: Strength) -> bool {
     value.len() >= MIN_TOKEN_BYTES
         && strength(value) >= least
         && secret_heuristics::entropy(value) > 3.0
 }
 
-/// Returns whether an unquoted value is written as in a settings file, an environment or a query,
-/// where no code occurs: `NAME=value` without spaces, `name: value` up to the end of the line.
+/// Returns whether a value without quotes is written as in a settings file, an environment or a
+/// query, where no code occurs: `NAME=value` without spaces, or `name: value` up to the end of the
+/// line.
 fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], after: &[u8]) -> bool {
     let ends_line = match after {
         [] | [b'\n' | b'\r' | b'"' | b'\'' | b'`', ..] | [b' ', b'#', ..] | [b'<', b'/', ..] => {
@@ -297,11 +303,11 @@ fn is_setting(text: &[u8], named: &NamedValue, name: &[u8], after: &[u8]) -> boo
 /// How much a short value looks like a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
-    /// A word, a number, a placeholder, code.
+    /// It is a word, a number, a placeholder or code.
     None,
-    /// Letters and digits in no word.
+    /// It has letters and digits that form no word, or letters that often change case.
     Fair,
-    /// Letters of both cases and digits or signs, in no word.
+    /// It has letters of both cases with digits or signs, or digits and signs, and forms no word.
     High,
 }
 
@@ -337,7 +343,7 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     }
 }
 
-/// Returns whether a digit is between letters, as in no word.
+/// Returns whether a digit is between two letters, which no word has.
 fn has_inner_digit(value: &[u8]) -> bool {
     value.windows(3).any(|three| {
         matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic())
@@ -359,9 +365,9 @@ fn is_code(value: &[u8]) -> bool {
         matches!(first, b'$' | b'/' | b'.' | b'~' | b':' | b'=' | b'*' | b'?' | b'@' | b'#' | b'-')
             || first == b'%' && (value.ends_with(b"%") || value.len() < 4);
     let inside = |byte: u8| value.contains(&byte);
-    // `self.pass1`, `a/b2`, `key=value`, `10:30`, `1.2.3-rc1`.
-    let has_two_parts = |sign: u8| {
-        let mut parts = value.split(|byte| *byte == sign);
+    // `self.pass1`, `a/b2`, `10:30`.
+    let has_parts = |separator: u8| {
+        let mut parts = value.split(|byte| *byte == separator);
         parts.clone().count() > 1
             && parts
                 .all(|part| part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
@@ -372,7 +378,7 @@ fn is_code(value: &[u8]) -> bool {
     is_variable && !(rest.len() >= 8 && is_mixed(rest) && !rest.contains(&b'.'))
         || is_number
         || inside(b'=') && !value.ends_with(b"=") && !is_long
-        || !is_long && (has_two_parts(b'.') || has_two_parts(b'/') || has_two_parts(b':'))
+        || !is_long && (has_parts(b'.') || has_parts(b'/') || has_parts(b':'))
         || byte_text::contains(value, b"${")
         || byte_text::contains(value, b"::")
 }

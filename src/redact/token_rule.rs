@@ -3,7 +3,7 @@
 use super::token_shape::{ScanMemory, TokenMatch, TokenShape};
 use std::sync::{LazyLock, OnceLock};
 
-/// The position of the secret that a rule describes.
+/// Where the secret of a rule is, in relation to a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenPlacement {
     /// The secret begins with the hint.
@@ -17,15 +17,15 @@ pub enum TokenPlacement {
 /// A rule for the shape of a token.
 #[derive(Debug)]
 pub struct TokenRule {
-    /// The kind: the word after `redacted:`.
+    /// The kind of the secret: the word after `redacted:`.
     pub kind: &'static str,
-    /// Lower-case texts: every such token contains one of them, or follows one. The shape is tried
-    /// only there.
+    /// Lower-case texts. Every such token contains one of them, or follows one. The shape is tried
+    /// only where one of them is.
     pub hints: Vec<&'static str>,
     /// The shape (a regular expression over bytes), from the first byte of the token on. If it has
-    /// a group, the group is the secret, else the whole match is.
+    /// a group, only the group is the secret, otherwise the whole match.
     pub shape: &'static str,
-    /// The position of the token.
+    /// Where the token is, in relation to a hint.
     pub place: TokenPlacement,
     /// Whether the token must also look generated, because its shape says little.
     pub is_random: bool,
@@ -56,7 +56,7 @@ pub fn rules() -> &'static [TokenRule] {
     &RULES
 }
 
-/// Kinds that depend on context instead of a token shape.
+/// The kinds that no line of `rules.tsv` describes, with their descriptions.
 pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
     ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
     (
@@ -89,11 +89,11 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
     ("token", "a value after a name such as `AUTH_TOKEN`"),
 ];
 
-/// The kind of a password in a URL.
+/// The kind of a password in a URL, with its description.
 pub(super) const URL_PASSWORD: (&str, &str) =
     ("url-password", "the password in an address such as `postgres://user:password@host`");
 
-/// Returns every kind with its description, sorted; with the shape for those that have one.
+/// Returns every kind with its description, sorted. The description of a token is its shape.
 #[must_use]
 pub fn kinds() -> Vec<(&'static str, String)> {
     let shapes = RULES.iter().map(|rule| {

@@ -9,9 +9,10 @@ use std::ops::Range;
 const MOST_BYTES: usize = 256;
 /// Maximum number of line ends inside a token.
 const MOST_ENDS: usize = 3;
-/// Maximum indentation of the next line.
+/// Maximum indentation of the next line, in bytes.
 const MOST_SPACES: usize = 24;
-/// A shorter part is not random enough to belong to a token that may end before it.
+/// Minimum length of the last part, in bytes, if the token may end before it: whether a shorter
+/// part is random cannot be seen.
 pub(super) const MIN_TAIL_BYTES: usize = 12;
 
 /// The parts of a word on several lines, joined.
@@ -22,10 +23,10 @@ pub(super) struct JoinedLines {
 }
 
 impl JoinedLines {
-    /// Joins the word that begins here with the words at the beginning of the next lines. `None` if
-    /// the word is not the last one of its line.
+    /// Joins the word that begins at an offset with the words at the beginning of the next lines.
+    /// `None` if it is not the last word of its line, or the next line does not begin with a word.
     pub(super) fn of(text: &[u8], start: usize, runs: &mut ScanMemory) -> Option<Self> {
-        // Most words do not end their line, and a long one is measured once.
+        // Most words do not end their line. `runs` measures a long word only once.
         let near = text.get(start..text.len().min(start + MOST_BYTES + 1))?;
         memchr2(b'\n', b'\\', near)?;
         let first = runs.end(text, start, &OF_TOKEN);
@@ -52,7 +53,7 @@ impl JoinedLines {
         (!joined.parts.is_empty()).then_some(joined)
     }
 
-    /// Maps a range of the joined bytes, which begin at `start`, back to the text.
+    /// Maps a range of the joined bytes to the text, where they begin at `start`.
     pub(super) fn place(&self, range: &Range<usize>, start: usize) -> Range<usize> {
         let at = |place: usize, is_end: bool| {
             let limit = if is_end { place.saturating_sub(1) } else { place };
@@ -62,7 +63,8 @@ impl JoinedLines {
         at(range.start, false)..at(range.end, true)
     }
 
-    /// Returns the part that contains the byte before `end`, up to there, unless it is the first.
+    /// Returns the part that contains the byte before `end`, up to `end`; `None` if it is the first
+    /// part.
     pub(super) fn last_part(&self, end: usize) -> Option<&[u8]> {
         let (begun, _) = self.parts.iter().rfind(|(begun, _)| *begun < end)?;
         self.bytes.get(*begun..end)
@@ -76,7 +78,8 @@ fn is_of_token(byte: u8) -> bool {
     OF_TOKEN.has(byte)
 }
 
-/// Returns the length of the line end here, as it is or escaped, also in JSON inside JSON.
+/// Returns the length of the line end at an offset, if there is one. It may be escaped, also for
+/// JSON inside JSON.
 pub(super) fn line_end(text: &[u8], at: usize) -> Option<usize> {
     let carriage = sign(text, at, b'\r', b'r').unwrap_or(0);
     sign(text, at + carriage, b'\n', b'n').map(|length| carriage + length)
@@ -94,7 +97,8 @@ fn indentation(text: &[u8], at: usize) -> usize {
     length
 }
 
-/// Returns the length of this byte, or of its escape with this letter.
+/// Returns the length of this byte or of its escape with this letter, if one of them is at an
+/// offset.
 fn sign(text: &[u8], at: usize, plain: u8, letter: u8) -> Option<usize> {
     const MOST_SLASHES: usize = 8;
     let slashes = run(text, at, MOST_SLASHES, |byte| byte == b'\\');

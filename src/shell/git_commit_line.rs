@@ -1,6 +1,6 @@
 //! The line that `git commit` prints about the commit that it made.
 
-/// What `git commit` prints about the commit that it made: `[branch sha] subject`.
+/// The parts of the line `[branch sha] subject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GitCommitLine<'o> {
     /// The branch, or `detached HEAD`.
@@ -12,7 +12,7 @@ pub struct GitCommitLine<'o> {
 }
 
 impl<'o> GitCommitLine<'o> {
-    /// Parses one line.
+    /// Parses a line; `None` if it is another one.
     #[must_use]
     pub fn parse(line: &'o str) -> Option<Self> {
         let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;

@@ -1,4 +1,4 @@
-//! The syntax tree of a command line: which command decides whether another one runs.
+//! The syntax tree of a command line. It shows which commands decide whether another one runs.
 
 use super::{ShellToken, ShellWord, is_assignment, tokens};
 
@@ -20,7 +20,7 @@ pub struct ShellCommand {
     pub words: Vec<ShellWord>,
     /// Whether its output is redirected to a file.
     pub redirected: bool,
-    /// The name of that file; empty if it is not known.
+    /// The name of that file; empty if there is none or it is not known.
     pub file: String,
     /// Whether its error output is redirected to a file.
     pub errors_redirected: bool,
@@ -29,17 +29,18 @@ pub struct ShellCommand {
 /// A part of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShellNode {
-    /// One program.
+    /// One program. It has no words for a `case` and for the definition of a function, which are
+    /// skipped.
     Command(ShellCommand),
-    /// Parts that run in order; `true` for each that runs in the background.
+    /// Parts that run in order, each with whether it runs in the background.
     List(Vec<(ShellNode, bool)>),
     /// Pipelines joined by `&&` and `||`.
     Chain(Vec<(ChainOperator, ShellNode)>),
-    /// Programs whose outputs go to the next one.
+    /// Parts whose output goes to the next one.
     Pipe(Vec<ShellNode>),
-    /// With `!` before it.
+    /// A pipeline with `!` before it.
     Not(Box<ShellNode>),
-    /// `( ... )`: an `exit` in it ends only itself.
+    /// `( ... )`: an `exit` in it ends only the subshell.
     Subshell(Box<ShellNode>),
     /// A group whose output is redirected to the file of this name.
     Redirected(Box<ShellNode>, String),
@@ -50,7 +51,7 @@ pub enum ShellNode {
         /// What runs if none of them holds.
         otherwise: Option<Box<ShellNode>>,
     },
-    /// `while`, `until` and `for`.
+    /// `while`, `until`, `for` and `select`.
     Loop {
         /// The condition, if there is one.
         condition: Option<Box<ShellNode>>,
@@ -59,10 +60,10 @@ pub enum ShellNode {
     },
 }
 
-/// Lines that are nested deeper than this have no tree.
+/// Maximum depth of groups. A line with deeper ones has no tree.
 const MAX_DEPTH: u32 = 24;
 
-/// Parses a command line. `None` if groups are nested too deeply.
+/// Parses a command line; `None` if groups are nested deeper than 24 levels.
 #[must_use]
 pub fn read(line: &str) -> Option<ShellNode> {
     let mut reader = ShellParser { tokens: tokens(line), at: 0, depth: 0, too_deep: false };
@@ -98,14 +99,14 @@ impl ShellParser {
         }
     }
 
-    /// Skips the current token if it is this word, unquoted. Returns whether it is.
+    /// Skips the current token if it is this word, unquoted. Returns whether it was.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         let found = self.keyword() == keyword;
         self.at += usize::from(found);
         found
     }
 
-    /// Skips the current token if it is this one. Returns whether it is.
+    /// Skips the current token if it is this one. Returns whether it was.
     fn take(&mut self, token: &ShellToken) -> bool {
         let found = self.tokens.get(self.at) == Some(token);
         self.at += usize::from(found);
@@ -116,7 +117,7 @@ impl ShellParser {
         while self.take(&ShellToken::End) {}
     }
 
-    /// Parses up to a word or bracket that closes a group, without consuming it.
+    /// Parses a list up to a word or bracket that closes a group, without consuming that.
     fn list(&mut self) -> ShellNode {
         let mut items = Vec::new();
         loop {
@@ -162,7 +163,7 @@ impl ShellParser {
         while self.take_keyword("!") {
             negated = !negated;
         }
-        // `time` before a group belongs to the shell.
+        // Before a group, `time` is a word of the shell.
         let group = match self.tokens.get(self.at + 1) {
             Some(ShellToken::Open) => true,
             Some(ShellToken::Word(word)) => word.text == "{" && !word.quoted,
@@ -222,7 +223,7 @@ impl ShellParser {
                 ShellNode::Loop { condition: None, body: Box::new(self.body()) }
             }
             "case" => {
-                // Which arm runs is not known, so nothing is recorded about it.
+                // It is not known which arm runs, so all of it is skipped.
                 self.skip_case();
                 ShellNode::Command(ShellCommand::default())
             }
@@ -241,7 +242,7 @@ impl ShellParser {
         self.redirected(node)
     }
 
-    /// Skips a `case`, with those inside it.
+    /// Skips a `case` with the nested ones.
     fn skip_case(&mut self) {
         let mut open = 1_usize;
         while open > 0 && self.at < self.tokens.len() {
@@ -257,7 +258,7 @@ impl ShellParser {
         self.at += 1;
     }
 
-    /// Returns whether the word here is no argument of the word before it.
+    /// Returns whether the current word is not an argument of the word before it.
     fn is_after_command(&self) -> bool {
         matches!(
             self.keyword_at(self.at - 1),
@@ -265,14 +266,15 @@ impl ShellParser {
         )
     }
 
-    /// Skips the body of a function, which is defined here, not run.
+    /// Skips the body of a function: the line defines the function and does not run it.
     fn function_body(&mut self) -> ShellNode {
         self.skip_ends();
         self.command();
         ShellNode::Command(ShellCommand::default())
     }
 
-    /// Parses the redirections after a group.
+    /// Parses the redirections after a group. Returns the group with the file that gets its output,
+    /// if there is one.
     fn redirected(&mut self, node: ShellNode) -> ShellNode {
         let mut to = None;
         loop {

@@ -1,7 +1,7 @@
-//! Agent sessions that joined a debugging session which began without them.
+//! Agent sessions that joined a debugging session that was begun without them.
 //!
-//! A joined agent session is stored as a bookmark of a source with no bytes, so that looking up an
-//! agent's session needs only the refs.
+//! A joined agent session is stored as an empty bookmark, so that it can be found in the refs
+//! alone.
 
 use super::session::Session;
 use super::write_context::WriteContext;
@@ -14,9 +14,9 @@ use crate::format::{Record, RecordChange};
 use crate::model::SessionKind;
 
 impl Session {
-    /// Makes an agent's session part of this debugging session: hooks, imports and commands that
-    /// use the agent's own id then write here. What was recorded elsewhere before stays there.
-    /// Returns whether this changed anything.
+    /// Makes an agent's session part of this debugging session: from then on, hooks, imports and
+    /// commands that use the agent's own id write to it. Earlier records stay in the session in
+    /// which they are. Returns whether this changed anything.
     ///
     /// # Errors
     /// [`Error::Invalid`] if this is not a debugging session or the id is not valid; also if the
@@ -37,7 +37,7 @@ impl Session {
                 return Ok((None, false));
             }
             let mut changes = Vec::new();
-            // An agent session is part of one debugging session at a time.
+            // An agent session is part of only one debugging session at a time.
             for (session, _) in context.refs.sessions.find(SessionLookup::Source(&source))? {
                 if session != self.number {
                     let (source, bookmark) = (source.clone(), None);
@@ -58,8 +58,8 @@ impl Session {
 }
 
 impl Store {
-    /// Returns the session of this agent's own id, if there is one: the session it has joined, else
-    /// the one it began.
+    /// Returns the session of an agent session, given by the agent's own id, if there is one: the
+    /// session that it joined last, or the one that it began.
     pub fn agent_session(&self, agent: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(agent_session(&refs, agent)?.map(|number| self.session_at(number)))
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(store.session("s1").unwrap().summary().unwrap().info.name, "a");
         b.join(&act(), "s1").unwrap();
         assert_eq!(name_of(&store, "s1").as_deref(), Some("b"));
-        // Joins its own session again.
+        // It joins its own session again.
         own.join(&act(), "s1").unwrap();
         assert_eq!(name_of(&store, "s1").as_deref(), Some("own"));
         assert_eq!(a.summary().unwrap().sources, []);

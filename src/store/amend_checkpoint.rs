@@ -1,4 +1,4 @@
-//! Changes checkpoints after they were made, and schedules the next ones.
+//! Changes checkpoints after they were made, and sets their schedule.
 
 use super::session::Session;
 use super::validate::check_tag;
@@ -10,7 +10,7 @@ use crate::format::{Record, RecordChange};
 use crate::model::{Checkpoint, CheckpointId};
 
 impl Session {
-    /// Adds tags to a checkpoint and removes others. Returns the changed checkpoint.
+    /// Removes tags from a checkpoint and adds others. Returns the changed checkpoint.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for a tag that is not
@@ -32,9 +32,9 @@ impl Session {
         Ok(checkpoint)
     }
 
-    /// Changes a checkpoint's message, tags and body. `amend` receives the checkpoint under the
-    /// writer's lock, so concurrent amendments do not overwrite each other; it runs again after a
-    /// conflict. Returns the checkpoint, and whether this changed it.
+    /// Changes a checkpoint's message, tags and body. `amend` is called under the writer's lock, so
+    /// concurrent changes do not overwrite each other. It may be called more than once. Returns the
+    /// checkpoint, and whether this changed it.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for a tag that is not
@@ -57,11 +57,12 @@ impl Session {
         })
     }
 
-    /// Sets the interval of scheduled checkpoints, which are made by the next write when due;
-    /// `None` ends them.
+    /// Sets the interval of scheduled checkpoints, in microseconds; `None` ends them. A checkpoint
+    /// that is due is made by the next write.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an interval of less than a second.
+    /// [`Error::Invalid`] for an interval of less than a second; also if the store cannot be
+    /// written.
     pub fn schedule(&self, act: &WriteContext, every_micros: Option<i64>) -> Result<()> {
         if every_micros.is_some_and(|micros| micros < 1_000_000) {
             return Err(Error::invalid("a schedule needs at least a second between checkpoints"));

@@ -1,5 +1,5 @@
-//! Beginning sessions. Existing sessions are looked up under the writer's lock, so concurrent
-//! requests begin only one.
+//! Begins sessions. Existing sessions are looked up under the writer's lock, so concurrent requests
+//! for one session begin only one.
 
 use super::Store;
 use super::new_session::NewSession;
@@ -14,19 +14,21 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Record, RecordChange};
 use crate::model::{Operation, SessionKind, SessionMetadata, SessionNumber};
 
-/// How a new session that already exists is handled.
+/// What to do if a new session exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clash {
-    /// Refuse the name.
+    /// Refuse a name that is taken.
     Refuse,
-    /// Use the next free name.
+    /// Use the next free name if the name is taken.
     NextName,
-    /// Use the existing session of the same agent session; else the next free name.
+    /// Use the existing session of the same agent session. If there is none, use the next free
+    /// name.
     OfAgent,
 }
 
 impl Store {
-    /// Begins a session. If a person began it, it becomes the last used one.
+    /// Begins a session. A debugging session becomes the last used one if
+    /// [`NewSession::takes_over`] is set or there is no last used one.
     ///
     /// # Errors
     /// [`Error::Duplicate`] if a session of the same kind has this name; also if the store cannot
@@ -35,19 +37,19 @@ impl Store {
         self.begin_session(act, new, Clash::Refuse, CommitDurability::Now)
     }
 
-    /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
+    /// Begins a session, with the next free name if its name is taken: `name`, `name-2`, `name-3`.
     pub fn create_named(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::NextName, CommitDurability::Now)
     }
 
-    /// Returns the session of an agent's own id ([`NewSession::agent_session`]): the session it has
-    /// joined, else the one it began, else a new one with the next free name. Concurrent requests
-    /// for one agent session all get the same session.
+    /// Returns the session of an agent session ([`NewSession::agent_session`]): the session that it
+    /// joined last, or the one that it began. If there is none, begins one with the next free name.
+    /// Concurrent requests for one agent session all get the same session.
     pub fn session_for_agent(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::OfAgent, CommitDurability::Now)
     }
 
-    /// Begins a session, or returns the existing one if `clash` asks for it.
+    /// Begins a session, or returns an existing one if `clash` allows it.
     pub(super) fn begin_session(
         &self,
         act: &WriteContext,
@@ -78,7 +80,7 @@ impl Store {
     }
 }
 
-/// Returns the existing session, else the metadata of the new one.
+/// Returns the number of the existing session, or the metadata of the new one with its final name.
 fn settled(
     refs: &StoreRefs,
     info: &SessionMetadata,
@@ -99,8 +101,8 @@ fn settled(
     Ok(Err(info))
 }
 
-/// Returns the record that begins a session, and its number; no record if the session already
-/// exists.
+/// Returns the record that begins a session, and the number of the session; no record if the
+/// session exists already.
 pub(super) fn begun(
     context: &PlanContext<'_>,
     operation: &Operation,
@@ -173,8 +175,8 @@ mod tests {
         })
     }
 
-    /// Regression: concurrent hooks and imports looked up the agent's session before the lock, so
-    /// eight of them began eight sessions.
+    /// Regression: concurrent hooks and imports must not look up the agent's session before they
+    /// have the lock. Otherwise eight of them begin eight sessions.
     #[test]
     fn an_agent_session_that_many_begin_at_once_is_one_session() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,19 +6,19 @@ use crate::model::claim::{Belief, Criticality, Gap, Hypothesis, HypothesisStatus
 use crate::model::{ClaimEntry, Kind, Value};
 use crate::store::state::StateAt;
 
-/// How many of the last beliefs, notes and evidence a brief shows.
+/// Maximum number of beliefs, of notes and of pieces of evidence in a brief: the last ones.
 const CLAIMS: usize = 5;
 
-/// The hypotheses of a moment, by what has become of them.
+/// The hypotheses of a moment by status, without archived ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HypothesisLines {
     /// Confirmed hypotheses.
     pub confirmed: Vec<BriefLine>,
     /// Rejected hypotheses.
     pub rejected: Vec<BriefLine>,
-    /// Active hypotheses, the most confident first.
+    /// Hypotheses that are active or under test, the most probable first.
     pub active: Vec<BriefLine>,
-    /// Each confirmed hypothesis that is a case of another one, with that one.
+    /// The ids of each confirmed hypothesis that has a parent, and of its parent.
     pub(super) settled_parents: Vec<(String, String)>,
 }
 
@@ -38,7 +38,7 @@ impl StateAt {
                 HypothesisStatus::Active | HypothesisStatus::UnderTest => &mut lines.active,
                 HypothesisStatus::Archived => continue,
             };
-            // A reopened hypothesis keeps the reason for which it had been settled.
+            // A hypothesis that is open again may still have the reason of its earlier decision.
             let is_settled =
                 matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected);
             let reason = found.reason.as_deref().filter(|_| is_settled);
@@ -54,7 +54,7 @@ impl StateAt {
         Ok(lines)
     }
 
-    /// Returns the beliefs that have lost their support.
+    /// Returns the beliefs that are in doubt.
     pub(super) fn doubted(&self) -> Result<Vec<BriefLine>> {
         let mut lines = Vec::new();
         for (id, entry) in self.claims_of(Kind::Belief)? {
@@ -89,7 +89,8 @@ impl StateAt {
     }
 }
 
-/// Returns the last of these claims, which are sorted by time, the latest first.
+/// Returns the lines of the last of these claims, the latest first. `claims` must be sorted by
+/// time.
 pub(super) fn last_claims(kind: Kind, claims: Vec<(String, ClaimEntry)>) -> Vec<BriefLine> {
     let last = claims.into_iter().rev().take(CLAIMS);
     let lines = last.map(|(id, entry)| {

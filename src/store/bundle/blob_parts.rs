@@ -1,5 +1,5 @@
-//! Decompresses the blobs of a bundle part by part. Each part needs the preceding bytes, so these
-//! are kept for the blobs used last and read again for others. Memory is bounded, whatever the
+//! Decompresses the blobs of a bundle part by part. Each part needs the bytes before it. They are
+//! kept for the blobs used last, and read again for others, so memory is bounded whatever the
 //! bundle contains.
 
 use super::secret_counter::SecretCounter;
@@ -11,22 +11,28 @@ use crate::model::SessionNumber;
 use crate::redact::TextForm;
 use std::collections::HashMap;
 
-/// How many blobs are kept open; each takes at most 16 MiB.
+/// How many blobs are kept open. After each part, a blob takes at most 16 MiB.
 const OPEN: usize = 4;
 
 /// A blob, identified by its session and name.
 pub(super) type BlobKey = (SessionNumber, String);
 
-/// The location of a part: the item of the bundle, and the index of the change in its record.
+/// Where a part of a blob is in a bundle.
 #[derive(Clone, Copy)]
 struct BlobPartLocation {
+    /// The offset of the part in the blob.
     offset: u64,
+    /// How many bytes before it are needed to decompress it.
     prefix: u64,
+    /// The position of the item of the bundle that contains it.
     at: u64,
+    /// The length of that item.
     length: usize,
+    /// The index of the change in the record of that item.
     index: usize,
 }
 
+/// A blob as far as its parts were read.
 struct BlobState {
     /// The offset of the next part.
     next: u64,
@@ -44,7 +50,7 @@ struct BlobWindow {
     bytes: Vec<u8>,
 }
 
-/// A part of a blob, as in a record.
+/// A part of a blob, as in a record. The fields are those of [`RecordChange::Segment`].
 pub(super) struct BlobPart<'a> {
     pub(super) offset: u64,
     pub(super) prefix: u64,
@@ -54,9 +60,11 @@ pub(super) struct BlobPart<'a> {
 /// Reads a range of a blob from the store that the bundle is imported into.
 pub(super) type StoredBlobReader<'a> = &'a dyn Fn(&BlobKey, u64, u64) -> Result<Vec<u8>>;
 
+/// The blobs of a bundle.
 #[derive(Default)]
 pub(super) struct BundleBlobs {
     known: HashMap<BlobKey, BlobState>,
+    /// The blobs used last, the latest at the end.
     open: Vec<(BlobKey, BlobWindow)>,
 }
 
@@ -91,15 +99,15 @@ impl BlobWindow {
     fn trim(&mut self) {
         let from = kept_from(self.end());
         if from > self.start {
-            let gone = usize::try_from(from - self.start).unwrap_or(usize::MAX);
-            self.bytes.drain(..gone.min(self.bytes.len()));
+            let removed = usize::try_from(from - self.start).unwrap_or(usize::MAX);
+            self.bytes.drain(..removed.min(self.bytes.len()));
             self.start = from;
         }
     }
 }
 
-/// Returns the first byte to keep: parts need the bytes after the last restart, and a secret may
-/// begin before that.
+/// Returns the offset of the first byte to keep: parts need the bytes after the last restart, and a
+/// secret may begin before it.
 const fn kept_from(end: u64) -> u64 {
     restart_before(end).saturating_sub(RESTART_BYTES)
 }
@@ -115,7 +123,8 @@ impl BundleBlobs {
         Ok(())
     }
 
-    /// Adds the next part of a blob, found in a record of the item at `at`.
+    /// Decompresses the next part of a blob and counts its secrets. The part is change `index` of
+    /// the record in the item at `at`, which has `length` bytes.
     pub(super) fn take(
         &mut self,
         (items, before): (&mut BundleReader<'_>, Option<StoredBlobReader<'_>>),
@@ -146,7 +155,7 @@ impl BundleBlobs {
         let mut window = self.window(items, before, &name, part.offset)?;
         let read = usize::try_from(part.offset - window.start).unwrap_or(usize::MAX);
         let bytes = window.take(part.offset, part.prefix, part.object)?;
-        let source = self.known.get_mut(&name).expect("just put there");
+        let source = self.known.get_mut(&name).expect("known, or inserted above");
         if part.offset == 0 && window.bytes.first() == Some(&b'{') {
             source.form = TextForm::Json;
         }
@@ -165,8 +174,8 @@ impl BundleBlobs {
         Ok(())
     }
 
-    /// Returns the bytes before the next part: the kept ones if there are any, else they are read
-    /// again.
+    /// Returns the bytes before the next part: those that were kept, or else the bytes as read
+    /// again from the bundle and the store.
     fn window(
         &mut self,
         items: &mut BundleReader<'_>,
@@ -184,7 +193,8 @@ impl BundleBlobs {
         let dropped = self.known.get(name).map_or(0, |source| source.dropped);
         let begin = places.first().map_or(offset, |first| first.offset);
         let mut window = BlobWindow { start: begin, bytes: Vec::new() };
-        // Trimmed bytes are not needed any more; bytes that are not in the bundle are in the store.
+        // Trimmed bytes are not needed any more. Earlier bytes that the bundle does not contain are
+        // in the store.
         let elsewhere = places.is_empty() || !begin.is_multiple_of(RESTART_BYTES);
         if let Some(before) = before
             && begin > dropped

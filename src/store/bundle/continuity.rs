@@ -1,4 +1,4 @@
-//! Whether the records of a bundle continue a session as it is here.
+//! Checks whether the records of a bundle continue a session as it is here.
 
 use crate::backend::Snapshot;
 use crate::engine::blob::{self, BlobCache};
@@ -16,7 +16,7 @@ use crate::format::{
 };
 use crate::model::SessionNumber;
 
-/// Makes the error for a session that has diverged from the bundle.
+/// Returns the error for a session that has diverged from the bundle.
 pub(super) fn divergence_error(session: &BundleSession, error: &Error) -> Error {
     Error::Conflict(format!(
         "the session '{}' went another way here: {}",
@@ -25,7 +25,7 @@ pub(super) fn divergence_error(session: &BundleSession, error: &Error) -> Error 
     ))
 }
 
-/// Makes the error for a session in which the next number here is not that of the bundle.
+/// Returns the error for a session whose next number here is not that of the bundle.
 pub(super) fn went_another_way(session: &BundleSession, here: &SessionRefs) -> Error {
     Error::Conflict(format!(
         "the session '{}' went another way here: #{} is not the next one of the bundle",
@@ -34,7 +34,7 @@ pub(super) fn went_another_way(session: &BundleSession, here: &SessionRefs) -> E
     ))
 }
 
-/// Returns whether a change, effect number `at` of its operation, is here already.
+/// Returns whether a change is here already. It is effect number `at` of its operation.
 pub(super) fn is_known(
     context: &PlanContext<'_>,
     known: Option<&OperationRow>,
@@ -59,9 +59,9 @@ pub(super) fn is_known(
     })
 }
 
-/// Returns whether a part of a source is here. A part with other bytes is refused; the same bytes
-/// may be in other parts here if they were undone and imported again: then the parts of the bundle
-/// count.
+/// Returns whether a part of a source is here. If its bytes were undone and imported again, they
+/// may be in other parts here; then it is not, and the parts of the bundle replace them. Other
+/// bytes in its place are an error.
 fn is_known_part(
     context: &PlanContext<'_>,
     session: SessionNumber,
@@ -96,8 +96,8 @@ fn is_known_part(
     Ok(false)
 }
 
-/// Returns whether a change that is here has the number here that it has in the bundle. `effect` is
-/// what it did here. A new branch has the number `branch` there, if that is known.
+/// Returns whether a change that is here already has the same number as in the bundle. `effect` is
+/// its effect here. `branch` is the number of a new branch in the bundle, if that is known.
 pub(super) fn has_same_number(
     context: &PlanContext<'_>,
     number: SessionNumber,
@@ -123,8 +123,8 @@ pub(super) fn has_same_number(
     })
 }
 
-/// Checks that a change continues this session's history as it did where the bundle was made. A new
-/// branch has the number `branch` there, if that is known.
+/// Checks that a change continues the history of this session in the same way as where the bundle
+/// was made. `branch` is the number of a new branch there, if that is known.
 pub(super) fn check_continuity(
     context: &PlanContext<'_>,
     refs: &StoreRefs,
@@ -149,7 +149,7 @@ pub(super) fn check_continuity(
                 return Err(went());
             }
         }
-        // The bytes here would not reach the next part.
+        // The bytes here end before the next part of the bundle.
         RecordChange::TextMissing { blob, .. }
             if blob::end(&context.view()?, number, blob)? > 0 =>
         {

@@ -1,4 +1,4 @@
-//! Reconstructing folded revisions as they were before pruning.
+//! Reads folded revisions as they were before pruning.
 
 use crate::engine::delta_parts::{is_delta_lost, list_id};
 use crate::engine::index::fold;
@@ -13,7 +13,7 @@ use crate::format::{
 };
 use crate::model::{OperationId, SessionNumber};
 
-/// Reads the revisions of a session, including folded ones.
+/// Reads the revisions of a session, including those that were folded.
 pub(super) struct FoldedRevisionReader<'a> {
     pub(super) view: &'a ReadSnapshot,
     pub(super) number: SessionNumber,
@@ -30,7 +30,7 @@ fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
         .collect()
 }
 
-/// A revision as it was made: header, body, delta. A part that was permanently removed is empty.
+/// A revision as it was made: header, body and delta. What was permanently removed is empty.
 pub(super) type OriginalRevision = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 
 impl FoldedRevisionReader<'_> {
@@ -66,14 +66,14 @@ impl FoldedRevisionReader<'_> {
         Ok((seen.header, seen.body, Vec::new()))
     }
 
-    /// Returns the combined changes of the revisions from `first` to the one they were folded into;
-    /// empty if these are not known any more. `begin` is the first revision that had been folded
-    /// into `first` by then, or `first` itself.
+    /// Returns the combined changes of the revisions from `first` to `at`, the revision that they
+    /// were folded into; empty if the changes are not known any more. `begin` is the first of the
+    /// revisions that were folded into `first` before, or `first` itself.
     pub(super) fn fold(&self, at: RevisionRef, first: u64, begin: u64) -> Result<Vec<DeltaPart>> {
         let folds = fold::rows(self.view, self.number, at)?;
         let left = match folds.iter().position(|fold| fold.first == first) {
             Some(0) => Some(self.row_before_fold(at)?),
-            // The row that the next fold replaced.
+            // The row that the next fold into the revision replaced.
             Some(place) => match folds.get(place - 1) {
                 Some(next) => fold::before(self.view, self.number, at, next)?,
                 None => None,
@@ -108,8 +108,8 @@ impl FoldedRevisionReader<'_> {
                 deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
                 continue;
             }
-            // Its own delta was permanently removed; a revision it was folded into may contain the
-            // changes.
+            // The delta of the revision was permanently removed. The revision into which it was
+            // folded may contain the changes.
             let Some((first, together)) = self.held(RevisionRef { sequence: holder, ..at })? else {
                 return Ok(Vec::new());
             };
@@ -120,14 +120,14 @@ impl FoldedRevisionReader<'_> {
             deltas.extend(opened(together)?.into_iter().map(|delta| (holder, delta)));
             known_to = holder;
         }
-        // A fixed salt, so that the result is reproducible: nothing is named by it.
+        // The salt is fixed, so that the result is always the same.
         let what = [at.branch.to_le_bytes().as_slice(), &first.to_le_bytes()].concat();
         let salt = *blake3::hash(&what).as_bytes().first_chunk().expect("16 of 32 bytes");
         prune::combine_deltas(deltas.iter().map(|(_, delta)| delta.as_slice()), &mut || Ok(salt))
     }
 
-    /// Returns what a visible revision contains of others folded into it: the first of them, and
-    /// the combined changes.
+    /// Returns the first of the revisions that were folded into a visible revision, and their
+    /// combined changes. `None` if there are none, or if this revision is folded itself.
     fn held(&self, at: RevisionRef) -> Result<Option<(u64, Vec<DeltaPart>)>> {
         let in_sight = Some(SequenceRow::Revision(at.branch));
         if lineage::sequence_row(self.view, self.number, at.sequence)? != in_sight {
@@ -138,7 +138,8 @@ impl FoldedRevisionReader<'_> {
         Ok(folds.first().filter(|_| !together.is_empty()).map(|fold| (fold.first, together)))
     }
 
-    /// Reads the row of a revision, or the one it had when it was folded into another revision.
+    /// Reads the row of a revision. If it was folded into another revision, reads its row as it was
+    /// then.
     fn row_before_fold(&self, at: RevisionRef) -> Result<RevisionRow> {
         match lineage::sequence_row(self.view, self.number, at.sequence)? {
             Some(SequenceRow::Folded(branch, into)) => {
@@ -148,6 +149,7 @@ impl FoldedRevisionReader<'_> {
         }
     }
 
+    /// Reads the parts of the delta of a revision. Returns their names and their bytes.
     fn parts(&self, row: &RevisionRow) -> Result<(Vec<crate::model::ObjectId>, Vec<DeltaPart>)> {
         let mut names = Vec::with_capacity(row.parts.len());
         let mut parts = Vec::with_capacity(row.parts.len());

@@ -1,4 +1,4 @@
-//! Importing a bundle: appends what the journal does not contain yet.
+//! Imports a bundle: appends the records that the journal does not contain yet.
 
 use super::continuity::{
     check_continuity, divergence_error, has_same_number, is_known, went_another_way,
@@ -25,7 +25,7 @@ use crate::store::{Store, WriteContext};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
-/// What an import did.
+/// What an import of a bundle did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BundleImportReport {
     /// The names of the sessions, as they are in the bundle.
@@ -38,11 +38,11 @@ pub struct BundleImportReport {
 
 /// What the import of a pulled bundle did.
 pub(in crate::store) struct PackImport {
-    /// How many operations had something that was not there yet.
+    /// How many operations had changes that were not here yet.
     pub(in crate::store) operations: u64,
-    /// How many effects of each operation it has, with those that it says came before.
+    /// How many effects each of its operations has, with those that the bundle says came before.
     pub(in crate::store) effects: HashMap<OperationId, usize>,
-    /// The secrets in it that this store redacts, in words.
+    /// A description of the secrets in it that this store redacts, if it has any.
     pub(in crate::store) secrets: Option<String>,
     /// The branch that was checked out last in another store.
     pub(in crate::store) checked_out_elsewhere: Option<BranchNumber>,
@@ -51,28 +51,29 @@ pub(in crate::store) struct PackImport {
 /// Where a pulled bundle goes.
 #[derive(Clone, Copy, Default)]
 pub(in crate::store) struct PackTarget<'a> {
-    /// The name of the session here, if it gets another one.
+    /// The new name of the session here, if it gets one.
     pub(in crate::store) name: Option<&'a str>,
-    /// The incomplete session that it goes into.
+    /// The incomplete session into which the bundle is imported, if there is one.
     pub(in crate::store) into: Option<SessionNumber>,
-    /// Whether the branch that is checked out here stays. In a session that is new here, the one
-    /// that others checked out last is checked out.
+    /// Whether the branch that is checked out here stays checked out. Otherwise the branch that
+    /// others checked out last is checked out.
     pub(in crate::store) keeps_checkout: bool,
-    /// A session that is new here is refused if its agent has one with this number or a higher one.
+    /// A session that is new here is refused if its agent session has a session here with this
+    /// number or a higher one.
     pub(in crate::store) begun_before: Option<SessionNumber>,
 }
 
 /// Where the sessions of a bundle go.
 #[derive(Clone, Copy)]
 struct BundleTarget<'a> {
-    /// The name of the file, for a report if the import is killed; empty for none.
+    /// The name of the file, to be reported if the import is killed; empty if there is none.
     file: &'a str,
     pack: PackTarget<'a>,
-    /// Whether operations that are here must have the numbers that they have in the bundle.
+    /// Whether changes that are here already must have the same numbers as in the bundle.
     same_numbers: bool,
 }
 
-/// What an import does if it finds secrets that this store redacts.
+/// What an import does about secrets that this store redacts.
 #[derive(Clone, Copy)]
 enum SecretsFound {
     /// Nothing is imported.
@@ -84,7 +85,7 @@ enum SecretsFound {
 impl Store {
     /// Imports the sessions of a bundle, with their ids. The bundle is read twice: first it is
     /// verified as a whole, and nothing is written if anything is wrong. Known records are skipped,
-    /// so an interrupted import can be continued. Durable when it returns.
+    /// so an interrupted import can be continued. The import is durable when this returns.
     ///
     /// `name` renames the session; it is only valid for a bundle with one session.
     ///
@@ -120,8 +121,8 @@ impl Store {
     }
 
     /// Imports a bundle that was pulled, into an incomplete session if one is given. Secrets in it
-    /// are reported, not refused: others have them too, and a session that cannot be pulled could
-    /// not be purged.
+    /// are reported, and do not stop the import: others have them too, and a session that cannot be
+    /// pulled could not be purged.
     pub(in crate::store) fn import_pack(
         &self,
         act: &WriteContext,
@@ -162,7 +163,7 @@ impl Store {
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
         let mark = match target.into {
             None => Some(BundleMark::write(self, &contents, file)?),
-            // A session that stays incomplete is given up.
+            // An incomplete session is never continued by another import.
             Some(_) => None,
         };
         let mut import = BundleImporter {
@@ -182,7 +183,7 @@ impl Store {
             contents,
         };
         let done = import.all(source).and_then(|()| self.engine.sync());
-        // A session that went another way here is not finished by another import.
+        // Another import cannot continue a session that has diverged here.
         let is_ended = match &done {
             Ok(()) | Err(Error::Conflict(_)) => true,
             Err(_) => import.taken.records == 0,
@@ -200,7 +201,7 @@ impl Store {
     }
 }
 
-/// Returns the number of a session here, and whether it exists yet.
+/// Returns the number that a session of a bundle has here or will get, and whether it exists.
 fn place(
     refs: &StoreRefs,
     session: &BundleSession,
@@ -239,7 +240,8 @@ fn place(
     Ok((refs.sessions.len() as SessionNumber, false))
 }
 
-/// Returns the number of the first branch that a bundle can make in a session, if it says so.
+/// Returns the number of the first branch that a bundle can add to a session, if the bundle says
+/// it.
 fn first_branch(session: &BundleSession) -> Option<u64> {
     match session.continues {
         Some(branches) => Some(branches),
@@ -253,14 +255,14 @@ struct BundleImporter<'a> {
     into: Option<SessionNumber>,
     operation: Operation,
     contents: BundleContents,
-    /// How many effects of each operation were processed so far.
+    /// How many effects of each operation were passed so far.
     done: HashMap<OperationId, usize>,
     /// Objects to be written before the next record.
     objects: Vec<RecordBytes>,
     /// All objects so far, whether they were written or existed already.
     passed: HashSet<ObjectId>,
     taken: BundleImportReport,
-    /// The operations that had something new.
+    /// The operations that had changes that were not here yet.
     written: HashSet<OperationId>,
     /// The number that the next branch of each session has where the bundle was made, if known.
     next_branches: Vec<Option<u64>>,
@@ -268,7 +270,7 @@ struct BundleImporter<'a> {
     keeps_checkout: bool,
     /// As in [`PackTarget`].
     begun_before: Option<SessionNumber>,
-    /// Whether operations that are here must have the numbers that they have in the bundle.
+    /// Whether changes that are here already must have the same numbers as in the bundle.
     same_numbers: bool,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
@@ -302,7 +304,8 @@ impl BundleImporter<'_> {
         Ok(())
     }
 
-    /// Checks that the agent of a session that is new here did not begin one here meanwhile.
+    /// Checks that no session of the same agent session was begun here meanwhile. `session` is new
+    /// here.
     fn check_agent(&self, refs: &StoreRefs, session: &BundleSession) -> Result<()> {
         let (Some(before), Some(agent)) = (self.begun_before, &session.info.agent_session) else {
             return Ok(());
@@ -318,8 +321,8 @@ impl BundleImporter<'_> {
         let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
         self.passed.insert(id);
         let view = self.store.engine.follower.written_view()?;
-        // An unnamed object may be swept before a record of this bundle names it: write it again,
-        // which keeps it.
+        // An object that no record names yet may be swept before a record of this bundle names it.
+        // Writing it again keeps it.
         if let Some(number) = object::find_number(&view, &id)?
             && object::prewritten_row(&view, number)?.is_none()
         {
@@ -366,12 +369,12 @@ impl BundleImporter<'_> {
         Ok(())
     }
 
-    /// Writes the part of a record that is not here yet, and the session before its first record.
-    /// Returns whether there was any, and the branch that it checked out in another store only.
+    /// Writes the changes of a record that are not here yet, after the session itself if it is new.
+    /// Returns whether there were any, and the last branch that they check out only elsewhere.
     fn write(&self, named: usize, record: &Record) -> Result<(bool, Option<BranchNumber>)> {
         let session = self.contents.sessions.get(named);
         let session =
-            session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
+            session.ok_or_else(|| Error::invalid("a record belongs to a session that the bundle does not contain"))?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
         let first_branch = self.next_branches.get(named).copied().flatten();
         self.store.engine.commit(CommitDurability::Later, &mut |context| {
@@ -381,7 +384,7 @@ impl BundleImporter<'_> {
             if !is_there {
                 self.check_agent(&refs, session)?;
                 changes.push(RecordChange::Session { info: Box::new(session.info.clone()) });
-                // It becomes the last used session only if there is none.
+                // The session becomes the last used one only if there is none.
                 if session.info.kind == SessionKind::Debug && refs.last_used.is_none() {
                     changes.push(RecordChange::Used { session: number });
                 }
@@ -428,10 +431,10 @@ impl BundleImporter<'_> {
             if written {
                 let checked = context.view()?.check(record.clone());
                 let missing = checked.map_err(|error| divergence_error(session, &error))?;
-                // With a wrong clock an object may be swept right after it is written.
-                if let Some(gone) = missing.iter().find(|one| self.passed.contains(*one)) {
+                // If a clock is wrong, an object may be swept right after it was written.
+                if let Some(deleted) = missing.iter().find(|one| self.passed.contains(*one)) {
                     return Err(Error::Conflict(format!(
-                        "the object {gone} was deleted in between: import it again"
+                        "the object {deleted} was deleted during the import: import the bundle again"
                     )));
                 }
             }
@@ -440,7 +443,8 @@ impl BundleImporter<'_> {
     }
 }
 
-/// Returns whether an operation of the session here, which may be replaced, checked out a branch.
+/// Returns whether the operation checked out a branch in the present session with the same id. The
+/// import may be into another session that will replace it.
 fn was_checked_out_here(
     context: &PlanContext<'_>,
     session: &BundleSession,

@@ -1,5 +1,5 @@
-//! Compares what two sessions of one id have under the same ids: a copy may differ from the
-//! original in nothing but what a purge writes.
+//! Compares two sessions of one id, an original and a copy: what has the same id in both may differ
+//! only in what a purge writes.
 
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::blob::restart_before;
@@ -20,12 +20,12 @@ use crate::redact::TextDifference;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many bytes of a growing blob are compared at once.
+/// How many bytes of growing blobs are compared at once.
 const WINDOW_BYTES: u64 = 8 << 20;
 /// The length of an object's id in hex digits.
 const ID_DIGITS: usize = 64;
 
-/// A comparison of two sessions: of originals and their copies.
+/// A comparison of the entries of one session, the originals, with those of another, the copies.
 pub(super) struct PurgedCopy<'a> {
     engine: &'a Engine,
     view: &'a ReadSnapshot,
@@ -50,8 +50,8 @@ impl<'a> PurgedCopy<'a> {
         Self { engine, view, original, copy, was_purged, objects, blobs }
     }
 
-    /// Returns whether the two revisions are the same, apart from purges. What was pruned from one
-    /// of them is not compared.
+    /// Returns whether a revision is the same in both sessions, apart from purges. What was pruned
+    /// from one of them is not compared.
     pub(super) fn has_revision(&mut self, at: RevisionRef) -> Result<bool> {
         let original = lineage::find(self.view, self.original, at)?;
         let copy = lineage::find(self.view, self.copy, at)?;
@@ -59,7 +59,7 @@ impl<'a> PurgedCopy<'a> {
         if original.header != copy.header || !self.has_body(&original.body, &copy.body)? {
             return Ok(false);
         }
-        // The delta of a revision that others were folded into has their changes too.
+        // The delta of a revision into which others were folded also has their changes.
         let is_folded = self.is_folded(self.original, at)? || self.is_folded(self.copy, at)?;
         Ok(is_folded || self.has_delta(&original, &copy)?)
     }
@@ -92,7 +92,7 @@ impl<'a> PurgedCopy<'a> {
             return Ok(false);
         }
         for change in changed {
-            // A purge of a claim's id moves its change.
+            // A purge in the id of a claim gives its change another key.
             let key = match left.contains_key(&change.key) {
                 true => Some(change.key.clone()),
                 false => left.keys().find(|key| self.has_text(key, &change.key)).cloned(),
@@ -133,8 +133,8 @@ impl<'a> PurgedCopy<'a> {
         })
     }
 
-    /// Returns whether the facts of two pages, given by their numbers, are the same, apart from
-    /// purges.
+    /// Returns whether the facts of two pages are the same, apart from purges. The pages are given
+    /// by their object numbers.
     pub(super) fn has_facts(&mut self, original: u64, copy: u64) -> Result<bool> {
         let page = |number| -> Result<FactPage> {
             let content = object::content(self.view, ObjectKind::Page, number)?;
@@ -156,7 +156,8 @@ impl<'a> PurgedCopy<'a> {
         Ok(original == copy || self.has_same(original, copy)?)
     }
 
-    /// Compares the objects and growing blobs that were named by what was compared before.
+    /// Returns whether the objects and growing blobs that the compared entries name are the same,
+    /// apart from purges.
     pub(super) fn has_named(self) -> Result<bool> {
         for (original, copy) in &self.objects {
             if !self.has_object(original, copy)? {
@@ -178,14 +179,16 @@ impl<'a> PurgedCopy<'a> {
             let kind = sealed_kind(&sealed).map_err(Error::corrupt("an object"))?;
             Ok(Some(open(kind, &sealed).map_err(Error::corrupt("an object"))?))
         };
-        // Most hashes name no object. What the copy does not have is missing, not changed.
+        // Most hashes name no object. An object that one side does not have is missing, not
+        // changed.
         let Some((original, copy)) = content(original)?.zip(content(copy)?) else {
             return Ok(true);
         };
         Ok(self.text_pairs(&original, &copy, false).is_some())
     }
 
-    /// Compares two growing blobs up to the end of the shorter one.
+    /// Returns whether two growing blobs are the same up to the end of the shorter one, apart from
+    /// purges.
     fn has_blob(&self, original: &str, copy: &str) -> Result<bool> {
         let before = self.segments(self.original, original)?;
         let after = self.segments(self.copy, copy)?;
@@ -250,7 +253,7 @@ impl<'a> PurgedCopy<'a> {
                 after.iter().all(|(name, value)| {
                     let same = left.iter().position(|(other, _)| *other == name);
                     let place = same.or_else(|| {
-                        // A purge of a field's name moves the field.
+                        // A purge in the name of a field moves the field.
                         left.iter().position(|(other, _)| {
                             !after.contains_key(*other)
                                 && self.has_text(other.as_bytes(), name.as_bytes())
@@ -270,9 +273,9 @@ impl<'a> PurgedCopy<'a> {
         is_same
     }
 
-    /// Returns the ids in a text that a purge replaced by others, if a copy of the text differs in
-    /// nothing but these and what a purge writes; else `None`. With `is_cut`, they are parts of
-    /// texts.
+    /// Returns the object ids in a text that a purge replaced, each with the new one; `None` if a
+    /// copy of the text differs in anything else than these and what a purge writes. With `is_cut`,
+    /// both are parts of longer texts.
     fn text_pairs(
         &self,
         original: &[u8],

@@ -1,7 +1,8 @@
-//! Writes what a session has and others do not have again, after what others wrote to it.
+//! Joins a session: writes the operations again that others do not have, after those that others
+//! wrote.
 //!
-//! Operations keep their ids, checkpoints and claims keep theirs. Revisions and checkpoints get the
-//! next free numbers, and with them revisions get new ids.
+//! Operations, checkpoints and claims keep their ids. Revisions and checkpoints get the next free
+//! numbers, so revisions get new ids.
 
 mod changes;
 mod conflicts;
@@ -28,16 +29,18 @@ use crate::model::{
 use crate::store::{MergeRequest, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A branch that both sides continued so that what was written here is on a branch of its own.
+/// A branch that both sides continued and that could not be joined: the revisions that were made
+/// here are on another branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitBranch {
     /// The branch as others continued it.
     pub branch: String,
-    /// The branch with what was written here.
+    /// The branch with the revisions that were made here.
     pub own: String,
-    /// Why what was written here is on a branch of its own.
+    /// Why the branch could not be joined.
     pub reason: SplitReason,
-    /// The revision that merged `own` into `branch`; `None` if that needs a decision.
+    /// The number of the revision that merged `own` into `branch`. `None` if they were not merged:
+    /// a conflict needs a decision, or others undid the creation of `branch`.
     pub merged: Option<u64>,
 }
 
@@ -46,60 +49,62 @@ pub struct SplitBranch {
 pub enum SplitReason {
     /// Both sides changed this claim.
     Changed(String),
-    /// A claim of one side refers to one that the other side removed.
+    /// A claim of one side refers to a claim that the other side removed.
     Dangling,
     /// Others undid the creation of the branch.
     Undone,
 }
 
-/// What is written again, and where.
+/// A session whose operations are written again to another one.
 pub(in crate::store) struct Reapply<'a> {
     store: &'a Store,
-    /// The session with what others do not have.
+    /// The session with the operations that others do not have.
     old: SessionNumber,
-    /// The session with what others have.
+    /// The session with the operations of others, to which the operations are written again.
     new: SessionNumber,
-    /// The operation that makes branches for what cannot be joined.
+    /// The operation that adds branches for revisions that cannot be joined.
     operation: &'a Operation,
-    /// The end of the names of these branches.
+    /// The suffix of the names of these branches.
     tag: &'a str,
-    /// Branches here that cannot be joined, whatever claims they change.
+    /// Branches that are not joined, whatever claims they change.
     kept_apart: &'a BTreeSet<BranchNumber>,
-    /// The operations that are not written again: prunings that were undone, with their undos.
+    /// The operations that are not written again: prunings, which were undone before, and their
+    /// undos.
     left_out: HashSet<OperationId>,
     /// The checkpoints that others recorded too.
     left_out_checkpoints: HashSet<CheckpointId>,
-    /// The branches that revisions of a branch go to instead.
+    /// For each branch that could not be joined, the branch to which its revisions are written.
     moved: BTreeMap<BranchNumber, BranchNumber>,
-    /// The branch of others that each branch that was made here follows, if it follows one.
+    /// For each branch that was made here from a revision that is written again, the branch of
+    /// others that this revision follows.
     roots: BTreeMap<BranchNumber, BranchNumber>,
-    /// The numbers of branches that were made here.
+    /// For each branch that was made here, its number in the new session.
     made: BTreeMap<BranchNumber, BranchNumber>,
     /// The number of the next branch that is replayed.
     next_branch: BranchNumber,
-    /// The numbers that revisions and checkpoints have now.
+    /// The new number of each revision and checkpoint, by its old number.
     numbers: BTreeMap<u64, u64>,
     /// The new session before anything is written again.
     theirs: ReadSnapshot,
-    /// How many effects of each operation were passed.
+    /// How many effects of each operation were passed so far.
     passed: HashMap<OperationId, usize>,
-    /// The branch whose revision refers to a claim that is gone, if that was the error.
+    /// The branch whose revision refers to a claim that others removed, if that was the error.
     dangling: Option<BranchNumber>,
 }
 
 /// What was written again.
 pub(in crate::store) struct Reapplied {
-    /// The numbers that changed: before and now.
+    /// The numbers that changed: the old and the new one of each.
     pub(in crate::store) numbers: Vec<(u64, u64)>,
-    /// The branches that were continued on both sides and changed the same.
+    /// The branches that both sides continued and that could not be joined.
     pub(in crate::store) split: Vec<SplitBranch>,
-    /// The branches made here that have other names now: before and now.
+    /// The old and new names of the branches made here that were renamed.
     pub(in crate::store) renamed: Vec<(String, String)>,
 }
 
 /// Why nothing was written again.
 pub(in crate::store) enum ReapplyError {
-    /// This branch here refers to claims that others removed: it must be kept apart.
+    /// This branch refers to claims that others removed: it must be in `kept_apart`.
     Dangling(BranchNumber),
     Failed(Error),
 }
@@ -138,7 +143,8 @@ impl<'a> Reapply<'a> {
         })
     }
 
-    /// Writes what the old session has since a mark to the new one. `view` shows the old session.
+    /// Writes the operations of the old session since a mark to the new one. `view` shows the old
+    /// session.
     pub(in crate::store) fn all(
         mut self,
         view: &ReadSnapshot,
@@ -168,8 +174,8 @@ impl<'a> Reapply<'a> {
         Ok(Reapplied { numbers, split, renamed })
     }
 
-    /// Returns the branches made here that have other names now, because others made branches of
-    /// their names.
+    /// Returns the old and new names of the branches made here that were renamed because others
+    /// made branches with the same names.
     fn renamed(&self, view: &ReadSnapshot) -> Result<Vec<(String, String)>> {
         let now = self.store.engine.follower.written_view()?;
         let (old, new) = (session_refs(&view.refs, self.old)?, session_refs(&now.refs, self.new)?);
@@ -183,7 +189,8 @@ impl<'a> Reapply<'a> {
         Ok(renamed)
     }
 
-    /// Finds the operations that are not written again. Prunings that others have too are there.
+    /// Finds the operations that are not written again. Prunings that others have too are in the
+    /// new session already.
     fn leave_out(&mut self, rows: &[OperationRow]) -> Result<()> {
         for row in rows {
             if find_operation_of(&self.theirs, self.new, &row.operation.id)?.is_some() {
@@ -198,14 +205,14 @@ impl<'a> Reapply<'a> {
         Ok(())
     }
 
-    /// Returns how many effects of an operation the new session had before, and whether it had its
-    /// undo.
+    /// Returns how many effects of an operation the new session had before, and whether the
+    /// operation was an undo there.
     fn shared(&self, operation: &OperationId) -> Result<(usize, bool)> {
         let row = find_operation_of(&self.theirs, self.new, operation)?;
         Ok(row.map_or((0, false), |row| (row.effects.len(), row.takes_back.is_some())))
     }
 
-    /// Returns the branch on which the revisions of a branch here are written again.
+    /// Returns the branch to which the revisions of a branch are written again.
     fn written_branch(&self, branch: BranchNumber) -> BranchNumber {
         let other = self.moved.get(&branch).or_else(|| self.made.get(&branch));
         other.copied().unwrap_or(branch)
@@ -250,7 +257,7 @@ impl<'a> Reapply<'a> {
         Ok(())
     }
 
-    /// Makes a branch for each one that both sides continued and that cannot be joined.
+    /// Adds a branch for each branch that both sides continued and that cannot be joined.
     fn split_branches(
         &mut self,
         view: &ReadSnapshot,
@@ -280,8 +287,8 @@ impl<'a> Reapply<'a> {
         Ok(split)
     }
 
-    /// Returns the revisions that are written again, by the branch of others that they follow. A
-    /// branch that was made here from such a revision follows the same branch.
+    /// Returns the revisions that are written again, by the branch of others that they follow.
+    /// Those of a branch that was made here from one of them follow the same branch.
     fn revisions(
         &mut self,
         view: &ReadSnapshot,
@@ -310,7 +317,7 @@ impl<'a> Reapply<'a> {
                 }
             }
         }
-        // A branch has a lower number than those that were made from it.
+        // A branch has a lower number than the branches that were made from it.
         for branch in made {
             let own = revisions.remove(&branch).unwrap_or_default();
             let base = session_refs(&view.refs, self.old)?.branch(branch)?.base;
@@ -327,7 +334,7 @@ impl<'a> Reapply<'a> {
         Ok(revisions)
     }
 
-    /// Adds a branch that begins at a revision which both sides have. Returns its number.
+    /// Adds a branch that begins at a revision that both sides have. Returns its number.
     fn add_branch(
         &self,
         branch: BranchNumber,
@@ -355,7 +362,7 @@ impl<'a> Reapply<'a> {
         })
     }
 
-    /// Returns the head of a branch that begins at a revision which both sides have.
+    /// Returns the head of a branch that begins at a revision that both sides have.
     fn common_head(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<BranchHead> {
         self.check_not_pruned(view, at.sequence)?;
         Ok(timeline::head_at(view, self.new, at)?.0)
@@ -372,8 +379,8 @@ impl<'a> Reapply<'a> {
         }
     }
 
-    /// Hides the branches for what was written here to a branch whose creation was undone here, and
-    /// forgets them.
+    /// Hides the added branches of branches whose creation was undone here, and removes them from
+    /// `split`.
     fn hide_undone(
         &self,
         view: &ReadSnapshot,
@@ -397,8 +404,8 @@ impl<'a> Reapply<'a> {
         })
     }
 
-    /// Merges what was written here into the branch that others continued. Returns the number of
-    /// the merge; `None` if a person must decide about a conflict, or others undid the creation of
+    /// Merges the revisions that were made here into the branch that others continued. Returns the
+    /// number of the merge; `None` if a conflict needs a decision, or others undid the creation of
     /// the branch.
     fn merge(&self, number: BranchNumber, split: &SplitBranch) -> Result<Option<u64>> {
         let SplitBranch { branch, own, .. } = split;

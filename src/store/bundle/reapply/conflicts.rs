@@ -1,4 +1,4 @@
-//! Which branches cannot be joined: both sides changed the same claim.
+//! Decides which branches cannot be joined.
 
 use super::{Reapply, SplitReason};
 use crate::engine::compare::compare_encoded;
@@ -13,7 +13,7 @@ use crate::format::{decode_entry, decode_key, encode_key};
 use crate::model::{BranchNumber, claim};
 use std::collections::BTreeSet;
 
-/// Why a branch cannot be joined.
+/// A branch that cannot be joined.
 pub(super) struct BranchConflict {
     /// The last revision of the branch that both sides have.
     pub(super) common: Option<RevisionRef>,
@@ -21,7 +21,9 @@ pub(super) struct BranchConflict {
 }
 
 impl Reapply<'_> {
-    /// Returns why revisions of a branch cannot follow what others wrote to it; `None` if they can.
+    /// Returns why revisions of a branch cannot follow those that others wrote to it; `None` if
+    /// they can. `is_shown_again` says whether an operation that is written again makes the branch
+    /// visible.
     pub(super) fn conflict(
         &self,
         view: &ReadSnapshot,
@@ -46,7 +48,7 @@ impl Reapply<'_> {
             return Ok(None);
         }
         let changed = match compare_encoded(theirs, &theirs.refs, self.new, common, head) {
-            // Others pruned the common revision: its state is still here.
+            // Others pruned the common revision. The old session still has its state.
             Err(Error::Folded { .. }) => {
                 let state = |view: &ReadSnapshot, number, at: Option<RevisionRef>| {
                     let at = at.unwrap_or(RevisionRef { branch: 0, sequence: 0 });
