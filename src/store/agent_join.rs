@@ -65,7 +65,8 @@ impl Store {
         Ok(agent_session(&refs, agent)?.map(|number| self.session_at(number)))
     }
 
-    /// Returns the session with this name, id, id prefix, or agent's own id.
+    /// Returns the session with this name, this id or this agent's own id. An id may be shortened
+    /// to its first 4 characters or more.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Ambiguous`].

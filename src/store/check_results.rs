@@ -1,11 +1,11 @@
-//! The last result of each check: which fail, and which pass.
+//! The last result of each check, and whether the check fails or passes.
 
 use crate::engine::fact::SourcedFact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
 use crate::model::{Fact, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A check whose last result is known.
+/// The last result of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastCheckResult {
     /// The fact with the result.
@@ -25,25 +25,26 @@ pub struct LastCheckResult {
 #[derive(Clone, Debug, PartialEq)]
 struct CheckIdentity {
     name: String,
+    /// The command, if its tool and folder are known.
     run: Option<CheckCommand>,
     target: CheckTarget,
 }
 
-/// The tool of a check, its subcommand and the folder, if all of these are known.
+/// The tool of a check, its subcommand (empty if it has none) and the folder in which it ran.
 type CheckCommand = (String, String, String);
 
-/// What a check was run on: the words of its target, by what they do.
+/// The words of the target of a check, by their effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct CheckTarget {
     /// All words, in their order.
     words: Vec<String>,
-    /// Those that limit the run to a thing, such as a folder or a test.
+    /// Words that limit the run to a scope, such as a folder or a test.
     scopes: Vec<String>,
-    /// Those that begin with `+`, which widen a run.
+    /// Words that begin with `+`, which widen the run.
     wider: Vec<String>,
-    /// Those that begin with `-`, which narrow it.
+    /// Words that begin with `-`, which narrow the run.
     narrower: Vec<String>,
-    /// Those that begin with `=`, which make it another run.
+    /// Words that begin with `=`, which make it another run.
     exact: Vec<String>,
 }
 
@@ -56,14 +57,14 @@ pub struct CheckResults {
     pub passed: Vec<LastCheckResult>,
 }
 
-/// What a result means after the earlier results of the same check.
+/// How a result compares with the earlier results of the same check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckTurn {
     /// It fails and did not fail before.
     FirstFailure,
     /// It fails again.
     StillFails,
-    /// It passes after it failed.
+    /// It passes after it, or a check that it covers, failed.
     PassesAgain,
     /// It is the first of its name to pass.
     FirstPass,
@@ -84,11 +85,11 @@ pub(crate) struct CheckTracker {
 /// The last results of checks, with indexes that find those related to another check.
 #[derive(Debug, Default)]
 struct ResultIndex {
-    /// The results by a number that grows with time.
+    /// The results by a number that grows with each result.
     results: BTreeMap<u64, LastCheckResult>,
-    /// The things of the results of each run. The empty thing has the results without one.
+    /// The results of each command by scope. Results without a scope have the empty text.
     scopes: BTreeMap<CheckCommand, NumbersByText>,
-    /// The parts of the names of results, by whether their run is known.
+    /// The results by the parts of their names, in two sets: with a known command, and without.
     names: BTreeMap<bool, NumbersByText>,
     next: u64,
 }
@@ -109,7 +110,7 @@ impl CheckTracker {
         let of = CheckIdentity::of(&fact, found);
         let good = status == VerificationStatus::Passed;
         let settled = self.failing.remove_related(&of, |earlier| of.covers(earlier));
-        // If a part fails, the whole does not pass any more.
+        // If a part fails, a check that covers it does not pass any more.
         self.passed
             .remove_related(&of, |earlier| of.covers(earlier) || (!good && earlier.covers(&of)));
         let turn = match good {
@@ -182,8 +183,8 @@ impl ResultIndex {
         removed
     }
 
-    /// Changes the entries of a check in the indexes: calls `change` with each index and each text
-    /// by which it finds the check.
+    /// Changes the entries of a check in the indexes: calls `change` with each index, and each text
+    /// that the check has in it.
     fn each_key(
         &mut self,
         of: &CheckIdentity,
@@ -221,7 +222,7 @@ impl ResultIndex {
             }
         }
         for (has_run, names) in &self.names {
-            // Names are compared only if the run of one of the two checks is unknown.
+            // Names are compared only if the command of one of the two checks is unknown.
             if !(*has_run && of.run.is_some()) {
                 of.parts().for_each(|part| numbers.extend(equal_to(names, part)));
             }
@@ -239,7 +240,7 @@ fn beginning_with(numbers: &NumbersByText, prefix: String) -> impl Iterator<Item
     range.take_while(move |(text, _)| text.starts_with(&prefix)).map(|(_, number)| *number)
 }
 
-/// Returns whether what follows a folder or a module belongs to something inside of it.
+/// Returns whether the text after the name of a folder or module names something inside of it.
 fn begins_inside(rest: &str) -> bool {
     rest.starts_with('/') || rest.starts_with("::")
 }
@@ -306,7 +307,7 @@ impl CheckIdentity {
         }
     }
 
-    /// Returns the checks that the name lists: `lint && test` names two.
+    /// Returns the checks that the name lists: `lint && test` lists two.
     fn parts(&self) -> impl Iterator<Item = &str> {
         self.name.split("&&").map(str::trim)
     }
@@ -318,7 +319,7 @@ impl CheckIdentity {
         label
     }
 
-    /// Appends what it was run on.
+    /// Appends the targets.
     fn push_targets(&self, text: &mut String) {
         for word in &self.target.words {
             text.push(' ');
@@ -342,14 +343,14 @@ impl CheckTarget {
         Self { words, ..target }
     }
 
-    /// Returns the things, or the empty one if there is none.
+    /// Returns the scopes, or the empty text if there are none.
     fn indexed_scopes(&self) -> impl Iterator<Item = &str> {
         let none = self.scopes.is_empty().then_some("");
         self.scopes.iter().map(String::as_str).chain(none)
     }
 
-    /// Returns whether a run on this target includes the run on another. Things are compared first,
-    /// as most targets differ in these.
+    /// Returns whether a run on this target includes the run on another. Scopes are compared first,
+    /// because most targets differ in them.
     fn covers(&self, other: &Self) -> bool {
         let includes = |scope: &String| {
             self.scopes.iter().any(|folder| {
@@ -494,7 +495,7 @@ mod tests {
         assert_eq!(failing(&results), ["cargo test foo", "cargo test -p b"]);
     }
 
-    /// The index finds what comparing with each earlier result finds.
+    /// The index finds the same results as a comparison with each earlier result.
     #[test]
     fn related_results_are_found_without_comparing_all() {
         const NAMES: [&str; 5] = ["cargo test", "npm lint", "lint", "lint && test", "test"];

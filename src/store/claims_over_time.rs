@@ -1,4 +1,4 @@
-//! The claims of a session at several moments, as changes from one to the next.
+//! The claims of a session at several times, as changes from one time to the next.
 
 use super::session::Session;
 use crate::engine::compare::compare;
@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 use crate::model::{EntryChange, Timestamp};
 
 impl Session {
-    /// Returns, for each of these times, the claims that changed since the time before it; for the
-    /// first one, since nothing was known. At each time the branch counts that was checked out
-    /// then, so claims may come back to what they were.
+    /// Returns, for each of these times, the changes of claims since the time before it; for the
+    /// first time, since the empty state. The claims at a time are those on the branch that was
+    /// checked out then, so a switch to another branch may also undo changes.
     ///
     /// All times are read from one snapshot.
     pub fn claims_over_time(&self, times: &[Timestamp]) -> Result<Vec<Vec<EntryChange>>> {

@@ -1,8 +1,8 @@
-//! What connects a store to a database: the traits to implement for another kind of database, and
-//! what their methods take and return.
+//! The interface between a store and a database: the traits to implement for another kind of
+//! database, and the types that their methods use.
 //!
-//! [`Database`] has the frames of the log ([`FrameTable`]) and an index ([`Index`]). The crate
-//! `forge-postgres` implements them.
+//! A [`Database`] has the frames of the journal ([`FrameTable`]) and an index ([`Index`]). The
+//! crate `forge-postgres` implements them.
 
 pub use crate::backend::database::{
     Database, DatabaseConnector, DatabasePlace, FrameRow, FrameRows, FrameTable, LockedFrames,
@@ -20,7 +20,7 @@ pub fn shard_name(name: &str, shard: u32, count: u32) -> String {
     format!("{name}/{shard}-of-{count}")
 }
 
-/// Returns the shard of a session, which is chosen by the hash of its name.
+/// Returns the shard of a session, from 0 on. The hash of the name of the session chooses it.
 #[must_use]
 pub fn shard_of(session: &str, count: u32) -> u32 {
     let hash = blake3::hash(session.as_bytes());

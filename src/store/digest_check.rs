@@ -6,14 +6,15 @@ use crate::engine::{keyframe, materialize, timeline};
 use crate::error::{Error, Result};
 
 impl Session {
-    /// Computes the claims at a point again and checks their number and digest against the
-    /// revision's header.
+    /// Computes the claims at a point again, and compares their digest with that in the header of
+    /// the revision. Nothing is checked before the first revision.
     ///
-    /// Takes as long as reading the state. Every object is checked against its hash as it is read.
+    /// This takes as long as reading the state. Every object is checked against its hash as it is
+    /// read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] that names the revision if they differ; also if the store cannot be read
-    /// or is damaged.
+    /// [`Error::Corrupt`] with the number of the revision if the digests differ; also if the store
+    /// cannot be read or is damaged.
     pub fn check_digest(&self, point: &ResolvedMoment) -> Result<()> {
         let Some(at) = point.at else { return Ok(()) };
         let view = self.view()?;
@@ -28,8 +29,8 @@ impl Session {
         })
     }
 
-    /// Returns the revisions that have a keyframe (derived data, made where replaying changes would
-    /// take too long).
+    /// Returns the numbers of the revisions that have a keyframe. Keyframes are derived data; they
+    /// are made where replaying changes would take too long.
     pub fn full_states(&self) -> Result<Vec<u64>> {
         keyframe::sequences(&self.view()?, self.number)
     }

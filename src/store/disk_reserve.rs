@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// No reserve for a smaller index: pruning it would free too little.
+/// A smaller index has no reserve: pruning it would free too little.
 const MIN_INDEX_BYTES: u64 = 1 << 20;
 /// The reserve is the index size divided by this, within the limits below.
 const SHARE: u64 = 32;
@@ -20,9 +20,9 @@ const MAX_BYTES: u64 = 16 << 20;
 
 impl Store {
     /// Keeps a file of zeros in the store's folder, to be [deleted](Store::give_up_reserve) when
-    /// pruning finds the disk full. Its size is a 32nd of the index (at least 256 KiB, at most 16
-    /// MiB; none for an index below 1 MiB). For the process that maintains the store. On a full
-    /// disk no reserve is made.
+    /// pruning finds the disk full. Its size is a 32nd of the index, but at least 256 KiB and at
+    /// most 16 MiB; an index below 1 MiB has no reserve. The process that maintains the store calls
+    /// this. On a full disk no reserve is made.
     ///
     /// # Errors
     /// [`crate::error::Error::Backend`] if the store's files cannot be read.
@@ -39,8 +39,8 @@ impl Store {
         let bytes = known.values().sum::<u64>();
         let wanted = (bytes / SHARE).clamp(MIN_BYTES, MAX_BYTES);
         let held = fs::metadata(path.join(RESERVE_FILE)).map_or(0, |about| about.len());
-        // The reserve grows when it should be twice as large, and shrinks when it should be less
-        // than a quarter.
+        // The reserve grows if it should be at least twice as large, and shrinks if it should be
+        // less than a quarter as large.
         if bytes < MIN_INDEX_BYTES {
             self.give_up_reserve()?;
         } else if wanted >= 2 * held || wanted < held / 4 {
@@ -78,7 +78,7 @@ fn sizes(folder: &Path, known: &mut HashMap<u64, u64>) -> io::Result<()> {
         match entry.metadata() {
             Ok(about) if about.is_dir() => sizes(&entry.path(), known)?,
             Ok(about) => drop(known.insert(about.ino(), about.len())),
-            // Another process is removing files.
+            // Another process may remove files meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! The history of one claim, and of a session.
+//! The history of a claim and of a session.
 
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
@@ -48,7 +48,7 @@ pub struct LogEntry {
     pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
-    /// The number of the revision whose claims it starts from if that is not its parent; 0 for an
+    /// The number of the revision from whose claims it starts, if that is not its parent; 0 for the
     /// empty state.
     pub reset_to: Option<u64>,
     /// For a merge, the number of the revision that was merged.
@@ -77,7 +77,7 @@ pub struct LostRevision {
     pub sequence: u64,
     /// The branch it was on.
     pub branch: String,
-    /// The time of the revision or checkpoint beside it: its own is not known.
+    /// The time of a revision or checkpoint next to it: its own time is not known.
     pub near: Timestamp,
 }
 
@@ -107,7 +107,7 @@ impl Session {
     /// Returns every change of a claim up to a point, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if no such claim ever existed up to that point.
+    /// [`Error::NotFound`] if no such claim existed up to that point.
     pub fn history(&self, point: &ResolvedMoment, key: &Key) -> Result<Vec<HistoryEntry>> {
         let view = self.view()?;
         let touched = match point.at {
@@ -137,8 +137,8 @@ impl Session {
             .collect()
     }
 
-    /// Returns the revisions up to a point along first parents, and the checkpoints of the session
-    /// up to it, newest first, at most `limit`.
+    /// Returns the revisions up to a point along first parents, and the checkpoints of all branches
+    /// up to its time, newest first: at most `limit`.
     pub fn log(&self, point: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();
@@ -173,13 +173,14 @@ impl Session {
         Ok(items)
     }
 
-    /// Returns all revisions and checkpoints of all branches ordered by number, starting at `from`,
-    /// at most `limit`.
+    /// Returns the revisions and checkpoints of all branches in the order of their numbers, from
+    /// `from` on, without folded revisions. `limit` is the maximum with folded revisions, so fewer
+    /// items may be returned although others follow.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
         self.records_at(&self.view()?, from, limit)
     }
 
-    /// Does the same in an open snapshot.
+    /// Does the same as [`Session::records`] in an open snapshot.
     pub(super) fn records_at(
         &self,
         view: &ReadSnapshot,
@@ -218,8 +219,8 @@ impl Session {
         Ok(items)
     }
 
-    /// Returns the number where the last `count` revisions and checkpoints begin, and whether there
-    /// are older ones.
+    /// Returns the number of the first of the last `count` revisions and checkpoints, with folded
+    /// ones, and whether there are older ones.
     pub(super) fn number_of_last(&self, view: &ReadSnapshot, count: usize) -> Result<(u64, bool)> {
         let (first, end) = (of(self.number).build(), of(self.number).end());
         let limit = count.saturating_add(1);
@@ -229,7 +230,8 @@ impl Session {
         Ok((begin.and_then(|(place, _)| key::last_number(place)).unwrap_or(0), has_older))
     }
 
-    /// Returns the item of a revision; it has no row if it is lost. `near` is a time beside it.
+    /// Returns the item of a revision, which has no row if it is lost. `near` is the time of an
+    /// item next to it.
     fn log_item(
         &self,
         view: &ReadSnapshot,
@@ -252,7 +254,7 @@ impl Session {
         self.changes_at(&self.view()?, sequence)
     }
 
-    /// Does the same in an open snapshot.
+    /// Does the same as [`Session::changes_of`] in an open snapshot.
     pub(super) fn changes_at(
         &self,
         view: &ReadSnapshot,
@@ -264,9 +266,9 @@ impl Session {
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
     }
 
-    /// Returns the changes of these revisions by number, read in batches. A reset is left out,
-    /// since its changes are not in its delta, and so is a revision with an object that cannot be
-    /// read.
+    /// Returns the changes of these revisions by number, read in batches of 256. Resets are left
+    /// out, because their changes are not in their deltas, and so are lost revisions. If an object
+    /// cannot be read, all revisions of its batch are left out.
     pub(super) fn changes_in_batches(
         &self,
         view: &ReadSnapshot,

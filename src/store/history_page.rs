@@ -1,4 +1,4 @@
-//! The history in pages, for user interfaces, so that no call reads all of it.
+//! The history in pages, for user interfaces: no call reads all of it.
 
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
@@ -20,8 +20,8 @@ use crate::model::{
 };
 use std::collections::BTreeSet;
 
-/// A position in a session's history. Ordered by time; at equal times facts come first, then
-/// revisions and checkpoints by number.
+/// A position in the history of a session. Positions are ordered by time; at equal times facts come
+/// first, then revisions and checkpoints by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HistoryPosition {
     /// The time; for a revision its effective time.
@@ -37,7 +37,7 @@ pub enum HistoryRank {
     Fact {
         /// The code of the fact's kind.
         kind: u8,
-        /// The fact's place in its source.
+        /// The position of the fact in its source.
         place: u64,
         /// A hash of the fact's id.
         hash: [u8; 8],
@@ -71,7 +71,7 @@ pub enum PageDirection {
 pub struct PageItem {
     /// The position of the item.
     pub place: HistoryPosition,
-    /// The branch it is on; for a fact the branch checked out then.
+    /// The branch of the item; for a fact, the branch that was checked out then.
     pub branch: String,
     /// The content of the item.
     pub what: PageItemContent,
@@ -84,9 +84,10 @@ pub enum PageItemContent {
     Revision {
         /// The revision as shown in a log.
         entry: LogEntry,
-        /// The numbers of its parents: two for a merge.
+        /// The numbers of its parents: two for a merge. For a folded first parent, the number of
+        /// the last revision that is left before it.
         parents: Vec<u64>,
-        /// Its first [`SHOWN_CHANGES`] changes; empty for a revision with a reset.
+        /// At most its first [`SHOWN_CHANGES`] changes; empty for a revision with a reset.
         changes: Vec<EntryChange>,
     },
     /// A checkpoint.
@@ -104,23 +105,25 @@ pub struct HistoryPage {
     pub next: Option<HistoryPosition>,
 }
 
-/// The most changes of one revision that a page shows.
+/// Maximum number of changes that a page has of one revision.
 pub const SHOWN_CHANGES: usize = 16;
-/// Counts of activity stop at this number.
+/// Maximum count of a period: counting stops there.
 pub const ACTIVITY_LIMIT: u32 = 128;
-/// The most marks of each sort in a histogram; the latest are kept.
+/// Maximum number of compactions, and of results of verifications, in a histogram: the latest ones.
 const MARKS: usize = 500;
 
 /// The number of events in consecutive periods of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActivityHistogram {
-    /// Revisions, checkpoints and facts in each period, counted up to [`ACTIVITY_LIMIT`].
+    /// The number of revisions, checkpoints and facts in each period, at most [`ACTIVITY_LIMIT`].
     pub counts: Vec<u32>,
-    /// The times when an agent's context was compacted.
+    /// The times of the latest compactions of an agent's context.
     pub compactions: Vec<Timestamp>,
-    /// The times when a verification failed, the latest ones.
+    /// The times of the failures among the latest verifications, the latest first. They may be
+    /// before the first period.
     pub failures: Vec<Timestamp>,
-    /// The times when a verification passed, the latest ones.
+    /// The times of the passes among the latest verifications, the latest first. They may be before
+    /// the first period.
     pub passes: Vec<Timestamp>,
 }
 
@@ -129,7 +132,8 @@ pub struct ActivityHistogram {
 pub struct BranchTimeline {
     /// The name of the branch.
     pub name: String,
-    /// The branch it was forked from, and the base revision if there was one.
+    /// The name of the branch from which it was forked, and the position of the base revision, if
+    /// there was one.
     pub base: Option<(String, Option<HistoryPosition>)>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -139,12 +143,14 @@ pub struct BranchTimeline {
     pub status: BranchStatus,
 }
 
+/// A row of the history that is not decoded yet.
 struct RawHistoryRow {
     place: HistoryPosition,
     stream: HistoryStream,
     row: Vec<u8>,
 }
 
+/// A part of the history whose rows are sorted by position.
 #[derive(Clone, Copy)]
 enum HistoryStream {
     Revisions(BranchNumber),
@@ -169,10 +175,11 @@ impl HistoryStream {
         }
     }
 
-    /// Returns the key at which this stream's rows are split for a position.
+    /// Returns the key at which a page that continues from a position begins in this stream, or
+    /// ends if it goes back. The row at the position is not on the page.
     fn cut(self, number: SessionNumber, place: HistoryPosition, way: PageDirection) -> Vec<u8> {
         let time = self.start(number).time(place.time);
-        // A row's key may continue after the position: the end comes after all keys with this
+        // The key of a row may continue after the position, so the end is after all keys with this
         // prefix.
         let exact =
             |key: KeyBuilder| if way == PageDirection::Newer { key.end() } else { key.build() };
@@ -190,6 +197,7 @@ impl HistoryStream {
         }
     }
 
+    /// Returns the position of the row with this key.
     fn place(self, key: &[u8]) -> Option<HistoryPosition> {
         let rank = match self {
             Self::Revisions(_) | Self::Checkpoints => HistoryRank::Sequence(key::last_number(key)?),
@@ -209,21 +217,22 @@ impl HistoryStream {
 }
 
 impl Store {
-    /// Returns a number that increases with every write, for clients that poll for changes.
+    /// Returns a number that every write increases, for clients that poll for changes.
     pub fn position(&self) -> Result<u64> {
         Ok(self.engine.follower.refs()?.1)
     }
 }
 
 impl Session {
-    /// Returns at most `limit` items before or after a position, of all branches or of one. `None`
-    /// begins at the newest item going back, and at the oldest going forward.
+    /// Returns at most `limit` items before or after a position, of all branches or of one. Without
+    /// a position, it begins with the newest item going back, and with the oldest going forward. A
+    /// page may have fewer items although others follow: see [`HistoryPage::next`].
     ///
-    /// Takes a few reads for each item, however long the history is.
+    /// This takes a few reads for each item, however long the history is.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a branch that does not exist; also if the store cannot be read or is
-    /// damaged.
+    /// [`Error::NotFound`] for a branch that does not exist, if the page contains revisions; also
+    /// if the store cannot be read or is damaged.
     pub fn history_page(
         &self,
         kinds: PageKinds,
@@ -286,7 +295,7 @@ impl Session {
         rows.sort_by(|a, b| {
             if way == PageDirection::Older { b.place.cmp(&a.place) } else { a.place.cmp(&b.place) }
         });
-        // Past the horizon a stream may have rows that were not read.
+        // Beyond the horizon, a stream may have rows that were not read.
         rows.retain(|row| horizon.is_none_or(|horizon| !ahead(horizon, row.place)));
         let more = horizon.is_some() || rows.len() > limit;
         rows.truncate(limit);
@@ -324,8 +333,8 @@ impl Session {
                 let entry = self.entry_of_row(view, at, &row)?;
                 let header = RevisionHeader::decode(&row.header)
                     .map_err(Error::corrupt("a revision's header"))?;
-                // The first parent may be folded: the last revision left before this one is used
-                // instead.
+                // The first parent may be folded. Then the last revision that is left before it is
+                // used.
                 let before = timeline::parent_of(view, &view.refs, self.number, at)?;
                 let merged = header.parents.iter().skip(1).map(|parent| parent.sequence);
                 let parents = before.map(|at| at.sequence).into_iter().chain(merged).collect();
@@ -359,8 +368,9 @@ impl Session {
         Ok(Some(PageItem { place, branch, what }))
     }
 
-    /// Returns the position of a point in the history: that of the checkpoint or revision it names,
-    /// else that of its time; `None` before the first event.
+    /// Returns the position of a point in the history: that of the checkpoint or revision that it
+    /// names, or else the last one at its time. For a point without a time, it is the last one of
+    /// the session; `None` if the session has no events.
     pub fn position_of(&self, point: &ResolvedMoment) -> Result<Option<HistoryPosition>> {
         if let Some(checkpoint) = point.named_checkpoint() {
             let rank = HistoryRank::Sequence(checkpoint.sequence);
@@ -376,7 +386,8 @@ impl Session {
         Ok(last.map(|time| HistoryPosition { time, rank: HistoryRank::Sequence(u64::MAX) }))
     }
 
-    /// Returns the newest `limit` facts of a kind up to a point, newest first, each id once.
+    /// Returns the newest facts of a kind up to a point, newest first, each id once. At most
+    /// `limit` versions are read, so fewer facts may be returned although there are others.
     pub fn recent_facts(
         &self,
         point: &ResolvedMoment,
@@ -394,10 +405,10 @@ impl Session {
         fact::versions(&view, &view.refs, self.number, kind, id)
     }
 
-    /// Returns how many events there were between two times, in `period_count` periods of equal
-    /// length.
+    /// Returns how many events there were in each of `period_count` periods of equal length between
+    /// two times.
     ///
-    /// Takes a bounded read for each period, however many events there are.
+    /// This takes bounded reads for each period, however many events there are.
     pub fn activity(
         &self,
         from: Timestamp,
@@ -464,7 +475,7 @@ impl Session {
         Ok(activity)
     }
 
-    /// Returns the branches on a time line, in the order they were created.
+    /// Returns the visible branches on a time line, in the order in which they were created.
     pub fn branch_lines(&self) -> Result<Vec<BranchTimeline>> {
         let view = self.view()?;
         let session = session_refs(&view.refs, self.number)?;
@@ -498,8 +509,8 @@ impl Session {
     }
 }
 
-/// Appends an item. Of two versions of a fact with the same time and position, the one recorded
-/// last is kept.
+/// Appends an item. Of two versions of a fact with the same position, only the one that was
+/// recorded last is kept.
 fn put(items: &mut Vec<PageItem>, item: PageItem) {
     let recorded = |item: &PageItem| match &item.what {
         PageItemContent::Fact(known) => Some(known.fact.recorded_at),
@@ -515,7 +526,7 @@ fn put(items: &mut Vec<PageItem>, item: PageItem) {
     }
 }
 
-/// Returns the first changes of a revision, from the first part of its delta.
+/// Returns the first changes in the first part of the delta of a revision.
 fn first_changes(view: &dyn Snapshot, row: &RevisionRow) -> Result<Vec<EntryChange>> {
     let Some(part) = row.parts.first() else { return Ok(Vec::new()) };
     let content = object::content(view, ObjectKind::Delta, *part)?;

@@ -1,4 +1,4 @@
-//! Checks that no other import of a source came between reading its bookmark and writing.
+//! Checks that no other import of a source happened between reading its bookmark and writing.
 
 use crate::backend::Snapshot;
 use crate::engine::object;
@@ -10,13 +10,13 @@ use crate::format::key::{self, of};
 use crate::format::{RecordChange, SegmentRow};
 use crate::model::SessionNumber;
 
-/// The precondition of an import: no concurrent import of the same source.
+/// The precondition of an import: there was no concurrent import of the same source, and no purge.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportPrecondition {
     pub(super) source: String,
-    /// Bytes of the source that had been imported.
+    /// How many bytes of the source were imported before.
     pub(super) from: u64,
-    /// Pre-written segments.
+    /// The segments that were written in advance.
     pub(super) parts: Vec<RecordChange>,
     /// The number of purges so far: a purge may change the bytes that a segment's compression
     /// depends on.

@@ -20,15 +20,17 @@ const HASH_BYTES: usize = 16;
 /// How far a source was imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceBookmark {
-    /// Bytes imported.
+    /// How many bytes were imported.
     pub bytes: u64,
-    /// Lines imported.
+    /// How many lines were imported.
     pub lines: u64,
-    /// State of the source's parser, needed to continue.
+    /// The state of the parser of the source, from which it continues.
     pub carry: Vec<u8>,
+    /// The keyed hash of each block of imported bytes; the last block may be incomplete.
     blocks: Vec<[u8; HASH_BYTES]>,
+    /// The name of the blob with the stored bytes; empty if they were not kept.
     pub(super) blob: String,
-    /// The size after redaction, if secrets were removed.
+    /// The size after redaction, and the number of secrets, if any were removed.
     cleaned: Option<RedactionSummary>,
 }
 
@@ -37,7 +39,7 @@ pub struct SourceBookmark {
 pub enum SourceChange {
     /// The imported bytes are unchanged; the source may have grown.
     Kept,
-    /// An imported byte has changed or is missing; the first one is in the block at this offset.
+    /// An imported byte has changed or is missing. The first one is in the block at this offset.
     Changed {
         /// The offset of that block, in bytes.
         offset: u64,
@@ -49,14 +51,14 @@ fn block_hash(key: &[u8; 32], block: &[u8]) -> [u8; HASH_BYTES] {
 }
 
 impl SourceBookmark {
-    /// Returns the offset of the unfinished block at the bookmark. Its bytes are needed to move the
-    /// bookmark.
+    /// Returns the offset of the incomplete block at the bookmark. The bytes of this block are
+    /// needed to move the bookmark.
     #[must_use]
     pub const fn open_block(&self) -> u64 {
         self.bytes - self.bytes % BLOCK_BYTES as u64
     }
 
-    /// Returns how many bytes are stored: those imported, without secrets.
+    /// Returns how many bytes are stored: the imported ones after redaction.
     #[must_use]
     pub fn kept_bytes(&self) -> u64 {
         self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
@@ -68,8 +70,9 @@ impl SourceBookmark {
         self.cleaned.map_or(0, |cleaned| cleaned.removed)
     }
 
-    /// Compares a part of the source with what was imported. `content` is the bytes of the source
-    /// from `offset` on, which must be the start of a block. Bytes after the bookmark are ignored.
+    /// Compares a part of the source with what was imported. `content` has bytes of the source from
+    /// `offset` on, which must be the start of a block. Bytes after the bookmark are ignored. If
+    /// `content` ends inside a block before the bookmark, this block counts as changed.
     #[must_use]
     pub fn compare(&self, key: &[u8; 32], offset: u64, content: &[u8]) -> SourceChange {
         let taken = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -83,8 +86,8 @@ impl SourceBookmark {
         SourceChange::Kept
     }
 
-    /// Moves the bookmark by `taken`, which follows `open`, the bytes from `open_block` to the
-    /// bookmark.
+    /// Moves the bookmark over the bytes in `taken`. They follow the bytes in `open`, which are
+    /// those from [`SourceBookmark::open_block`] to the bookmark.
     pub(super) fn advance(&mut self, key: &[u8; 32], open: &[u8], taken: &RedactedSource<'_>) {
         let kept = self.kept_bytes() + taken.bytes().len() as u64;
         let removed = self.removed() + taken.removed();
@@ -123,7 +126,7 @@ impl SourceBookmark {
 }
 
 impl Session {
-    /// Returns how far a source was imported; `None` if it was not.
+    /// Returns how far a source was imported; `None` if it was not imported.
     pub fn bookmark(&self, source: &str) -> Result<Option<SourceBookmark>> {
         let view = self.view()?;
         let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
@@ -162,8 +165,8 @@ impl Session {
         Ok(unknown)
     }
 
-    /// Returns the stored bytes that contain a fact's long text: a JSON document of its source if
-    /// the reference has a place, else the text itself.
+    /// Returns the stored bytes that contain a long text of a fact: a JSON document of its source
+    /// if the reference has a place, otherwise the text itself.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the bytes are missing; also if the store cannot be read or is damaged.
@@ -174,7 +177,7 @@ impl Session {
         }
     }
 
-    /// Returns a fact's whole long text. `resolve` extracts it from the document of its source.
+    /// Returns a whole long text of a fact. `resolve` extracts it from the document of its source.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is missing; also if the store cannot be read or is damaged.
@@ -193,9 +196,10 @@ impl Session {
         whole.ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)))
     }
 
-    /// Returns the blob of the source that contains a text. It is found by the text's hash, since a
-    /// checkpoint's body does not name the source. `None` if no source contains it, or if it is a
-    /// separate object.
+    /// Returns the blob of the source that contains a text. It is found by the hash of the text,
+    /// because the body of a checkpoint does not name the source. If no source contains the text,
+    /// returns a blob whose bytes were dropped, if there is one. `None` if the text is a separate
+    /// object.
     pub fn source_of(&self, text: &TextRef, resolve: TextResolver<'_>) -> Result<Option<String>> {
         if text.place.is_none() {
             return Ok(None);
@@ -212,14 +216,14 @@ impl Session {
                 {
                     return Ok(Some(blob));
                 }
-                // Another source has different bytes at this place, or none.
+                // This source has other bytes at this place, or none.
                 Ok(_) => {}
                 Err(Error::Dropped { blob }) => dropped = Some(blob),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error),
             }
         }
-        // The text may have been in the dropped source.
+        // The text may have been in a dropped source.
         Ok(dropped)
     }
 
@@ -262,8 +266,8 @@ impl Session {
             .ok_or_else(|| Error::not_found("kept source", source))
     }
 
-    /// Returns how many bytes a source occupies on disk: compressed, each part with the preceding
-    /// bytes as a prefix.
+    /// Returns how many bytes a source occupies on disk. It is compressed, each part with the bytes
+    /// before it as a prefix.
     ///
     /// # Errors
     /// [`Error::NotFound`] if its bytes were not kept; also if the store cannot be read or is
@@ -272,7 +276,8 @@ impl Session {
         blob::stored_bytes(&self.view()?, self.number, &self.kept(source)?.blob)
     }
 
-    /// Writes a source back as it is stored, part by part: byte for byte, except for its secrets.
+    /// Writes the stored bytes of a source, part by part. They are the bytes of the source, except
+    /// for removed secrets.
     ///
     /// # Errors
     /// [`Error::NotFound`] if its bytes were not kept; any error of `write`; also if the store

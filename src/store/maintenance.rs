@@ -14,8 +14,8 @@ use std::time::Duration;
 /// concurrent writers.
 const REST: Duration = Duration::from_millis(20);
 
-/// Publishes new generations of the index in a background thread whenever the journal's tail has
-/// grown long, until it is dropped. Writers only wait while a new segment begins. If a process
+/// Publishes a new generation of the index in a background thread whenever the tail of the journal
+/// is long, until it is dropped. Writers only wait while a new segment begins. If the process
 /// writes much, the thread also preallocates room in the journal (see `docs/format.md`), which
 /// makes syncs faster.
 ///
@@ -24,7 +24,7 @@ const REST: Duration = Duration::from_millis(20);
 #[must_use = "maintenance ends when this is dropped"]
 pub struct MaintenanceThread {
     engine: Arc<Engine>,
-    /// Dropped to end the thread.
+    /// Is dropped to end a pause of the thread.
     working: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -38,7 +38,7 @@ impl fmt::Debug for MaintenanceThread {
 impl Store {
     /// Starts background maintenance for this process.
     pub fn maintainer(&self) -> MaintenanceThread {
-        // Capacity 1: several requests during one run are answered by one more run.
+        // With a capacity of 1, several requests during one run lead to only one more run.
         let (bell, rung) = sync_channel::<CpuCore>(1);
         let (working, ended) = channel();
         let engine = Arc::clone(&self.engine);
@@ -47,7 +47,7 @@ impl Store {
             while let Ok(core) = rung.recv() {
                 core.avoid();
                 match engine.apply_if_long(APPLY_BYTES) {
-                    // The new segment has preallocated room.
+                    // The new segment has preallocated room already.
                     Ok(true) => drop(ended.recv_timeout(REST)),
                     Ok(false) => engine.make_room(),
                     Err(error) => tracing::warn!(%error, "the index was not brought up to date"),
@@ -64,7 +64,7 @@ impl Store {
 }
 
 impl Drop for MaintenanceThread {
-    /// Waits until a generation that is being written is finished.
+    /// Waits until the generation that is being built, if there is one, is finished.
     fn drop(&mut self) {
         self.engine.set_maintainer(None);
         self.working = None;

@@ -1,4 +1,4 @@
-//! Merging one branch into another, and previewing it.
+//! Merges one branch into another, and previews merges.
 
 use super::branch::branch_by_name;
 use super::redaction_gate::RedactionCounts;
@@ -36,12 +36,12 @@ pub struct MergeRequest {
     pub source: String,
     /// The branch to merge into; `None` for the current branch.
     pub target: Option<String>,
-    /// The side that wins where `settled` says nothing; with `None` such a conflict prevents the
-    /// merge.
+    /// The side that a conflict takes if `settled` does not have it. With `None`, such a conflict
+    /// prevents the merge.
     pub prefer: Option<MergeSide>,
-    /// How single conflicts are settled, by claim and field (`None` for the claim as a whole).
+    /// How conflicts are settled, by claim and field (`None` for the claim as a whole).
     pub settled: BTreeMap<(Key, Option<String>), ConflictResolution>,
-    /// Whether the checkpoint is omitted.
+    /// Whether the merge makes no checkpoint.
     pub quietly: bool,
 }
 
@@ -49,13 +49,13 @@ pub struct MergeRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeResult {
-    /// The target already contains the source: nothing to do.
+    /// The target already contains the source, so nothing was written.
     AlreadyMerged,
-    /// The target did not change since the fork: it takes over the source's claims.
+    /// The target did not change since the fork, so it gets the claims of the source.
     FastForward,
-    /// The target now has the changes of both.
+    /// The target gets the changes of both branches.
     Merged,
-    /// A conflict is not settled: nothing was written.
+    /// A conflict is not settled, so nothing was written.
     Conflicts,
 }
 
@@ -71,13 +71,14 @@ pub struct MergeConflict {
 /// What a merge did, or would do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeReport {
-    /// The operation, for `undo`; `None` if nothing was written.
+    /// The id of the operation, for `undo`; `None` if nothing was written.
     pub operation: Option<OperationId>,
-    /// The branch merged.
+    /// The branch whose changes are merged.
     pub source: String,
-    /// The branch merged into.
+    /// The branch into which they are merged.
     pub target: String,
-    /// The merge bases, newest first; empty if the branches have nothing in common.
+    /// The numbers of the merge bases, newest first; empty if the branches have no revision in
+    /// common.
     pub bases: Vec<u64>,
     /// The outcome.
     pub result: MergeResult,
@@ -85,9 +86,9 @@ pub struct MergeReport {
     pub conflicts: Vec<MergeConflict>,
     /// The changes on the target.
     pub changes: Vec<EntryChange>,
-    /// The revision of the merge.
+    /// The number and id of the revision of the merge; `None` if nothing was written.
     pub revision: Option<(u64, RevisionId)>,
-    /// The checkpoint of the merge.
+    /// The checkpoint of the merge, if it made one.
     pub checkpoint: Option<Checkpoint>,
 }
 
@@ -101,7 +102,7 @@ struct MergePlan {
 /// The tag of a merge's checkpoint.
 const TAG: &str = "branch_merged";
 /// If two branches have several merge bases, these are merged first, recursively. Below this depth,
-/// any difference between two of them counts as changed by both sides.
+/// a difference between two of them counts as changed by both sides.
 const MAX_DEPTH: usize = 6;
 
 impl Session {
@@ -113,18 +114,19 @@ impl Session {
 
     /// Merges the changes of one branch into another, by a revision with two parents.
     ///
-    /// Both are compared with their merge base. If a conflict is not settled by `merging`, nothing
-    /// is written. Rules of the model do not apply.
+    /// Both branches are compared with their merge base. If a conflict is not settled by `merging`,
+    /// nothing is written. No rules apply, except that evidence of both sides may move a
+    /// confidence.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a branch that does not exist, [`Error::Invalid`] for merging a
-    /// branch with itself, or for settling something that is not a conflict; [`Error::Dangling`] if
-    /// a claim would refer to a missing claim after settling; also if the store cannot be written.
+    /// [`Error::NotFound`] for a branch that does not exist; [`Error::Invalid`] if a branch is
+    /// merged into itself, or if `merging` settles what is not a conflict; [`Error::Dangling`] if a
+    /// claim would refer to a missing claim after settling; also if the store cannot be written.
     pub fn merge(&self, act: &WriteContext, merging: &MergeRequest) -> Result<MergeReport> {
         self.merge_as(&act.operation()?, CommitDurability::Now, merging)
     }
 
-    /// Merges like [`Session::merge`], in an operation with an id.
+    /// Merges like [`Session::merge`], as this operation.
     pub(super) fn merge_as(
         &self,
         operation: &Operation,
@@ -135,23 +137,23 @@ impl Session {
         let id = CheckpointId::from_bytes(random()?);
         self.store.engine.commit(durability, &mut |context| {
             let view = context.view()?;
-            let mut worked = self.plan_from(&view, &context.refs, &merging)?;
-            let planned = match worked.report.result {
+            let mut plan = self.plan_from(&view, &context.refs, &merging)?;
+            let planned = match plan.report.result {
                 MergeResult::AlreadyMerged | MergeResult::Conflicts => {
-                    return Ok((None, worked.report));
+                    return Ok((None, plan.report));
                 }
                 MergeResult::FastForward | MergeResult::Merged => {
-                    self.plan_merge(context, operation, &worked)?
+                    self.plan_merge(context, operation, &plan)?
                 }
             };
             let session = session_refs(&context.refs, self.number)?;
             let head = planned.head;
             let mut changes = planned.changes;
-            let now = session.branch(worked.source.0)?.latest_change();
+            let now = session.branch(plan.source.0)?.latest_change();
             if now.status != BranchStatus::Merged {
                 let (status, metadata) = (BranchStatus::Merged, now.metadata.clone());
                 let change = BranchChange { time: operation.time, status, metadata };
-                let branch = worked.source.0;
+                let branch = plan.source.0;
                 changes.push(RecordChange::branch_changed(self.number, branch, change));
             }
             if !merging.quietly {
@@ -159,20 +161,20 @@ impl Session {
                     id,
                     sequence: head.sequence + 1,
                     time: operation.time,
-                    branch: worked.target,
+                    branch: plan.target,
                     revision: Some(head.sequence),
-                    message: format!("merged {} into {}", merging.source, worked.report.target),
+                    message: format!("merged {} into {}", merging.source, plan.report.target),
                     tags: vec!["auto".to_owned(), TAG.to_owned()],
                     trigger: CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch),
                     body: Value::Null,
                     key: None,
                 };
                 changes.push(RecordChange::checkpoint(self.number, checkpoint.clone()));
-                worked.report.checkpoint = Some(checkpoint);
+                plan.report.checkpoint = Some(checkpoint);
             }
-            worked.report.operation = Some(operation.id);
-            worked.report.revision = Some((head.sequence, head.id));
-            Ok((Some(Record { operation: operation.clone(), changes }), worked.report))
+            plan.report.operation = Some(operation.id);
+            plan.report.revision = Some((head.sequence, head.id));
+            Ok((Some(Record { operation: operation.clone(), changes }), plan.report))
         })
     }
 
@@ -192,15 +194,15 @@ impl Session {
         &self,
         context: &PlanContext<'_>,
         operation: &Operation,
-        worked: &MergePlan,
+        plan: &MergePlan,
     ) -> Result<PlannedRevision> {
-        let (session, branch) = (self.number, worked.target);
+        let (session, branch) = (self.number, plan.target);
         let place = CommitTarget { session, branch, time: operation.time, operation };
-        let source = worked.source.1.ok_or_else(|| {
+        let source = plan.source.1.ok_or_else(|| {
             Error::Internal("a branch without revisions cannot be merged".to_owned())
         })?;
         let parent = ParentRevision { sequence: source.sequence, id: source.id };
-        if worked.report.result == MergeResult::FastForward {
+        if plan.report.result == MergeResult::FastForward {
             let claims = (source.digest, source.count);
             return revision_plan::plan_reset(
                 context,
@@ -211,8 +213,8 @@ impl Session {
             );
         }
         let view = context.view()?;
-        let theirs = timeline::head_of(&context.refs, session, worked.source.0)?;
-        let changes = worked.report.changes.iter().map(|change| {
+        let theirs = timeline::head_of(&context.refs, session, plan.source.0)?;
+        let changes = plan.report.changes.iter().map(|change| {
             let mut change = revision_plan::restoring_change(
                 &view,
                 &context.refs,
@@ -260,9 +262,9 @@ impl Session {
             checkpoint: None,
         };
         let head = session.branch(source)?.head;
-        let mut worked = MergePlan { source: (source, head), target, report };
+        let mut plan = MergePlan { source: (source, head), target, report };
         let Some(theirs) = timeline::head_of(refs, self.number, source)? else {
-            return Ok(worked);
+            return Ok(plan);
         };
         let ours = timeline::head_of(refs, self.number, target)?;
         let known = MergeContext {
@@ -274,15 +276,15 @@ impl Session {
         let own = known.ancestry(ours)?;
         let other = known.ancestry(Some(theirs))?;
         let common = bases(view, refs, self.number, &known.joints, (&own, &other))?;
-        worked.report.bases = common.iter().map(|(at, _)| at.sequence).collect();
+        plan.report.bases = common.iter().map(|(at, _)| at.sequence).collect();
         if own.holds(theirs) {
-            return Ok(worked);
+            return Ok(plan);
         }
         if ours.is_none_or(|ours| other.holds(ours)) {
-            worked.report.result = MergeResult::FastForward;
-            worked.report.changes = compare(view, refs, self.number, ours, Some(theirs))?;
+            plan.report.result = MergeResult::FastForward;
+            plan.report.changes = compare(view, refs, self.number, ours, Some(theirs))?;
             check_resolutions_used(merging, &BTreeSet::new())?;
-            return Ok(worked);
+            return Ok(plan);
         }
         let (base, ours, theirs) = known.sides(&common, ours, theirs)?;
         let mut settled = Vec::new();
@@ -299,19 +301,19 @@ impl Session {
             let place = (conflict.key.clone(), conflict.field.clone());
             MergeConflict { settled: settled.get(&place).cloned().flatten(), conflict }
         });
-        worked.report.conflicts = conflicts.collect();
-        worked.report.changes = diff::compare(&ours, &merge.state);
-        worked.report.result = MergeResult::Merged;
-        if worked.report.conflicts.iter().any(|one| one.settled.is_none()) {
-            worked.report.result = MergeResult::Conflicts;
+        plan.report.conflicts = conflicts.collect();
+        plan.report.changes = diff::compare(&ours, &merge.state);
+        plan.report.result = MergeResult::Merged;
+        if plan.report.conflicts.iter().any(|one| one.settled.is_none()) {
+            plan.report.result = MergeResult::Conflicts;
         } else if let Some((from, to)) = diff::dangling(&ours, &theirs, &merge.state).pop() {
             return Err(Error::Dangling { from: from.to_string(), to: to.to_string() });
         }
-        Ok(worked)
+        Ok(plan)
     }
 }
 
-/// Refuses to settle something that is not a conflict.
+/// Checks that `merging` settles only conflicts.
 fn check_resolutions_used(
     merging: &MergeRequest,
     conflicts: &BTreeSet<(Key, Option<String>)>,
@@ -321,7 +323,7 @@ fn check_resolutions_used(
         Some((key, field)) => {
             let field = field.as_ref().map(|field| format!(", field '{field}',"));
             Err(Error::invalid(format!(
-                "the {key}{} is in no conflict: settle what is",
+                "the {key}{} is not in conflict: settle only the reported conflicts",
                 field.unwrap_or_default()
             )))
         }
@@ -333,6 +335,7 @@ struct MergeContext<'a> {
     view: &'a ReadSnapshot,
     refs: &'a StoreRefs,
     number: SessionNumber,
+    /// The merges of the session, by which the ancestry of a revision is found.
     joints: Vec<MergeRevision>,
 }
 
@@ -346,7 +349,8 @@ impl MergeContext<'_> {
         }
     }
 
-    /// Returns the common ancestor and both sides, reduced to the claims that may differ.
+    /// Returns the states of the common ancestor and of both sides. With one common ancestor or
+    /// none, they have only the claims that may differ.
     fn sides(
         &self,
         common: &CommonAncestors,

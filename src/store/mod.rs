@@ -147,8 +147,8 @@ use std::time::Duration;
 
 /// A store: sessions with their claims and facts.
 ///
-/// Cheap to clone; clones share caches. Any number of threads and processes may use one store at
-/// once.
+/// It is cheap to clone, and clones share caches. Any number of threads and processes may use one
+/// store at once.
 ///
 /// ```
 /// use forge_store::{Hypothesis, NewSession, Store, Timestamp, WriteContext};
@@ -180,22 +180,25 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Creates a new store in a folder that does not exist yet or is empty.
+    /// Creates a store in a folder that does not exist or is empty. It may also have what an
+    /// interrupted call left.
     ///
     /// # Errors
-    /// [`Error::StoreExists`] if there is one; [`Error::Invalid`] if it is to be encrypted and the
+    /// [`Error::StoreExists`] if there is a store, or another call is creating one;
+    /// [`Error::Invalid`] if the folder has other files, or if the store is to be encrypted and the
     /// options name no keyring; [`Error::Backend`] if the folder cannot be created.
     pub fn create(path: &Path, options: Options) -> Result<Self> {
         Self::create_within(path, options, Duration::ZERO)
     }
 
     /// Creates a store like [`Store::create`], but waits up to `timeout` for another call that is
-    /// creating one there.
+    /// creating one in the same folder.
     fn create_within(path: &Path, options: Options, timeout: Duration) -> Result<Self> {
         check_key_place(&options)?;
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
-        // Held to the end, so that only one of several concurrent calls creates the store.
+        // The lock is held to the end, so that only one of several concurrent calls creates the
+        // store.
         let folder = fs::File::open(path).map_err(io("open"))?;
         let folder = LockedFile::exclusive_within(folder, timeout).map_err(io("lock"))?;
         if folder.is_err() || path.join(FORMAT_FILE).exists() {
@@ -248,8 +251,8 @@ impl Store {
         }
     }
 
-    /// Opens a store without checking its seals: writes stay in its spool until the store is
-    /// adopted. For a store that is refused otherwise, when a write must not be lost.
+    /// Opens a store without checking its seals. Writes stay in its spool until the store is
+    /// adopted. This is for a store that cannot be opened otherwise, if a write must not be lost.
     pub fn open_unverified(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
         if let Some(place) = marker.database.clone() {
@@ -319,8 +322,9 @@ impl Store {
         self.path.as_deref()
     }
 
-    /// Returns the folder for notes about this store: its own folder, or next to its key if it is
-    /// encrypted, because the store folder must then show nothing. `None` if it is in memory.
+    /// Returns the folder for notes about this store. It is the folder of the store, or one next to
+    /// its key if it is encrypted, because then the folder of the store must show nothing. `None`
+    /// if the store is in memory.
     #[must_use]
     pub fn notes(&self) -> Option<PathBuf> {
         match self.engine.cipher {
@@ -329,9 +333,9 @@ impl Store {
         }
     }
 
-    /// Records in a keyring that this store, which has no seals, is the owner's own at its path. It
-    /// is not needed, and nothing is recorded, unless a sealed store was there before: then a store
-    /// without its key is refused. Returns whether one was there.
+    /// Records in a keyring that this store, which has no seals, may be at its path. Without this,
+    /// it is refused if the keyring knows of a sealed store that was at the path before. If the
+    /// keyring knows of none, nothing is recorded. Returns whether it knew of one.
     pub fn take_place(&self, keyring: &Path) -> bool {
         let Some(path) = &self.path else { return false };
         Keyring::new(keyring).replace_place(path, &self.engine.marker.id)
@@ -345,16 +349,16 @@ impl Store {
         read_marker(path).map(|marker| marker.id)
     }
 
-    /// Does the same as [`Store::notes`] for the store in this folder, which need not be one that
-    /// can be opened. `None` if the store is encrypted and no keyring is given, or if a link in it
-    /// would lead elsewhere.
+    /// Returns the folder for notes like [`Store::notes`] for the store in this folder, even if it
+    /// cannot be opened. `None` if the store is encrypted and no keyring is given, if it may be
+    /// encrypted and cannot be read, or if a link in it would lead elsewhere.
     #[must_use]
     pub fn notes_of(path: &Path, keyring: Option<&Path>) -> Option<PathBuf> {
         check_notes(path).ok()?;
         match read_marker(path) {
             Ok(marker) if marker.is_encrypted() => Some(Keyring::new(keyring?).notes(&marker.id)),
             Ok(_) => Some(path.to_owned()),
-            // If the store may be encrypted, rather write no notes than readable ones.
+            // If the store may be encrypted, no notes are better than readable ones.
             Err(_) => {
                 let may_be_encrypted =
                     match plain_file::read(&path.join(FORMAT_FILE), folder::MAX_MARKER_BYTES) {
@@ -372,7 +376,8 @@ impl Store {
         self.engine.seal_status
     }
 
-    /// Returns the error of a damaged key file; the store is then read as if without a key.
+    /// Returns the error of a damaged key file, if the key file is damaged. The store is then read
+    /// as if it had no key.
     #[must_use]
     pub fn damaged_key(&self) -> Option<Error> {
         let keyring = Keyring::of(&self.engine.options)?;
@@ -386,7 +391,7 @@ impl Store {
         self.engine.cipher.is_some()
     }
 
-    /// Returns the key for stored hashes of foreign bytes, such as imported sources.
+    /// Returns the key for stored hashes of bytes from elsewhere, such as imported sources.
     #[must_use]
     pub fn hash_key(&self) -> &[u8; 32] {
         &self.engine.marker.key
@@ -398,14 +403,15 @@ impl Store {
         Ok(refs::of_kind(&refs, kind, name)?.map(|number| self.session_at(number)))
     }
 
-    /// Returns the current session, which commands use if they name none: the pinned one, else the
-    /// one last used.
+    /// Returns the current session, which commands use if they name none: the pinned one, or else
+    /// the one that was used last.
     pub fn current_session(&self) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(current_number(&refs).map(|number| self.session_at(number)))
     }
 
-    /// Returns the debugging session with exactly this name; else a session of any kind with it.
+    /// Returns the debugging session with exactly this name. If there is none, returns a session of
+    /// another kind with this name.
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         let named = refs.sessions.find(SessionLookup::Name(name))?;
@@ -417,7 +423,7 @@ impl Store {
         Session { store: self.clone(), number }
     }
 
-    /// Pins the current session; `None` makes the last used one current again.
+    /// Pins a session, so that it is the current one; `None` makes the last used one current again.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is not a debugging session; also if the store cannot be written.
@@ -441,7 +447,8 @@ impl Store {
         })
     }
 
-    /// Returns the newest checkpoints of all sessions, each with its session's name.
+    /// Returns the newest checkpoints that a filter selects, of all sessions that were not dropped,
+    /// each with the name of its session.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<(String, Checkpoint)>> {
         let view = self.engine.follower.view()?;
         checkpoint::list_all(&view, filter)?
@@ -455,7 +462,7 @@ impl Store {
 
     /// Publishes a new generation of the index if reading the journal's tail costs more than
     /// reading `tail_cost` bytes and no other process is building one; see [`APPLY_BYTES`]. Returns
-    /// whether it did. Call it after answering.
+    /// whether it did. Call it after a request is answered.
     ///
     /// # Errors
     /// Fails if the store cannot be written; a failure loses nothing.
@@ -464,22 +471,23 @@ impl Store {
     }
 
     /// Keeps the snapshot of the first read for all later reads, so that they agree, whatever other
-    /// processes write, prune or purge meanwhile. For a store that is opened to answer one
-    /// question.
+    /// processes write, prune or purge meanwhile. This is for a store that is opened for one
+    /// request.
     pub fn hold(&self) {
         self.engine.follower.hold();
     }
 
-    /// Begins a request of this thread: until the result is dropped, all reads and writes of this
-    /// thread look at the log once, so that a store in a database is asked once. A write still
-    /// notices what others wrote meanwhile. Do not wait in it for the writes of others.
+    /// Begins a request of this thread. Until the result is dropped, all reads and writes of this
+    /// thread together look for new records only once, which saves queries to a database. A write
+    /// still notices what others wrote meanwhile. Do not wait for the writes of others during a
+    /// request.
     pub fn request(&self) -> StoreRequest {
         self.engine.follower.begin_request(false)
     }
 
-    /// Does a write that appends a record whenever it succeeds. In a database, it is first tried
-    /// with what this process knows of the store: if it succeeds, nothing else was written since,
-    /// because the database compares. Otherwise it is done in a [`Store::request`] of its own.
+    /// Does a write that appends a record whenever it succeeds. In a database, the write is first
+    /// tried with what this process knows of the store. The database appends the record only if
+    /// nothing else was written since. Otherwise the write is done again in a [`Store::request`].
     ///
     /// # Errors
     /// The error of the write.
@@ -487,7 +495,7 @@ impl Store {
         if self.database.is_some() {
             let _request = self.engine.follower.begin_request(true);
             match write() {
-                // What is known may be old: nothing was written.
+                // Nothing was written. What this process knows may be old.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -503,25 +511,25 @@ impl Store {
         write()
     }
 
-    /// Leaves open files and memory to the system instead of closing them. For a process that is
-    /// about to end. If the store is used again, it is read again.
+    /// Leaves open files and memory to the system instead of releasing them. This is for a process
+    /// that is about to end. If the store is used after this, it is read again.
     pub fn skip_cleanup(&self) {
         self.engine.follower.leave();
     }
 
-    /// Makes a new operation id, for writes that belong together.
+    /// Returns a new operation id, for writes that belong together.
     pub fn new_operation(&self) -> Result<OperationId> {
         operation_id()
     }
 
-    /// Compacts the index to its smallest size. Takes seconds per gigabyte. Returns whether it did:
-    /// not if another process holds the index, or if there is none yet.
+    /// Compacts the index to its smallest size. This takes seconds per gigabyte. Returns whether it
+    /// did; `false` if another process writes the index, or if there is nothing to compact.
     ///
     /// # Errors
     /// Fails if the store cannot be written; a failure loses nothing.
     pub fn compact(&self) -> Result<bool> {
         self.engine.check_writable()?;
-        // Files that this process still reads would not be removed.
+        // Otherwise files that this process still reads would not be removed.
         self.engine.follower.forget();
         let compacted = self.engine.follower.index.compact()?;
         self.engine.follower.forget();
@@ -529,7 +537,7 @@ impl Store {
         Ok(compacted)
     }
 
-    /// Makes writes durable that did not wait for it, such as imports.
+    /// Makes all writes durable, also those that did not wait for that, such as imports.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
     }
@@ -547,7 +555,7 @@ impl Store {
     }
 }
 
-/// Refuses options that ask for an encrypted store and name no place for its key.
+/// Checks that options for an encrypted store name a keyring.
 fn check_key_place(options: &Options) -> Result<()> {
     match options.encrypted && options.keyring.is_none() {
         true => Err(Error::invalid("an encrypted store needs a folder for its key")),
@@ -555,7 +563,8 @@ fn check_key_place(options: &Options) -> Result<()> {
     }
 }
 
-/// Makes the marker of a new store, and its key if the options name a keyring.
+/// Returns the marker of a new store. If the options name a keyring, adds a key for the store to
+/// it.
 fn new_marker(options: &Options) -> Result<FormatMarker> {
     check_key_place(options)?;
     let marker = FormatMarker::new(random()?, random()?);

@@ -373,8 +373,9 @@ impl BundleImporter<'_> {
     /// Returns whether there were any, and the last branch that they check out only elsewhere.
     fn write(&self, named: usize, record: &Record) -> Result<(bool, Option<BranchNumber>)> {
         let session = self.contents.sessions.get(named);
-        let session =
-            session.ok_or_else(|| Error::invalid("a record belongs to a session that the bundle does not contain"))?;
+        let session = session.ok_or_else(|| {
+            Error::invalid("a record belongs to a session that the bundle does not contain")
+        })?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
         let first_branch = self.next_branches.get(named).copied().flatten();
         self.store.engine.commit(CommitDurability::Later, &mut |context| {

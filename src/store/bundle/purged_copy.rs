@@ -25,7 +25,7 @@ const WINDOW_BYTES: u64 = 8 << 20;
 /// The length of an object's id in hex digits.
 const ID_DIGITS: usize = 64;
 
-/// A comparison of the entries of one session, the originals, with those of another, the copies.
+/// A comparison of two sessions: of the originals in one with the copies in the other.
 pub(super) struct PurgedCopy<'a> {
     engine: &'a Engine,
     view: &'a ReadSnapshot,

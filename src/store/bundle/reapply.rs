@@ -287,8 +287,8 @@ impl<'a> Reapply<'a> {
         Ok(split)
     }
 
-    /// Returns the revisions that are written again, by the branch of others that they follow.
-    /// Those of a branch that was made here from one of them follow the same branch.
+    /// Returns the revisions that are written again, by the branch of others that they follow. The
+    /// revisions of a branch that was made here from one of them follow the same branch.
     fn revisions(
         &mut self,
         view: &ReadSnapshot,

@@ -1,4 +1,4 @@
-//! Reconstructs a session's journal records from the undo information of its operations.
+//! Reconstructs the journal records of a session from the undo information of its operations.
 
 pub(super) mod increment;
 mod record_changes;
@@ -19,15 +19,15 @@ use crate::model::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A step of an operation, as written to a bundle.
+/// The changes of one step of an operation, to be written to a bundle.
 pub(super) struct ReplayStep {
     pub(super) operation: Operation,
     pub(super) changes: Vec<RecordChange>,
-    /// Whether it needs a separate record.
+    /// Whether the changes need a separate record.
     pub(super) alone: bool,
 }
 
-/// An action of an operation, before its data is read.
+/// A step of an operation, before its data is read.
 #[derive(Clone, Debug)]
 enum ReplayAction {
     Pruned,
@@ -36,8 +36,8 @@ enum ReplayAction {
     Swept,
 }
 
-/// The sort key of an action: its sequence number; numbered before unnumbered; journal position;
-/// index.
+/// The sort key of an action: a sequence number; 0 if the action has this number, 1 if it follows
+/// it; the position of its operation in the journal; its index in the operation.
 type ReplaySortKey = (u64, u8, u64, usize);
 
 struct PlacedAction {
@@ -45,12 +45,12 @@ struct PlacedAction {
     /// The index of its operation.
     which: usize,
     action: ReplayAction,
-    /// Whether it was written since the start of the replay.
+    /// Whether it was written at the position from which on records are replayed, or later.
     is_new: bool,
 }
 
 impl PlacedAction {
-    /// Returns whether it is new, after `from` and not after `to`.
+    /// Returns whether the action is new, after number `from` and not after number `to`.
     const fn is_wanted(&self, from: u64, to: u64) -> bool {
         let (number, unnumbered, ..) = self.key;
         let is_in = if unnumbered == 0 {
@@ -62,6 +62,7 @@ impl PlacedAction {
     }
 }
 
+/// Returns the fold that an effect undid, if it undid one.
 fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
     match effect {
         OperationEffect::Unfolded { branch, first, last } => {
@@ -71,7 +72,8 @@ fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
     }
 }
 
-/// Returns whether an effect is about other sessions, or only about the retention of texts.
+/// Returns whether bundles omit an effect: it is about other sessions, or only about the retention
+/// of texts.
 pub(super) const fn is_omitted(effect: &OperationEffect) -> bool {
     matches!(
         effect,
@@ -82,6 +84,7 @@ pub(super) const fn is_omitted(effect: &OperationEffect) -> bool {
     )
 }
 
+/// A replay of the operations of a session, in order.
 pub(super) struct SessionReplay<'a> {
     view: &'a ReadSnapshot,
     number: SessionNumber,
@@ -90,36 +93,38 @@ pub(super) struct SessionReplay<'a> {
     refs: &'a SessionRefs,
     pruned: FoldedRevisionReader<'a>,
     operations: Vec<OperationRow>,
-    /// The number of effects of each operation that are left out of `operations`.
+    /// How many effects of each operation are left out of `operations`; empty if none are.
     left_out: Vec<u64>,
     /// The position from which on records are replayed.
     since: u64,
-    /// Whether `operations` has only what was written since that position.
+    /// Whether `operations` has only the effects that were written since that position.
     is_partial: bool,
-    /// Whether earlier records have lost something since that position: it was swept or purged.
+    /// Whether data of earlier records was swept or purged since that position.
     pub(super) erases: bool,
     actions: Vec<PlacedAction>,
     /// The versions of each checkpoint that are not replayed yet, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
-    /// The versions of each bookmark in the same order, each with the offset up to which the blob
+    /// The versions of each bookmark in the same order, each with the offset up to which its blob
     /// is replayed with it.
     bookmarks: HashMap<String, Vec<(Option<BookmarkRow>, u64)>>,
     schedules: Vec<Option<i64>>,
     /// How many changes of each branch were replayed.
     branches: HashMap<BranchNumber, usize>,
-    /// The checkpoints that existed at some time.
+    /// The checkpoints that were made so far.
     made: HashSet<CheckpointId>,
-    /// The time of each visible checkpoint.
+    /// The time of each checkpoint that is visible so far.
     visible: BTreeMap<CheckpointId, Timestamp>,
-    /// Up to which offset each blob was replayed.
+    /// The offset up to which each blob was replayed.
     blobs: HashMap<String, u64>,
-    /// The first revision of each fold in force, by the revision folded into, the latest last.
+    /// The first revision of each fold in force, by the revision into which it folds; the latest
+    /// fold last.
     folds: HashMap<(BranchNumber, u64), Vec<u64>>,
 }
 
 impl<'a> SessionReplay<'a> {
-    /// Prepares the replay of what was written to a session at the position `since` or later; 0
-    /// for everything. Its cost is that of what is replayed, unless that includes a pruning.
+    /// Prepares the replay of the records that were written to a session at the position `since` or
+    /// later; 0 for all. The cost depends only on these records, unless they prune or undo a
+    /// pruning.
     pub(super) fn new(
         view: &'a ReadSnapshot,
         number: SessionNumber,
@@ -165,9 +170,9 @@ impl<'a> SessionReplay<'a> {
     }
 
     /// Collects the versions of checkpoints, bookmarks and schedules. The version after an effect
-    /// is the `old` value of the next effect, or the current value.
+    /// is the `old` value of the next effect; after the last effect, it is the current value.
     fn versions(&mut self) -> Result<()> {
-        // Of a swept checkpoint only its number is left.
+        // Only the number of a swept checkpoint is left.
         let mut checkpoints: HashMap<CheckpointId, Vec<(u64, Option<Checkpoint>)>> = HashMap::new();
         let mut bookmarks: HashMap<String, Vec<Option<BookmarkRow>>> = HashMap::new();
         for row in &self.operations {
@@ -206,8 +211,7 @@ impl<'a> SessionReplay<'a> {
             .collect();
         let hiders = checkpoint::last_hiding_operations(self.operations.iter());
         for (id, mut versions) in checkpoints {
-            // The sweep also removed its earlier versions: long texts that they refer to are
-            // missing.
+            // The earlier versions were swept too: long texts that they refer to are missing.
             if !in_sight.contains(&id) && hiders.get(&id).is_some_and(|one| gone.contains(one)) {
                 versions.iter_mut().for_each(|(_, version)| *version = None);
             }
@@ -227,7 +231,7 @@ impl<'a> SessionReplay<'a> {
             versions.push(row.map_err(Error::corrupt("a bookmark"))?);
             versions.reverse();
             let mut versions = with_ends(versions);
-            // The first one is the value before all operations.
+            // The earliest version is the value before all operations.
             let before = versions.pop();
             self.bookmarks.insert(source, versions);
             if let Some((Some(row), end)) = before
@@ -245,7 +249,7 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// Makes a placeholder for a swept checkpoint: it occupies the number, and is hidden again.
+    /// Returns a placeholder for a swept checkpoint. It occupies the number, and is hidden again.
     fn placeholder_checkpoint(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
         Checkpoint {
             id,
@@ -261,10 +265,10 @@ impl<'a> SessionReplay<'a> {
         }
     }
 
-    /// Returns whether a bundle contains nothing of an operation: for texts it says what is
-    /// missing, not why.
+    /// Returns whether a bundle contains nothing of an operation. For texts, it says which bytes
+    /// are missing, not which operation dropped them.
     fn is_fully_omitted(&self, row: &OperationRow) -> bool {
-        // Looked for only after a sweep: it reads all operations.
+        // This reads all operations, so it is called only for a sweep.
         let is_unfolded = || {
             self.operations.iter().any(|other| {
                 other.takes_back == Some(row.operation.id)
@@ -280,8 +284,8 @@ impl<'a> SessionReplay<'a> {
         !row.effects.is_empty() && row.effects.iter().all(nothing)
     }
 
-    /// Returns the actions of an operation, in order, each with whether it was written since the
-    /// start of the replay; for a swept pruning those that can still be reconstructed.
+    /// Returns the actions of an operation, in order, each with whether it is new (see
+    /// [`PlacedAction`]); for a swept pruning, only those that can still be reconstructed.
     fn actions_of(&self, row: &OperationRow) -> Result<Vec<(ReplayAction, bool)>> {
         let mut actions = Vec::new();
         if self.is_fully_omitted(row) {
@@ -294,7 +298,7 @@ impl<'a> SessionReplay<'a> {
         }
         let mut index = 0;
         for effect in &row.effects {
-            // A swept effect stands for several.
+            // An effect of a sweep stands for several effects.
             let mut add = |effect| {
                 let is_new = first_new.is_some_and(|first| index >= first);
                 actions.push((ReplayAction::Effect(effect), is_new));
@@ -312,7 +316,7 @@ impl<'a> SessionReplay<'a> {
                 let old = Box::new(self.placeholder_checkpoint(*id, *sequence));
                 add(OperationEffect::CheckpointHidden { old });
             }
-            // If it was undone before, the undo lists its folds.
+            // If the pruning was undone before, the undo lists its folds.
             let back = self.operations.iter().find(|one| one.takes_back == Some(row.operation.id));
             let folded = match back {
                 Some(back) => back.effects.iter().rev().filter_map(unfolded).collect(),
@@ -324,15 +328,15 @@ impl<'a> SessionReplay<'a> {
         Ok(actions)
     }
 
-    /// Sorts all actions so that they can be replayed: by number, since operations may have been
-    /// concurrent.
+    /// Sorts all actions in the order in which they are replayed: by number, because operations may
+    /// have been concurrent.
     fn order(&mut self) -> Result<()> {
         let mut made: HashMap<CheckpointId, u64> = HashMap::new();
         let mut ends: HashMap<OperationId, u64> = HashMap::new();
         for (which, row) in self.operations.iter().enumerate() {
             let mut last = row.sequence;
             for (index, (action, is_new)) in self.actions_of(row)?.into_iter().enumerate() {
-                // An operation that runs concurrently with others may undo what began after it.
+                // An operation that ran concurrently with others may undo what began after it.
                 let known = match &action {
                     ReplayAction::Effect(
                         OperationEffect::Folded { last, .. }
@@ -378,8 +382,8 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// Checks that removed revisions are exported as removed: a range cannot end between a revision
-    /// and its sweep.
+    /// Checks that a range does not end between a revision and its sweep, because a swept revision
+    /// can only be exported as swept.
     pub(super) fn check_end(&self, to: u64) -> Result<()> {
         for placed in &self.actions {
             let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = &placed.action else {
@@ -401,7 +405,7 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
-    /// Returns a sort key after an operation and all undos and redos of it.
+    /// Returns a sort key after an operation and all its undos and redos.
     fn sort_key_after_all(
         &self,
         operation: OperationId,
@@ -420,7 +424,7 @@ impl<'a> SessionReplay<'a> {
         place
     }
 
-    /// Replays, in order, the actions after `from` and not after `to`.
+    /// Calls `step`, in order, for the new actions after number `from` and not after number `to`.
     pub(super) fn each(
         mut self,
         from: u64,
@@ -433,7 +437,7 @@ impl<'a> SessionReplay<'a> {
             let row = self
                 .operations
                 .get(which)
-                .ok_or_else(|| Error::Internal("an operation is gone".to_owned()))?;
+                .ok_or_else(|| Error::Internal("the replay has no such operation".to_owned()))?;
             let operation = row.operation.clone();
             let alone = matches!(action, ReplayAction::Swept);
             let session = self.named;
@@ -458,8 +462,9 @@ impl<'a> SessionReplay<'a> {
 }
 
 /// Returns the versions of a bookmark, the last one first, each with the offset up to which the
-/// blob is replayed with it: no further than any later version moves back, since what is read again
-/// is in other parts. For the last version of a blob, the whole blob.
+/// blob is replayed with it. This is at most the end of every later version, because bytes that
+/// were read again are in other parts, and 0 if the bookmark was removed in between. With the last
+/// version, the whole blob is replayed.
 fn with_ends(versions: Vec<Option<BookmarkRow>>) -> Vec<(Option<BookmarkRow>, u64)> {
     let mut least: HashMap<String, u64> = HashMap::new();
     let mut removed_later = false;

@@ -1,5 +1,5 @@
-//! Counts the secrets in a bundle that the importing store would redact, and finds those that were
-//! purged elsewhere. Texts are read as the redaction gate reads them.
+//! Counts the secrets in a bundle that the importing store would redact, and finds secrets that
+//! were purged elsewhere. Texts are searched in the same way as by the redaction gate.
 
 use crate::format::{
     Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key, pack_derived,
@@ -8,7 +8,7 @@ use crate::model::{BranchMetadata, Checkpoint, Operation, SessionMetadata, Value
 use crate::redact::{HashedSecrets, MAX_SECRET_BYTES, Redactor, TextForm};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counts secrets by kind.
+/// Counts the secrets in texts by kind, and collects those with known hashes.
 pub(super) struct SecretCounter<'a> {
     redactor: Option<&'a Redactor>,
     found: BTreeMap<&'static str, u64>,
@@ -38,7 +38,7 @@ impl<'a> SecretCounter<'a> {
         hashed.max(2 * MAX_SECRET_BYTES)
     }
 
-    /// Returns the total count and the kinds as text; `None` if there are no secrets.
+    /// Returns a text with the total count and the kinds; `None` if there are no secrets.
     pub(super) fn summary(&self) -> Option<String> {
         let count: u64 = self.found.values().sum();
         let kinds: Vec<&str> = self.found.keys().copied().collect();

@@ -1,4 +1,4 @@
-//! Whether two sessions of one id have the same of what they share.
+//! Compares the operations that two sessions of one id share.
 
 use super::export_mark::is_left_out;
 use super::purged_copy::PurgedCopy;
@@ -13,10 +13,10 @@ use crate::model::{CheckpointId, OperationId, SessionNumber};
 use crate::store::Store;
 use std::collections::{BTreeSet, HashMap};
 
-/// How the operations that two sessions share compare.
+/// The result of comparing the operations that two sessions share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum SharedHistory {
-    /// They did the same under the same numbers, apart from what was purged.
+    /// They are the same under the same numbers, apart from purges.
     Same,
     /// A revision, checkpoint or branch has different numbers.
     OtherNumbers,
@@ -26,7 +26,7 @@ pub(in crate::store) enum SharedHistory {
 
 impl Store {
     /// Returns whether a revision, checkpoint or branch has different numbers in two sessions of
-    /// one id. It looks at this many effects of each of these operations.
+    /// one id. `of` has the operations to compare, and how many effects of each.
     pub(in crate::store) fn has_other_numbers(
         &self,
         one: SessionNumber,
@@ -46,8 +46,9 @@ impl Store {
         Ok(false)
     }
 
-    /// Compares what two sessions of one id share. What was permanently pruned from one of them,
-    /// names of branches, and a checkpoint that only one of them changed later are not compared.
+    /// Compares the operations that two sessions of one id share. What was permanently pruned from
+    /// one of them, the names of branches, and a checkpoint that only one of them changed later are
+    /// not compared.
     pub(in crate::store) fn compare_shared(
         &self,
         one: SessionNumber,
@@ -77,8 +78,8 @@ impl Store {
     }
 }
 
-/// Returns whether the revisions and facts of an operation are the same in a copy. Adds the
-/// checkpoints that it made.
+/// Returns whether the revisions and facts of an operation are the same in both sessions. Adds the
+/// checkpoints that it made to `checkpoints`.
 fn has_effects(
     copy: &mut PurgedCopy<'_>,
     (row, there): (&OperationRow, &OperationRow),
@@ -106,8 +107,8 @@ fn has_effects(
     Ok(true)
 }
 
-/// Returns whether these checkpoints of two sessions are the same in a copy, without those that
-/// only one of the sessions changed later.
+/// Returns whether these checkpoints are the same in both sessions, except checkpoints that only
+/// one of them changed later.
 fn has_checkpoints(
     copy: &mut PurgedCopy<'_>,
     (view, one, other): (&ReadSnapshot, SessionNumber, SessionNumber),
@@ -135,7 +136,7 @@ fn bundled(row: &OperationRow) -> impl Iterator<Item = &OperationEffect> {
     row.effects.iter().filter(|effect| !is_left_out(effect))
 }
 
-/// Returns the checkpoints that a session changed by what another one does not have.
+/// Returns the checkpoints that a session changed by effects that another session does not have.
 fn changed_checkpoints(
     view: &ReadSnapshot,
     one: SessionNumber,

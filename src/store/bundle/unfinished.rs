@@ -1,8 +1,8 @@
-//! Unfinished imports of bundles: a file in the store's folder says what was begun until the import
-//! ends.
+//! Unfinished imports of bundles. Until an import ends, a file in the store's folder, the mark,
+//! says what is imported.
 //!
-//! A mark inside a session, as imports of events have it, would be an operation of its own: the
-//! records of a bundle keep their operations.
+//! An import of events puts its mark into the session. Here that would need another operation, but
+//! the records of a bundle keep their operations.
 
 use crate::backend::{self, files};
 use crate::engine::refs::{present_session, session as session_refs};
@@ -17,12 +17,13 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// The extension of a mark that is being written.
+/// The extension of the file of a mark that is being written.
 const NEW: &str = "new";
 /// A larger file in the folder is not a mark.
 const MAX_MARK_BYTES: u64 = 16 << 20;
 
-/// The mark of one bundle: its first line names the file, each other one the id of a session.
+/// The mark of one bundle: its first line is the name of the file, each further line the id of a
+/// session.
 pub(super) struct BundleMark(Option<PathBuf>);
 
 impl BundleMark {
@@ -31,7 +32,7 @@ impl BundleMark {
         let Some(path) = store.path() else { return Ok(Self(None)) };
         let folder = path.join(BUNDLE_MARKS_FOLDER);
         files::create_private_folder(&folder).map_err(backend::Error::io("create", &folder))?;
-        // The names of files may be secret. In an encrypted store, nothing is written as it is.
+        // A file name may contain a secret, and an encrypted store keeps nothing readable.
         let mut name = if store.is_encrypted() { String::new() } else { file.to_owned() };
         store.gate().text(&mut name, &mut RedactionCounts::new());
         let name = if name.contains('\n') { "" } else { &name };
@@ -44,7 +45,7 @@ impl BundleMark {
         Ok(Self(Some(mark)))
     }
 
-    /// Removes the mark: all of the bundle is durable, or nothing of it can be written.
+    /// Removes the mark, after the import has ended.
     pub(super) fn remove(self) -> Result<()> {
         if let Some(mark) = &self.0 {
             files::remove(mark)?;
@@ -70,7 +71,7 @@ impl Store {
         let mut found = Vec::new();
         for entry in entries.flatten() {
             let is_mark = |about: fs::Metadata| about.is_file() && about.len() <= MAX_MARK_BYTES;
-            // An import that ends meanwhile removes its mark.
+            // An import may end and remove its mark meanwhile.
             let is_new = entry.path().extension().is_some();
             if is_new || !entry.metadata().is_ok_and(is_mark) {
                 continue;

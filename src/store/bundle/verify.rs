@@ -1,4 +1,4 @@
-//! Verifies a bundle as a whole, before anything of it is written.
+//! Verifies a whole bundle before anything of it is written.
 
 use super::blob_parts::{BlobKey, BlobPart, BundleBlobs, StoredBlobReader};
 use super::secret_counter::SecretCounter;
@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The digest and the number of claims of a state.
 type DigestAndCount = (StateDigest, u64);
 
-/// A verified revision: the state it starts from, and the state it leads to.
+/// A verified revision: the state from which it starts, if that is known, and the state to which it
+/// leads.
 #[derive(Clone, Copy)]
 struct CheckedRevision {
     id: RevisionId,
@@ -39,38 +40,41 @@ type BundleRevisionKey = (SessionNumber, BranchNumber, u64);
 struct ActiveFold {
     /// The first folded revision.
     first: u64,
-    /// The operation that made it.
+    /// The operation that made the fold.
     pruning: OperationId,
-    /// The state that the revision folded into started from before the fold.
+    /// The state from which the last revision started before the fold.
     from: Option<DigestAndCount>,
 }
 
 struct BundleVerifier<'a> {
     items: BundleReader<'a>,
     contents: BundleContents,
-    /// The location of each object's content.
+    /// The position and length of the item with each object.
     objects: HashMap<ObjectId, (u64, usize)>,
+    /// The verified revisions of each session, by number.
     known: Vec<HashMap<u64, CheckedRevision>>,
-    /// Revisions whose own delta is missing, each with the pruning that folded it, if any.
+    /// The revisions whose own delta is missing, each with the pruning that folded it, if one did.
     missing_deltas: BTreeMap<BundleRevisionKey, Option<OperationId>>,
-    /// Revisions that lack the combined delta of a fold, each with the pruning that folded them, if
-    /// any.
+    /// The folds whose combined delta is missing, by last and first revision, each with the pruning
+    /// of a later fold that covers it, if there is one.
     folds_missing_deltas: BTreeMap<(BundleRevisionKey, u64), Option<OperationId>>,
-    /// The folds into a revision, the latest one last.
+    /// The folds into each revision, the latest one last.
     folds: HashMap<BundleRevisionKey, Vec<ActiveFold>>,
     swept: HashSet<OperationId>,
     sources: BundleBlobs,
-    /// The refs after the records, if the bundle has all of them.
+    /// The refs after the records so far, if the bundle needs no data from the store.
     refs: Option<StoreRefs>,
     secrets: SecretCounter<'a>,
-    /// The importing store, and the number that each session has there.
+    /// The importing store.
     store: &'a Store,
     view: &'a ReadSnapshot,
+    /// The number of the session in the store that each range continues.
     local_numbers: Vec<Option<SessionNumber>>,
 }
 
 /// Reads a whole bundle and verifies every checksum, hash, digest and number in it. Returns its
-/// contents, and the secrets found. A range continues the session that it goes into.
+/// contents, and the secrets found. A range continues the session `into`, or else the present one
+/// with its id.
 pub(super) fn verify_bundle<'a>(
     source: &'a mut dyn BundleSource,
     mut secrets: SecretCounter<'a>,
@@ -80,7 +84,7 @@ pub(super) fn verify_bundle<'a>(
     let mut items = BundleReader::begin(source)?;
     let first = items.next()?;
     if first.kind != BundleItemKind::Contents {
-        return Err(damaged(first.at, "it does not begin with what it holds"));
+        return Err(damaged(first.at, "it does not begin with its contents"));
     }
     let contents =
         BundleContents::decode(&first.content).map_err(|error| damaged(first.at, error))?;
@@ -89,7 +93,7 @@ pub(super) fn verify_bundle<'a>(
     for session in &contents.sessions {
         secrets.info(&session.info);
         if !ids.insert(session.info.id) {
-            return Err(damaged(first.at, "it holds a session twice"));
+            return Err(damaged(first.at, "it contains a session twice"));
         }
         let change = RecordChange::Session { info: Box::new(session.info.clone()) };
         match &mut refs {
@@ -98,7 +102,7 @@ pub(super) fn verify_bundle<'a>(
         }
     }
     let here = contents.sessions.iter().map(|session| {
-        // Only a range may depend on data in the store.
+        // Only a range may need data from the store.
         if !session.needs_earlier() {
             return Ok(None);
         }
@@ -107,7 +111,7 @@ pub(super) fn verify_bundle<'a>(
             None => present_session(&view.refs, session.info.id),
         }
     });
-    let mut judge = BundleVerifier {
+    let mut verifier = BundleVerifier {
         items,
         local_numbers: here.collect::<Result<_>>()?,
         known: vec![HashMap::new(); contents.sessions.len()],
@@ -123,9 +127,9 @@ pub(super) fn verify_bundle<'a>(
         store,
         view,
     };
-    judge.all()?;
-    judge.items.finish()?;
-    Ok((judge.contents, judge.secrets))
+    verifier.all()?;
+    verifier.items.finish()?;
+    Ok((verifier.contents, verifier.secrets))
 }
 
 impl BundleVerifier<'_> {
@@ -136,7 +140,7 @@ impl BundleVerifier<'_> {
             let wrong = |error: Error| damaged(item.at, crate::engine::verify::chain(&error));
             match item.kind {
                 BundleItemKind::Contents => {
-                    return Err(damaged(item.at, "it says twice what it holds"));
+                    return Err(damaged(item.at, "it lists its contents twice"));
                 }
                 BundleItemKind::Object => {
                     found.objects += 1;
@@ -157,7 +161,7 @@ impl BundleVerifier<'_> {
                     let end = BundleEnd::decode(&item.content)
                         .map_err(|error| damaged(item.at, error))?;
                     if end != found {
-                        return Err(damaged(item.at, "it ends with other counts"));
+                        return Err(damaged(item.at, "the counts at its end are wrong"));
                     }
                     return self.check_missing_deltas().map_err(wrong);
                 }
@@ -165,10 +169,10 @@ impl BundleVerifier<'_> {
         }
     }
 
-    /// Checks that no revision with missing changes remains readable.
+    /// Checks that every revision with missing changes was folded by a pruning that was swept.
     fn check_missing_deltas(&self) -> Result<()> {
-        let vague = self.folds_missing_deltas.iter().map(|((place, _), pruning)| (place, pruning));
-        for ((_, _, sequence), pruning) in self.missing_deltas.iter().chain(vague) {
+        let folds = self.folds_missing_deltas.iter().map(|((place, _), pruning)| (place, pruning));
+        for ((_, _, sequence), pruning) in self.missing_deltas.iter().chain(folds) {
             if pruning.is_none_or(|pruning| !self.swept.contains(&pruning)) {
                 return Err(Error::invalid(format!("the changes of #{sequence} are not in it")));
             }
@@ -220,7 +224,7 @@ impl BundleVerifier<'_> {
             | RecordChange::SessionAbandoned { .. }
             | RecordChange::SessionDropped { .. }
             | RecordChange::SessionShown { .. } => {
-                return Err(Error::invalid("it drops what is another session's"));
+                return Err(Error::invalid("it drops or replaces a session, or drops texts"));
             }
             RecordChange::Branch { head: Some(head), .. } => self.head(number, head)?,
             RecordChange::Folded { branch, first, last, pruning, delta, .. } => {
@@ -231,7 +235,7 @@ impl BundleVerifier<'_> {
             }
             RecordChange::Swept { operation: pruning, blobs, sessions, .. } => {
                 if *pruning != operation || !blobs.is_empty() || !sessions.is_empty() {
-                    return Err(Error::invalid("it drops what another operation pruned"));
+                    return Err(Error::invalid("it sweeps what another operation pruned"));
                 }
                 self.swept.insert(operation);
             }
@@ -255,7 +259,7 @@ impl BundleVerifier<'_> {
         advance_by(refs, &change)
     }
 
-    /// Reads the object of a part. Returns its id and content.
+    /// Reads the object of a part of a delta or page. Returns its id and content.
     fn part(&mut self, kind: ObjectKind, part: &DeltaPart) -> Result<(ObjectId, Vec<u8>)> {
         let named;
         let sealed = match part {
@@ -278,7 +282,7 @@ impl BundleVerifier<'_> {
         place.map(|(at, length)| self.items.again(at, length)).transpose()
     }
 
-    /// Finds a revision by number, in the bundle or in the store that a range continues.
+    /// Finds a revision by number, in the bundle or in the session that a range continues.
     fn find(&self, number: SessionNumber, sequence: u64) -> Result<Option<CheckedRevision>> {
         let known = self.known.get(number as usize).and_then(|known| known.get(&sequence));
         if let Some(known) = known {
@@ -296,12 +300,12 @@ impl BundleVerifier<'_> {
         Ok(Some(CheckedRevision { id: head.id, branch: header.branch, from: None, to }))
     }
 
-    /// Checks that the base revision of a branch exists.
+    /// Checks that the first head of a branch is a known revision.
     fn head(&self, number: SessionNumber, head: &BranchHead) -> Result<()> {
         match self.find(number, head.sequence)? {
             Some(known) if (known.id, known.to) == (head.id, (head.digest, head.count)) => Ok(()),
             None if self.refs.is_none() => Ok(()),
-            _ => Err(Error::invalid("a branch begins with a revision that is not there")),
+            _ => Err(Error::invalid("the base revision of a branch is not in it")),
         }
     }
 
@@ -334,7 +338,7 @@ impl BundleVerifier<'_> {
             Some(from) => self.find(number, from.sequence)?.map(|known| known.to),
         };
         if from.is_none() && self.refs.is_some() {
-            return Err(wrong("its parent is not there"));
+            return Err(wrong("its parent is missing"));
         }
         let to = (header.digest, header.count);
         let (names, sum) = self.changes(delta, from)?;
@@ -344,12 +348,13 @@ impl BundleVerifier<'_> {
                 return Err(wrong("its delta does not lead to its digest"));
             }
         } else if delta.is_empty() && (own_body || body.is_empty()) {
-            // It may have been pruned: then it must be folded, and the fold must be swept.
+            // The changes may have been swept. Then the revision must be folded, and the fold
+            // swept.
             self.missing_deltas.insert((number, header.branch, header.sequence), None);
         } else if own_body {
-            return Err(wrong("its delta is another one's"));
+            return Err(wrong("its delta is that of another revision"));
         } else {
-            return Err(wrong("its body is another one's"));
+            return Err(wrong("its body is that of another revision"));
         }
         let known =
             CheckedRevision { id: RevisionHeader::id_of(encoded), branch: header.branch, from, to };
@@ -359,7 +364,7 @@ impl BundleVerifier<'_> {
         Ok(())
     }
 
-    /// Returns the names of a delta's parts, and the state they lead to.
+    /// Returns the names of the parts of a delta, and the state to which they lead from `from`.
     fn changes(
         &mut self,
         delta: &[DeltaPart],
@@ -416,7 +421,7 @@ impl BundleVerifier<'_> {
         let (_, sum) = self.changes(delta, from)?;
         let leads = match (sum, end) {
             (Some(sum), Some(end)) => sum == end.to,
-            // The beginning is in the store; the import checks it there.
+            // The first state is in the store, and the import checks it there.
             _ => self.refs.is_none(),
         };
         if !leads && !delta.is_empty() {
@@ -446,7 +451,7 @@ impl BundleVerifier<'_> {
         for (_, folded) in self.folds_missing_deltas.range_mut(start..=end_of) {
             *folded = folded.or(Some(pruning));
         }
-        // The last revision stays visible, so its changes must lead to a valid state.
+        // The last revision stays visible, so it must be folded again if its changes are missing.
         if !leads {
             self.folds_missing_deltas.insert(((number, branch, last), first), None);
         }
@@ -464,12 +469,12 @@ impl BundleVerifier<'_> {
         }
         self.folds_missing_deltas.remove(&(place, first));
         let begin = (place.0, place.1, first);
-        let gone = self.missing_deltas.range_mut(begin..=place).map(|(_, folded)| folded);
-        let vague = self
+        let revisions = self.missing_deltas.range_mut(begin..=place).map(|(_, folded)| folded);
+        let folds = self
             .folds_missing_deltas
             .range_mut((begin, 0)..=(place, u64::MAX))
             .map(|(_, folded)| folded);
-        for folded in gone.chain(vague) {
+        for folded in revisions.chain(folds) {
             if *folded == Some(pruning) {
                 *folded = None;
             }

@@ -1,4 +1,4 @@
-//! Exporting a session as an event stream.
+//! Exports a session as an event stream.
 
 mod unnumbered_event;
 
@@ -18,12 +18,12 @@ use crate::store::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use unnumbered_event::UnnumberedEvent;
 
-/// Extracts a text from the JSON document that a reference points into, by the reference's pointer.
+/// Extracts a text from a JSON document by the pointer of a reference.
 pub type TextResolver<'a> = &'a dyn Fn(&[u8], &str) -> Option<String>;
 
 type EventLineSink<'a> = &'a mut dyn FnMut(EventLine) -> Result<()>;
 
-/// Refuses a session with revisions that were lost before a repair: a stream without them would be
+/// Checks that no revision of a session was lost before a repair: a stream without it would be
 /// another history.
 fn refuse_lost(view: &ReadSnapshot, number: SessionNumber, name: &str) -> Result<()> {
     const NAMED: usize = 8;
@@ -42,13 +42,13 @@ fn refuse_lost(view: &ReadSnapshot, number: SessionNumber, name: &str) -> Result
 }
 
 impl Session {
-    /// Writes this session as an event stream, line by line. Importing it into an empty store and
-    /// exporting again gives the same bytes.
+    /// Writes this session as an event stream, line by line. If the stream is imported into an
+    /// empty store and exported again, it has the same bytes.
     ///
     /// # Errors
-    /// Any error of `write`; [`Error::Invalid`] if revisions were lost before a repair, before
-    /// anything is written; [`Error::Corrupt`] if a text of a fact is missing; also if the store
-    /// cannot be read or is damaged.
+    /// Any error of `write`; [`Error::Invalid`], before anything is written, if revisions were lost
+    /// before a repair; [`Error::Corrupt`] if a text of a fact is missing; also if the store cannot
+    /// be read or is damaged.
     pub fn export_events<E: From<Error>>(
         &self,
         resolve: TextResolver<'_>,
@@ -107,7 +107,8 @@ impl Session {
     }
 }
 
-/// Returns the names of the branches. An undone branch whose name is used again gets another name.
+/// Returns the names of the branches in the stream. An undone branch whose name is used again gets
+/// another name.
 fn names(refs: &SessionRefs) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (place, branch) in refs.branches.iter().enumerate() {
@@ -135,6 +136,7 @@ enum NumberedEvent {
     Checkpoint(Box<Checkpoint>),
 }
 
+/// Writes the lines of the stream of a session.
 pub(super) struct EventStreamWriter<'a> {
     pub(super) session: &'a Session,
     view: &'a ReadSnapshot,
@@ -147,8 +149,10 @@ pub(super) struct EventStreamWriter<'a> {
     made: BTreeSet<BranchNumber>,
     /// The revisions written so far, by branch: number and effective time.
     emitted: BTreeMap<BranchNumber, Vec<(u64, Timestamp)>>,
-    /// The time and branch of the revision that a further `put` line would extend.
+    /// The time and branch of the revision to which a further `put` line would belong, if there is
+    /// one.
     open: Option<(Timestamp, BranchNumber)>,
+    /// The events without a number that are not written yet, in order.
     loose: Vec<(Timestamp, UnnumberedEvent)>,
     sink: EventLineSink<'a>,
 }
@@ -200,7 +204,8 @@ impl EventStreamWriter<'_> {
         self.release(u64::MAX, Timestamp::from_micros(i64::MAX))
     }
 
-    /// Returns the branches with revisions or checkpoints, and the branches these were forked from.
+    /// Returns the branches that the stream needs: those with revisions or checkpoints, and the
+    /// bases of these and of all visible branches.
     fn used(&self) -> Result<BTreeSet<BranchNumber>> {
         let number = self.session.number;
         let mut used: BTreeSet<BranchNumber> = BTreeSet::new();
@@ -237,6 +242,7 @@ impl EventStreamWriter<'_> {
         self.refs.branches.get(branch as usize)?.base
     }
 
+    /// Writes the line that creates a branch. Event `next` follows.
     fn make(&mut self, branch: BranchNumber, next: u64) -> Result<()> {
         let Some(own) = self.refs.branches.get(branch as usize) else { return Ok(()) };
         let Some(first) = own.changes.first() else { return Ok(()) };
@@ -270,7 +276,8 @@ impl EventStreamWriter<'_> {
         }
     }
 
-    /// Writes a branch that has a revision or checkpoint before its own time (a clock went back).
+    /// Writes a branch and its bases if they are not written yet. A clock that went back may give a
+    /// revision or checkpoint an earlier time than its branch.
     fn needed(&mut self, branch: BranchNumber, next: u64) -> Result<()> {
         let mut missing = Vec::new();
         let mut one = Some(branch);
@@ -364,7 +371,8 @@ impl EventStreamWriter<'_> {
 
     // -- how revisions are named
 
-    /// Returns the last revision written of a branch or of its base branches; 0 if there is none.
+    /// Returns the number of the last revision that was written of a branch or of its bases; 0 if
+    /// there is none.
     fn head(&self, branch: BranchNumber) -> u64 {
         if let Some((sequence, _)) = self.emitted.get(&branch).and_then(|all| all.last()) {
             return *sequence;
@@ -374,8 +382,8 @@ impl EventStreamWriter<'_> {
         })
     }
 
-    /// Returns the revision that is written in place of this one: itself, or the last one before it
-    /// that changed something.
+    /// Returns the branch and number of the revision that was written in place of this one: itself,
+    /// or the last one before it that changed something.
     fn written_ancestor(&self, branch: BranchNumber, sequence: u64) -> Option<(BranchNumber, u64)> {
         let (mut branch, mut sequence) = (branch, sequence);
         // A loop instead of recursion: the chain of base branches may be arbitrarily long.
@@ -389,6 +397,7 @@ impl EventStreamWriter<'_> {
         }
     }
 
+    /// Returns whether the written revision `head` has the state of a revision.
     fn same(&self, head: u64, revision: u64) -> Result<bool> {
         if head == revision || revision == 0 {
             return Ok(head == revision);
@@ -397,7 +406,8 @@ impl EventStreamWriter<'_> {
         Ok(self.written_ancestor(at.branch, revision).map_or(0, |it| it.1) == head)
     }
 
-    /// Returns how a line of the branch `of` names a revision.
+    /// Returns how a line of the branch `of` names the revision `sequence` of the branch `on`.
+    /// Event `next` follows.
     fn target(
         &self,
         of: BranchNumber,
@@ -424,8 +434,9 @@ impl EventStreamWriter<'_> {
     }
 }
 
-/// Returns the creation of a branch and its effective changes: a change recorded later for an
-/// earlier time (a clock went back) replaces all changes from that time on.
+/// Returns the creation of a branch and its effective changes. If a clock went back, a change that
+/// was recorded later for an earlier time replaces all changes from that time on. A change to the
+/// same values is left out.
 fn effective_changes(changes: &[BranchChange]) -> Vec<BranchChange> {
     let mut counting: Vec<&BranchChange> = Vec::new();
     for change in changes {

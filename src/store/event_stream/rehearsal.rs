@@ -1,5 +1,5 @@
-//! Rehearsing an import: lines are first applied to a copy of the store in memory, so that a line
-//! that cannot be applied is found before anything is written. The records that this makes are then
+//! Rehearses an import: lines are first applied to a copy of the store in memory, so that a line
+//! that cannot be applied is found before anything is written. The resulting records are then
 //! appended to the journal at once.
 
 use crate::backend::memory::{MemoryLog, SingleGeneration};
@@ -9,10 +9,11 @@ use crate::error::Result;
 use crate::store::{Options, Store};
 use std::sync::Arc;
 
+/// A copy of a store in memory.
 pub(super) struct StoreCopy {
     pub(super) store: Store,
     log: MemoryLog,
-    /// Where the journal of the copied store ended.
+    /// The end of the journal of the copied store.
     from: LogPosition,
 }
 
@@ -22,8 +23,8 @@ impl StoreCopy {
         self.store.engine.follower.end().saturating_sub(self.from)
     }
 
-    /// Appends what was written to the copy to the copied store. Returns `false`, and appends
-    /// nothing, if another process has written there since.
+    /// Appends the records of the copy to the copied store. Returns `false`, and appends nothing,
+    /// if something was written to that store since.
     ///
     /// # Errors
     /// Fails if the store cannot be written.
@@ -35,8 +36,9 @@ impl StoreCopy {
 }
 
 impl Store {
-    /// Returns a copy of this store in memory. What is written to it changes nothing here. It reads
-    /// the newest generation of this store and the known tail, and has its own journal after that.
+    /// Returns a copy of this store in memory. Writes to the copy do not change this store. The
+    /// copy reads the newest generation of this store and the known tail, and has another journal
+    /// after that.
     pub(super) fn copy_in_memory(&self) -> Result<StoreCopy> {
         let engine = &self.engine;
         let (generation, tail) = engine.follower.copied_tail()?;

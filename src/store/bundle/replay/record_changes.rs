@@ -1,4 +1,4 @@
-//! The record changes that an effect of an operation came from.
+//! Reconstructs the record changes that had an effect of an operation.
 
 use super::SessionReplay;
 use crate::backend::{ScanDirection, Snapshot};
@@ -15,7 +15,8 @@ use crate::format::{
 use crate::model::{BranchNumber, Checkpoint, CheckpointId, OperationId};
 
 impl SessionReplay<'_> {
-    /// Records a fold, and returns the first of all revisions that it covers.
+    /// Records a fold. Returns the first of all revisions that it covers, with those that were
+    /// folded before.
     fn folded(&mut self, branch: BranchNumber, first: u64, last: u64) -> u64 {
         let mut begin = first;
         while let Some(before) = self.folds.get(&(branch, begin)).and_then(|folds| folds.last())
@@ -27,11 +28,11 @@ impl SessionReplay<'_> {
         begin
     }
 
-    /// Returns the pruning that an operation's folds belong to: for a redo, the pruning that is
-    /// redone.
+    /// Returns the pruning to which the folds of an operation belong: for a redo, the pruning that
+    /// is redone.
     fn pruning(&self, which: usize) -> Result<OperationId> {
-        let gone = || Error::Internal("an operation is gone".to_owned());
-        let row = self.operations.get(which).ok_or_else(gone)?;
+        let missing = || Error::Internal("the replay has no such operation".to_owned());
+        let row = self.operations.get(which).ok_or_else(missing)?;
         let Some(undo) = row.takes_back else { return Ok(row.operation.id) };
         let known = self.operations.iter().find(|row| row.operation.id == undo);
         Ok(known.and_then(|row| row.takes_back).unwrap_or(undo))
@@ -42,7 +43,7 @@ impl SessionReplay<'_> {
         let known = find_operation_of(self.view, self.number, &other)?;
         let back =
             |operation, facts_hidden| RecordChange::TakesBack { session, operation, facts_hidden };
-        // The same changes as `undo` and `redo` write.
+        // These are the changes that `undo` and `redo` write.
         Ok(match known.and_then(|row| row.takes_back) {
             None => vec![back(other, true)],
             Some(first) => vec![back(first, false), back(other, false)],
@@ -62,7 +63,7 @@ impl SessionReplay<'_> {
             }
             OperationEffect::CheckpointMade { id } => {
                 let checkpoint = self.version(&id)?;
-                // The checkpoint existed before and was undone since.
+                // The checkpoint was made before, and undone since.
                 let shown = !self.made.insert(id);
                 self.visible.insert(id, checkpoint.time);
                 let checkpoint = Box::new(checkpoint);
@@ -86,7 +87,7 @@ impl SessionReplay<'_> {
                 let next_change = self.branches.entry(branch).or_insert(1);
                 let change = self.refs.branch(branch)?.changes.get(*next_change).cloned();
                 *next_change += 1;
-                let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
+                let change = change.ok_or_else(|| Error::missing("a change of a branch"))?;
                 one(RecordChange::branch_changed(session, branch, change))
             }
             OperationEffect::BranchHidden { branch, hidden, .. } => {
@@ -108,7 +109,8 @@ impl SessionReplay<'_> {
                 self.folds.entry((branch, last)).or_default().pop();
                 one(RecordChange::Unfolded { session, branch, last })
             }
-            // Swept data was replayed as it was before; for texts the bundle says what is missing.
+            // Swept data was replayed as it was before the sweep. For texts, the bundle says which
+            // bytes are missing.
             OperationEffect::Swept { .. }
             | OperationEffect::Purged { .. }
             | OperationEffect::TextDropped { .. }
@@ -122,7 +124,7 @@ impl SessionReplay<'_> {
         }
     }
 
-    /// Skips an effect outside the range, but updates the state that later effects depend on.
+    /// Skips an effect outside the range, but updates the state on which later effects depend.
     pub(super) fn pass(&mut self, effect: OperationEffect, which: usize) -> Result<()> {
         match effect {
             OperationEffect::Revision { .. }
@@ -154,8 +156,8 @@ impl SessionReplay<'_> {
         }
     }
 
-    /// Returns the end of the last part of a blob that ends at or before `offset`, or the beginning
-    /// of the part that holds it.
+    /// Returns the last boundary between parts of a blob that is at or before `offset`; 0 if there
+    /// is none.
     pub(super) fn part_boundary(&self, blob: &str, offset: u64) -> Result<u64> {
         let of_blob = || of(self.number).text(blob);
         let (from, to) = (of_blob().build(), of_blob().number(offset).build());
@@ -194,7 +196,7 @@ impl SessionReplay<'_> {
             name: refs.name.clone(),
             base,
             head,
-            change: Box::new(change.ok_or_else(|| Error::missing("the making of a branch"))?),
+            change: Box::new(change.ok_or_else(|| Error::missing("the creation of a branch"))?),
         })
     }
 
@@ -215,12 +217,13 @@ impl SessionReplay<'_> {
         })
     }
 
-    /// Returns the next version of a bookmark, and up to where the blob is replayed with it.
+    /// Returns the next version of a bookmark, and the offset up to which the blob is replayed with
+    /// it.
     fn bookmark_version(&mut self, source: &str) -> (Option<BookmarkRow>, u64) {
         self.bookmarks.get_mut(source).and_then(Vec::pop).unwrap_or((None, 0))
     }
 
-    /// Returns the changes for a bookmark, after those for its stored bytes.
+    /// Returns the changes for the stored bytes of a source, and then the change for its bookmark.
     fn bookmark(&mut self, source: String) -> Result<Vec<RecordChange>> {
         let (bookmark, end) = self.bookmark_version(&source);
         let mut changes = Vec::new();

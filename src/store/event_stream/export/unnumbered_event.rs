@@ -1,5 +1,5 @@
 //! Events without a sequence number: facts, and changes of branches. Their place in the stream
-//! depends on their time and on what they refer to.
+//! depends on their time and on the branches that they name.
 
 use super::{EventStreamWriter, branch_event};
 use crate::engine::{fact, timeline};
@@ -18,7 +18,8 @@ pub(super) enum UnnumberedEvent {
 }
 
 impl EventStreamWriter<'_> {
-    /// Collects all events without a number, in the order in which they are written.
+    /// Collects all events without a number, in the order in which they are written. Without a
+    /// [`TextResolver`](super::TextResolver), facts are left out.
     pub(super) fn collect(&self) -> Result<Vec<(Timestamp, UnnumberedEvent)>> {
         let number = self.session.number;
         let mut loose = Vec::new();
@@ -62,7 +63,8 @@ impl EventStreamWriter<'_> {
                 self.changes.get(place as usize).into_iter().flatten().enumerate()
             {
                 if count > 0 {
-                    // Never before the branch was created, whatever the clock said.
+                    // A change is never written before the creation of its branch, whatever the
+                    // clock said.
                     let made = branch.changes.first().map_or(change.time, |first| first.time);
                     loose.push((change.time.max(made), UnnumberedEvent::Change(place, count)));
                 } else if place > 0 {
@@ -77,6 +79,7 @@ impl EventStreamWriter<'_> {
         Ok(loose)
     }
 
+    /// Returns the order among events with the same time.
     fn rank(&self, loose: &UnnumberedEvent) -> (u8, &str, usize) {
         let name = |branch: BranchNumber| self.name(branch);
         match loose {
@@ -89,7 +92,8 @@ impl EventStreamWriter<'_> {
         }
     }
 
-    /// Writes the unnumbered events up to a time, if everything they depend on is written.
+    /// Writes the events without a number up to a time. An event waits until the branch and the
+    /// revision on which it depends are written. Event `next` follows.
     pub(super) fn release(&mut self, next: u64, time: Timestamp) -> Result<()> {
         if self.loose.first().is_none_or(|(first, _)| *first > time) {
             return Ok(());
@@ -99,7 +103,7 @@ impl EventStreamWriter<'_> {
         loop {
             let mut held = Vec::new();
             let count = due.len();
-            // Switches keep their order: the current branch is that of the last one.
+            // Switches keep their order: the last one determines the current branch.
             let mut switch_waits = false;
             for (at, loose) in due {
                 let is_switch = matches!(loose, UnnumberedEvent::Switch(_));
