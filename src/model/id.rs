@@ -172,7 +172,7 @@ id!(
 );
 
 impl CloneId {
-    /// Is used in place of an id if several clones pushed something.
+    /// A placeholder for an id, where several clones pushed something.
     pub const SEVERAL: Self = Self::from_bytes([0; 16]);
 }
 

@@ -48,7 +48,7 @@ pub(super) fn find(
 }
 
 /// Returns the range of the JSON object around its kind, from the opening brace to the closing one;
-/// to a limit if a brace is not within the limits.
+/// up to a limit if a brace is beyond it.
 fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
     let depth = |opens: u8, closes: u8| {
         let mut depth = 0_u32;

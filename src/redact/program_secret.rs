@@ -41,7 +41,7 @@ pub(super) enum ProgramPlace {
     ThirdWord,
 }
 
-/// Lower-case texts beside or in which a program has a credential.
+/// Lower-case texts that are beside a credential of a program, or a part of it.
 pub(super) const HINTS: [(&str, ProgramPlace); 51] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),

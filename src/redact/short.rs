@@ -38,7 +38,7 @@ enum NameMeaning {
     Other,
 }
 
-/// Returns the meaning of a name; `None` if the name can mean anything but a secret.
+/// Returns the meaning of a name; `None` if the name may mean something else than a secret.
 fn meaning_of(name: &str) -> Option<NameMeaning> {
     let parts = parts(name);
     let mut parts =

@@ -11,8 +11,8 @@ const MOST_BYTES: usize = 256;
 const MOST_ENDS: usize = 3;
 /// Maximum indentation of the next line, in bytes.
 const MOST_SPACES: usize = 24;
-/// Minimum length of the last part, in bytes, if the token may end before it: whether a shorter
-/// part is random cannot be seen.
+/// Minimum length of the last part, in bytes, if the token may end before it. A shorter part does
+/// not show whether it is random.
 pub(super) const MIN_TAIL_BYTES: usize = 12;
 
 /// The parts of a word on several lines, joined.

@@ -12,7 +12,7 @@ pub struct GitCommitLine<'o> {
 }
 
 impl<'o> GitCommitLine<'o> {
-    /// Parses a line; `None` if it is another one.
+    /// Parses a line; `None` if it does not have this form.
     #[must_use]
     pub fn parse(line: &'o str) -> Option<Self> {
         let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;

@@ -29,8 +29,8 @@ pub struct ShellCommand {
 /// A part of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShellNode {
-    /// One program. It has no words for a `case` and for the definition of a function, which are
-    /// skipped.
+    /// One program. A `case` and the definition of a function, which are skipped, are programs
+    /// without words.
     Command(ShellCommand),
     /// Parts that run in order, each with whether it runs in the background.
     List(Vec<(ShellNode, bool)>),

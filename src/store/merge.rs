@@ -36,8 +36,8 @@ pub struct MergeRequest {
     pub source: String,
     /// The branch to merge into; `None` for the current branch.
     pub target: Option<String>,
-    /// The side that a conflict takes if `settled` does not have it. With `None`, such a conflict
-    /// prevents the merge.
+    /// The side that is taken for a conflict that `settled` does not contain. With `None`, such a
+    /// conflict prevents the merge.
     pub prefer: Option<MergeSide>,
     /// How conflicts are settled, by claim and field (`None` for the claim as a whole).
     pub settled: BTreeMap<(Key, Option<String>), ConflictResolution>,

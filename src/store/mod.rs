@@ -180,8 +180,8 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Creates a store in a folder that does not exist or is empty. It may also have what an
-    /// interrupted call left.
+    /// Creates a store in a folder that does not exist or is empty. The folder may also have what
+    /// an interrupted call left.
     ///
     /// # Errors
     /// [`Error::StoreExists`] if there is a store, or another call is creating one;

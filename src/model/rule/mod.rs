@@ -98,14 +98,14 @@ impl RuleOutcome {
 pub enum RuleError {
     /// A claim named by the verb does not exist.
     #[error(
-        "no {} '{}': list the existing ones, or add it first",
+        "no {} '{}': list those there are, or add it first",
         .0.kind,
         .0.id.escape_debug()
     )]
     NotFound(Key),
     /// A claim with this id already exists.
     #[error(
-        "{} '{}' exists already: choose another id, or update it",
+        "{} '{}' is there already: choose another id or update it",
         .0.kind,
         .0.id.escape_debug()
     )]

@@ -50,7 +50,7 @@ struct BlobWindow {
     bytes: Vec<u8>,
 }
 
-/// A part of a blob, as in a record. It has fields of [`RecordChange::Segment`].
+/// A part of a blob, as in a record. Its fields are as in [`RecordChange::Segment`].
 pub(super) struct BlobPart<'a> {
     pub(super) offset: u64,
     pub(super) prefix: u64,

@@ -59,9 +59,9 @@ pub(super) fn is_known(
     })
 }
 
-/// Returns whether a part of a source is here. If its bytes were undone and imported again, they
-/// may be in other parts here; then it is not, and the parts of the bundle replace them. Other
-/// bytes in its place are an error.
+/// Returns whether a part of a source is here. It does not count as here if its bytes are in other
+/// parts, because they were undone and imported again: then the parts of the bundle replace these.
+/// Other bytes in its place are an error.
 fn is_known_part(
     context: &PlanContext<'_>,
     session: SessionNumber,

@@ -1,4 +1,4 @@
-//! Joins a session: writes the operations again that others do not have, after those that others
+//! Joins a session: writes again the operations that others do not have, after those that others
 //! wrote.
 //!
 //! Operations, checkpoints and claims keep their ids. Revisions and checkpoints get the next free

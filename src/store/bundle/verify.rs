@@ -259,7 +259,7 @@ impl BundleVerifier<'_> {
         advance_by(refs, &change)
     }
 
-    /// Reads the object of a part of a delta or page. Returns its id and content.
+    /// Reads the object of a page or of a part of a delta. Returns its id and content.
     fn part(&mut self, kind: ObjectKind, part: &DeltaPart) -> Result<(ObjectId, Vec<u8>)> {
         let named;
         let sealed = match part {

@@ -1,4 +1,4 @@
-//! Reconstructs the record changes that had an effect of an operation.
+//! Reconstructs the record changes from which an effect of an operation came.
 
 use super::SessionReplay;
 use crate::backend::{ScanDirection, Snapshot};
