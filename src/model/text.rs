@@ -41,7 +41,7 @@ pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Appends the text with escapes for what is not plainly visible.
+/// Appends the text, with escapes for characters that are not plainly visible.
 fn escape(text: &str, newlines: NewlineMode, shown: &mut String) {
     let mut characters = chars_with_hidden(text).peekable();
     while let Some((character, hidden)) = characters.next() {

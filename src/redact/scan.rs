@@ -301,7 +301,7 @@ impl TextScan<'_> {
         }
     }
 
-    /// Finds a token that begins at this offset. One that is `distinctive` may follow a letter.
+    /// Finds a token that begins at this offset. A `distinctive` token may follow a letter.
     fn token(
         &mut self,
         number: usize,

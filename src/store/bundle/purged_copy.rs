@@ -274,8 +274,8 @@ impl<'a> PurgedCopy<'a> {
     }
 
     /// Returns the object ids in a text that a purge replaced, each with the new one; `None` if a
-    /// copy of the text differs in anything else than these and what a purge writes. With `is_cut`,
-    /// both are parts of longer texts.
+    /// copy of the text also differs in anything that a purge does not write. With `is_cut`, both
+    /// are parts of longer texts.
     fn text_pairs(
         &self,
         original: &[u8],

@@ -92,7 +92,7 @@ pub(in crate::store) struct Reapply<'a> {
     dangling: Option<BranchNumber>,
 }
 
-/// What was written again.
+/// The result of writing operations again.
 pub(in crate::store) struct Reapplied {
     /// The numbers that changed: the old and the new one of each.
     pub(in crate::store) numbers: Vec<(u64, u64)>,
