@@ -34,8 +34,7 @@ impl Verb for ShowArgs {
     type Report = EitherReport<EntityShowReport, StateReport>;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        // `#` begins the number of a revision or checkpoint.
-        if self.what.starts_with('#') {
+        if is_number(&self.what) {
             let moment = self.moment(reading, context)?;
             let shown = state_report(reading, &moment, self.full, context)?;
             return Ok(EitherReport::Second(shown));
@@ -69,4 +68,13 @@ impl ShowArgs {
         let moment: MomentArg = self.what.parse().map_err(CommandError::invalid)?;
         workspace::point(context, &reading.session, &moment)
     }
+}
+
+/// Whether a text is the number of a revision or checkpoint, or goes back from it: `#42`, `#42~3`.
+/// Any other text that begins with `#` can be an id.
+fn is_number(what: &str) -> bool {
+    what.strip_prefix('#').is_some_and(|number| {
+        number.starts_with(|first: char| first.is_ascii_digit())
+            && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'~')
+    })
 }

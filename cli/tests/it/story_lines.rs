@@ -260,3 +260,22 @@ fn whatever_has_a_name_can_be_shown() {
     [exit 3]
     ");
 }
+
+/// An id that began with `#` was read as a number.
+#[test]
+fn an_entity_whose_id_begins_with_a_number_sign_is_shown() {
+    let environment = told();
+    for id in ["#5-note", "#todo"] {
+        environment.forge(["note", "add", &format!("about {id}"), "--id", id]).success();
+        let shown = environment.forge(["show", id]).success();
+        assert!(shown.starts_with(&format!("note {id}\n")), "{shown}");
+    }
+    for moment in ["#5", "#5~", "#5~2"] {
+        let shown = environment.forge(["show", moment, "--json"]).success();
+        let at = environment.forge(["checkpoint", "at", moment, "--json"]).success();
+        assert_eq!(shown, at, "{moment}");
+    }
+    let unknown = environment.forge(["show", "#5-nothing"]);
+    assert_eq!(unknown.code, 3);
+    assert!(unknown.stderr.contains("there is no entity '#5-nothing'"), "{unknown}");
+}
