@@ -13,6 +13,7 @@ use memchr::memmem;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -94,6 +95,13 @@ fn add_to(
             found.push(number);
         }
     });
+}
+
+/// Returns a hash of the keys of a session that are not sources. A purge changes them.
+fn hash_of_names(session: &SessionRefs) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (session.info.id, &session.info.name, &session.info.agent_session).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A session in memory. At least one of `encoded` and `session` is set.
@@ -342,13 +350,14 @@ impl SessionTable {
         (known.changed, known.used) = (true, self.clock);
         let Some(session) = known.session.get_mut() else { return Ok(None) };
         let session = Arc::make_mut(session);
-        let sources = session.bookmarks.len();
+        let (sources, names) = (session.bookmarks.len(), hash_of_names(session));
         let before = (session.removal.is_none(), session.info.kind);
         let done = change(session);
         let after = (session.removal.is_none(), session.info.kind);
         // Most changes leave the keys of the session as they are.
-        let may_have_new_keys = before != after || sources + session.bookmarks.len() > 0;
-        if is_loaded || may_have_new_keys {
+        let may_have_new_sources = sources + session.bookmarks.len() > 0;
+        let has_new_names = names != hash_of_names(session);
+        if is_loaded || before != after || may_have_new_sources || has_new_names {
             self.index.add(number, session);
         }
         self.count_visible(before, false);
@@ -671,6 +680,26 @@ mod tests {
             assert_eq!(numbers(&of_agent), [pushed]);
             assert!(table.find(SessionLookup::Source("file 3")).unwrap().len() >= 30);
         }
+    }
+
+    /// After several lookups, a session without sources was not found by a name that it got later.
+    #[test]
+    fn a_session_without_sources_is_found_by_its_new_names() {
+        let without_sources = |number| SessionRefs { bookmarks: Vec::new(), ..session(number) };
+        let mut table: SessionTable = (0..4).map(without_sources).collect();
+        for _ in 0..40 {
+            assert_eq!(numbers(&table.find(SessionLookup::Name("s1")).unwrap()), [1]);
+        }
+        for number in [1, 2] {
+            table.change(number, |session| session.info.name = "same".to_owned()).unwrap();
+        }
+        let agent = Some("other agent".to_owned());
+        table.change(3, |session| session.info.agent_session = agent).unwrap();
+        let find = |lookup| numbers(&table.find(lookup).unwrap());
+        assert_eq!(find(SessionLookup::Name("same")), [1, 2]);
+        assert_eq!(find(SessionLookup::Agent("other agent")), [3]);
+        assert_eq!(find(SessionLookup::Name("s1")), [0; 0]);
+        assert_eq!(find(SessionLookup::Agent("agent-3")), [0; 0]);
     }
 
     #[test]

@@ -452,6 +452,26 @@ fn claims_and_sessions_that_would_get_one_name_are_refused() {
     assert_whole(&path);
 }
 
+/// In a process that had looked for several sessions, two of them got the same name.
+#[test]
+fn sessions_that_would_get_one_name_are_refused_after_many_lookups() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    for (minute, name) in [(1, "first-secret"), (2, "other-secret")] {
+        store.create_session(&act(minute), NewSession::named(name)).unwrap();
+    }
+    for _ in 0..40 {
+        store.session("first-secret").unwrap();
+    }
+    let before = said(&store);
+    let known = KnownSecrets::new(["first-secret", "other-secret"]).unwrap();
+    let refused = store.purge(&act(4), &known, None, &resolve, &|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::Invalid { .. }), "{refused:?}");
+    assert_eq!(said(&store), before);
+    assert_whole(&path);
+}
+
 #[test]
 fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
     let folder = tempfile::tempdir().unwrap();
