@@ -97,7 +97,7 @@ pub fn sync_session(
     let mut done = SyncedSession { new: session.here.is_none(), ..SyncedSession::default() };
     let mut is_there =
         session.here.is_none() || transfer.remote.session(&session.handle)?.is_some();
-    for _ in 0..MAX_ROUNDS {
+    let is_equal = until_equal(|| {
         let mut pulled = 0;
         if is_there {
             let one = transfer.pull(session)?;
@@ -118,9 +118,40 @@ pub fn sync_session(
         done.session = pushed.session;
         done.rewritten = pushed.rewritten.or(done.rewritten);
         done.joined.extend(pushed.joined);
-        if pulled + pushed.pulled + pushed.operations == 0 {
-            return Ok(done);
-        }
+        Ok(pulled + pushed.pulled + pushed.operations)
+    })?;
+    if !is_equal {
+        done.set_unfinished(&transfer.known.name);
     }
     Ok(done)
+}
+
+/// Exchanges until an exchange brings no operations, at most `MAX_ROUNDS` times. Returns whether
+/// the last one brought none.
+fn until_equal(
+    mut exchange: impl FnMut() -> Result<u64, CommandError>,
+) -> Result<bool, CommandError> {
+    for _ in 0..MAX_ROUNDS {
+        if exchange()? == 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_ends_when_nothing_is_new_or_after_the_last_round() {
+        for (new, rounds, is_equal) in [(0, 1, true), (3, 4, true), (7, 8, true), (8, 8, false)] {
+            let mut count = 0;
+            let ended = until_equal(|| {
+                count += 1;
+                Ok(u64::from(count <= new))
+            });
+            assert_eq!((ended.unwrap(), count), (is_equal, rounds), "{new}");
+        }
+    }
 }

@@ -405,6 +405,10 @@ pub struct SyncedSession {
     /// The secrets in what was pulled that this store redacts, in words; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// What to do if the last round still pulled or pushed something; absent if both sides have the
+    /// same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     #[serde(flatten)]
     pub joined: JoinedSession,
 }
@@ -433,12 +437,52 @@ impl TransferredSession for SyncedSession {
         let version = self.version;
         screen.plain(&format!(": {new}pulled {pulled}, pushed {pushed}, version {version}"));
         self.joined.print(screen);
+        if let Some(unfinished) = &self.unfinished {
+            screen.warning(&format!("  {unfinished}"));
+        }
     }
 }
 
 impl SyncedSession {
+    /// Notes that the last round still pulled or pushed something.
+    pub fn set_unfinished(&mut self, remote: &str) {
+        let with = named(" --with ", remote);
+        self.unfinished = Some(format!(
+            "it changes at the same time, and more may remain: run 'forge sync{with}' again"
+        ));
+    }
+
     /// Whether both sides had the same operations before.
     fn is_equal(&self) -> bool {
         self.pulled == 0 && self.pushed == 0 && !self.new && self.joined.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::Local;
+    use forge_store::model::Timestamp;
+
+    /// A sync that ended after its last round, with more to exchange, said nothing about it.
+    #[test]
+    fn an_unfinished_sync_says_what_to_do() {
+        let session = "checkout".to_owned();
+        let mut done = SyncedSession { session, version: 9, pulled: 8, ..SyncedSession::default() };
+        let shown = |done: &SyncedSession, remote| {
+            let mut screen = Screen::new(None, false, Local, Timestamp::from_micros(0));
+            done.print(remote, &mut screen);
+            screen.into_text()
+        };
+        let line = "checkout: pulled 8 operations, pushed 0, version 9\n";
+        assert_eq!(shown(&done, "origin"), line);
+        assert_eq!(serde_json::to_value(&done).unwrap().get("unfinished"), None);
+        for (remote, command) in [("origin", "forge sync"), ("copy", "forge sync --with copy")] {
+            done.set_unfinished(remote);
+            let said =
+                format!("it changes at the same time, and more may remain: run '{command}' again");
+            assert_eq!(shown(&done, remote), format!("{line}  {said}\n"));
+            assert_eq!(serde_json::to_value(&done).unwrap()["unfinished"], said);
+        }
     }
 }
