@@ -8,7 +8,7 @@ use crate::config::trust;
 use crate::context::Environment;
 use crate::error::CommandError;
 use forge_store::plain_file;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 /// The name of the directory of a store.
@@ -66,9 +66,33 @@ pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, Co
 pub fn outward_target(store: &Path) -> Option<PathBuf> {
     fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
     let project = store.parent()?.canonicalize().ok()?;
-    // A target that does not exist yet could be created later.
-    let target = store.canonicalize().or_else(|_| fs::read_link(store)).ok()?;
+    let target = store.canonicalize().ok().or_else(|| {
+        // A target that does not exist yet could be created later.
+        let target = fs::read_link(store).ok()?;
+        Some(missing_target(&project, &target).unwrap_or(target))
+    })?;
     (!target.starts_with(project)).then_some(target)
+}
+
+/// Resolves the target of a link in this folder, if some of the path does not exist. `None` if it
+/// leads to another link without a target.
+fn missing_target(folder: &Path, target: &Path) -> Option<PathBuf> {
+    let mut path = folder.to_owned();
+    for part in target.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            part => path.push(part),
+        }
+        if let Ok(existing) = path.canonicalize() {
+            path = existing;
+        } else if path.is_symlink() {
+            return None;
+        }
+    }
+    Some(path)
 }
 
 /// Returns the path and the target of the `.forge` for this directory, if it is a link out of its
@@ -360,6 +384,36 @@ mod tests {
         fs::remove_file(path.join("c/.forge")).unwrap();
         symlink("../a/none", path.join("c/.forge")).unwrap();
         assert_eq!(found(&path.join("c")).unwrap_err().kind(), CommandErrorKind::Invalid);
+    }
+
+    /// A relative link within its project was called a link out of it until its target existed.
+    #[test]
+    fn a_link_within_the_project_may_lead_to_a_folder_that_does_not_exist_yet() {
+        use std::os::unix::fs::symlink;
+        let (_root, path) = tree(&["a/deep", "b"], &[]);
+        symlink("../b", path.join("a/out")).unwrap();
+        symlink("../b/none", path.join("a/broken")).unwrap();
+        let link = path.join("a/.forge");
+        let leads_out = |target: &Path| {
+            symlink(target, &link).unwrap();
+            let outward = outward_target(&link);
+            fs::remove_file(&link).unwrap();
+            outward
+        };
+        for within in ["none", "./none/more", "deep/../none", "none/../other", "../a/none"] {
+            assert_eq!(leads_out(Path::new(within)), None, "{within}");
+        }
+        assert_eq!(leads_out(&path.join("a/none")), None);
+        let outside = path.join("b/none");
+        for without in ["../b/none", "out/none", "none/../../b/none", "deep/../../b/none"] {
+            assert_eq!(leads_out(Path::new(without)).as_ref(), Some(&outside), "{without}");
+        }
+        assert_eq!(leads_out(&outside).as_ref(), Some(&outside));
+        // What another link without a target leads to is not followed.
+        for unknown in ["broken", "broken/more"] {
+            let unknown = Path::new(unknown);
+            assert_eq!(leads_out(unknown).as_deref(), Some(unknown));
+        }
     }
 
     #[test]
