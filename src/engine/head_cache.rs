@@ -255,7 +255,7 @@ impl CachedHead {
         most: usize,
     ) -> Result<Vec<Option<DigestedEntry>>> {
         if self.head != Some(head.id) {
-            self.follow(base, session, branch)?;
+            self.follow(base, session, branch, most)?;
         }
         if self.head != Some(head.id) {
             let Self { uses, too_large, used_at, .. } = *self;
@@ -319,10 +319,7 @@ impl CachedHead {
         for (key, _, entry) in changes {
             self.remember(key, entry.clone());
         }
-        if self.bytes > most {
-            self.clear();
-            (self.whole, self.too_large) = (false, true);
-        }
+        self.limit(most);
     }
 
     /// Applies the revisions of other writers that are in the journal's tail. Stops at a revision
@@ -332,6 +329,7 @@ impl CachedHead {
         base: PlanBase<'_>,
         session: SessionNumber,
         branch: BranchNumber,
+        most: usize,
     ) -> Result<()> {
         if self.head.is_none() {
             return Ok(());
@@ -365,32 +363,56 @@ impl CachedHead {
             for part in parts {
                 let content = open(ObjectKind::Delta, part).map_err(Error::corrupt("a delta"))?;
                 let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
-                for change in delta.changes {
-                    match change.new {
-                        DeltaSide::Absent => self.remember(&change.key, None),
-                        DeltaSide::Inline(entry) => self.remember(&change.key, Some(entry.into())),
-                        // A large entry is read only when it is needed.
-                        DeltaSide::Blob(_) => {
-                            self.entries.remove(&change.key);
-                            self.whole = false;
-                        }
-                    }
-                }
+                self.take(delta, most);
             }
             self.head = Some(header.id());
         }
         Ok(())
     }
 
+    /// Applies the changes of another writer.
+    fn take(&mut self, delta: Delta, most: usize) {
+        for change in delta.changes {
+            match change.new {
+                DeltaSide::Absent => self.remember(&change.key, None),
+                DeltaSide::Inline(entry) => self.remember(&change.key, Some(entry.into())),
+                // A large entry is read only when it is needed.
+                DeltaSide::Blob(_) => {
+                    self.forget(&change.key);
+                    self.whole = false;
+                }
+            }
+        }
+        self.limit(most);
+    }
+
+    /// Clears the entries if they take more than `most` bytes. Then the head is not read completely
+    /// again.
+    fn limit(&mut self, most: usize) {
+        if self.bytes > most {
+            self.clear();
+            (self.whole, self.too_large) = (false, true);
+        }
+    }
+
     fn remember(&mut self, key: &[u8], entry: Option<DigestedEntry>) {
-        let length =
-            |known: &Option<DigestedEntry>| known.as_ref().map_or(0, |known| known.entry.len());
-        self.bytes += length(&entry);
+        self.bytes += length_of(entry.as_ref());
         match self.entries.insert(key, entry) {
-            Some(known) => self.bytes = self.bytes.saturating_sub(length(&known)),
+            Some(known) => self.bytes = self.bytes.saturating_sub(length_of(known.as_ref())),
             None => self.bytes += key.len() + ENTRY_BYTES,
         }
     }
+
+    fn forget(&mut self, key: &[u8]) {
+        if let Some(known) = self.entries.remove(key) {
+            self.bytes =
+                self.bytes.saturating_sub(key.len() + ENTRY_BYTES + length_of(known.as_ref()));
+        }
+    }
+}
+
+fn length_of(entry: Option<&DigestedEntry>) -> usize {
+    entry.map_or(0, |known| known.entry.len())
 }
 
 /// Returns the revision at the head of a branch.
@@ -406,6 +428,8 @@ fn at(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::DeltaChange;
+    use crate::model::ObjectId;
 
     #[test]
     fn a_head_is_remembered_from_its_beginning_as_long_as_it_takes_no_more_than_it_may() {
@@ -426,6 +450,27 @@ mod tests {
         known.moved(2, Some(ids[0]), ids[1], &[change("c")], most);
         assert_eq!((known.whole, known.bytes, known.too_large), (false, 0, true));
         assert_eq!(is_known(&known), [false; 3]);
+    }
+
+    /// Only a write of this process applied the limit of one head, so the changes of other writers
+    /// made it larger.
+    #[test]
+    fn a_head_that_follows_other_writers_takes_no_more_than_it_may() {
+        let change = |name: &str, new| -> DeltaChange {
+            DeltaChange { key: name.as_bytes().to_vec(), old: DeltaSide::Absent, new }
+        };
+        let small = || DeltaSide::Inline(EntryBytes::from([7; 100].as_slice()));
+        let large = DeltaSide::Blob(ObjectId::from_bytes([9; 32]));
+        let most = 2 * (1 + ENTRY_BYTES + 100);
+        let mut known = CachedHead { whole: true, ..CachedHead::default() };
+        known.take(Delta { changes: vec![change("a", small()), change("b", small())] }, most);
+        assert_eq!((known.whole, known.bytes, known.too_large), (true, most, false));
+        // A large entry takes the place of a small one, and is not in the cache.
+        known.take(Delta { changes: vec![change("a", large), change("c", small())] }, most);
+        assert_eq!((known.whole, known.bytes, known.too_large), (false, most, false));
+        known.take(Delta { changes: vec![change("d", DeltaSide::Absent)] }, most);
+        assert_eq!((known.bytes, known.too_large), (0, true));
+        assert!(known.found(&[b"c".to_vec()]).iter().all(Option::is_none));
     }
 
     #[test]
