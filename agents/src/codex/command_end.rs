@@ -182,13 +182,13 @@ fn script_ended(
     if !refused && text.starts_with("Script failed") && text.contains("SyntaxError") {
         return;
     }
-    if let Some(cell) = cell(text) {
-        let names = commands.iter().map(|command| command.id.clone()).collect();
-        work.carry.other.codex.cells.insert(cell.to_owned(), names);
-    }
     push_script_commands(work, context, &commands, &answer);
     if !refused {
+        let names = commands.iter().map(|command| command.id.clone()).collect();
         call::await_end(work, commands);
+        if let Some(cell) = cell(text) {
+            work.carry.other.codex.keep_cell(cell.to_owned(), names);
+        }
     }
 }
 

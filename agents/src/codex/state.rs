@@ -3,10 +3,10 @@
 use crate::claude_code::open_call::{OpenCall, PatchedFile};
 use forge_store::model::{FieldMap, Timestamp, Value};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-/// The part of the carry that only rollouts use. The length of its lists is limited. An entry of a
-/// map is removed when the result of its call or script is read.
+/// The part of the carry that only rollouts use. The length of its lists is limited, and so is the
+/// number of cells. An entry of a map is removed when the result of its call or script is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CodexState {
@@ -119,7 +119,7 @@ pub(crate) struct LastMessage {
     pub(crate) value: FieldMap,
 }
 
-/// The maximum number of entries in a list.
+/// The maximum number of entries in a list, and of cells.
 const MAX_REMEMBERED: usize = 256;
 /// The maximum time between two lines that report the same thing, in microseconds.
 const SAME_MICROS: i64 = 60_000_000;
@@ -162,6 +162,20 @@ impl CodexState {
         }
         self.running.retain(|one| one.id != running.id);
         push(&mut self.running, running);
+    }
+
+    /// Notes the commands of a script that still runs. Of too many cells, those go first whose end
+    /// would report nothing, as none of their commands is unended any more.
+    pub(crate) fn keep_cell(&mut self, cell: String, commands: Vec<String>) {
+        if self.cells.len() >= MAX_REMEMBERED {
+            let unended: HashSet<&str> = self.unended.iter().map(|one| one.id.as_str()).collect();
+            self.cells
+                .retain(|_, commands| commands.iter().any(|id| unended.contains(id.as_str())));
+            while self.cells.len() >= MAX_REMEMBERED {
+                self.cells.pop_first();
+            }
+        }
+        self.cells.insert(cell, commands);
     }
 
     /// Removes and returns the latest command in the background for which `is_it` is true.

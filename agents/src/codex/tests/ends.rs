@@ -298,6 +298,37 @@ fn a_running_script_is_judged_by_its_final_output() {
     check_same_in_pieces(&script);
 }
 
+/// The cell of a script that never ended was remembered for ever.
+#[test]
+fn of_many_running_scripts_the_latest_are_remembered() {
+    let printed = |second, id: &str, head: &str| {
+        let text = format!("{head}\nWall time 1.0 seconds\nOutput:\n");
+        item(second, &json!({"type": "custom_tool_call_output", "call_id": id, "output": text}))
+    };
+    let mut script = meta();
+    for number in 0..600 {
+        let id = format!("s{number}");
+        let input = format!("tools.exec_command({{cmd: 'make part{number}'}})");
+        script += &item(
+            1,
+            &json!({"type": "custom_tool_call", "name": "exec", "call_id": id, "input": input}),
+        );
+        script += &printed(2, &id, &format!("Script running with cell ID {number}"));
+    }
+    for cell in ["0", "599"] {
+        let id = format!("w{cell}");
+        script += &call(3, "wait", &id, &json!({"cell_id": cell}));
+        script += &printed(9, &id, "Script completed");
+    }
+    let mut reader = TranscriptReader::new(options());
+    let piece = reader.read(script.as_bytes(), InputEnding::File, Timestamp::default()).unwrap();
+    let mut ends = ends(&piece);
+    ends.retain(|(_, _, _, at)| at == "00:09");
+    assert_eq!(ends, [end("s599/1", "unknown", None, "00:09")]);
+    let cells = &reader.carry().other.codex.cells;
+    assert!(cells.len() <= 256, "{}", cells.len());
+}
+
 #[test]
 fn a_refused_or_failed_start_has_no_check() {
     let declined = json!({"type": "CommandExecution", "id": "k3", "command": ["bash", "-lc", "make lint"],
