@@ -242,5 +242,5 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
     let key = key.map_err(|error| {
         CommandError::from(error).with_context(format!("'{source}' is not a key of a remote"))
     })?;
-    Ok(RemoteKeyFile { url: None, ..key.for_others() })
+    Ok(key.for_others())
 }

@@ -187,11 +187,12 @@ impl RemoteKeyFile {
         matches!(self.earlier(), Some(EarlierSecret::Leaving(_)))
     }
 
-    /// Returns the key file for another machine, without the secret before the last rotation.
+    /// Returns the key file for another machine, without the secret before the last rotation and
+    /// without the URL, which can contain credentials.
     #[must_use]
     pub fn for_others(&self) -> Self {
         let rotated = self.rotated.map(|rotated| RotatedKey { earlier: None, ..rotated });
-        Self { rotated, ..self.clone() }
+        Self { rotated, url: None, ..self.clone() }
     }
 
     fn keys_of(&self, secret: &[u8; 32]) -> RemoteKeys {
@@ -289,6 +290,22 @@ mod tests {
             }
             assert!(!format!("{file:?}").contains("02"), "{file:?}");
         }
+    }
+
+    /// The URL of a keyring's file stayed in the file for another machine, with its credentials.
+    #[test]
+    fn a_key_file_for_another_machine_has_no_url_and_no_earlier_secret() {
+        let rotated = rotated(Some(EarlierSecret::Left([7; 32])));
+        let own = RemoteKeyFile { url: Some("https://me:word@depot/a".to_owned()), ..rotated };
+        let others = own.for_others().encode();
+        let earlier = "07".repeat(32);
+        for kept_here in ["url", "word", "depot", earlier.as_str()] {
+            assert!(own.encode().contains(kept_here) && !others.contains(kept_here), "{kept_here}");
+        }
+        let others = RemoteKeyFile::decode(&others).unwrap();
+        assert_eq!((others.remote, others.secret), (own.remote, own.secret));
+        assert_eq!(others.seen, own.seen);
+        assert_eq!(others.rotated.map(|rotated| rotated.names), Some([6; 32]));
     }
 
     #[test]
