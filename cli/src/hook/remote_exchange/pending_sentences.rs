@@ -9,6 +9,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// The maximum number of sentences that [`keep_once`] remembers. Of more, those are forgotten that
+/// were not added for the longest time.
+const MAX_REMEMBERED: usize = 256;
+
 /// Adds sentences that the next hook of a session reports.
 pub(super) fn keep(store: &Store, session: &str, sentences: &[String]) -> Result<(), CommandError> {
     let lines = lines_of(sentences);
@@ -32,10 +36,18 @@ fn lines_of(sentences: &[String]) -> Vec<String> {
 fn append_once(path: &Path, lines: &[String]) -> Result<(), CommandError> {
     let before = path.with_extension("held");
     let known = fs::read_to_string(&before).unwrap_or_default();
-    let is_new = |line: &&String| !known.split_inclusive('\n').any(|one| one == line.as_str());
+    let known: Vec<&str> = known.split_inclusive('\n').collect();
+    let is_new = |line: &&String| !known.contains(&line.as_str());
     let new: String = lines.iter().filter(is_new).map(String::as_str).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
     append(path, &new)?;
-    append(&before, &new)
+    let others = known.iter().copied().filter(|one| !lines.iter().any(|line| line == one));
+    let all: Vec<&str> = others.chain(lines.iter().map(String::as_str)).collect();
+    let forgotten = all.len().saturating_sub(MAX_REMEMBERED);
+    private_files::replace_file(&before, all[forgotten..].concat().as_bytes())
+        .map_err(|error| CommandError::io(&format!("cannot write '{}'", before.display()), error))
 }
 
 fn append(path: &Path, lines: &str) -> Result<(), CommandError> {
@@ -78,5 +90,23 @@ mod tests {
         assert!(!path.exists(), "it was reported before");
         append_once(&path, &[one, other.clone()]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
+    }
+
+    /// What was reported once was remembered for ever, in a file that only grew.
+    #[test]
+    fn of_many_sentences_the_latest_are_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.purged");
+        let line = |number: usize| format!("forge: s{number} holds one.\n");
+        // The first sentence is reported by each exchange, with another one.
+        for number in 1..=2 * MAX_REMEMBERED {
+            append_once(&path, &[line(0), line(number)]).unwrap();
+        }
+        let remembered = fs::read_to_string(path.with_extension("held")).unwrap();
+        assert_eq!(remembered.lines().count(), MAX_REMEMBERED);
+        fs::remove_file(&path).unwrap();
+        let last = 2 * MAX_REMEMBERED;
+        append_once(&path, &[line(0), line(1), line(last)]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), line(1), "it was forgotten");
     }
 }
