@@ -92,14 +92,20 @@ impl TailState {
         Arc::make_mut(&mut self.records).push(Arc::new(placed));
     }
 
-    /// Advances the refs by a record. An error clears everything, because half-applied refs match
-    /// no moment.
-    fn advance_refs(&mut self, record: &Record) -> Result<()> {
-        let moved = advance(Arc::make_mut(&mut self.refs), record);
+    /// Adds the next record of the journal, which ends at this position. An error clears
+    /// everything, because half-applied refs match no moment.
+    fn add(&mut self, placed: PositionedRecord, end: LogPosition) -> Result<()> {
+        // After a panic the tail counts as not loaded, so that the next reader begins again.
+        self.loaded = false;
+        let moved = advance(Arc::make_mut(&mut self.refs), &placed.record);
         if moved.is_err() {
             *self = Self::default();
+            return moved;
         }
-        moved
+        self.push(placed);
+        self.end = end;
+        self.loaded = true;
+        Ok(())
     }
 
     /// Makes the rows of the records that have none yet. The rows are moved out meanwhile, so that
@@ -472,9 +478,7 @@ impl JournalFollower {
         let mut known = self.lock_tail();
         // Another thread may have read the record from the journal already.
         if known.loaded && known.end == placed.position {
-            known.advance_refs(&placed.record)?;
-            known.end = end;
-            known.push(placed);
+            known.add(placed, end)?;
         }
         Ok(())
     }
@@ -727,11 +731,8 @@ impl JournalFollower {
             known.refs = Arc::new(base.refs());
             known.base = Some(base);
         }
-        known.advance_refs(&record)?;
         let placed = PositionedRecord { position: frame.position, hash: frame.hash, record };
-        known.push(placed);
-        known.end = frame.end;
-        Ok(())
+        known.add(placed, frame.end)
     }
 
     /// Opens the generation below the tail. `None` if a newer one has replaced it: then the caller
@@ -759,5 +760,45 @@ impl JournalFollower {
             planned: false,
             refs: Arc::clone(&known.refs),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::refs::tests::of_one_session;
+    use crate::format::{DeltaPart, RecordBytes};
+    use crate::model::{Operation, OperationAuthor, OperationId, Timestamp};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn record(counts: &[u64]) -> PositionedRecord {
+        let operation = Operation {
+            id: OperationId::from_bytes([0; 16]),
+            verb: "import".to_owned(),
+            author: OperationAuthor::Hook,
+            time: Timestamp::default(),
+        };
+        let facts = |count: &u64| RecordChange::Facts {
+            session: 0,
+            count: *count,
+            first: Timestamp::default(),
+            last: Timestamp::default(),
+            page: DeltaPart::Inline(RecordBytes::default()),
+        };
+        let changes = counts.iter().map(facts).collect();
+        PositionedRecord { position: 0, hash: [0; 32], record: Record { operation, changes } }
+    }
+
+    /// After a panic between two changes of a record, the same process read half of the record.
+    #[test]
+    fn after_a_panic_in_a_record_the_tail_is_read_again() {
+        let refs = Arc::new(of_one_session(Timestamp::default()));
+        let mut tail = TailState { refs, loaded: true, ..TailState::default() };
+        tail.add(record(&[1, 2]), 10).unwrap();
+        assert_eq!((tail.loaded, tail.end, tail.records.len()), (true, 10, 1));
+        // The second count is more than fits.
+        let added = catch_unwind(AssertUnwindSafe(|| tail.add(record(&[1, u64::MAX]), 20)));
+        assert!(added.is_err());
+        assert_eq!((tail.loaded, tail.end, tail.records.len()), (false, 10, 1));
     }
 }
