@@ -1,5 +1,5 @@
-//! Verifies revisions and checkpoints: each has the right id and follows its parent, and none is
-//! missing.
+//! Verifies revisions and checkpoints: each is in its place, none is missing, and each revision has
+//! the right id and follows its parent.
 
 use super::VerifyFindings;
 use crate::backend::{Snapshot, TableId, TableRow};
@@ -9,13 +9,15 @@ use crate::engine::session_rows::digest_of_all;
 use crate::engine::table_rows::TableRows;
 use crate::error::Result;
 use crate::format::key;
-use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow, SequenceRow, SessionRefs};
+use crate::format::{
+    CheckpointRow, HeadRow, RevisionBody, RevisionHeader, RevisionRow, SequenceRow, SessionRefs,
+};
 use crate::model::{RevisionId, SessionId, SessionNumber};
 use std::collections::HashMap;
 use std::iter::Peekable;
 
 /// The tables that the history of a session is read from.
-const TABLES: [TableId; 3] = [key::REVISIONS, key::FOLDED, key::SEQUENCES];
+const TABLES: [TableId; 4] = [key::REVISIONS, key::FOLDED, key::SEQUENCES, key::CHECKPOINTS];
 /// Number of sessions whose rows are read together: as many as are decoded at once.
 const BLOCK_SESSIONS: SessionNumber = 256;
 /// Maximum number of their rows, of all tables together. For sessions with more rows, the tables
@@ -75,7 +77,7 @@ fn history_between(
     while from < end {
         let to = from.saturating_add(each).min(end);
         let together = view.scan_clusters(&TABLES, from..to, BLOCK_ROWS)?;
-        match together.and_then(|found| <[Vec<TableRow>; 3]>::try_from(found).ok()) {
+        match together.and_then(|found| <[Vec<TableRow>; 4]>::try_from(found).ok()) {
             Some(found) => {
                 let found = found.map(|rows| rows.into_iter().map(Ok));
                 check_sessions(view, (from, to), found, findings)?;
@@ -98,14 +100,14 @@ pub(super) fn reads_together(view: &ReadSnapshot) -> Result<bool> {
 }
 
 /// Verifies the history of the sessions from `first` up to, but not including, `end`, given their
-/// revisions, folded revisions and sequence numbers.
+/// rows in [`TABLES`].
 fn check_sessions(
     view: &ReadSnapshot,
     (first, end): (SessionNumber, SessionNumber),
-    rows: [impl Iterator<Item = Result<TableRow>>; 3],
+    rows: [impl Iterator<Item = Result<TableRow>>; 4],
     findings: &mut VerifyFindings,
 ) -> Result<()> {
-    let [mut revisions, mut folded, mut sequences] = rows.map(Iterator::peekable);
+    let [mut revisions, mut folded, mut sequences, mut checkpoints] = rows.map(Iterator::peekable);
     for one in view.refs.sessions.between(first, end) {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
@@ -131,8 +133,34 @@ fn check_sessions(
             let problem = format!("they end before #{next}, not #{}", session.next_sequence);
             findings.add_primary(numbers_of(&session), &problem);
         }
+        while let Some((place, row)) = next_of(&mut checkpoints, number)? {
+            check_checkpoint(number, &session, (&place, &row), findings);
+        }
     }
     Ok(())
+}
+
+/// Verifies the row of a checkpoint. That its revision has a row is verified by the number of the
+/// revision.
+fn check_checkpoint(
+    number: SessionNumber,
+    session: &SessionRefs,
+    (place, row): (&[u8], &[u8]),
+    findings: &mut VerifyFindings,
+) {
+    let what = || format!("the checkpoint #{}", key::last_number(place).unwrap_or(0));
+    let checkpoint = match CheckpointRow::decode(row) {
+        Err(error) => return findings.add_primary(what(), &error),
+        Ok(row) => row.checkpoint,
+    };
+    let own = key::of(number).time(checkpoint.time).number(checkpoint.sequence).build();
+    if own != place {
+        findings.add_primary(what(), &"it is another one's row");
+    }
+    let exists = |revision: u64| (1..session.next_sequence).contains(&revision);
+    if let Some(revision) = checkpoint.revision.filter(|revision| !exists(*revision)) {
+        findings.add_primary(what(), &format!("its revision #{revision} is not there"));
+    }
 }
 
 fn numbers_of(session: &SessionRefs) -> String {

@@ -18,8 +18,8 @@ use serde::Serialize;
 /// How thorough a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyDepth {
-    /// Checks the journal and the rows of revisions, and that the numbers of revisions and
-    /// checkpoints have no gap.
+    /// Checks the journal and the rows of revisions and checkpoints, and that their numbers have no
+    /// gap.
     Quick,
     /// Checks every object, every digest and every derived row as well.
     ReadData,

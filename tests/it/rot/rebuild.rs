@@ -5,7 +5,7 @@ use crate::fault::{copy, count};
 use crate::integrity::index::{edit_generation, rows};
 use crate::rot::store::{Read, files, make, read};
 use forge_store::diff::MergeSide;
-use forge_store::format::key;
+use forge_store::format::{CheckpointRow, key};
 use forge_store::model::{Key, Kind, RetentionPolicy, TextRef, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::{
@@ -215,6 +215,45 @@ fn each_revision_that_is_gone_is_found_by_a_quick_check() {
         }
     }
     assert!(found[0] > 10 && found[1] > 10, "{found:?}");
+}
+
+/// A quick check read no row of a checkpoint, so it called a store clean in which a checkpoint could
+/// not be read.
+#[test]
+fn each_damaged_checkpoint_is_found_by_a_quick_check() {
+    let golden = rich();
+    let elsewhere = |row: &[u8]| {
+        let mut row = CheckpointRow::decode(row).unwrap();
+        row.checkpoint.revision = Some(1 << 20);
+        row.encode()
+    };
+    let problems = ["", "it is another one's row", "its revision #1048576 is not there"];
+    let (mut which, mut count) = (0, 1);
+    while which < count {
+        let problem = problems[which % problems.len()];
+        let folder = folder();
+        let damaged = folder.path().join("damaged");
+        copy(&golden.path, &damaged);
+        let mut number = 0;
+        edit_generation(&generation(&damaged), |database, write| {
+            let checkpoints = rows(database, key::CHECKPOINTS.0);
+            count = checkpoints.len();
+            let (place, row) = &checkpoints[which];
+            number = CheckpointRow::decode(row).unwrap().checkpoint.sequence;
+            let row = match which % problems.len() {
+                0 => b"nonsense".to_vec(),
+                1 => checkpoints[(which + 1) % count].1.clone(),
+                _ => elsewhere(row),
+            };
+            database.put_opt(place, row, write).unwrap();
+        });
+        let verified = Store::verify(&damaged, VerifyDepth::Quick, TIME, None).unwrap();
+        let [finding] = &*verified.findings else { panic!("{which}: {:?}", verified.findings) };
+        assert_eq!(finding.place, format!("the checkpoint #{number}"));
+        assert!(finding.problem.contains(problem) && !finding.derived, "{finding:?}");
+        which += 1;
+    }
+    assert!(count > 10, "{count}");
 }
 
 #[test]
