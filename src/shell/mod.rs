@@ -84,9 +84,21 @@ enum ShellToken {
 pub fn split(line: &str) -> Vec<SimpleCommand> {
     let mut done: Vec<SimpleCommand> = Vec::new();
     let mut words: Vec<String> = Vec::new();
+    // Whether the last word was `NAME=`, and how many brackets of an array are open.
+    let (mut is_named, mut open) = (false, 0_usize);
     for token in tokens(line) {
+        match token {
+            ShellToken::Open if open > 0 || is_named => open += 1,
+            ShellToken::Close if open > 0 => open -= 1,
+            _ => {}
+        }
+        is_named = false;
+        if open > 0 {
+            continue;
+        }
         let joint = match token {
             ShellToken::Word(word) => {
+                is_named = word.text.ends_with('=') && is_assignment(&word.text);
                 let bracket = matches!(word.text.as_str(), "{" | "}" | "!");
                 if !words.is_empty() || !(bracket || is_assignment(&word.text)) {
                     words.push(word.text);
@@ -149,9 +161,9 @@ impl<'a> ShellLexer<'a> {
         found.is_some()
     }
 
-    /// Returns whether a substitution follows the dollar sign that was read last.
-    fn opens(&self) -> bool {
-        self.depth < MAX_DEPTH && self.rest.starts_with('(')
+    /// Returns whether this bracket follows the dollar sign that was read last.
+    fn opens(&self, bracket: char) -> bool {
+        self.depth < MAX_DEPTH && self.rest.starts_with(bracket)
     }
 
     fn push(&mut self, character: char) {
@@ -180,7 +192,7 @@ impl<'a> ShellLexer<'a> {
                 '"' => self.quoted('"'),
                 '`' => self.quoted('`'),
                 '$' if self.eat("'") => self.escaped_quotes(),
-                '$' => self.dollar(),
+                '$' => self.dollar(false),
                 '#' if self.word.is_none() => {
                     self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
                 }
@@ -207,11 +219,13 @@ impl<'a> ShellLexer<'a> {
         self.operator(ShellToken::End);
     }
 
-    fn dollar(&mut self) {
+    fn dollar(&mut self, is_quoted: bool) {
         self.expands();
         self.push('$');
-        if self.opens() {
+        if self.opens('(') {
             self.substitution();
+        } else if self.opens('{') {
+            self.expansion(is_quoted);
         }
     }
 
@@ -227,7 +241,7 @@ impl<'a> ShellLexer<'a> {
                     Some('\n') | None => {}
                     Some(escaped) => self.push(escaped),
                 },
-                '$' if quote == '"' => self.dollar(),
+                '$' if quote == '"' => self.dollar(true),
                 other => self.push(other),
             }
         }
@@ -278,6 +292,45 @@ impl<'a> ShellLexer<'a> {
                     inner.skip_heredocs();
                     self.copy_up_to(inner.rest);
                 }
+                '$' if inner.depth < MAX_DEPTH && self.rest.starts_with('{') => {
+                    inner.rest = self.rest;
+                    inner.expansion(false);
+                    self.copy_up_to(inner.rest);
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Adds `{...}` to the word as it is. A bracket in quotes, after a backslash or in another
+    /// expansion does not end it. In double quotes, a single quote is a plain character.
+    fn expansion(&mut self, is_quoted: bool) {
+        let mut inner = ShellLexer { depth: self.depth + 1, ..ShellLexer::default() };
+        let mut depth = 0_u32;
+        while let Some(character) = self.take() {
+            self.push(character);
+            match character {
+                '{' if depth == 0 => depth = 1,
+                '}' => depth -= 1,
+                '\\' => {
+                    if let Some(escaped) = self.take() {
+                        self.push(escaped);
+                    }
+                }
+                '\'' if is_quoted => {}
+                '\'' | '"' | '`' => {
+                    inner.rest = self.rest;
+                    inner.quoted(character);
+                    self.copy_up_to(inner.rest);
+                }
+                '$' if self.eat("{") => {
+                    self.push('{');
+                    depth += 1;
+                }
+                '$' if self.opens('(') => self.substitution(),
                 _ => {}
             }
             if depth == 0 {
@@ -369,10 +422,11 @@ impl<'a> ShellLexer<'a> {
     }
 }
 
-/// Returns whether a word is an assignment, such as `NAME=value`.
+/// Returns whether a word is an assignment, such as `NAME=value` or `NAME+=value`.
 #[must_use]
 pub fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -420,6 +474,29 @@ mod tests {
         }
     }
 
+    /// The text after `;` in `${...}`, and the elements of an array, were read as commands.
+    #[test]
+    fn expansions_and_arrays_contain_no_commands() {
+        for (line, expected) in [
+            ("echo ${x:-a; b}", "echo ${x:-a; b}"),
+            ("echo ${x:-${y:-a; b} c} && d", "echo ${x:-${y:-a; b} c} && d"),
+            (r#"echo "${x:-"a; b"}"; c"#, r#"echo ${x:-"a; b"} ; c"#),
+            (r#"echo "${x:-it's}"; b"#, "echo ${x:-it's} ; b"),
+            (r"echo ${x:-'}; a'} ${y%\}} && b", r"echo ${x:-'}; a'} ${y%\}} && b"),
+            ("echo $(a ${x:-)}; b) ${y:-$(c; d)}; e", "echo $(a ${x:-)}; b) ${y:-$(c; d)} ; e"),
+            ("echo {a,b} ${#x}; c", "echo {a,b} ${#x} ; c"),
+            ("echo $(set -e; a) | b", "echo $(set -e; a) | b"),
+            ("x=$(set -e; a) b", "b"),
+            ("x=(cargo test) && b", "b"),
+            ("x+=(a; $(b) (c)); d", "d"),
+            ("x+=1 a", "a"),
+            ("declare -a x=(a b) && c", "declare -a x= && c"),
+            ("x= a && (b)", "a && b"),
+        ] {
+            assert_eq!(shown(line), expected, "{line}");
+        }
+    }
+
     #[test]
     fn a_here_document_contains_no_commands() {
         assert_eq!(shown("cat <<'EOF' | go run -\nmake test\nEOF\nls"), "cat | go run - ; ls");
@@ -433,7 +510,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_line_is_read_to_its_end() {
-        for line in ["echo 'open", "echo \"$(cat <<EOF\nx", "a |", "cat <<EOF", "$(", "\\"] {
+        for line in ["echo 'open", "echo \"$(cat <<EOF\nx", "a |", "cat <<EOF", "$(", "${", "\\"] {
             let _ = split(line);
         }
         assert_eq!(shown("a |"), "a");
@@ -441,7 +518,7 @@ mod tests {
 
     #[test]
     fn very_deep_nesting_is_read_without_a_stack_overflow() {
-        for piece in ["\"$(", "$(", "(", "\"$(<<x\n", "{ "] {
+        for piece in ["\"$(", "$(", "(", "\"$(<<x\n", "{ ", "${", "\"${", "$(${", "`${`", "x=("] {
             let _ = split(&piece.repeat(100_000));
         }
     }

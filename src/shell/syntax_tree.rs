@@ -438,6 +438,8 @@ mod tests {
             ("X=1 a Y=2", "[a Y=2]"),
             ("x=(cargo test) && b", "[ && b]"),
             ("X=1 y=() a; z=(cargo test\n c)\nb", "[a; ; b]"),
+            ("x+=(cargo test) && b; y+=() c; z+=()\nd", "[ && b; c; ; d]"),
+            ("echo ${x:-a; b} | c", "[echo ${x:-a; b} | c]"),
             ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
             ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
             ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),

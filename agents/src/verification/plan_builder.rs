@@ -372,6 +372,7 @@ impl CheckPlanBuilder {
     fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
         let inner = command.assignments.last().and_then(|word| {
             let (name, value) = word.text.split_once('=')?;
+            let name = name.strip_suffix('+').unwrap_or(name);
             let line = value.strip_prefix("$(")?.strip_suffix(')')?;
             Some((format!("${name}"), line.to_owned()))
         });

@@ -131,6 +131,7 @@ fn known_commands_are_found_at_any_position() {
         ("robot tests", "robot"),
         ("devcontainer exec --workspace-folder . cargo test", "cargo test"),
         ("files=$(git ls-files); echo $files", ""),
+        ("checks+=(cargo test); checks=(make test); echo ${checks:-a; pytest}", ""),
         ("pwsh -File a.ps1", ""),
         ("su app", ""),
         ("ls; git status", ""),
@@ -403,6 +404,7 @@ fn a_printed_code_belongs_to_its_own_echo() {
         ("out=$(cargo test 2>&1); echo $?; echo \"$out\" | tail -1", "101\nx", "1:failed"),
         ("out=$(cargo test 2>&1); echo \"$out\" | tail -1", red, "1:failed"),
         ("out=$(cargo test 2>&1); echo \"$none\" | tail -1", red, "1:unknown"),
+        ("out+=$(cargo test 2>&1); echo \"$out\" | tail -1", red, "1:failed"),
         // A failure that is visible is not overruled.
         ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 0"), "1:unknown"),
         ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 101"), "1:failed"),
