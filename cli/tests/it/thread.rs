@@ -113,6 +113,33 @@ fn a_call_that_was_under_way_is_put_right_after_a_crash() {
     assert_eq!(environment.forge(["status", "--json"]).json()["session"], serde_json::Value::Null);
 }
 
+/// The call counted as started before its program was found to be missing, and the error did not
+/// say what to do.
+#[test]
+fn a_program_that_is_missing_is_refused_before_the_call_is_started() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
+    let run = |program: &str| {
+        environment.forge(["thread", "rerun", "c1", "--thread", "t", "--yes", "--", program])
+    };
+    let pending = || environment.forge(["thread", "pending", "--thread", "t", "--json"]).json();
+    let before = pending();
+    for program in ["./missing", "no-such-program"] {
+        let refused = run(program);
+        assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{refused}");
+        for said in [&*format!("there is no program '{program}'"), "after '--'", "--finish c1"] {
+            assert!(refused.stderr.contains(said), "{refused}");
+        }
+        assert_eq!(pending(), before);
+    }
+    environment.write("project/text", "no program");
+    let refused = run("./text");
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("nothing ran, though the call counts as started"), "{refused}");
+    assert_eq!(run("cat").code, 0);
+}
+
 #[test]
 fn a_result_without_its_call_is_refused() {
     let environment = place();

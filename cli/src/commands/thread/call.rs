@@ -4,13 +4,15 @@ use super::retry_while_held;
 use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::integration::binary::is_program;
 use crate::report::thread::{ThreadPendingReport, ThreadRerunReport};
 use crate::text_arg::TextArg;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
+use forge_store::shell::quoted;
 use forge_store::store::Store;
 use forge_systems::thread::{CallResult, CallState, Thread};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -121,6 +123,7 @@ impl Verb for ThreadRerunArgs {
                 report.is_refused = true;
                 return Ok(report);
             }
+            self.check_program(context)?;
             thread.start_call(&opened.write_context, &self.id)?;
             report.state = CallState::Started;
             if self.command.is_empty() {
@@ -147,6 +150,34 @@ impl Verb for ThreadRerunArgs {
         }
         Ok(())
     }
+}
+
+impl ThreadRerunArgs {
+    /// Refuses a program that is missing, before the call counts as started.
+    fn check_program(&self, context: &Context) -> Result<(), CommandError> {
+        let Some(program) = self.command.first().filter(|program| is_missing(program, context))
+        else {
+            return Ok(());
+        };
+        let (thread, id) = (quoted(self.thread.as_str()), quoted(&self.id));
+        let missing = format!("there is no program '{}': the call was not run", program.display());
+        Err(CommandError::not_found(missing)
+            .hinted("name a program after '--', by its path if it is not on PATH")
+            .hinted(format!(
+                "or run the tool yourself: 'forge thread pending --thread {thread} --finish {id} \
+                 --result TEXT' records its result"
+            )))
+    }
+}
+
+/// Whether there is no file that the program of a command can be.
+fn is_missing(program: &OsStr, context: &Context) -> bool {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return !context.cwd.join(program).exists();
+    }
+    let Some(path) = context.environment.value("PATH") else { return false };
+    let mut folders = std::env::split_paths(path).map(|folder| context.cwd.join(folder));
+    !folders.any(|folder| is_program(&folder.join(program)))
 }
 
 /// Inserts the recorded result of the call into the thread.
@@ -184,7 +215,12 @@ fn run_tool(
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .map_err(|error| CommandError::io(&format!("cannot run '{}'", program.display()), error))?;
+        .map_err(|error| {
+            CommandError::io(&format!("cannot run '{}'", program.display()), error).hinted(
+                "nothing ran, though the call counts as started: '--yes' with a program that can \
+                 be run runs it",
+            )
+        })?;
     let input = child.stdin.take();
     let output = std::thread::scope(|scope| {
         // A tool may print before it has read all of its arguments, and may ignore them.
