@@ -134,6 +134,9 @@ pub struct CheckpointFilter {
     /// Only checkpoints after this one in the list: those with an earlier time, or the same time
     /// and a lower number. The last checkpoint of a page selects the next page.
     pub before: Option<(Timestamp, u64)>,
+    /// The id of the checkpoint that `before` means. Only a list of all sessions needs it: in
+    /// several sessions, checkpoints can have the same time and number.
+    pub before_id: Option<CheckpointId>,
     /// The maximum number of checkpoints. The first ones of the list are returned.
     pub limit: Option<usize>,
 }
@@ -235,6 +238,31 @@ pub(crate) fn count(
 /// The minimum number of rows per read. Not every row that is read belongs to the list.
 const ROWS: usize = 256;
 
+/// Returns the key of the checkpoint that `filter.before` means in the list of all sessions. If no
+/// id says which of several it is, it is the last one. `None` if there is no such checkpoint.
+fn border_of_all(view: &dyn Snapshot, filter: &CheckpointFilter) -> Result<Option<Vec<u8>>> {
+    let Some((time, sequence)) = filter.before else { return Ok(None) };
+    let same_time = KeyBuilder::new().time(time);
+    let rows = table_rows::rows_between(
+        view,
+        key::ALL_CHECKPOINTS,
+        &same_time.clone().build(),
+        &same_time.end(),
+    )?;
+    // They are ascending, and the list is descending.
+    for (place, _) in rows {
+        if key::last_number(&place) != Some(sequence) {
+            continue;
+        }
+        let Some(id) = &filter.before_id else { return Ok(Some(place)) };
+        let number = key::short_at(&place, 8).unwrap_or(0);
+        if by_sequence(view, number, sequence)?.is_some_and(|one| one.id == *id) {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
+}
+
 /// Lists the newest checkpoints of all sessions that were not dropped.
 pub(crate) fn list_all(
     view: &ReadSnapshot,
@@ -250,6 +278,12 @@ pub(crate) fn list_all(
     }
     let from = KeyBuilder::new().time(since).build();
     let mut to = KeyBuilder::new().time(until).end();
+    let border = border_of_all(view, filter)?;
+    // Without its checkpoint, the number at the border says what was listed before.
+    let before = filter.before.filter(|_| border.is_none());
+    if let Some(border) = border {
+        to = to.min(border);
+    }
     while found.len() < limit {
         let room = (limit - found.len()).max(ROWS);
         let rows = view.scan(key::ALL_CHECKPOINTS, &from, &to, ScanDirection::Descending, room)?;
@@ -259,7 +293,7 @@ pub(crate) fn list_all(
             let (number, sequence) =
                 (key::short_at(place, 8).unwrap_or(0), key::last_number(place).unwrap_or(0));
             let time = key::time_at(place, 0).unwrap_or_default();
-            if filter.before.is_some_and(|before| (time, sequence) >= before)
+            if before.is_some_and(|before| (time, sequence) >= before)
                 || session_refs(&view.refs, number)?.removal.is_some()
             {
                 continue;

@@ -318,6 +318,47 @@ fn checkpoints_are_listed_in_pages() {
     }
 }
 
+/// A page of the list of all sessions skipped checkpoints with the time of the page before, if they
+/// were in another session and had no lower number.
+#[test]
+fn checkpoints_of_all_sessions_are_listed_in_pages() {
+    for (store, _folder) in stores() {
+        let sessions = ["a", "b", "c"]
+            .map(|name| store.create_session(&act(0), NewSession::named(name)).unwrap());
+        // At one time, each session has other numbers, and some of the others.
+        for round in 0..6 {
+            for (more, session) in sessions.iter().enumerate() {
+                for number in 0..=more {
+                    let checkpoint = NewCheckpoint::manual(format!("{round}: {number}"));
+                    session.write(&act(round / 2)).checkpoint(checkpoint).commit().unwrap();
+                }
+            }
+        }
+        store.maintain(0).unwrap();
+        let whole = store.checkpoints(&CheckpointFilter::default()).unwrap();
+        assert_eq!(whole.len(), 36);
+        for limit in 1..8 {
+            let mut next = CheckpointFilter { limit: Some(limit), ..Default::default() };
+            let mut pages = Vec::new();
+            loop {
+                let page = store.checkpoints(&next).unwrap();
+                let Some((_, last)) = page.last() else { break };
+                next.before = Some((last.time, last.sequence));
+                next.before_id = Some(last.id);
+                pages.extend(page);
+            }
+            assert_eq!(pages, whole, "{limit}");
+        }
+        // Without an id, none is listed twice.
+        for (place, (_, last)) in whole.iter().enumerate() {
+            let before = Some((last.time, last.sequence));
+            let page = CheckpointFilter { before, ..Default::default() };
+            let page = store.checkpoints(&page).unwrap();
+            assert!(whole[place + 1..].ends_with(&page), "{place}");
+        }
+    }
+}
+
 #[test]
 fn claims_are_read_by_a_prefix_of_their_ids_as_they_are_stored() {
     #[derive(serde::Deserialize)]
