@@ -90,7 +90,7 @@ pub struct CheckpointEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The revision of the checkpoint; by default the last one of the branch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     pub of: Option<RevisionSelector>,
 }
 
@@ -118,7 +118,7 @@ pub struct BranchEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The revision from which it was forked; by default the last one of `from`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     pub base: Option<RevisionSelector>,
     /// The status of the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,34 +219,88 @@ fn is_debug(kind: &SessionKind) -> bool {
 /// The fields of a line. `session` and `branch` may be names on any line. As objects they are the
 /// event of the line.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, bound(deserialize = ""))]
+#[serde(deny_unknown_fields, bound(deserialize = ""), expecting = "an object with an event")]
 struct EventLineFields {
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<NameOrEvent<SessionEvent>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     branch: Option<NameOrEvent<BranchEvent>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     put: Option<PutEvent>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     remove: Option<RemoveEvent>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     checkpoint: Option<CheckpointEvent>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     switch: Option<BranchReference>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     merge: Option<BranchReference>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     restore: Option<RevisionSelector>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     tag: Option<TagEvent>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     revision: Option<EmptyJsonObject>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object without fields")]
 struct EmptyJsonObject {}
+
+/// A struct that is read from an object only. The code that serde derives also accepts a list, with
+/// the fields by their order.
+struct JsonObject<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(ObjectDeserializer(deserializer)).map(Self)
+    }
+}
+
+/// Deserialises a field that may be null from an object only.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Ok(Option::<JsonObject<T>>::deserialize(from)?.map(|JsonObject(object)| object))
+}
+
+struct ObjectDeserializer<D>(D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectDeserializer<D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_struct(name, fields, ObjectVisitor(visitor))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// Accepts what its visitor accepts, except lists.
+struct ObjectVisitor<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(out)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(map)
+    }
+}
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -316,7 +370,7 @@ impl EventLine {
     /// # Errors
     /// [`EventError`] if it is not a valid line.
     pub fn parse(text: &str) -> Result<Self, EventError> {
-        let fields: EventLineFields = serde_json::from_str(text)?;
+        let JsonObject::<EventLineFields>(fields) = serde_json::from_str(text)?;
         let mut events = Vec::new();
         let session = match fields.session {
             Some(NameOrEvent::Event(event)) => {
@@ -426,6 +480,33 @@ mod tests {
             let error = EventLine::parse(&line).unwrap_err().to_string();
             assert!(error.contains(expected) && !error.contains("struct"), "{error}");
         }
+    }
+
+    /// A list was read as an object, with the fields by their order.
+    #[test]
+    fn a_list_is_no_object() {
+        let selector = "an object with tag, at or nothing";
+        for (event, expected) in [
+            (r#""put":["note","n",{"text":"x"}]"#, "an object with kind, id and value"),
+            (r#""remove":["note","n"]"#, "an object with kind and id"),
+            (r#""checkpoint":["m",[]]"#, "an object with a message"),
+            (r#""checkpoint":{"message":"m","of":[null,null,0,"t"]}"#, selector),
+            (r#""branch":["b"]"#, "a name or an object"),
+            (r#""branch":{"name":"b","base":[null,null,0,"t"]}"#, selector),
+            (r#""switch":["b"]"#, "an object with a branch"),
+            (r#""merge":["b"]"#, "an object with a branch"),
+            (r#""restore":[null,null,0,"t"]"#, selector),
+            (r#""tag":["m",["t"]]"#, "an object with a checkpoint"),
+            (r#""session":["s"]"#, "a name or an object"),
+            (r#""revision":[]"#, "an object without fields"),
+        ] {
+            let line = format!(r#"{{"at":"2026-01-01T00:00:00Z",{event}}}"#);
+            let error = EventLine::parse(&line).unwrap_err().to_string();
+            assert_eq!(error, format!("invalid type: sequence, expected {expected}"), "{event}");
+        }
+        let line = r#"["2026-01-01T00:00:00Z","s","b",{"kind":"note","id":"n","value":{}}]"#;
+        let error = EventLine::parse(line).unwrap_err().to_string();
+        assert_eq!(error, "invalid type: sequence, expected an object with an event");
     }
 
     #[test]
