@@ -292,7 +292,7 @@ pub(super) fn normalized_target(
             words.push(format!("{sign}{option}{value}"));
         }
     }
-    if tool == "go" && call == "test" && !words.iter().any(|word| !word.starts_with('-')) {
+    if tool == "go" && call == "test" && !words.iter().any(|word| names_package(word)) {
         words.push(".".to_owned());
     }
     words.sort_unstable();
@@ -370,6 +370,12 @@ fn path(tool: &str, word: &str) -> Option<String> {
         });
     }
     (!plain.is_empty() && plain != ".").then(|| plain.to_owned())
+}
+
+/// Whether a word of a Go target names packages: a path, or `+...` for all of them. The others come
+/// from options, such as `-run TestA`, `=-tags e2e` and `+-race`.
+fn names_package(word: &str) -> bool {
+    !word.starts_with(['-', '=']) && !word.starts_with("+-")
 }
 
 /// Returns the directory that an option names, by itself or by a file in it.

@@ -858,6 +858,23 @@ fn targets_are_normalised() {
     }
 }
 
+/// Without a path, `go test` tests the package of its folder. Options that widen the run or make it
+/// another one are no paths: without the `.`, a pass of `go test -race` would settle the failures
+/// of every package in the folder.
+#[test]
+fn an_option_of_go_test_is_no_path() {
+    for (line, expected) in [
+        ("go test -race", "go [test] +-race,. in /w"),
+        ("go test -tags e2e", "go [test] .,=-tags e2e in /w"),
+        ("go test -run TestA", "go [test] -run TestA,. in /w"),
+        ("A=1 go test", "go [test] .,=A=1 in /w"),
+        ("go test -race ./a", "go [test] +-race,a/. in /w"),
+        ("go test -race ./...", "go [test] +-race,+... in /w"),
+    ] {
+        assert_eq!(identity(line), expected, "{line}");
+    }
+}
+
 /// The rows of the page's table: the calls of a kind with the same summary, and its last lines.
 fn rows() -> Vec<String> {
     let mut groups: Vec<(CheckKind, &summary::SummaryPatterns, Vec<String>)> = Vec::new();
