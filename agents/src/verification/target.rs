@@ -247,6 +247,9 @@ const NARROWS: &[&str] = &[
     "-am",
 ];
 const WIDENS_VALUED: &[&str] = &["-D", "--max-warnings", "--cov-fail-under"];
+/// Options of Go that never take the next word as their value, without their dashes.
+const GO_SWITCHES: &[&str] =
+    &["a", "asan", "benchmem", "cover", "failfast", "fullpath", "json", "msan", "short", "work"];
 
 /// Returns the target of a run with these arguments, and the directory that they name.
 pub(super) fn normalized_target(
@@ -272,7 +275,8 @@ pub(super) fn normalized_target(
         }
         let targets = matches!(option, "--tests" | "--examples" | "--benches");
         let flag = WIDENS.contains(&option) || (targets && tool == "cargo" && call != "test");
-        if value.is_none() && !flag {
+        let switch = tool == "go" && GO_SWITCHES.contains(&option.trim_start_matches('-'));
+        if value.is_none() && !flag && !switch {
             value = arguments.next_if(|next| !next.starts_with('-'));
         }
         if directories.contains(&option) {

@@ -875,6 +875,19 @@ fn an_option_of_go_test_is_no_path() {
     }
 }
 
+/// A switch of Go takes no value: `go test -short ./...` tests every package, not only the one in
+/// its folder.
+#[test]
+fn a_switch_of_go_test_takes_no_path_as_its_value() {
+    for (line, expected) in [
+        ("go test -short ./...", "go [test] +...,-short in /w"),
+        ("go test -json ./a", "go [test] =-json,a/. in /w"),
+        ("go test -cover -tags e2e ./...", "go [test] +...,=-cover,=-tags e2e in /w"),
+    ] {
+        assert_eq!(identity(line), expected, "{line}");
+    }
+}
+
 /// The rows of the page's table: the calls of a kind with the same summary, and its last lines.
 fn rows() -> Vec<String> {
     let mut groups: Vec<(CheckKind, &summary::SummaryPatterns, Vec<String>)> = Vec::new();
