@@ -239,7 +239,7 @@ pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
 }
 
 /// Returns the name of a program without its folder, its version and script extensions.
-fn program_name(word: &str) -> &str {
+pub(super) fn program_name(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
     let name =
         name.split_once('@').map_or(name, |(name, _)| if name.is_empty() { word } else { name });

@@ -1,6 +1,6 @@
 //! Parses a command line into a plan of its checks.
 
-use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings};
+use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings, program_name};
 use super::check_plan::{
     CheckPlan, CommandListItem, EchoedLine, ExitCodeTree, MAX_CHECKS, OutputEvent, PipeCode,
     PlacedCheck, PrintedExitCode,
@@ -60,7 +60,7 @@ impl ShellContext {
     /// Whether a printed line can reach the output, and is unchanged if it does.
     fn prints(&self) -> bool {
         let keeps = |filter: &OutputFilter| {
-            let program = filter.words.first().map_or("", String::as_str);
+            let program = filter.words.first().map_or("", |word| program_name(word));
             matches!(program, "tail" | "head" | "cat" | "tee" | "grep" | "egrep")
         };
         !self.redirected && self.filters.iter().all(keeps)

@@ -1,5 +1,6 @@
 //! How much of a check's output is visible if it is piped through other programs.
 
+use super::check_call::program_name;
 use forge_store::shell::syntax_tree::ShellNode;
 
 /// Which ends of an output are visible.
@@ -35,7 +36,7 @@ impl OutputFilter {
         let (program, arguments) = self.words.split_first()?;
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match limit(&arguments)? {
-            LineLimit::Lines(lines) if program == "tail" => lines.try_into().ok(),
+            LineLimit::Lines(lines) if program_name(program) == "tail" => lines.try_into().ok(),
             _ => None,
         }
     }
@@ -51,7 +52,8 @@ impl OutputVisibility {
         for filter in filters {
             let Some((program, arguments)) = filter.words.split_first() else { continue };
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            match program.rsplit('/').next().unwrap_or_default() {
+            let program = program_name(program);
+            match program {
                 "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf"
                 | "echo" => {}
                 "tail" => match limit(&arguments) {
@@ -137,16 +139,53 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     let pattern = match (fixed, extended) {
         (true, _) => regex::escape(pattern),
         (_, true) => pattern.to_owned(),
-        // In a basic expression these characters are special with a backslash, not without one.
-        _ => pattern
-            .replace('|', "[|]")
-            .replace("\\[|]", "|")
-            .replace('(', "[(]")
-            .replace(')', "[)]"),
+        _ => extended_pattern(pattern),
     };
     let mut regex = regex::bytes::RegexBuilder::new(&pattern);
     let regex = regex.unicode(false).case_insensitive(ignores_case).size_limit(1 << 20).build();
     regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes()) != inverted))
+}
+
+/// Converts a basic regular expression of `grep` to an extended one. In a basic one, some characters
+/// are special with a backslash, not without one.
+fn extended_pattern(basic: &str) -> String {
+    const SPECIAL: [char; 7] = ['(', ')', '{', '}', '|', '+', '?'];
+    let mut extended = String::with_capacity(basic.len());
+    let mut letters = basic.chars().peekable();
+    let mut in_list = false;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '[' if !in_list => {
+                in_list = true;
+                extended.push('[');
+                extended.extend(letters.next_if_eq(&'^'));
+                // A bracket at the beginning of a list is one of its characters.
+                if letters.next_if_eq(&']').is_some() {
+                    extended.push_str("\\]");
+                }
+            }
+            ']' => {
+                in_list = false;
+                extended.push(']');
+            }
+            '\\' if in_list => extended.push_str("\\\\"),
+            _ if in_list => extended.push(letter),
+            '\\' => {
+                let special = letters.next_if(|next| SPECIAL.contains(next));
+                if special.is_none() {
+                    extended.push('\\');
+                }
+                extended.extend(special.or_else(|| letters.next()));
+            }
+            _ => {
+                if SPECIAL.contains(&letter) {
+                    extended.push('\\');
+                }
+                extended.push(letter);
+            }
+        }
+    }
+    extended
 }
 
 #[cfg(test)]
@@ -191,5 +230,33 @@ mod tests {
         ] {
             assert_eq!(seen(line, shown), expected, "{line} {shown}");
         }
+    }
+
+    /// A basic pattern of `grep` groups and repeats with a backslash: without one, the character
+    /// means itself. `grep "\(FAILED\|error\)"` shows every failure.
+    #[test]
+    fn a_basic_pattern_has_its_own_special_characters() {
+        for (line, expected) in [
+            (r"grep \(FAILED\|error\)", (true, true)),
+            (r"grep FAILE\{1\}D\|error\+", (true, true)),
+            (r"grep FAILED\?\|error", (true, true)),
+            (r"grep [Ff]AILED\|[()|:]", (true, true)),
+            ("grep FAILED.*[]}]", (false, false)),
+            ("grep (test)", (false, false)),
+            ("grep te+st", (false, false)),
+            ("grep tests?", (false, false)),
+            ("grep test{1}", (false, false)),
+        ] {
+            assert_eq!(seen(line, 3), expected, "{line}");
+        }
+    }
+
+    /// A program may be called with its folder.
+    #[test]
+    fn a_folder_before_a_filter_changes_nothing() {
+        assert_eq!(seen("/usr/bin/egrep FAILED|error:", 3), (true, true));
+        assert_eq!(seen("/usr/bin/fgrep FAILED|error:", 3), (false, false));
+        let words = ["/usr/bin/tail", "-3"].map(str::to_owned).to_vec();
+        assert_eq!(OutputFilter { words }.tail_lines(), Some(3));
     }
 }
