@@ -237,11 +237,13 @@ fn model_answer_fields(
     // No pointer can refer to a text that is joined from several pieces.
     let thinking = Some(long_text::beginning(&thinking, long_text::INLINE_BYTES));
     let tokens: GeminiTokenUsage = object(message.tokens);
+    // The input tokens include the cached ones.
+    let input = tokens.input.0.map(|all| all.saturating_sub(tokens.cached.0.unwrap_or(0)).max(0));
     fields([
         ("model", message.model.text().into()),
         ("thinking", thinking.filter(|text| !text.is_empty()).into()),
         ("tool_calls", list(calls.iter().map(|(_, call)| call.named()).collect())),
-        ("input_tokens", tokens.input.0.into()),
+        ("input_tokens", input.into()),
         ("output_tokens", tokens.output.0.into()),
         ("cache_read_tokens", tokens.cached.0.into()),
     ])

@@ -395,14 +395,11 @@ fn a_bad_to_do_does_not_lose_the_list() {
 fn only_what_was_typed_is_a_prompt() {
     let typed = json!({"id": "u2", "timestamp": time(2), "type": "user",
         "content": [{"text": "<div> is <b>, why?"}, {"text": "<hook_context>be brief</hook_context>"}]});
-    let mut answer = gemini(3, "m1", &json!([]));
-    answer["tokens"] =
-        json!({"input": 1000, "output": 10, "cached": 4, "thoughts": 2, "total": 1012});
     let piece = read(&lines(&[
         meta(),
         user(1, "u1", "<session_context>\nThis is the Gemini CLI."),
         typed,
-        answer,
+        gemini(3, "m1", &json!([])),
         json!({"id": "u3", "timestamp": time(4), "type": "user", "content": [{"functionResponse": {"id": "c1"}}]}),
     ]));
     let results = field(last(&piece, Kind::Message, "u3"), "tool_results");
@@ -414,10 +411,29 @@ fn only_what_was_typed_is_a_prompt() {
     );
     assert_eq!(piece.session.clone().unwrap().title.as_deref(), Some("<div> is <b>, why?"));
     assert_eq!(field(last(&piece, Kind::Message, "u1"), "meta"), Some(&true.into()));
-    let number =
-        |name: &str| field(last(&piece, Kind::Message, "m1"), name).and_then(Value::as_i64);
-    assert_eq!(number("input_tokens"), Some(1000));
-    assert_eq!((number("output_tokens"), number("cache_read_tokens")), (Some(10), Some(4)));
+}
+
+/// The provider counts the tokens from a cache as input too: the total is input, output and
+/// thoughts. `input_tokens` has only those that were not in a cache.
+#[test]
+fn cached_tokens_are_not_counted_as_input_too() {
+    for (counts, expected) in [
+        (
+            json!({"input": 1000, "output": 10, "cached": 4, "thoughts": 2, "total": 1012}),
+            [Some(996), Some(10), Some(4)],
+        ),
+        (json!({"input": 7, "output": 1}), [Some(7), Some(1), None]),
+        (json!({"input": 3, "cached": 4}), [Some(0), None, Some(4)]),
+        (json!({"cached": 4}), [None, None, Some(4)]),
+    ] {
+        let mut answer = gemini(2, "m1", &json!([]));
+        answer["tokens"] = counts;
+        let piece = read(&lines(&[meta(), user(1, "u1", "why?"), answer]));
+        let number =
+            |name: &str| field(last(&piece, Kind::Message, "m1"), name).and_then(Value::as_i64);
+        let found = ["input_tokens", "output_tokens", "cache_read_tokens"].map(number);
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]
