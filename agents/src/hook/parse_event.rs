@@ -52,12 +52,10 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputErro
 struct HookInputFields<'a>(&'a Map<String, Value>);
 
 impl<'a> HookInputFields<'a> {
-    /// Returns the first of these fields that is a text, unless that text is blank.
+    /// Returns the first of these fields that is a text and not blank.
     fn text(&self, names: &[&str]) -> Option<&'a str> {
-        names
-            .iter()
-            .find_map(|name| self.0.get(*name)?.as_str())
-            .filter(|text| !text.trim().is_empty())
+        let mut texts = names.iter().filter_map(|name| self.0.get(*name)?.as_str());
+        texts.find(|text| !text.trim().is_empty())
     }
 
     fn owned(&self, names: &[&str]) -> Option<String> {

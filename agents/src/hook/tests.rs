@@ -122,6 +122,17 @@ fn a_name_is_taken_from_the_input_where_none_is_given() {
     assert_eq!((event.name.as_str(), event.happening), ("Stop", HookEventKind::Stop));
 }
 
+/// A field may have several names. A blank one does not hide the value under another name.
+#[test]
+fn a_blank_field_counts_as_absent() {
+    let input = json!({"session_id":"","conversation_id":"s","transcript_path":" ","transcript":"/t.jsonl",
+        "cwd":"","agent_id":""});
+    let event = event(HookAgent::Cursor, "stop", &input);
+    assert_eq!(event.session.as_deref(), Some("s"));
+    assert_eq!(event.transcript.as_deref(), Some(std::path::Path::new("/t.jsonl")));
+    assert_eq!((event.cwd, event.sub_agent), (None, None));
+}
+
 #[test]
 fn junk_is_an_error_and_fields_of_another_type_are_absent() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
