@@ -55,51 +55,58 @@ impl Verb for CheckpointListArgs {
             filter.since = self.since.as_ref().map(time).transpose()?;
             filter.until = self.until.as_ref().map(time).transpose()?;
         }
-        let (mut checkpoints, mut unnamed) = (Vec::new(), 0);
         let limit = self.limit.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
         for each in &sessions {
-            let name = each.summary()?.info.name;
-            let (listed, left_out) = self.written(each, &filter, limit)?;
-            unnamed += left_out;
-            for checkpoint in listed {
-                let checkpoint = CheckpointJson::new(each, &checkpoint)?;
-                let session = self.all.then(|| name.clone());
-                checkpoints.push(CheckpointListItem { checkpoint, session });
-            }
+            let name = if self.all { Some(each.summary()?.info.name) } else { None };
+            let written = self.written(each, &filter, limit)?.into_iter();
+            found.extend(written.map(|checkpoint| (each, name.clone(), checkpoint)));
         }
         // The checkpoints of one session stay in the order in which they were written, which a
         // wrong clock does not change.
         if self.all {
-            checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+            found.sort_by_key(|(_, _, one)| Reverse((one.time, one.sequence)));
         }
-        checkpoints.truncate(limit);
+        let (mut checkpoints, mut unnamed) = (Vec::new(), 0);
+        for (each, session, checkpoint) in found {
+            if checkpoints.len() == limit {
+                break;
+            }
+            if self.lists(&checkpoint) {
+                let checkpoint = CheckpointJson::new(each, &checkpoint)?;
+                checkpoints.push(CheckpointListItem { checkpoint, session });
+            } else {
+                unnamed += 1;
+            }
+        }
         let list = CheckpointListReport { session, checkpoints, unnamed };
         FormattedList::new(list, self.format.as_ref(), |list| &list.checkpoints)
     }
 }
 
 impl CheckpointListArgs {
-    /// Returns the last checkpoints of a session, and how many were left out among them because
-    /// they have no name. Reads larger and larger numbers of them until the limit is reached.
+    /// Returns the last checkpoints of a session, up to the limit of those that are listed or
+    /// beyond it. Reads larger and larger numbers of them until the limit is reached.
     fn written(
         &self,
         session: &Session,
         filter: &CheckpointFilter,
         limit: usize,
-    ) -> Result<(Vec<Checkpoint>, usize), CommandError> {
+    ) -> Result<Vec<Checkpoint>, CommandError> {
         let mut rows = limit;
         loop {
             let filter = CheckpointFilter { limit: Some(rows), ..filter.clone() };
-            let mut listed = session.written_checkpoints(&filter)?;
-            let read = listed.len();
-            listed.retain(|checkpoint| self.unnamed || !checkpoint.is_unnamed());
-            if listed.len() >= limit || read < rows {
-                let left_out = read - listed.len();
-                listed.truncate(limit);
-                return Ok((listed, left_out));
+            let found = session.written_checkpoints(&filter)?;
+            let listed = found.iter().filter(|checkpoint| self.lists(checkpoint)).count();
+            if listed >= limit || found.len() < rows {
+                return Ok(found);
             }
             rows = rows.saturating_mul(2);
         }
+    }
+
+    fn lists(&self, checkpoint: &Checkpoint) -> bool {
+        self.unnamed || !checkpoint.is_unnamed()
     }
 }
 

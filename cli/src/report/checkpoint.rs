@@ -12,7 +12,8 @@ pub struct CheckpointListReport {
     /// The session of the checkpoints; null for a list over all sessions.
     pub session: Option<String>,
     pub checkpoints: Vec<CheckpointListItem>,
-    /// How many checkpoints were left out because their messages say only that time had passed.
+    /// How many checkpoints were left out among these, because their messages say only that time
+    /// had passed.
     pub unnamed: usize,
 }
 

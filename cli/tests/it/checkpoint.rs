@@ -34,6 +34,50 @@ fn checkpoints_are_listed_newest_first() {
     assert_eq!(list["checkpoints"][0]["session"], "other");
 }
 
+/// The list says how many checkpoints without a name were left out among those that it lists. One
+/// that is older than the last listed one is left out by the limit, and not counted.
+#[test]
+fn only_what_is_left_out_above_the_limit_is_counted() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let passed = r#"{"message":"9 minutes since the last checkpoint","trigger":{"automatic":"significant_time_passed"}}"#;
+    let mut lines = String::new();
+    for (session, hour, messages) in
+        [("a", 10, &["", "", "one", "", "two"][..]), ("b", 11, &["three", ""])]
+    {
+        let mut add = |minute: usize, event: &str| {
+            lines += &format!("{{\"at\":\"2026-01-10T{hour}:{minute}0:00Z\",{event}}}\n");
+        };
+        add(0, &format!("\"session\":{{\"name\":\"{session}\"}}"));
+        add(0, r#""put":{"kind":"note","id":"N1","value":{"description":"x"}}"#);
+        for (message, number) in messages.iter().zip(0..) {
+            let named = format!("{{\"message\":\"{message}\"}}");
+            let checkpoint = if message.is_empty() { passed } else { named.as_str() };
+            add(number, &format!("\"checkpoint\":{checkpoint}"));
+        }
+    }
+    environment.write("project/events.jsonl", &lines);
+    environment.forge(["import", "events", "events.jsonl"]).success();
+    let listed = |args: &[&str]| {
+        let words = ["checkpoint", "list", "--json"];
+        let mut command = environment.command(words.iter().chain(args));
+        let list = environment.finished(&mut command).json();
+        (list["checkpoints"].as_array().unwrap().len(), list["unnamed"].as_u64().unwrap())
+    };
+    for (args, expected) in [
+        (&["--session", "a", "--limit", "1"][..], (1, 0)),
+        (&["--session", "a", "--limit", "2"], (2, 1)),
+        (&["--session", "a", "--limit", "3"], (2, 3)),
+        (&["--session", "a"], (2, 3)),
+        (&["--session", "a", "--unnamed", "--limit", "3"], (3, 0)),
+        (&["--all", "--limit", "1"], (1, 1)),
+        (&["--all", "--limit", "2"], (2, 1)),
+        (&["--all"], (3, 4)),
+    ] {
+        assert_eq!(listed(args), expected, "{args:?}");
+    }
+}
+
 #[test]
 fn an_empty_list_of_checkpoints_says_so() {
     let environment = Environment::new();
