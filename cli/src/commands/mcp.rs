@@ -44,7 +44,7 @@ impl Verb for McpArgs {
             let (listener, address) = http::listen(address).await?;
             let token = match context.environment.text(TOKEN) {
                 Some(token) if token.len() < TOKEN_BYTES => {
-                    let text = format!("{TOKEN} has fewer than {TOKEN_BYTES} characters");
+                    let text = format!("{TOKEN} has fewer than {TOKEN_BYTES} bytes");
                     return Err(CommandError::invalid(text)
                         .hinted("choose a longer one, or leave it out: then one is made"));
                 }

@@ -192,6 +192,7 @@ fn junk_over_http_is_an_error_and_the_server_lives_on() {
     assert!(server.modern("server/discover", None, json!({}))["error"].is_null());
 }
 
+/// A given token needs 16 bytes, and the message says so: `ö` is one character of two bytes.
 #[test]
 fn a_token_is_made_where_none_is_given_and_a_short_one_refused() {
     let environment = place();
@@ -200,10 +201,12 @@ fn a_token_is_made_where_none_is_given_and_a_short_one_refused() {
     assert_eq!(token.len(), 64, "{}", server.said);
     let other = Http::begin(&environment);
     assert!(!other.said.contains(token));
-    let environment = place().with("FORGE_MCP_TOKEN", "short");
-    let output = environment.forge(["mcp", "--http"]);
-    assert_eq!(output.code, 2, "{output}");
-    assert!(output.stderr.contains("fewer than 16"), "{output}");
+    for token in ["short", "ööööööö"] {
+        let environment = place().with("FORGE_MCP_TOKEN", token);
+        let output = environment.forge(["mcp", "--http"]);
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.stderr.contains("fewer than 16 bytes"), "{output}");
+    }
 }
 
 #[test]
