@@ -12,6 +12,7 @@ use forge_report::PageZone;
 use forge_report::html::{HtmlOptions, write_page};
 use forge_report::markdown::write_markdown;
 use forge_report::model::{ReportLimits, ReportModel};
+use forge_store::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -142,8 +143,11 @@ impl ReportArgs {
         context: &Context,
     ) -> Result<(SessionReader, Option<(MomentArg, MomentArg)>), CommandError> {
         let store = opened.store.clone();
-        let range = self.of.as_deref().and_then(|of| of.split_once(".."));
-        let named = self.of.as_deref().filter(|_| range.is_none());
+        let of = self.of.as_deref();
+        // The name of a session may contain two dots.
+        let is_unknown = |of: &&str| matches!(store.session(of), Err(Error::NotFound { .. }));
+        let range = of.filter(is_unknown).and_then(|of| of.split_once(".."));
+        let named = of.filter(|_| range.is_none());
         let session = match named {
             Some(name) => workspace::named_session(&store, name)?,
             None => workspace::choose_session(context, &store, SessionNeed::Existing)?,

@@ -42,6 +42,19 @@ fn a_page_can_begin_and_end_at_a_moment() {
     assert!(!page(&["--brief"]).contains("The story"));
 }
 
+/// Two dots can be in the name of a session: the name is looked up before it is read as a range.
+#[test]
+fn a_session_with_two_dots_in_its_name_has_a_page() {
+    let environment = told();
+    environment.forge(["session", "new", "baseline..HEAD"]).success();
+    environment.forge(["note", "add", "x"]).success();
+    environment.forge(["session", "use", "tensor"]).success();
+    let json = environment.forge(["report", "baseline..HEAD", "--json"]).json();
+    assert_eq!(json["session"], "baseline..HEAD");
+    assert_eq!(json["file"]["path"], "forge-report-baseline..HEAD.html");
+    assert_eq!(environment.forge(["report", "baseline..", "--json"]).json()["session"], "tensor");
+}
+
 #[test]
 fn a_wrong_use_is_explained() {
     let environment = told();
