@@ -35,7 +35,7 @@ impl OutputFilter {
     pub(super) fn tail_lines(&self) -> Option<usize> {
         let (program, arguments) = self.words.split_first()?;
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        match limit(&arguments)? {
+        match limit(&arguments) {
             LineLimit::Lines(lines) if program_name(program) == "tail" => lines.try_into().ok(),
             _ => None,
         }
@@ -57,12 +57,12 @@ impl OutputVisibility {
                 "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf"
                 | "echo" => {}
                 "tail" => match limit(&arguments) {
-                    Some(LineLimit::Lines(lines)) => seen.beginning &= (shown as u64) < lines,
-                    _ => seen.beginning = false,
+                    LineLimit::Lines(lines) => seen.beginning &= (shown as u64) < lines,
+                    LineLimit::Other => seen.beginning = false,
                 },
                 "head" => match limit(&arguments) {
-                    Some(LineLimit::Lines(lines)) => seen.end &= (shown as u64) < lines,
-                    _ => seen.end = false,
+                    LineLimit::Lines(lines) => seen.end &= (shown as u64) < lines,
+                    LineLimit::Other => seen.end = false,
                 },
                 "grep" | "egrep" | "fgrep" | "rg" if shows(program, &arguments, failures) => {}
                 _ => seen = Self { beginning: false, end: false },
@@ -78,7 +78,7 @@ enum LineLimit {
 }
 
 /// Returns the limit of a `head` or `tail`: a number of lines, 10 by default, or another limit.
-fn limit(arguments: &[&str]) -> Option<LineLimit> {
+fn limit(arguments: &[&str]) -> LineLimit {
     let mut arguments = arguments.iter();
     let mut lines = 10;
     while let Some(argument) = arguments.next() {
@@ -89,7 +89,7 @@ fn limit(arguments: &[&str]) -> Option<LineLimit> {
                 Some(number) => number,
                 None => match other.strip_prefix('-') {
                     Some(number) => number,
-                    None if other.starts_with('+') => return Some(LineLimit::Other),
+                    None if other.starts_with('+') => return LineLimit::Other,
                     // A file name.
                     None => continue,
                 },
@@ -97,10 +97,10 @@ fn limit(arguments: &[&str]) -> Option<LineLimit> {
         };
         lines = match number.parse() {
             Ok(lines) if !number.starts_with('+') => lines,
-            _ => return Some(LineLimit::Other),
+            _ => return LineLimit::Other,
         };
     }
-    Some(LineLimit::Lines(lines))
+    LineLimit::Lines(lines)
 }
 
 /// Whether a `grep` lets all lines through that report a failure.
