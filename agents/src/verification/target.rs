@@ -42,7 +42,6 @@ pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("golangci-lint", &["--config"]),
     ("playwright", &["--config", "-c"]),
     ("dotnet", &["--project"]),
-    ("mix", &[]),
 ];
 
 /// Options that name the directory of a run, or a file in it.
