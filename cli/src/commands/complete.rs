@@ -163,7 +163,7 @@ impl<'a> CompletedPlace<'a> {
         let kinds = self.kinds_of(arg, value_name);
         let wants_sessions = value_name == "SESSION"
             || arg.get_id() == "session"
-            || (self.group == "session" && matches!(value_name, "NAME|ID" | "NAME" | "SESSION"));
+            || (self.group == "session" && matches!(value_name, "NAME|ID" | "NAME"));
         let wants_branches =
             arg.get_id() == "branch" || (self.group == "branch" && value_name == "NAME");
         let wants_tags = value_name == "TAG";
