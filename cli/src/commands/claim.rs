@@ -46,7 +46,7 @@ pub trait RecordedClaim: ListedKind {
     }
 
     /// Returns the value of a field of ids for a word that is not an id, such as `all`.
-    fn word_for_ids(_field: &str, _text: &str) -> Option<Value> {
+    fn word_for_ids(_text: &str) -> Option<Value> {
         None
     }
 }
@@ -125,9 +125,7 @@ impl<K: RecordedClaim, U: FieldUse> FieldArgs<K, U> {
             let holds_ids = option.referenced_kind(K::KIND).is_some();
             let given = self.fields.get(option.name).filter(|_| holds_ids);
             given.is_some_and(|value| match value.as_list() {
-                Some([one]) => {
-                    text(one).is_some_and(|text| K::word_for_ids(option.name, &text).is_none())
-                }
+                Some([one]) => text(one).is_some_and(|text| K::word_for_ids(&text).is_none()),
                 _ => true,
             })
         })
@@ -145,7 +143,7 @@ impl<K: RecordedClaim, U: FieldUse> FieldArgs<K, U> {
                     let names: Vec<_> =
                         names.iter().filter_map(Value::as_text).map(str::to_owned).collect();
                     let word = match names.as_slice() {
-                        [word] => K::word_for_ids(option.name, word),
+                        [word] => K::word_for_ids(word),
                         _ => None,
                     };
                     match word {

@@ -28,7 +28,7 @@ pub enum GapCommand {
 commands!(GapCommand: Add, Fill, Update, List, Show);
 
 impl RecordedClaim for Gap {
-    fn word_for_ids(_field: &str, text: &str) -> Option<Value> {
+    fn word_for_ids(text: &str) -> Option<Value> {
         match text {
             "all" => Some(true.into()),
             "none" => Some(false.into()),
