@@ -325,9 +325,9 @@ pub fn import_files(
     report: &mut TranscriptImportReport,
 ) -> Result<(), CommandError> {
     let verb = match report.dialect {
-        TranscriptDialect::ClaudeCode => "import claude-code",
-        TranscriptDialect::Codex => "import codex",
-        TranscriptDialect::Gemini => "import gemini",
+        TranscriptDialect::ClaudeCode => ClaudeCodeImport::NAME,
+        TranscriptDialect::Codex => CodexImport::NAME,
+        TranscriptDialect::Gemini => GeminiImport::NAME,
     };
     let act = workspace::write_context(context, verb);
     let total = files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();

@@ -1,11 +1,12 @@
 //! `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 
-use super::TrajectoryImportArgs;
+use super::{MiniSweAgentImport, OpenHandsImport, SweAgentImport, TrajectoryImportArgs};
 use crate::config::key;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::import::TrajectoryImportReport;
 use crate::transcript::{ImportFile, unpack_folder, wrong_format};
+use crate::verb::Verb;
 use crate::workspace::{self, StoreAccess};
 use forge_agents::trajectory::{self, TrajectoryAuthor};
 use forge_agents::{FileFormat, TranscriptPiece};
@@ -158,9 +159,9 @@ fn import_piece(
 
 const fn verb(author: TrajectoryAuthor) -> &'static str {
     match author {
-        TrajectoryAuthor::SweAgent => "import swe-agent",
-        TrajectoryAuthor::MiniSweAgent => "import mini-swe-agent",
-        TrajectoryAuthor::OpenHands => "import openhands",
+        TrajectoryAuthor::SweAgent => SweAgentImport::NAME,
+        TrajectoryAuthor::MiniSweAgent => MiniSweAgentImport::NAME,
+        TrajectoryAuthor::OpenHands => OpenHandsImport::NAME,
     }
 }
 
