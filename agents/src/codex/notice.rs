@@ -88,40 +88,14 @@ struct CodexTokenCount<'a> {
     total_token_usage: Option<&'a RawValue>,
 }
 
-/// Adds the token usage of one response to the model's last message.
+/// Adds a version of the model's last message with the token usage of one response.
 pub(super) fn push_token_usage(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
     raw: Option<&RawValue>,
 ) {
-    if let Some(usage) = raw.and_then(|raw| parse_object(raw.get())) {
-        push_usage_version(work, context, &usage);
-    }
-}
-
-/// Adds the token usage that an event reports, unless the event repeats the last one. Codex repeats
-/// it whenever a limit changes.
-pub(super) fn push_reported_token_usage(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: Option<&RawValue>,
-) {
-    let usages: CodexTokenCount<'_> = object(raw);
-    let total = object::<CodexTokenUsage>(usages.total_token_usage).total_tokens.0;
-    let state = &mut work.carry.other.codex;
-    if total.is_none() || state.total_tokens == total {
-        return;
-    }
-    state.total_tokens = total;
-    push_token_usage(work, context, usages.last_token_usage);
-}
-
-/// Adds a version of the model's last message with its token usage.
-fn push_usage_version(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    usage: &CodexTokenUsage,
-) {
+    let usage: Option<CodexTokenUsage> = raw.and_then(|raw| parse_object(raw.get()));
+    let Some(usage) = usage else { return };
     let Some(last) = work.carry.other.codex.message_without_usage.take() else { return };
     let unsigned = |whole: LenientInteger| whole.0.and_then(|number| u64::try_from(number).ok());
     let read = unsigned(usage.cached_input_tokens);
@@ -145,4 +119,21 @@ fn push_usage_version(
         recorded_at: context.recorded_at,
         value: Value::Map(value),
     });
+}
+
+/// Adds the token usage that an event reports, unless the event repeats the last one. Codex repeats
+/// it whenever a limit changes.
+pub(super) fn push_reported_token_usage(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    raw: Option<&RawValue>,
+) {
+    let usages: CodexTokenCount<'_> = object(raw);
+    let total = object::<CodexTokenUsage>(usages.total_token_usage).total_tokens.0;
+    let state = &mut work.carry.other.codex;
+    if total.is_none() || state.total_tokens == total {
+        return;
+    }
+    state.total_tokens = total;
+    push_token_usage(work, context, usages.last_token_usage);
 }
