@@ -10,7 +10,7 @@ use crate::remote::address::{depot_url, shown_url};
 use crate::remote::transfer::{Transfer, find_on_remote, remote_sessions, time_of};
 use crate::remote::{DEFAULT_NAME, needed_environment_remote, open_remote, read_key};
 use crate::report::remote::CloneReport;
-use crate::report::transfer::{PulledSession, warn_of_secrets};
+use crate::report::transfer::warn_of_pulled_secrets;
 use crate::text::name_list;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
@@ -92,8 +92,7 @@ impl Verb for CloneArgs {
         })?;
         let (purges, failure) = transfer.finish_purges(context, None);
         failure.map_or(Ok(()), Err)?;
-        let warn = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
-        sessions.iter().for_each(warn);
+        warn_of_pulled_secrets(&sessions, &context.out);
         let current = match store.current_session()? {
             Some(session) => Some(session.summary()?.info.name),
             None => None,

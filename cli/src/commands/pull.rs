@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::remote::transfer::{SharedSession, Transfer, once, time_of};
 use crate::remote::{Remotes, named};
 use crate::report::purges::PurgesReport;
-use crate::report::transfer::{PullScope, PulledSession, TransferReport, warn_of_secrets};
+use crate::report::transfer::{PullScope, PulledSession, TransferReport, warn_of_pulled_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 
@@ -77,8 +77,7 @@ impl Verb for PullArgs {
         if !self.dry_run {
             (purges, failure) = transfer.finish_purges(context, failure);
         }
-        let warn = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
-        sessions.iter().for_each(warn);
+        warn_of_pulled_secrets(&sessions, &context.out);
         let (remote, dry_run) = (transfer.known.name.clone(), Some(self.dry_run));
         let scope = Some(match (&self.since, self.all) {
             (Some(_), _) => PullScope::Since,

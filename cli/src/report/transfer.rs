@@ -355,6 +355,11 @@ pub fn warn_of_secrets(session: &str, secrets: &[String], out: &OutputSink) {
     }
 }
 
+/// Warns of secrets in each of these pulled sessions.
+pub fn warn_of_pulled_secrets(sessions: &[PulledSession], out: &OutputSink) {
+    sessions.iter().for_each(|one| warn_of_secrets(&one.session, &one.secrets, out));
+}
+
 /// Which sessions a pull is about.
 #[derive(Clone, Copy, Debug)]
 pub enum PullScope {
