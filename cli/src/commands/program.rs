@@ -7,7 +7,6 @@ use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramS
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::time_grammar::MomentBase;
-use forge_store::store::ResolvedMoment;
 use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -106,14 +105,6 @@ pub struct ProgramMessageArgs {
 
 commands!(ProgramCommand: Checkpoint, Show, Resume, Message);
 
-fn point(
-    context: &Context,
-    program: &Program,
-    at: Option<&MomentArg>,
-) -> Result<ResolvedMoment, CommandError> {
-    workspace::point_or_head(context, program.session(), at)
-}
-
 impl Verb for ProgramCheckpointArgs {
     const NAME: &'static str = "program checkpoint";
     type Opened = OpenedStore;
@@ -160,7 +151,8 @@ impl Verb for ProgramShowArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let program = Program::open(&opened.store, self.program.as_str())?;
-        let shown = program.at(&point(context, &program, self.at.as_ref())?)?;
+        let shown =
+            program.at(&workspace::point_or_head(context, program.session(), self.at.as_ref())?)?;
         Ok(ProgramShowReport::new(self.program.as_str(), shown))
     }
 }
@@ -172,7 +164,10 @@ impl Verb for ProgramResumeArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let program = Program::open(&opened.store, self.of.program.as_str())?;
-        let resume = program.resume(&point(context, &program, self.of.at.as_ref())?, self.exact)?;
+        let resume = program.resume(
+            &workspace::point_or_head(context, program.session(), self.of.at.as_ref())?,
+            self.exact,
+        )?;
         Ok(ProgramResumeReport::new(self.of.program.as_str(), self.exact, resume))
     }
 }

@@ -11,7 +11,6 @@ use crate::report::run::{
 };
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
 use crate::workspace;
-use forge_store::store::ResolvedMoment;
 use forge_systems::run::WorkflowRun;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -125,15 +124,6 @@ pub struct RunResumeArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Returns the given moment of a run, or else the head.
-fn point(
-    context: &Context,
-    run: &WorkflowRun,
-    at: Option<&MomentArg>,
-) -> Result<ResolvedMoment, CommandError> {
-    workspace::point_or_head(context, run.session(), at)
-}
-
 /// Finds the run that the arguments name, or else the run that last recorded the item.
 fn run_with_item(opened: &OpenedStore, args: &RunItemArgs) -> Result<WorkflowRun, CommandError> {
     find_run(&opened.store, args.run.as_ref(), &args.item)
@@ -148,7 +138,7 @@ impl Verb for RunOutputArgs {
         let RunStepArgs { item, step } = &self.step;
         let one = || -> Result<_, CommandError> {
             let run = run_with_item(opened, item)?;
-            let point = point(context, &run, self.at.as_ref())?;
+            let point = workspace::point_or_head(context, run.session(), self.at.as_ref())?;
             let output = run.output_at(&point, item.item.as_str(), step.as_str())?;
             Ok((run.key().to_owned(), output))
         };
@@ -255,7 +245,7 @@ impl Verb for RunShowArgs {
             return Ok(EitherReport::Second(RunShowReport { input, run: summary.into(), steps }));
         };
         let run = find_run(store, self.run.as_ref(), item)?;
-        let point = point(context, &run, self.at.as_ref())?;
+        let point = workspace::point_or_head(context, run.session(), self.at.as_ref())?;
         let loaded = run.load_at(&point, item.as_str())?;
         let (item, outputs) = (ItemJson::from(loaded.item), loaded.outputs);
         Ok(EitherReport::First(RunItemReport { run: run.key().to_owned(), item, outputs }))
@@ -345,7 +335,8 @@ impl Verb for RunResumeArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let run = named_run(&opened.store, &self.run)?;
-        let resume = run.resume_at(&point(context, &run, self.at.as_ref())?)?;
+        let resume =
+            run.resume_at(&workspace::point_or_head(context, run.session(), self.at.as_ref())?)?;
         let report = RunResumeReport::new(run.key(), resume, self.active);
         Ok(report)
     }
