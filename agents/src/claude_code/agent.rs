@@ -59,21 +59,8 @@ impl PieceBuilder<'_> {
         if self.carry.agents.contains_key(agent) {
             return;
         }
-        let open = call.and_then(|call| self.carry.calls.get(call)).map(|call| &call.request);
-        let (kind, description) = match open {
-            Some(CallRequest::Agent { kind, description, .. }) => {
-                (kind.clone(), description.clone())
-            }
-            _ => (None, None),
-        };
-        let fields = fields([
-            ("type", kind.into()),
-            ("description", description.into()),
-            ("call", call.into()),
-            ("prompt", prompt().into()),
-            ("started_at", at.to_string().into()),
-        ]);
-        let state = SubAgentState { fields, ..SubAgentState::default() };
+        let open = call.and_then(|call| self.carry.calls.get(call));
+        let state = SubAgentState::begun(call, open.map(|call| &call.request), at, prompt());
         self.carry.agents.insert(agent.to_owned(), state);
     }
 
@@ -139,11 +126,9 @@ impl PieceBuilder<'_> {
             (None, None) if answer.error => return,
             (None, None) => id.to_owned(),
         };
-        if !self.carry.agents.contains_key(&agent) {
-            self.carry.calls.insert(id.to_owned(), call.clone());
-            self.note_agent(&agent, Some(id), call.called_at, || None);
-            self.carry.calls.remove(id);
-        }
+        self.carry.agents.entry(agent.clone()).or_insert_with(|| {
+            SubAgentState::begun(Some(id), Some(&call.request), call.called_at, None)
+        });
         if let Some(parent) = context.agent.as_deref().filter(|parent| *parent != agent)
             && let Some(state) = self.carry.agents.get_mut(&agent)
         {
@@ -169,9 +154,7 @@ impl PieceBuilder<'_> {
         ]));
         self.facts.push(context.fact(Kind::Agent, &agent, value));
     }
-}
 
-impl PieceBuilder<'_> {
     /// Adds a version of an agent that a notice reports as ended, with the fields `more`. A notice
     /// with the status and result of the last one is a repetition.
     pub(super) fn agent_ended(
@@ -194,6 +177,29 @@ impl PieceBuilder<'_> {
 }
 
 impl SubAgentState {
+    /// Returns an agent that a call with this request started.
+    fn begun(
+        call: Option<&str>,
+        request: Option<&CallRequest>,
+        at: Timestamp,
+        prompt: Option<Value>,
+    ) -> Self {
+        let (kind, description) = match request {
+            Some(CallRequest::Agent { kind, description, .. }) => {
+                (kind.clone(), description.clone())
+            }
+            _ => (None, None),
+        };
+        let fields = fields([
+            ("type", kind.into()),
+            ("description", description.into()),
+            ("call", call.into()),
+            ("prompt", prompt.into()),
+            ("started_at", at.to_string().into()),
+        ]);
+        Self { fields, ..Self::default() }
+    }
+
     /// Whether this call started the agent.
     pub(super) fn is_of(&self, call: &Value) -> bool {
         self.fields.get("call") == Some(call)
