@@ -52,13 +52,6 @@ pub(super) enum PipeCode {
     First,
 }
 
-impl PlacedCheck {
-    /// Returns the files that its output goes to.
-    fn files(&self) -> impl Iterator<Item = String> {
-        self.copies.iter().chain(&self.file).map(|file| file_name(file))
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct CommandListItem {
     pub(super) plan: ExitCodeTree,
@@ -138,6 +131,13 @@ pub(super) struct PlacedCheck {
     pub(super) goes_on: bool,
     /// Whether it may run more than once.
     pub(super) repeats: bool,
+}
+
+impl PlacedCheck {
+    /// Returns the files that its output goes to.
+    fn files(&self) -> impl Iterator<Item = String> {
+        self.copies.iter().chain(&self.file).map(|file| file_name(file))
+    }
 }
 
 /// The maximum number of checks in a line; later ones are ignored.
