@@ -71,9 +71,9 @@ struct DelegateInputs<'a> {
 /// A task of a list, in both forms of events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct OpenHandsTask<'a> {
-    pub(super) title: LenientText<'a>,
-    pub(super) status: LenientText<'a>,
+struct OpenHandsTask<'a> {
+    title: LenientText<'a>,
+    status: LenientText<'a>,
 }
 
 /// Reads an event of the server. Returns whether it is an action or an observation.
