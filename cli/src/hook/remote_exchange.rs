@@ -142,7 +142,7 @@ fn start_exchange(context: &Context, store: &Store, session: &str, verb: &str) -
     });
     let failed = |error| {
         let error = CommandError::io("cannot start the exchange with the remote", error);
-        note_failure(context, store, (session, verb), &error_text(&error));
+        note_failure(context, store, (session, logged_verb(verb)), &error_text(&error));
     };
     started.map_err(failed).ok()
 }
@@ -169,6 +169,11 @@ fn wait_for(
         note_failure(context, store, exchange, &text);
     }
     in_time
+}
+
+/// Returns the word of the log for a verb: a last sync is a sync.
+fn logged_verb(verb: &str) -> &str {
+    if verb == LAST_SYNC { SYNC } else { verb }
 }
 
 /// Writes to the log that an exchange failed.
@@ -228,4 +233,29 @@ pub fn failed_exchanges(
         left.extend(is_left.then_some(one));
     }
     Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::GlobalArgs;
+    use crate::context::Environment;
+    use forge_store::store::Options;
+
+    /// Regression: a last sync that could not be started was in the log as `last-sync`. `forge
+    /// doctor` then said "could not last-sync", also after the session was pushed.
+    #[test]
+    fn a_last_sync_that_cannot_start_is_logged_as_a_sync() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(&folder.path().join(".forge"), Options::default()).unwrap();
+        let environment = Environment::from([("FORGE_KEYRING", "/nowhere")]);
+        let context = Context::capturing(GlobalArgs::default(), environment).unwrap();
+        // A variable cannot hold the byte 0.
+        for (verb, expected) in [(LAST_SYNC, SYNC), (SYNC, SYNC), (PULL, PULL)] {
+            assert!(start_exchange(&context, &store, "a\0b", verb).is_none());
+            let logged = log::read(&log::store_log(&store.notes().unwrap())).unwrap();
+            let line = logged.last().unwrap();
+            assert_eq!((&*line.event, line.outcome), (expected, HookOutcome::Failed));
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! The process of an exchange: `forge hook remote pull` and `forge hook remote sync`.
 
 use super::stamp::ExchangeStamp;
-use super::{LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text, pending_sentences};
+use super::{
+    LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text, logged_verb, pending_sentences,
+};
 use crate::commands::sync::sync_session;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -25,7 +27,7 @@ const MAX_REFS: usize = 32;
 pub fn run(verb: &str, context: &Context) {
     let began = Instant::now();
     let waits = verb == LAST_SYNC;
-    let verb = if waits { SYNC } else { verb };
+    let verb = logged_verb(verb);
     let store = context.store_directory().and_then(|path| {
         Ok(Store::open(&path, workspace::store_options(context, StoreAccess::Write))?)
     });
