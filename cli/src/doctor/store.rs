@@ -84,6 +84,7 @@ pub fn examine(
     let mut compactions = Vec::new();
     match read(path, options, &mut health) {
         Ok((found, risks)) => {
+            health.is_whole = true;
             compactions = found;
             findings.extend(risks);
         }

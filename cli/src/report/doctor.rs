@@ -71,6 +71,9 @@ pub struct StoreHealth {
     pub database: Option<String>,
     /// Whether it can be opened.
     pub opens: bool,
+    /// Whether all of its sessions could be read; only for people.
+    #[serde(skip)]
+    pub is_whole: bool,
     /// Whether it can be written.
     pub writable: bool,
     /// Its size on disk, in bytes.
@@ -187,10 +190,11 @@ fn milliseconds(micros: Option<u64>) -> String {
 impl StoreHealth {
     fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("Store {}: ", self.path));
-        let (tone, state) = match (self.opens, self.writable) {
-            (false, _) => (Tone::Bad, "cannot be used"),
-            (true, false) => (Tone::Warning, "can be read only"),
-            (true, true) => (Tone::Good, "whole"),
+        let (tone, state) = match (self.opens, self.is_whole, self.writable) {
+            (false, ..) => (Tone::Bad, "cannot be used"),
+            (true, false, _) => (Tone::Bad, "cannot be read as a whole"),
+            (true, true, false) => (Tone::Warning, "can be read only"),
+            (true, true, true) => (Tone::Good, "whole"),
         };
         screen.put(tone, state);
         let kib = self.bytes.div_ceil(1024);
@@ -210,6 +214,30 @@ impl StoreHealth {
             screen.dim(&format!(
                 "  {sessions} {sessions_word}, {kib} KiB of journal not indexed{generations}"
             ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::Local;
+
+    /// Regression: a store was called whole as soon as it could be opened, also if the state of a
+    /// session in it was damaged, which was a problem further down.
+    #[test]
+    fn a_store_that_opens_is_whole_only_if_its_sessions_can_be_read() {
+        for (opens, is_whole, state) in [
+            (true, true, "whole"),
+            (true, false, "cannot be read as a whole"),
+            (false, false, "cannot be used"),
+        ] {
+            let path = "there".to_owned();
+            let health =
+                StoreHealth { path, opens, is_whole, writable: true, ..StoreHealth::default() };
+            let mut screen = Screen::new(None, false, Local, Timestamp::default());
+            health.print(&mut screen);
+            assert_eq!(screen.into_text(), format!("Store there: {state} (0 KiB in 0 files)\n"));
         }
     }
 }
