@@ -1,5 +1,5 @@
 //! Changes one setting in a file. Comments and all other settings stay as they are; every line then
-//! ends with LF.
+//! ends with CRLF if one did before, otherwise with LF.
 
 use super::{ConfigLayer, SettingKey, SettingValue, read_settings_file, read_text};
 use crate::error::CommandError;
@@ -44,6 +44,7 @@ pub fn set(
 /// end of the top-level part.
 fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
     let (table_wanted, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+    let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut table = String::new();
     let mut end_of_table = None;
@@ -56,7 +57,7 @@ fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
             let full = if table.is_empty() { name } else { format!("{table}.{name}") };
             if full == key.name {
                 *line = with_value(line, value);
-                return joined(&lines);
+                return joined(&lines, ending);
             }
         }
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
@@ -72,7 +73,7 @@ fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
         Some(place) => lines.insert(place, format!("{short} = {}", value.to_toml())),
         None => lines.insert(end_of_top, format!("{} = {}", key.name, value.to_toml())),
     }
-    joined(&lines)
+    joined(&lines, ending)
 }
 
 /// Returns the name in a table header; `None` for any other line.
@@ -96,10 +97,15 @@ fn with_value(line: &str, value: &SettingValue) -> String {
 /// Returns the comment after a value: from the first `#` outside quotes.
 fn trailing_comment(text: &str) -> Option<&str> {
     let mut quote = None;
-    for (place, character) in text.char_indices() {
+    let mut characters = text.char_indices();
+    while let Some((place, character)) = characters.next() {
         match (quote, character) {
             (None, '#') => return Some(&text[place..]),
             (None, '"' | '\'') => quote = Some(character),
+            // A backslash keeps the next character from ending the text.
+            (Some('"'), '\\') => {
+                characters.next();
+            }
             (Some(open), _) if open == character => quote = None,
             _ => {}
         }
@@ -107,8 +113,8 @@ fn trailing_comment(text: &str) -> Option<&str> {
     None
 }
 
-fn joined(lines: &[String]) -> String {
-    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+fn joined(lines: &[String], ending: &str) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), ending]).collect()
 }
 
 #[cfg(test)]
@@ -161,6 +167,27 @@ mod tests {
         assert_eq!(after("\"keep\" . last=1", "keep.last", "2"), "\"keep\" . last= 2\n");
         assert_eq!(after("[ 'keep' ]\nlast = 1\n", "keep.last", "2"), "[ 'keep' ]\nlast = 2\n");
         assert_eq!(after("pager = 'a#b' # c\n", "pager", "x"), "pager = \"x\" # c\n");
+    }
+
+    /// Regression: a quotation mark after a backslash counted as the end of a value, so that a part
+    /// of the old value stayed as a comment.
+    #[test]
+    fn a_quotation_mark_after_a_backslash_does_not_end_a_value() {
+        for (old, new) in [
+            (r#"pager = "it's \"x\" # y""#, "pager = \"more\"\n"),
+            (r#"pager = "\\" # "y""#, "pager = \"more\" # \"y\"\n"),
+            (r"pager = '\' # y", "pager = \"more\" # y\n"),
+        ] {
+            assert_eq!(after(old, "pager", "more"), new, "{old}");
+        }
+    }
+
+    /// Regression: a file with CRLF at the end of its lines was changed in all of them.
+    #[test]
+    fn line_ends_with_a_carriage_return_stay() {
+        let text = "# mine\r\ncolor = \"never\" # dull\r\n\r\n[keep]\r\nlast = 3\r\n";
+        assert_eq!(after(text, "color", "always"), text.replace("never", "always"));
+        assert_eq!(after(text, "keep.days", "9"), format!("{text}days = 9\r\n"));
     }
 
     #[test]
