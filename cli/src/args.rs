@@ -68,7 +68,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, hide_short_help = true, value_name = "TEXT")]
     pub redact_allow: Vec<String>,
 
-    /// Print results and errors only
+    /// Print results, warnings and errors only
     #[arg(short, long, global = true, hide_short_help = true)]
     pub quiet: bool,
 
