@@ -327,8 +327,9 @@ fn escaped(text: &PageText, chars: usize) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-/// Escapes the markup of Markdown. One character of an address or a mention is written as an HTML
-/// entity, so that sites such as GitHub do not make a link of it.
+/// Escapes the markup of Markdown. So that sites such as GitHub do not make a link of it, one
+/// character of an address is written as an HTML entity, and a zero-width space follows each `@`:
+/// they look for mentions in the decoded text.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut letters = text.chars().peekable();
@@ -346,7 +347,7 @@ fn plain(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '@' => out.push_str("&#64;"),
+            '@' => out.push_str("@&#8203;"),
             _ => out.push(letter),
         }
         before = letter;
@@ -376,13 +377,20 @@ mod tests {
             ("a <b> & *c*", "a &lt;b&gt; &amp; \\*c\\*"),
             ("run `a_b` now_then _x_", "run `a_b` now_then \\_x\\_"),
             ("[x](javascript:1)", "\\[x\\](javascript:1)"),
-            ("@somebody, #12", "&#64;somebody, \\#12"),
+            ("[x](@y) #12", "\\[x\\](@&#8203;y) \\#12"),
             ("see https://example.org/x", "see https:&#47;/example.org/x"),
             ("one\n## two", "one \\#\\# two"),
             ("one ` only", "one \\` only"),
         ] {
             assert_eq!(shown(text), expected);
         }
+    }
+
+    /// Regression: only the `@` was written as an entity. GitHub decodes entities before it looks for
+    /// mentions, so that a pasted report notified the person.
+    #[test]
+    fn nobody_is_mentioned() {
+        assert_eq!(shown("@somebody, (@x)"), "@&#8203;somebody, (@&#8203;x)");
     }
 
     #[test]
