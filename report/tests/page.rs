@@ -281,6 +281,20 @@ fn a_small_page_says_what_is_left_out() {
     assert_eq!(written(1).left_out.len(), PageDetail::STEPS.len());
 }
 
+/// Regression: an update of an open page brought back what was left out to keep the page small.
+#[test]
+fn the_parts_are_as_small_as_on_the_page() {
+    let model = model(&example(), None, ReportLimits::default());
+    let whole = write_page(&model, None, &HtmlOptions::default()).html;
+    for most in [whole.len(), whole.len() - 1, 1] {
+        let options = HtmlOptions { max_bytes: Some(most), ..HtmlOptions::default() };
+        let page = write_page(&model, None, &options).html;
+        for (id, html) in write_parts(&model, &options) {
+            assert!(page.contains(&html), "{id}, at most {most} bytes");
+        }
+    }
+}
+
 #[test]
 fn a_page_as_of_a_moment_has_nothing_of_later() {
     let session = example();

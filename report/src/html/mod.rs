@@ -115,40 +115,41 @@ pub fn write_page(
     whole: Option<&ReportModel>,
     options: &HtmlOptions,
 ) -> WrittenPage {
+    write_fitting(model, whole, options).0
+}
+
+/// Writes a page, and returns also how much of the raw material is on it.
+fn write_fitting(
+    model: &ReportModel,
+    whole: Option<&ReportModel>,
+    options: &HtmlOptions,
+) -> (WrittenPage, PageDetail) {
     let write = |detail, left_out: &[&'static str]| {
         let page =
             Page { model, whole, options, detail, left_out, first_line: first_line(model, detail) };
         page.document().into_string()
     };
-    let html = write(PageDetail::FULL, &[]);
-    let fits = |html: &str| options.max_bytes.is_none_or(|most| html.len() <= most);
-    if fits(&html) {
-        return WrittenPage { html, left_out: Vec::new() };
-    }
+    let mut last = PageDetail::FULL;
+    let mut html = write(last, &[]);
     let mut left_out = Vec::new();
-    let mut last = html;
     for (detail, what) in PageDetail::STEPS {
-        left_out.push(what);
-        last = write(detail, &left_out);
-        if fits(&last) {
+        if options.max_bytes.is_none_or(|most| html.len() <= most) {
             break;
         }
+        left_out.push(what);
+        last = detail;
+        html = write(detail, &left_out);
     }
-    WrittenPage { html: last, left_out }
+    (WrittenPage { html, left_out }, last)
 }
 
-/// Writes only the changing parts of a page, each with the id of its element. Raw material is not
-/// left out.
+/// Writes only the changing parts of a page, each with the id of its element. They are the same as
+/// on the page that [`write_page`] writes.
 #[must_use]
 pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static str, String)> {
-    let page = Page {
-        model,
-        whole: None,
-        options,
-        detail: PageDetail::FULL,
-        left_out: &[],
-        first_line: first_line(model, PageDetail::FULL),
-    };
+    let (_, detail) = write_fitting(model, None, options);
+    let first_line = first_line(model, detail);
+    let page = Page { model, whole: None, options, detail, left_out: &[], first_line };
     let sections = page.sections();
     let head = ("top", page.header().into_string());
     let nav = ("contents", page.contents(&sections).into_string());
