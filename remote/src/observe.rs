@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// The maximum size of an answer in bytes: the largest object, with some room.
 const MAX_ANSWER_BYTES: usize = MAX_DEPOT_OBJECT_BYTES + (1 << 20);
+/// The hosts that give the credentials of the machine. A bucket can have the name of a part of their
+/// paths.
+const METADATA_HOSTS: [&str; 3] = ["169.254.169.254", "169.254.170.2", "metadata.google.internal"];
 /// The maximum number of bytes that are read of an answer that reports an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
@@ -155,10 +158,13 @@ impl HttpService for ObservedClient {
     }
 }
 
-/// Returns whether a request is to the storage: its host begins with the name of the bucket, or
-/// that is one of the first two parts of its path.
+/// Returns whether a request is to the storage: its host is none of [`METADATA_HOSTS`], and begins
+/// with the name of the bucket, or that is one of the first two parts of its path.
 fn names_bucket(uri: &Uri, bucket: &str) -> bool {
     let host = uri.host().unwrap_or_default();
+    if METADATA_HOSTS.contains(&host) {
+        return false;
+    }
     let is_in_host = host.strip_prefix(bucket).is_some_and(|rest| rest.starts_with('.'));
     is_in_host || uri.path().split('/').take(3).any(|part| part == bucket)
 }
@@ -267,6 +273,22 @@ mod tests {
             ("https://teams.example.com/a", false),
         ] {
             assert_eq!(names_bucket(&uri.parse().unwrap(), "team"), expected, "{uri}");
+        }
+    }
+
+    /// Regression: with a bucket of such a name, a write counted as possibly done if the credentials
+    /// for it could not be read.
+    #[test]
+    fn a_bucket_can_have_the_name_of_a_part_of_a_path_to_credentials() {
+        for (uri, bucket, expected) in [
+            ("http://169.254.169.254/latest/api/token", "latest", false),
+            ("http://169.254.169.254/metadata/identity/oauth2/token", "metadata", false),
+            ("http://169.254.170.2/v2/credentials/x", "v2", false),
+            ("http://metadata.google.internal/computeMetadata/v1/x", "metadata", false),
+            ("https://latest.s3.eu-west-1.amazonaws.com/x", "latest", true),
+            ("https://s3.eu-west-1.amazonaws.com/latest/x", "latest", true),
+        ] {
+            assert_eq!(names_bucket(&uri.parse().unwrap(), bucket), expected, "{uri}");
         }
     }
 
