@@ -54,15 +54,14 @@ impl KnownTable {
     /// Adds a range, and joins it with those that it overlaps or touches.
     fn add_range(&mut self, range: KeyRange<'_>) {
         let (mut from, mut to) = (range.from.to_vec(), range.to.to_vec());
-        while let Some((start, end)) = self
-            .ranges
-            .iter()
-            .find(|(start, end)| {
-                (end.is_empty() || from.as_slice() <= end.as_slice())
-                    && (to.is_empty() || start.as_slice() <= to.as_slice())
-            })
-            .map(|(start, end)| (start.clone(), end.clone()))
-        {
+        loop {
+            let until = if to.is_empty() { Bound::Unbounded } else { Bound::Included(&*to) };
+            // The ranges before this one end before it begins.
+            let last = self.ranges.range::<[u8], _>((Bound::Unbounded, until)).next_back();
+            let Some((start, end)) = last.filter(|(_, end)| end.is_empty() || from <= **end) else {
+                break;
+            };
+            let (start, end) = (start.clone(), end.clone());
             self.ranges.remove(&start);
             from = from.min(start);
             to = if ends_by(&end, &to) { to } else { end };
@@ -120,18 +119,19 @@ impl KnownRows {
     pub(crate) fn add<'a>(
         &mut self,
         table: TableId,
-        rows: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        rows: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         range: Option<KeyRange<'_>>,
     ) {
+        let table = self.tables.entry(table.0).or_default();
+        let rows: Vec<_> = rows.filter(|(key, _)| !table.rows.contains_key(*key)).collect();
         let range_bytes = range.map_or(0, |range| range.from.len() + range.to.len() + ROW_BYTES);
-        let bytes = rows.clone().map(|(key, value)| key.len() + value.len() + ROW_BYTES);
+        let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ROW_BYTES);
         let bytes = bytes.sum::<usize>() + range_bytes;
         if self.bytes + bytes > MAX_BYTES {
             return;
         }
         self.bytes += bytes;
-        let table = self.tables.entry(table.0).or_default();
-        table.rows.extend(rows.map(|(key, value)| (key.to_vec(), value.to_vec())));
+        table.rows.extend(rows.into_iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
         if let Some(range) = range.filter(|range| range.to.is_empty() || range.from < range.to) {
             table.add_range(range);
         }
@@ -215,6 +215,36 @@ mod tests {
         assert_eq!(known.get(TABLE, &[200]), Some(None));
         let rest = known.scan(TABLE, KeyRange { from: &[13], to: &[] }, Descending, 9);
         assert_eq!(rest, Some(vec![(vec![14], vec![14])]));
+    }
+
+    /// Regression: a row that was added again took room again. With many scans over the same rows,
+    /// nothing was kept any more long before the room was used.
+    #[test]
+    fn a_row_that_is_known_takes_no_more_room() {
+        let mut known = known();
+        let bytes = known.bytes;
+        let rows = |keys: &'static [[u8; 1]]| keys.iter().map(|key| (&key[..], &key[..]));
+        known.add(TABLE, rows(&[[4], [6]]), None);
+        assert_eq!(known.bytes, bytes);
+        known.add(TABLE, rows(&[[6], [10]]), None);
+        assert_eq!(known.bytes, bytes + 2 + ROW_BYTES);
+    }
+
+    /// A new range is compared only with its neighbours, not with all ranges as before.
+    #[test]
+    fn ranges_in_any_order_are_joined_with_their_neighbours() {
+        let mut known = KnownRows::default();
+        let mut keys = std::collections::BTreeSet::new();
+        for step in 0_u8..32 {
+            let from = step * 7 % 32;
+            add(&mut known, from, from + 1 + step % 3);
+            keys.extend(from..from + 1 + step % 3);
+            for key in 0..40 {
+                assert_eq!(known.get(TABLE, &[key]).is_some(), keys.contains(&key), "{key}");
+            }
+            let alone = keys.iter().filter(|key| !keys.contains(&(**key + 1))).count();
+            assert_eq!(known.tables[&TABLE.0].ranges.len(), alone);
+        }
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl RowView {
     fn keep<'a>(
         &self,
         table: TableId,
-        rows: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        rows: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         range: Option<KeyRange<'_>>,
     ) {
         // The rows of a writer change.
