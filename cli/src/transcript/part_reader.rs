@@ -181,7 +181,7 @@ impl<'a> TranscriptPartReader<'a> {
                 InputEnding::File,
             ));
         }
-        let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
+        let most = self.options.max_line.saturating_add(2 * MAX_SECRET_BYTES as u64);
         match ended_lines_length(buffer) {
             // The last line is read together with the others: a part of its own would be compressed
             // with all the preceding data as its prefix.
@@ -192,7 +192,7 @@ impl<'a> TranscriptPartReader<'a> {
             None if buffer.is_empty() => None,
             None if ends => Some((buffer.len(), PartEnding::End, InputEnding::File)),
             // The line is too long: it is stored, and skipped by the reader.
-            None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
+            None if buffer.len() as u64 > most => {
                 Some((buffer.len(), PartEnding::More, InputEnding::More))
             }
             None => None,
@@ -237,9 +237,17 @@ mod tests {
         path: &Path,
         process_part: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
+        let options = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
+        each_with(options, path, process_part)
+    }
+
+    fn each_with(
+        options: TranscriptOptions,
+        path: &Path,
+        process_part: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
+    ) -> Result<u64, CommandError> {
         let store = Store::in_memory().unwrap();
         let (file, bytes) = open_plain(path).unwrap();
-        let options = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
         let start = (options, TranscriptState::default());
         TranscriptPartReader::new(
             &store,
@@ -272,6 +280,23 @@ mod tests {
             Err(CommandError::invalid("no room"))
         });
         assert_eq!((done.unwrap_err().message(), count), ("no room", 1));
+    }
+
+    /// Regression test: the longest line by default counted, also if the options have another one.
+    #[test]
+    fn a_line_that_is_too_long_by_the_options_is_not_held_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let bytes = PART_BYTES + PART_BYTES / 2;
+        fs::write(&path, "x".repeat(bytes as usize - 1) + "\n").unwrap();
+        let options = TranscriptOptions { max_line: 1000, ..TranscriptOptions::default() };
+        let mut ends = Vec::new();
+        let left = each_with(options, &path, |read| {
+            ends.push(read.end);
+            Ok(())
+        });
+        assert_eq!(left.unwrap(), 0);
+        assert!(ends.len() > 1 && ends.last() == Some(&bytes), "{ends:?}");
     }
 
     /// Regression test: a last line without its line break was read as a part of its own.
