@@ -134,12 +134,12 @@ pub fn run_verb<V: Verb>(verb: &V, context: &mut Context) -> Result<(), CommandE
     if report.exit_code() != EXIT_OK {
         context.exit_code = report.exit_code();
     }
-    if let Some(error) = report.take_failure() {
-        return Err(error);
-    }
-    verb.after_report(report, context)?;
+    let done = match report.take_failure() {
+        Some(error) => Err(error),
+        None => verb.after_report(report, context),
+    };
     opened.finish(context);
-    Ok(())
+    done
 }
 
 /// Runs a verb and returns its report, without printing it.
@@ -227,6 +227,14 @@ impl<R: Report> Report for Option<R> {
         self.as_ref().map_or(ReportForm::Printed, Report::form)
     }
 
+    fn exit_code(&self) -> u8 {
+        self.as_ref().map_or(EXIT_OK, Report::exit_code)
+    }
+
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.as_mut().and_then(Report::take_failure)
+    }
+
     fn human(&self, screen: &mut Screen) {
         if let Some(report) = self {
             report.human(screen);
@@ -282,6 +290,13 @@ impl<A: Report, B: Report> Report for EitherReport<A, B> {
         }
     }
 
+    fn take_failure(&mut self) -> Option<CommandError> {
+        match self {
+            Self::First(report) => report.take_failure(),
+            Self::Second(report) => report.take_failure(),
+        }
+    }
+
     fn human(&self, screen: &mut Screen) {
         match self {
             Self::First(report) => report.human(screen),
@@ -293,9 +308,60 @@ impl<A: Report, B: Report> Report for EitherReport<A, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::ForgeArgs;
+    use crate::args::{ForgeArgs, GlobalArgs};
     use crate::commands::ForgeCommand;
+    use crate::context::Environment;
     use clap::CommandFactory;
+
+    /// A report with an exit code and a failure.
+    #[derive(Serialize)]
+    struct FailingReport {}
+
+    impl Report for FailingReport {
+        fn exit_code(&self) -> u8 {
+            9
+        }
+
+        fn take_failure(&mut self) -> Option<CommandError> {
+            Some(CommandError::invalid("it failed"))
+        }
+    }
+
+    struct FailingVerb;
+
+    /// Notes in the context that it was finished.
+    struct FinishedThing;
+
+    impl Opened for FinishedThing {
+        fn open<V: Verb>(_: &V, _: &Context) -> Result<Self, CommandError> {
+            Ok(Self)
+        }
+
+        fn finish(&self, context: &Context) {
+            context.unverified.set(true);
+        }
+    }
+
+    impl Verb for FailingVerb {
+        const NAME: &'static str = "fail";
+        type Opened = FinishedThing;
+        type Report = Option<EitherReport<FailingReport, PrintedReport>>;
+
+        fn run(&self, _: &FinishedThing, _: &mut Context) -> VerbResult<Self> {
+            Ok(Some(EitherReport::First(FailingReport {})))
+        }
+    }
+
+    /// Regression: a report inside another one lost its exit code and its failure, and after a
+    /// failure the index was not brought up to date.
+    #[test]
+    fn a_verb_whose_report_has_a_failure_fails_and_is_finished() {
+        let environment = Environment::default();
+        let mut context = Context::capturing(GlobalArgs::default(), environment).unwrap();
+        let failed = run_verb(&FailingVerb, &mut context).unwrap_err();
+        assert_eq!((failed.message(), context.exit_code), ("it failed", 9));
+        assert!(context.unverified.get());
+    }
 
     fn add_leaves(command: &clap::Command, name: &str, leaves: &mut Vec<String>) {
         let mut subcommands = command.get_subcommands().peekable();
