@@ -63,8 +63,11 @@ fn read_text(source: impl Read, shown: &str) -> Result<String, CommandError> {
         return Err(CommandError::invalid(format!("{shown} has more than 256 MiB"))
             .hinted("keep it as a file and give its path as the text"));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| CommandError::invalid(format!("{shown} is not UTF-8")).caused_by(error))
+    String::from_utf8(bytes).map_err(|error| {
+        CommandError::invalid(format!("{shown} is not UTF-8"))
+            .caused_by(error)
+            .hinted("convert it to UTF-8, such as with 'iconv'")
+    })
 }
 
 #[cfg(test)]
@@ -80,5 +83,13 @@ mod tests {
         for text in ["", "x @y", "@", "--"] {
             assert_eq!(given(text), TextArg::Text(text.to_owned()));
         }
+    }
+
+    /// Regression: the error did not say what to do next.
+    #[test]
+    fn a_text_in_another_encoding_is_refused_with_what_to_do() {
+        let error = read_text(&b"caf\xe9"[..], "standard input").unwrap_err();
+        assert_eq!(error.message(), "standard input is not UTF-8");
+        assert_eq!(error.hints(), ["convert it to UTF-8, such as with 'iconv'"]);
     }
 }
