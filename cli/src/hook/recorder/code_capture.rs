@@ -27,10 +27,7 @@ pub(super) struct CodeState {
 impl HookRecorder<'_> {
     /// Starts git on the checkout, in parallel with the rest of the hook.
     pub fn start_code_capture(&mut self) {
-        let Some(directory) = self.event.cwd.clone().or_else(|| Some(self.context.cwd.clone()))
-        else {
-            return;
-        };
+        let directory = self.event.cwd.clone().unwrap_or_else(|| self.context.cwd.clone());
         let Ok(store) = self.context.store_directory() else { return };
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
