@@ -106,10 +106,11 @@ pub fn capture_checkout(
         untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let (patches, too_large) = split_patches(&diff, is_cut);
     left_out.extend(too_large);
-    let changed =
-        private.output(&["diff", "--name-only", "-z", "--ignore-submodules=dirty", &base], None);
-    let unfiltered =
-        if private.settings().has_filters() { private.filtered(changed?)? } else { Vec::new() };
+    let mut unfiltered = Vec::new();
+    if private.settings().has_filters() {
+        let changed = ["diff", "--name-only", "-z", "--ignore-submodules=dirty", base.as_str()];
+        unfiltered = private.filtered(private.output(&changed, None)?)?;
+    }
     Ok(CapturedCheckout { commit, branch, patches, untracked, left_out, unfiltered })
 }
 
