@@ -119,9 +119,14 @@ pub struct ThreadSourceArgs {
 impl ThreadSourceArgs {
     /// Returns the name of the source, for error messages.
     fn title(&self) -> String {
-        match (&self.thread, &self.file) {
-            (Some(name), _) => format!("the thread '{name}'"),
-            (None, file) => input_name(file.as_deref().unwrap_or_else(|| Path::new("-"))),
+        match &self.thread {
+            Some(name) => format!("the thread '{name}'"),
+            None => input_name(self.file()),
         }
+    }
+
+    /// Returns the file; it is there if no thread is.
+    fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or_else(|| Path::new("-"))
     }
 }

@@ -165,14 +165,9 @@ impl Verb for ThreadShowArgs {
 
 /// Returns the messages of a thread, also those that are held back, or of a file.
 fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<Vec<String>, CommandError> {
-    match (&of.thread, &of.file) {
-        (Some(name), _) => {
-            let thread = open(context, name)?;
-            Ok(messages_of(thread.messages(&thread.session().head()?)?, true))
-        }
-        (None, Some(file)) => Ok(read_history(context, file)?.messages),
-        (None, None) => Err(CommandError::invalid("name a thread or a file")),
-    }
+    let Some(name) = &of.thread else { return Ok(read_history(context, of.file())?.messages) };
+    let thread = open(context, name)?;
+    Ok(messages_of(thread.messages(&thread.session().head()?)?, true))
 }
 
 impl Verb for ThreadCheckArgs {
@@ -211,7 +206,7 @@ impl Verb for ThreadSanitizeArgs {
             opened.finish(context);
             return Ok(ThreadSanitizeReport::new(Some(name.as_str()), revision, done.sanitized));
         }
-        let file = self.of.file.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
+        let file = self.of.file();
         let document = read_history(context, file)?;
         let done = sanitize_history(&document.messages, &options);
         let done = done.map_err(|error| refused_messages(&input_name(file), error))?;
