@@ -278,23 +278,18 @@ impl Transfer<'_> {
         failure: Option<CommandError>,
     ) -> (PurgesReport, Option<CommandError>) {
         self.warn_unopened(context);
-        let activity = || FinishedPurges {
-            activity: self.remote.take_purge_activity(),
-            ..FinishedPurges::default()
-        };
         let stops = |error: &CommandError| error.kind() == CommandErrorKind::Unavailable;
-        let (finished, failure) = match failure {
-            Some(error) if stops(&error) => (activity(), Some(error)),
+        let (report, failure) = match failure {
+            Some(error) if stops(&error) => (self.purges_so_far(), Some(error)),
             failure => match (self.store.finish_purges(self.act, &self.remote), failure) {
-                (Ok(finished), failure) => (finished, failure),
-                (Err(error), None) => (activity(), Some(error.into())),
+                (Ok(finished), failure) => (PurgesReport::from(finished), failure),
+                (Err(error), None) => (self.purges_so_far(), Some(error.into())),
                 (Err(error), Some(first)) => {
                     context.out.warn(CommandError::from(error).message());
-                    (activity(), Some(first))
+                    (self.purges_so_far(), Some(first))
                 }
             },
         };
-        let report = PurgesReport::from(finished);
         report.warn(&self.known.name, &context.out);
         (report, failure)
     }
