@@ -114,11 +114,14 @@ impl TranscriptFileReport {
             }
         }
         self.print_skipped(screen);
-        if self.waiting_bytes > 0 {
-            let text =
-                format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
-            screen.dim(&text);
-        }
+        print_waiting(self.waiting_bytes, screen);
+    }
+}
+
+/// Prints how many bytes at the end of a file are not read yet.
+fn print_waiting(bytes: u64, screen: &mut Screen) {
+    if bytes > 0 {
+        screen.dim(&format!("  {} wait for the rest of their line", size_text(bytes)));
     }
 }
 
@@ -303,11 +306,7 @@ impl Report for EventsImportReport {
             ];
             screen.line(Tone::Plain, &format!("  imported {}", parts.join(", ")));
         }
-        if self.waiting_bytes > 0 {
-            let text =
-                format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
-            screen.line(Tone::Dim, &text);
-        }
+        print_waiting(self.waiting_bytes, screen);
     }
 }
 
