@@ -166,13 +166,13 @@ impl Verb for SessionListArgs {
             [] => &[SessionKind::Debug],
             kinds => kinds,
         };
-        let (mut listed, mut others) = (0, 0);
+        let (mut listed, mut others) = (0_usize, 0);
         for kind in SessionKind::ALL {
             let count = store.session_count(kind)? as usize;
             *(if kinds.contains(&kind) { &mut listed } else { &mut others }) += count;
         }
         let sessions = store.latest_sessions(kinds, self.limit.unwrap_or(usize::MAX))?;
-        let more = listed - sessions.len().min(listed);
+        let more = listed.saturating_sub(sessions.len());
         let sessions = sessions.into_iter().map(SessionLine::from).collect();
         let list = SessionListReport { sessions, more, others };
         let list = FormattedList::new(list, self.format.as_ref(), |list| &list.sessions)?;

@@ -277,12 +277,11 @@ impl Report for ProgressResumeReport {
     fn human(&self, screen: &mut Screen) {
         let from = self.from_execution.as_deref().unwrap_or_default();
         if !self.resume {
-            let why = self.reason.as_deref().unwrap_or_default();
-            let what = if self.refusals.is_empty() { "Nothing to resume" } else { "Refused" };
             if self.refusals.is_empty() {
-                screen.plain(&format!("{what}: {why}"));
+                let why = self.reason.as_deref().unwrap_or_default();
+                screen.plain(&format!("Nothing to resume: {why}"));
             } else {
-                screen.line(Tone::Bad, &format!("{what}: {from} cannot be resumed"));
+                screen.line(Tone::Bad, &format!("Refused: {from} cannot be resumed"));
                 print_faults(screen, &self.refusals, &self.warnings);
                 screen.dim("  '--force' resumes anyway");
             }
