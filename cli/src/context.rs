@@ -1,7 +1,7 @@
 //! The context of a command: directory, environment, settings, clock, output.
 
+use crate::args::GlobalArgs;
 use crate::args::value::MomentArg;
-use crate::args::{ColorMode, GlobalArgs};
 use crate::config::{Config, IgnoredSetting, key};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
@@ -220,11 +220,6 @@ impl Context {
     /// Returns how long to wait for a lock.
     pub fn lock_timeout(&self) -> Duration {
         self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")
-    }
-
-    /// Returns when to use colour.
-    pub fn color(&self) -> ColorMode {
-        self.config.color()
     }
 }
 

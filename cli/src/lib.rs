@@ -180,7 +180,7 @@ fn parse_and_run(
         }
     };
     let mut context = Context::new(args.global, environment.clone())?;
-    form.color = Some(context.color());
+    form.color = Some(context.config.color());
     if !is_hook && !args.command.is_silent() {
         time_zone::warn_if_unknown(&context);
         if !args.command.is_about_trust() {

@@ -114,7 +114,7 @@ impl Verb for TuiArgs {
             .or_else(|_| workspace::open_store(context, StoreAccess::Follow))?;
         let session = context.session().map(str::to_owned);
         let name = match self.theme {
-            _ if context.color() == ColorMode::Never => ThemeName::None,
+            _ if context.config.color() == ColorMode::Never => ThemeName::None,
             ThemeChoice::None => ThemeName::None,
             ThemeChoice::Auto => ThemeName::Sixteen,
             ThemeChoice::Dark => ThemeName::Dark,
