@@ -6,7 +6,7 @@ use super::moment::{CheckpointJson, seconds};
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind};
-use crate::text::TextReader;
+use crate::text::{TextReader, count_text};
 use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
 use forge_store::model::{SessionMetadata, claim::SessionMetrics};
 use forge_store::store::{BranchSummary, RevisionSummary, SourcedFact, StateAt};
@@ -99,9 +99,8 @@ impl FoldedJson {
 
     /// Describes it in one sentence.
     pub fn sentence(self) -> String {
-        let (count, into) = (self.revisions, self.into);
-        let revisions = if count == 1 { "revision" } else { "revisions" };
-        format!("{count} {revisions} up to then were folded into #{into}: this is the state before")
+        let (revisions, into) = (count_text(self.revisions, "revision"), self.into);
+        format!("{revisions} up to then were folded into #{into}: this is the state before")
     }
 }
 

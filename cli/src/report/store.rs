@@ -5,6 +5,7 @@ use super::remote::{FailedExchange, UnpushedLine};
 use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
 use crate::report::import::FoundTranscript;
+use crate::text::count_text;
 use forge_store::shell::quoted;
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
@@ -94,9 +95,8 @@ impl UnfinishedStream {
 
 impl Report for StatusReport {
     fn human(&self, screen: &mut Screen) {
-        let sessions = if self.sessions == 1 { "session" } else { "sessions" };
         screen.put(Tone::Plain, &format!("Store {}", self.path));
-        screen.dim(&format!(" ({} {sessions})", self.sessions));
+        screen.dim(&format!(" ({})", count_text(self.sessions as u64, "session")));
         self.unfinished.iter().for_each(|one| one.print(screen));
         if let Some(count) = self.lost_in_repair {
             let losses = if count == 1 { "1 loss" } else { &format!("{count} losses") };
@@ -216,9 +216,8 @@ impl Report for MaintainReport {
             false => "The index is up to date, or another process is updating it.".to_owned(),
         });
         if self.swept > 0 {
-            let swept = self.swept;
-            let word = if swept == 1 { "pruning" } else { "prunings" };
-            screen.plain(&format!("Permanently deleted {swept} {word}."));
+            let swept = count_text(self.swept, "pruning");
+            screen.plain(&format!("Permanently deleted {swept}."));
         }
         if self.compacted {
             screen.plain("Rewrote the index.");

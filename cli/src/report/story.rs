@@ -129,8 +129,7 @@ impl Report for StoryReport {
         if !self.oneline {
             print_header(&self.story, screen);
             if self.earlier > 0 {
-                let lines = if self.earlier == 1 { "line" } else { "lines" };
-                screen.dim(&format!("… {} earlier {lines}", self.earlier));
+                screen.dim(&format!("… {}", count_text(self.earlier as u64, "earlier line")));
             }
         }
         let mut lines = StoryLines::default();
