@@ -6,15 +6,13 @@ use crate::pool::{ConnectionPool, Parameter};
 use crate::schema::position;
 use forge_store::error::BackendError;
 use forge_store::store::database::{
-    LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
+    CALLS, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
 };
 use postgres::Row;
 use postgres::types::Type;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The target of traces of the calls that read the index.
-const CALLS: &str = "forge_store::calls";
 /// The age from which the next request should open a new snapshot: half of the time for which a
 /// replaced generation is kept, so that a request has the other half.
 const STALE_AFTER: Duration = Duration::from_secs(450);

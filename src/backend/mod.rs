@@ -39,7 +39,7 @@ use std::time::Duration;
 pub type LogPosition = u64;
 
 /// The target of traces of the calls that read the journal and the index.
-const CALLS: &str = "forge_store::calls";
+pub const CALLS: &str = "forge_store::calls";
 
 /// The name of the lock for index writers, in messages.
 const INDEX_LOCK: &str = "lock of the index";

@@ -9,8 +9,8 @@ pub use crate::backend::database::{
     LogHead,
 };
 pub use crate::backend::{
-    Index, IndexWriter, LastRows, LogPosition, RecordHash, RowBatch, ScanDirection, Snapshot,
-    TableId, TableRow, check_tables,
+    CALLS, Index, IndexWriter, LastRows, LogPosition, RecordHash, RowBatch, ScanDirection,
+    Snapshot, TableId, TableRow, check_tables,
 };
 
 /// Returns the name of a shard: one of several stores that share a name, for example `NAME/0-of-8`
