@@ -223,10 +223,10 @@ impl PurgeRewriter<'_> {
             }
         }
         self.pages(&pages)?;
-        let gone = self.deltas(&deltas)?;
+        let named = self.deltas(&deltas)?;
         for (id, number) in entry_blobs {
-            // Entries that were replaced in a delta are left out.
-            if self.keeps && !gone.contains(&id) {
+            // Entries that were replaced in every delta are left out.
+            if self.keeps && named.contains(&id) {
                 self.keep(number, object::sealed(view, number)?);
             }
         }
@@ -336,7 +336,7 @@ impl PurgeRewriter<'_> {
         }
     }
 
-    /// Purges deltas. Returns the ids of large entries that were replaced.
+    /// Purges deltas. Returns the ids of the large entries that they name afterwards.
     fn deltas(&mut self, deltas: &[u64]) -> Result<HashSet<ObjectId>> {
         let mut revisions: HashMap<u64, (SessionNumber, u64)> = HashMap::new();
         for table in [key::REVISIONS, key::FOLDED] {
@@ -354,7 +354,7 @@ impl PurgeRewriter<'_> {
                 Ok(())
             })?;
         }
-        let mut gone = HashSet::new();
+        let mut named = HashSet::new();
         let mut made: HashSet<ObjectId> = HashSet::new();
         for number in deltas {
             let sealed = object::sealed(self.view, *number)?;
@@ -366,10 +366,7 @@ impl PurgeRewriter<'_> {
             for change in &mut delta.changes {
                 let key = change.key.clone();
                 for side in [&mut change.old, &mut change.new] {
-                    if let Some(id) = self.side(&key, side, &mut count, &mut made)? {
-                        gone.extend(id);
-                        touched = true;
-                    }
+                    touched |= self.side(&key, side, &mut count, &mut made)?;
                 }
                 let new_key = self.new_key(&key, &mut count)?;
                 if let Some(new) = new_key {
@@ -378,10 +375,16 @@ impl PurgeRewriter<'_> {
                     }
                     // The entries of a renamed claim must keep their contribution to digests.
                     for side in [&mut change.old, &mut change.new] {
-                        self.rekey(&key, side, &mut gone, &mut made)?;
+                        self.rekey(&key, side, &mut made)?;
                     }
                     change.key = new;
                     touched = true;
+                }
+            }
+            // Another claim may still refer to an entry that was replaced in a renamed one.
+            for side in delta.changes.iter().flat_map(|change| [&change.old, &change.new]) {
+                if let DeltaSide::Blob(id) = side {
+                    named.insert(*id);
                 }
             }
             if !touched {
@@ -406,7 +409,7 @@ impl PurgeRewriter<'_> {
             }
             self.keep(*number, seal(ObjectKind::Delta, &new).1);
         }
-        Ok(gone)
+        Ok(named)
     }
 
     /// Checks that no other claim of a session has, or gets, the new key of a claim.
@@ -427,20 +430,19 @@ impl PurgeRewriter<'_> {
         if is_free { Ok(()) } else { Err(duplicate_name_error("ids")) }
     }
 
-    /// Purges one side of a change. Returns `Some` if it changed, with the id of the replaced large
-    /// entry if there was one.
+    /// Purges one side of a change. Returns whether it changed.
     fn side(
         &mut self,
         key: &[u8],
         side: &mut DeltaSide,
         count: &mut u64,
         made: &mut HashSet<ObjectId>,
-    ) -> Result<Option<Option<ObjectId>>> {
-        let (entry, id) = match side {
-            DeltaSide::Absent => return Ok(None),
-            DeltaSide::Inline(entry) => (EntryBytes::clone(entry), None),
+    ) -> Result<bool> {
+        let (entry, is_large) = match side {
+            DeltaSide::Absent => return Ok(false),
+            DeltaSide::Inline(entry) => (EntryBytes::clone(entry), false),
             DeltaSide::Blob(id) => {
-                (object::content_of(self.view, ObjectKind::Blob, id)?.into(), Some(*id))
+                (object::content_of(self.view, ObjectKind::Blob, id)?.into(), true)
             }
         };
         let mut failed = None;
@@ -460,13 +462,11 @@ impl PurgeRewriter<'_> {
             }
         });
         failed.map_or(Ok(()), Err)?;
-        let Some(new) = new else { return Ok(None) };
+        let Some(new) = new else { return Ok(false) };
         decode_entry(&new).map_err(|_| duplicate_name_error("names of fields"))?;
-        *side = match id {
-            None => DeltaSide::Inline(new),
-            Some(_) => DeltaSide::Blob(self.large(&new, made)),
-        };
-        Ok(Some(id))
+        *side =
+            if is_large { DeltaSide::Blob(self.large(&new, made)) } else { DeltaSide::Inline(new) };
+        Ok(true)
     }
 
     fn large(&mut self, entry: &[u8], made: &mut HashSet<ObjectId>) -> ObjectId {
@@ -483,7 +483,6 @@ impl PurgeRewriter<'_> {
         &mut self,
         key: &[u8],
         side: &mut DeltaSide,
-        gone: &mut HashSet<ObjectId>,
         made: &mut HashSet<ObjectId>,
     ) -> Result<()> {
         match side {
@@ -496,7 +495,6 @@ impl PurgeRewriter<'_> {
                     // The entry was just created, with the right contribution to digests.
                     None => return Ok(()),
                 };
-                gone.insert(*id);
                 let id = self.large(&rekey_entry(key, &entry), made);
                 *side = DeltaSide::Blob(id);
             }

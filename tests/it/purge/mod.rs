@@ -472,6 +472,30 @@ fn sessions_that_would_get_one_name_are_refused_after_many_lookups() {
     assert_whole(&path);
 }
 
+/// Regression: two claims with the same time and the same large value share its stored entry. If
+/// the id of one of them had the secret, the purge removed that entry, and the other claim lost its
+/// value.
+#[test]
+fn a_large_value_that_a_renamed_claim_shared_stays_with_the_other_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let large = value(&"what both say ".repeat(900));
+    let add = |id: &str| ClaimChange::add(Key::new(Kind::Note, id), large.clone());
+    let both = session.write(&act(1)).change(add(&format!("n-{SECRET}"))).change(add("other"));
+    both.commit().unwrap();
+    store.maintain(0).unwrap();
+    assert!(purge(&store, 2).is_done());
+    for id in [format!("n-{MASK}").as_str(), "other"] {
+        let head = session.head().unwrap();
+        let claim = session.claim(&head, &Key::new(Kind::Note, id)).unwrap();
+        assert_eq!(claim.map(|entry| entry.value).as_ref(), Some(&large), "{id}");
+    }
+    assert_eq!(in_files(&path, SECRET), 0);
+    assert_whole(&path);
+}
+
 #[test]
 fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
     let folder = tempfile::tempdir().unwrap();
