@@ -155,7 +155,7 @@ impl SalvagedStore {
         }
         if !effects.is_empty() {
             let row = OperationRow {
-                operation: repair_operation(self.end + u64::from(number), now),
+                operation: repair_operation(self.end, now),
                 effects,
                 takes_back: None,
                 taken_back_by: None,

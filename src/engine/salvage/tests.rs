@@ -1,9 +1,11 @@
 use super::*;
 use crate::backend::LogFrame;
 use crate::backend::rocks::RescuedIndex;
+use crate::engine::table_rows::rows_between;
 use crate::format::key::of;
 use crate::format::{CheckpointRow, HeadRow, Record, RecordChange, TotalsRow};
 use crate::model::{Checkpoint, CheckpointId, CheckpointTrigger, Value};
+use std::collections::HashMap;
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
@@ -52,4 +54,25 @@ fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
     assert_eq!(saved.lost, [""; 0]);
     assert!(saved.rows.contains(key::CHECKPOINTS, &right));
     assert!(!saved.rows.contains(key::CHECKPOINTS, &wrong));
+}
+
+/// Regression: the number of the session was added to the position that the id of a repair's
+/// operation is the hash of. One for session 1 and then one for session 0 got the same id, so only
+/// one of them was found by it.
+#[test]
+fn every_operation_of_a_repair_has_an_id_of_its_own() {
+    let mut saved = SalvagedStore {
+        rows: RowOverlay::default(),
+        refs: StoreRefs::default(),
+        end: 100,
+        lost: Vec::new(),
+        corrected_bits: 0,
+        revisions: 0,
+    };
+    for number in [1, 0] {
+        saved.missing(number, &[1], &HashMap::new(), NOW).unwrap();
+    }
+    for table in [key::OPERATIONS, key::OPERATION_IDS] {
+        assert_eq!(rows_between(&saved.view(), table, &[], &[]).unwrap().len(), 2, "{table:?}");
+    }
 }
