@@ -4,7 +4,7 @@
 use super::SalvagedStore;
 use super::repair_operation;
 use crate::backend::Snapshot;
-use crate::engine::table_rows::{self, for_each_row};
+use crate::engine::table_rows;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, RevisionHeader, RevisionRow, SequenceRow};
@@ -33,51 +33,34 @@ impl SalvagedStore {
             let (number, session) = one?;
             let mut known = BTreeSet::new();
             let mut parents: HashMap<u64, BranchNumber> = HashMap::new();
-            for_each_row(&self.view(), key::REVISIONS, |place, row| {
-                if key::short_at(place, 0) == Some(number) {
-                    known.extend(key::last_number(place));
-                    if let Ok(header) =
-                        RevisionRow::decode(row).and_then(|row| RevisionHeader::decode(&row.header))
-                        && let Some(parent) = header.parents.first()
-                    {
-                        parents.insert(parent.sequence, header.branch);
+            let view = self.view();
+            for (place, row) in table_rows::rows(&view, key::REVISIONS, of(number))? {
+                known.extend(key::last_number(&place));
+                if let Ok(header) =
+                    RevisionRow::decode(&row).and_then(|row| RevisionHeader::decode(&row.header))
+                    && let Some(parent) = header.parents.first()
+                {
+                    parents.insert(parent.sequence, header.branch);
+                }
+            }
+            for table in [key::CHECKPOINTS, key::FOLDED] {
+                let rows = table_rows::rows(&view, table, of(number))?;
+                known.extend(rows.iter().filter_map(|(place, _)| key::last_number(place)));
+            }
+            for (_, row) in table_rows::rows(&view, key::OPERATIONS, of(number))? {
+                let Ok(row) = OperationRow::decode(&row) else { continue };
+                for effect in &row.effects {
+                    match effect {
+                        OperationEffect::CheckpointHidden { old } => {
+                            known.insert(old.sequence);
+                        }
+                        OperationEffect::Swept { checkpoints, .. } => {
+                            known.extend(checkpoints.iter().map(|(sequence, _)| *sequence));
+                        }
+                        _ => {}
                     }
                 }
-                Ok(())
-            })?;
-            for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
-                if key::short_at(place, 0) == Some(number) {
-                    known.extend(key::last_number(place));
-                }
-                Ok(())
-            })?;
-            for_each_row(&self.view(), key::OPERATIONS, |_, row| {
-                let Ok(row) = OperationRow::decode(row) else { return Ok(()) };
-                if row.session == number {
-                    known.extend(row.effects.iter().filter_map(|effect| match effect {
-                        OperationEffect::CheckpointHidden { old } => Some(old.sequence),
-                        _ => None,
-                    }));
-                    known.extend(
-                        row.effects
-                            .iter()
-                            .flat_map(|effect| match effect {
-                                OperationEffect::Swept { checkpoints, .. } => {
-                                    checkpoints.as_slice()
-                                }
-                                _ => &[],
-                            })
-                            .map(|(sequence, _)| *sequence),
-                    );
-                }
-                Ok(())
-            })?;
-            for_each_row(&self.view(), key::FOLDED, |place, _| {
-                if key::short_at(place, 0) == Some(number) {
-                    known.extend(key::last_number(place));
-                }
-                Ok(())
-            })?;
+            }
             for (branch, one) in (0..).zip(&session.branches) {
                 if let Some(head) = one.head
                     && one.base.is_none_or(|(_, sequence)| sequence != head.sequence)
