@@ -249,7 +249,7 @@ impl PurgedStore {
     }
 }
 
-/// The content of a source without secrets.
+/// The content of a source without secrets, or of its part between lost bytes.
 struct PurgedSource {
     /// Offset in the source at which the content begins.
     start: u64,
@@ -275,8 +275,8 @@ struct PurgeRewriter<'a> {
     keys: HashMap<[u8; 8], [u8; 8]>,
     /// Names of sources and blobs without secrets, by the text hash of the old name.
     called: HashMap<[u8; 8], String>,
-    /// Changed growing blobs, by the beginning of their keys.
-    sources: HashMap<Vec<u8>, PurgedSource>,
+    /// Changed parts of growing blobs, by the beginning of their keys.
+    sources: HashMap<Vec<u8>, Vec<PurgedSource>>,
     /// By how many bytes each changed delta has grown, by object number.
     longer: HashMap<u64, i64>,
     /// The objects of segments, which are not purged alone.
@@ -314,23 +314,7 @@ fn rewrite(
     sources: SourceNaming,
     objects: Objects,
 ) -> Result<PurgedStore> {
-    let mut rewriter = PurgeRewriter {
-        view,
-        refs,
-        task,
-        rows: RowOverlay::default(),
-        keeps: objects == Objects::Kept,
-        places: Vec::new(),
-        referring: BTreeMap::new(),
-        names: object_renames::ObjectRenames::default(),
-        keys: HashMap::new(),
-        called: HashMap::new(),
-        sources: HashMap::new(),
-        longer: HashMap::new(),
-        passed: BTreeSet::new(),
-        renamed: (sources == SourceNaming::OldAndNew).then(HashMap::new),
-        next: super::object::next_number(view)?,
-    };
+    let mut rewriter = PurgeRewriter::new(view, refs, task, sources, objects)?;
     let mut new = rewriter.refs()?;
     if sources == SourceNaming::OldAndNew {
         let changed: Vec<_> = new.sessions.changed().map(|(number, _)| number).collect();
@@ -366,7 +350,33 @@ fn rewrite(
     Ok(PurgedStore { rows, refs: new, places, referring, position: 0 })
 }
 
-impl PurgeRewriter<'_> {
+impl<'a> PurgeRewriter<'a> {
+    fn new(
+        view: &'a dyn Snapshot,
+        refs: &'a StoreRefs,
+        task: &'a PurgeTask<'a>,
+        sources: SourceNaming,
+        objects: Objects,
+    ) -> Result<Self> {
+        Ok(Self {
+            view,
+            refs,
+            task,
+            rows: RowOverlay::default(),
+            keeps: objects == Objects::Kept,
+            places: Vec::new(),
+            referring: BTreeMap::new(),
+            names: object_renames::ObjectRenames::default(),
+            keys: HashMap::new(),
+            called: HashMap::new(),
+            sources: HashMap::new(),
+            longer: HashMap::new(),
+            passed: BTreeSet::new(),
+            renamed: (sources == SourceNaming::OldAndNew).then(HashMap::new),
+            next: super::object::next_number(view)?,
+        })
+    }
+
     /// Returns MessagePack data without secrets, and the number of secrets; `None` if there are
     /// none. Records the text hashes of changed texts, because keys contain them.
     fn packed_texts(&mut self, packed: &[u8]) -> Option<(Vec<u8>, u64)> {

@@ -182,8 +182,8 @@ impl PurgeRewriter<'_> {
             self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, found.len() as u64);
             let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
             let changed = found.iter().map(range).collect();
-            // If a part of the blob was lost, the content after it replaces the content before it.
-            self.sources.insert(name, PurgedSource { start, content, changed });
+            let source = PurgedSource { start, content, changed };
+            self.sources.entry(name).or_default().push(source);
         }
         Ok(())
     }
@@ -311,26 +311,28 @@ impl PurgeRewriter<'_> {
 
     /// Updates the hashes of long texts in a source whose bytes have changed.
     fn references(&mut self, blob: &[u8], value: &Value) {
-        let Some(source) = self.sources.get(blob) else { return };
         let mut changed = Vec::new();
-        TextRef::each_in(value, &mut |text| {
-            let Some((offset, length)) = text.place else { return };
-            let end = offset.saturating_add(length);
-            // The ranges are in order and disjoint.
-            let next = source.changed.partition_point(|one| one.end <= offset);
-            if source.changed.get(next).is_none_or(|one| one.start >= end) {
-                return;
-            }
-            let within = |at: u64| {
-                let at = at.checked_sub(source.start).map(usize::try_from);
-                at.and_then(Result::ok).unwrap_or(usize::MAX)
-            };
-            let range = within(offset)..within(end);
-            let document = source.content.get(range).unwrap_or_default();
-            let text_now = (self.task.resolve)(document, &text.pointer);
-            let hash = text_now.map_or([0; 32], |text| *blake3::hash(text.as_bytes()).as_bytes());
-            changed.push((text.hash, ObjectId::from_bytes(hash)));
-        });
+        for source in self.sources.get(blob).into_iter().flatten() {
+            TextRef::each_in(value, &mut |text| {
+                let Some((offset, length)) = text.place else { return };
+                let end = offset.saturating_add(length);
+                // The ranges are in order and disjoint.
+                let next = source.changed.partition_point(|one| one.end <= offset);
+                if source.changed.get(next).is_none_or(|one| one.start >= end) {
+                    return;
+                }
+                let within = |at: u64| {
+                    let at = at.checked_sub(source.start).map(usize::try_from);
+                    at.and_then(Result::ok).unwrap_or(usize::MAX)
+                };
+                let range = within(offset)..within(end);
+                let document = source.content.get(range).unwrap_or_default();
+                let text_now = (self.task.resolve)(document, &text.pointer);
+                let hash =
+                    text_now.map_or([0; 32], |text| *blake3::hash(text.as_bytes()).as_bytes());
+                changed.push((text.hash, ObjectId::from_bytes(hash)));
+            });
+        }
         for (old, new) in changed {
             self.names.put(old, new);
         }
@@ -509,5 +511,63 @@ impl PurgeRewriter<'_> {
         let new = [&[*kind], new.as_slice()].concat();
         decode_key(&new).map_err(Error::corrupt("a claim"))?;
         Ok(Some(new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::EmptySnapshot;
+    use crate::engine::purge::{Objects, PurgeTask, SourceNaming};
+    use crate::engine::refs::StoreRefs;
+    use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
+    use crate::model::{Operation, OperationAuthor, OperationId, Timestamp};
+    use crate::redact::{KnownSecrets, TextMasker};
+
+    /// Regression: if a part of a source was lost, a long text before it kept the hash that it had
+    /// with the secret, because only what follows the lost part was remembered. The text could not
+    /// be read any more.
+    #[test]
+    fn texts_before_and_after_a_lost_part_of_a_source_get_new_hashes() {
+        const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
+        let rows = RowOverlay::default();
+        let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 0 };
+        let refs = StoreRefs::default();
+        let mask = KnownSecrets::new([SECRET]).unwrap();
+        let task = PurgeTask {
+            mask: &mask,
+            resolve: &|document, _| Some(String::from_utf8_lossy(document).into_owned()),
+            operation: Operation {
+                id: OperationId::from_bytes([1; 16]),
+                verb: "purge".to_owned(),
+                author: OperationAuthor::Asked,
+                time: Timestamp::default(),
+            },
+            reason: None,
+            progress: &|_| (),
+        };
+        let (naming, objects) = (SourceNaming::NewOnly, Objects::Passed);
+        let mut rewriter = PurgeRewriter::new(&view, &refs, &task, naming, objects).unwrap();
+        let blob = of(0).text("log").build();
+        let texts = [(0, format!("before {SECRET}")), (1000, format!("and after {SECRET}"))];
+        for (offset, text) in &texts {
+            let length = text.len();
+            let row = SegmentRow { object: 1, length: length as u64, prefix: 0 };
+            let part = OpenedSegment { offset: *offset, length, row };
+            rewriter.blob(blob.clone(), &[part], text.as_bytes()).unwrap();
+        }
+        for (offset, text) in &texts {
+            let hash = |text: &str| *blake3::hash(text.as_bytes()).as_bytes();
+            let reference = TextRef {
+                preview: String::new(),
+                bytes: text.len() as u64,
+                hash: ObjectId::from_bytes(hash(text)),
+                place: Some((*offset, text.len() as u64)),
+                pointer: String::new(),
+            };
+            rewriter.references(&blob, &Value::from([("text", reference.into_value())]));
+            let new = rewriter.names.rewrite(&hash(text)).unwrap();
+            assert_eq!(new, Some(hash(&mask.masked_text(text)).to_vec()), "{text}");
+        }
     }
 }
