@@ -353,10 +353,13 @@ impl Spool for SpoolFolder {
         if let Some(key) = self.seals.key() {
             bytes.extend(trailer_of(key, name, &bytes));
         }
-        self.write(&self.folder, name, &bytes)?;
-        if let Err(error) = self.write(&self.copies, name, &bytes) {
-            // The write is not acknowledged, so it should not be appended.
-            let _ = std::fs::remove_file(self.folder.join(name));
+        let mut folders = [&self.folder, &self.copies].into_iter();
+        if let Err(error) = folders.try_for_each(|folder| self.write(folder, name, &bytes)) {
+            // The write is not acknowledged, so it should not be appended. A file may have its name
+            // already if syncing its folder failed.
+            for path in self.places(name) {
+                let _ = std::fs::remove_file(path);
+            }
             return Err(error);
         }
         // Like the witness of the journal, the ledger may lag but is never ahead.
