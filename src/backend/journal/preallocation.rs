@@ -58,7 +58,12 @@ impl Journal {
         let zeros = vec![0; PIECE_BYTES as usize];
         for piece in 0..bytes.div_ceil(PIECE_BYTES) {
             let written = file.write_all_at(&zeros, piece * PIECE_BYTES);
-            written.and_then(|()| self.progress.sync(&file)).map_err(Error::io("write", &path))?;
+            if let Err(error) = written.and_then(|()| self.progress.sync(&file)) {
+                // The zeros would take up a full disk until the next rotation. The name may belong
+                // to another process by now.
+                let _ = file.set_len(0);
+                return Err(Error::io("write", &path)(error));
+            }
             thread::park_timeout(PAUSE);
         }
         *held(&self.next) = Some(file);

@@ -481,6 +481,22 @@ fn room_for_the_next_segment_is_its_makers_alone_and_what_is_left_of_it_goes() {
     assert_eq!(all(&place.open(), 0), ["one", "mine", "theirs", "last"]);
 }
 
+/// Regression: if the zeros could not be written, as on a full disk, those that had been written
+/// took up space until the next rotation.
+#[test]
+fn room_for_the_next_segment_that_could_not_be_made_takes_up_no_space() {
+    let place = Place::new();
+    let journal = place.create();
+    let one = add(&journal, 0, "one");
+    journal.progress.failures.store(1, Ordering::Relaxed);
+    let refused = journal.make_room_in_next(300_000);
+    assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
+    assert_eq!(fs::metadata(place.next_room()).map_or(0, |left| left.len()), 0);
+    let two = rotate(&journal, one.end, "two");
+    assert_eq!(fs::metadata(place.segment(two.position)).unwrap().len(), two.end - two.position);
+    assert_eq!(all(&place.open(), 0), ["one", "two"]);
+}
+
 /// A power cut may keep the end of a record and lose its beginning. These bytes must not become
 /// part of the journal after the next record.
 #[test]
