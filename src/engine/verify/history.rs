@@ -127,7 +127,7 @@ fn check_sessions(
                 let problem = format!("#{next} is followed by #{found}");
                 findings.add_derived(numbers_of(&session), &problem);
             }
-            next = found + 1;
+            next = found.saturating_add(1);
         }
         if next != session.next_sequence {
             let problem = format!("they end before #{next}, not #{}", session.next_sequence);

@@ -378,3 +378,22 @@ fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
         assert_same(path, &golden, "rebuilt");
     }
 }
+
+/// Regression: after a row whose key ends with the greatest number there is, the check of the
+/// numbers computed the next one, and `forge verify` panicked instead of reporting the row.
+#[test]
+fn a_row_with_the_greatest_number_is_reported() {
+    let golden = Golden::new();
+    edit_generation(&generation(&golden.path), |database, write| {
+        let rows = rows(database, key::SEQUENCES.0);
+        // The last row of a session is checked before, when the session is first read.
+        let of_one_session = |two: &&[(Vec<u8>, Vec<u8>)]| two[0].0[1..5] == two[1].0[1..5];
+        let (place, row) = &rows.windows(2).find(of_one_session).unwrap()[0];
+        let longer = [place.as_slice(), &[u8::MAX; 8]].concat();
+        database.put_opt(longer, row, write).unwrap();
+    });
+    let verified = Store::verify(&golden.path, VerifyDepth::Quick, TIME, None).unwrap();
+    let problem = format!("is followed by #{}", u64::MAX);
+    let is_reported = verified.findings.iter().any(|found| found.problem.ends_with(&problem));
+    assert!(is_reported, "{:?}", verified.findings);
+}
