@@ -346,7 +346,7 @@ impl MeasuredValue {
 
 impl FieldValue for MeasuredValue {
     fn read(value: &Value) -> Option<Self> {
-        let fits = !matches!(value, Value::Null | Value::List(_) | Value::Map(_));
+        let fits = !matches!(value, Value::Null | Value::Bytes(_) | Value::List(_) | Value::Map(_));
         fits.then(|| Self(value.clone()))
     }
 

@@ -161,6 +161,19 @@ fn check_when_a_field_does_not_fit_says_kind_field_found_and_allowed() {
     }
 }
 
+/// Regression: a measured value could be bytes, which its description does not allow.
+#[test]
+fn check_when_a_measured_value_is_bytes_refuses_it() {
+    let measured = |value: Value| check(Kind::Measurement, &Value::from([("value", value)]));
+    for value in [Value::Int(-1), Value::UInt(u64::MAX), 0.5.into(), "high".into(), true.into()] {
+        assert!(measured(value.clone()).is_ok(), "{value:?}");
+    }
+    assert_eq!(
+        measured(Value::Bytes(vec![1])).unwrap_err().to_string(),
+        "field 'value' of measurement is bytes: use a number, a text, true or false"
+    );
+}
+
 #[test]
 fn check_when_a_number_is_not_finite_refuses_it_anywhere() {
     for number in [f64::NAN, f64::INFINITY] {
