@@ -79,12 +79,17 @@ pub(crate) fn cores() -> usize {
 }
 
 /// Divides the numbers below `count` into ranges, each from a number up to, but not including,
-/// another: one range for each core, or a single one if there are few numbers.
+/// another: at most one range for each core, or a single one if there are few numbers.
 pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
     const MANY: u32 = 256;
-    let parts = if count < MANY { 1 } else { cores() as u32 };
-    let each = count.div_ceil(parts.max(1));
-    (0..parts).map(|part| (part * each, count.min((part + 1) * each))).collect()
+    divide(count, if count < MANY { 1 } else { cores() as u32 })
+}
+
+/// Divides the numbers below `count` into at most `parts` ranges.
+fn divide(count: u32, parts: u32) -> Vec<(u32, u32)> {
+    let each = count.div_ceil(parts.max(1)).max(1);
+    let firsts = (0..count).step_by(each as usize);
+    firsts.map(|first| (first, count.min(first.saturating_add(each)))).collect()
 }
 
 /// Maps items in parallel. The results are in the order of the items. Fewer than `worth` items are
@@ -188,6 +193,19 @@ mod tests {
         let (before, after, is_set) = one.join().unwrap();
         assert_eq!((after, is_set), if before > 1 { (before - 1, false) } else { (1, true) });
         assert_eq!(cores(), available_parallelism().unwrap().get());
+    }
+
+    /// Regression: with many cores, the last ranges began after the last number and ended before
+    /// they began.
+    #[test]
+    fn every_number_is_in_one_range_and_no_range_is_empty() {
+        for (count, parts) in [(0, 4), (1, 4), (255, 1), (256, 48), (300, 2), (7, 7), (5, 0)] {
+            let ranges = divide(count, parts);
+            assert!(ranges.len() <= parts.max(1) as usize, "{ranges:?}");
+            assert!(ranges.iter().all(|(first, end)| first < end), "{ranges:?}");
+            let numbers: Vec<u32> = ranges.iter().flat_map(|(first, end)| *first..*end).collect();
+            assert_eq!(numbers, (0..count).collect::<Vec<_>>());
+        }
     }
 
     #[test]
