@@ -29,6 +29,7 @@ use crate::model::{
 };
 use incomplete::value_in;
 use operation::OperationPart;
+use session_drop::PageOwners;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -302,7 +303,7 @@ impl RecordIndexer<'_> {
             RecordChange::SessionAbandoned { session: number } => {
                 match present_session(refs, session(refs, *number)?.info.id)? {
                     Some(twin) => self.delete_twin(*number, twin)?,
-                    None => self.delete_session(*number)?,
+                    None => self.delete_session(*number, &mut PageOwners::default())?,
                 }
                 Ok(None)
             }
@@ -434,10 +435,11 @@ impl RecordIndexer<'_> {
             }
             RecordChange::Swept { session: number, operation, blobs, sessions } => {
                 let mut is_own_session_gone = false;
+                let mut owners = PageOwners::default();
                 for place in sessions {
                     let swept = session(refs, *place)?;
                     if swept.removal == Some(SessionRemoval::Pruned(*operation)) {
-                        self.delete_session(*place)?;
+                        self.delete_session(*place, &mut owners)?;
                         is_own_session_gone |= place == number;
                         continue;
                     }

@@ -280,9 +280,7 @@ impl Session {
         for one in pruned.verdicts.iter().filter(|one| one.reasons.is_empty()) {
             freed.checkpoint(self.number, &one.checkpoint)?;
         }
-        for session in &pruned.sessions {
-            freed.session(view, session.session_number())?;
-        }
+        freed.add_sessions(view, pruned.sessions.iter().map(DroppedSession::session_number))?;
         for text in &mut pruned.texts {
             text.measure(view)?;
             freed.text(text.bytes);

@@ -44,10 +44,64 @@ pub(crate) struct SessionObjects {
     pub(crate) named: BTreeSet<ObjectId>,
 }
 
+/// The sessions of every page of facts: equal pages of two sessions may be stored as one object. To
+/// find them, all operations of the store are read, so one value serves all sessions of a sweep.
+#[derive(Default)]
+pub(crate) struct PageOwners {
+    /// Each page with each of its sessions, once a page was looked up.
+    known: Option<BTreeSet<(u64, SessionNumber)>>,
+    /// The sessions that were deleted since.
+    deleted: BTreeSet<SessionNumber>,
+}
+
+impl PageOwners {
+    /// Returns those of a session's pages that no other session has.
+    fn only_in(
+        &mut self,
+        view: &dyn Snapshot,
+        number: SessionNumber,
+        mut pages: BTreeSet<u64>,
+    ) -> Result<BTreeSet<u64>> {
+        if pages.is_empty() {
+            return Ok(pages);
+        }
+        let known = match self.known.take() {
+            Some(known) => known,
+            None => page_owners(view)?,
+        };
+        let known = self.known.insert(known);
+        pages.retain(|page| {
+            let mut owners = known.range((*page, 0)..=(*page, SessionNumber::MAX));
+            owners.all(|(_, owner)| *owner == number || self.deleted.contains(owner))
+        });
+        Ok(pages)
+    }
+}
+
+fn page_owners(view: &dyn Snapshot) -> Result<BTreeSet<(u64, SessionNumber)>> {
+    let mut found = BTreeSet::new();
+    for_each_row(view, key::OPERATIONS, |place, row| {
+        let session = key::short_at(place, 0).unwrap_or(0);
+        let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
+        found.extend(fact_pages(&row).map(|page| (page, session)));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Returns the numbers of the pages of facts that an operation recorded.
+fn fact_pages(row: &OperationRow) -> impl Iterator<Item = u64> {
+    row.effects.iter().filter_map(|effect| match effect {
+        OperationEffect::Facts { page, .. } if object::is_object_number(*page) => Some(*page),
+        _ => None,
+    })
+}
+
 /// Finds the objects of a session.
 pub(crate) fn session_objects(
     view: &dyn Snapshot,
     number: SessionNumber,
+    owners: &mut PageOwners,
 ) -> Result<SessionObjects> {
     let mut owned = SessionObjects::default();
     for table in [key::REVISIONS, key::FOLDED] {
@@ -72,35 +126,22 @@ pub(crate) fn session_objects(
         let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
         owned.objects.extend(Some(row.object).filter(|object| object::is_object_number(*object)));
     }
-    // Equal pages of two sessions may be stored as one object.
-    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
-    for_each_row(view, key::OPERATIONS, |place, row| {
-        let whose = key::short_at(place, 0) == Some(number);
-        let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
-        for effect in row.effects {
-            match effect {
-                OperationEffect::Facts { page, .. } if object::is_object_number(page) => {
-                    if whose {
-                        own.insert(page)
-                    } else {
-                        others.insert(page)
-                    };
-                }
-                // An undo could restore the checkpoint.
-                OperationEffect::CheckpointHidden { old }
-                | OperationEffect::CheckpointChanged { old }
-                    if whose =>
-                {
-                    owned.named.extend(TextRef::objects_in(&old.body));
-                }
-                _ => {}
+    let mut pages = BTreeSet::new();
+    for (_, row) in rows(view, key::OPERATIONS, of(number))? {
+        let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
+        pages.extend(fact_pages(&row));
+        for effect in &row.effects {
+            // An undo could restore the checkpoint.
+            if let OperationEffect::CheckpointHidden { old }
+            | OperationEffect::CheckpointChanged { old } = effect
+            {
+                owned.named.extend(TextRef::objects_in(&old.body));
             }
         }
-        Ok(())
-    })?;
-    for page in own.difference(&others) {
-        owned.objects.insert(*page);
-        let content = object::content(view, ObjectKind::Page, *page)?;
+    }
+    for page in owners.only_in(view, number, pages)? {
+        owned.objects.insert(page);
+        let content = object::content(view, ObjectKind::Page, page)?;
         let page = FactPageOutline::decode(&content).map_err(Error::corrupt("a page of facts"))?;
         owned.named.extend(page.facts.iter().flat_map(|fact| &fact.texts.0));
     }
@@ -136,15 +177,21 @@ pub(super) fn id_keys(
 impl RecordIndexer<'_> {
     /// Deletes everything that belongs only to a session. The sweep deletes its large values, the
     /// applier the chunks of its keyframes.
-    pub(super) fn delete_session(&mut self, number: SessionNumber) -> Result<()> {
-        let objects = session_objects(&self.view(), number)?.objects;
+    pub(super) fn delete_session(
+        &mut self,
+        number: SessionNumber,
+        owners: &mut PageOwners,
+    ) -> Result<()> {
+        let objects = session_objects(&self.view(), number, owners)?.objects;
+        owners.deleted.insert(number);
         self.delete_rows(number, objects)
     }
 
     /// Deletes everything of a session that another one with the same id does not have. Large
     /// deltas of both may be stored as one object.
     pub(super) fn delete_twin(&mut self, number: SessionNumber, twin: SessionNumber) -> Result<()> {
-        let mut objects = session_objects(&self.view(), number)?.objects;
+        let owners = &mut PageOwners::default();
+        let mut objects = session_objects(&self.view(), number, owners)?.objects;
         for table in [key::REVISIONS, key::FOLDED] {
             for (_, row) in rows(&self.view(), table, of(twin))? {
                 if row != RevisionRow::LOST {
@@ -186,5 +233,90 @@ impl RecordIndexer<'_> {
         }
         found.into_iter().for_each(|(table, place)| self.rows.delete(table, place));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{self, EmptySnapshot, LogPosition, ScanDirection, TableRow};
+    use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
+    use crate::format::{FactPage, seal};
+    use crate::model::{Operation, OperationAuthor, OperationId, Timestamp};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A snapshot that counts how often all operations are read.
+    struct CountingSnapshot<'a> {
+        view: OverlaySnapshot<'a>,
+        reads: AtomicUsize,
+    }
+
+    impl Snapshot for CountingSnapshot<'_> {
+        fn position(&self) -> LogPosition {
+            self.view.position()
+        }
+
+        fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+            self.view.get(table, key)
+        }
+
+        fn scan(
+            &self,
+            table: TableId,
+            from: &[u8],
+            to: &[u8],
+            direction: ScanDirection,
+            limit: usize,
+        ) -> Result<Vec<TableRow>, backend::Error> {
+            let is_all = table == key::OPERATIONS && from.is_empty();
+            self.reads.fetch_add(usize::from(is_all), Ordering::Relaxed);
+            self.view.scan(table, from, to, direction, limit)
+        }
+    }
+
+    /// Regression: for every session that a sweep deleted, all operations of the store were read
+    /// and decoded.
+    #[test]
+    fn the_operations_of_the_store_are_read_once_for_all_deleted_sessions() {
+        let mut rows = RowOverlay::default();
+        let (name, page) = seal(ObjectKind::Page, &FactPage::new(None, Vec::new()).encode());
+        for number in [1, 2, 3, 9] {
+            object::put_unnamed(&mut rows, number, &page);
+        }
+        // Each session has a page of its own, and the first two share one.
+        for session in 0..3_u8 {
+            let shared = (session < 2).then_some(9);
+            let pages = [Some(u64::from(session) + 1), shared].into_iter().flatten();
+            let row = OperationRow {
+                operation: Operation {
+                    id: OperationId::from_bytes([session; 16]),
+                    verb: "import".to_owned(),
+                    author: OperationAuthor::Asked,
+                    time: Timestamp::default(),
+                },
+                effects: pages
+                    .map(|page| OperationEffect::Facts { count: 0, page, name })
+                    .collect(),
+                takes_back: None,
+                taken_back_by: None,
+                sequence: 0,
+                session: session.into(),
+                position: 0,
+                continued: Vec::new(),
+            };
+            let place = key::operation_place(row.session, 0, &row.operation.id);
+            rows.put(key::OPERATIONS, place, row.encode());
+        }
+        let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 0 };
+        let view = CountingSnapshot { view, reads: AtomicUsize::new(0) };
+        let mut owners = PageOwners::default();
+        let mut objects = |number, deleted: Option<SessionNumber>| {
+            owners.deleted.extend(deleted);
+            session_objects(&view, number, &mut owners).unwrap().objects
+        };
+        assert_eq!(objects(0, None), BTreeSet::from([1]));
+        assert_eq!(objects(2, Some(0)), BTreeSet::from([3]));
+        assert_eq!(objects(1, Some(2)), BTreeSet::from([2, 9]), "no other session is left");
+        assert_eq!(view.reads.load(Ordering::Relaxed), 1);
     }
 }

@@ -103,9 +103,26 @@ impl PruneEstimate {
         self.rows += bytes;
     }
 
-    /// Adds a session with everything that only it has.
-    pub(crate) fn session(&mut self, view: &ReadSnapshot, number: SessionNumber) -> Result<()> {
-        let owned = session_drop::session_objects(view, number)?;
+    /// Adds sessions, each with everything that only it has.
+    pub(crate) fn add_sessions(
+        &mut self,
+        view: &ReadSnapshot,
+        numbers: impl Iterator<Item = SessionNumber>,
+    ) -> Result<()> {
+        let mut owners = session_drop::PageOwners::default();
+        for number in numbers {
+            self.session(view, number, &mut owners)?;
+        }
+        Ok(())
+    }
+
+    fn session(
+        &mut self,
+        view: &ReadSnapshot,
+        number: SessionNumber,
+        owners: &mut session_drop::PageOwners,
+    ) -> Result<()> {
+        let owned = session_drop::session_objects(view, number, owners)?;
         for object in owned.objects {
             self.objects.insert(object, stored_bytes(&object::sealed(view, object)?));
         }

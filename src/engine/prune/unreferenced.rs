@@ -35,10 +35,11 @@ pub(crate) fn unreferenced_blobs(
         leaving.checkpoints.insert(old.id);
         ids.extend(TextRef::objects_in(&old.body));
     }
+    let mut owners = session_drop::PageOwners::default();
     for number in pruned_sessions(view, &view.refs, &pruning.operation)? {
         let removal = session(&view.refs, number)?.removal;
         if removal == Some(SessionRemoval::Pruned(pruning.operation)) {
-            let owned = session_drop::session_objects(view, number)?;
+            let owned = session_drop::session_objects(view, number, &mut owners)?;
             leaving.objects.extend(owned.objects);
             ids.extend(owned.named);
             leaving.sessions.insert(number);
