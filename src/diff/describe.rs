@@ -1,56 +1,23 @@
 //! Typed descriptions of changes, as `diff --json` shows them.
 
 use super::differences;
-use crate::model::claim::VocabularyWord;
 use crate::model::{EntryChange, Fact, FieldMap, Kind, TextRef, Value};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What happened to an entity or to one of its fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ChangeKind {
-    /// The entity was added.
-    Added,
-    /// The entity was removed.
-    Removed,
-    /// Its field `status` changed.
-    StatusChanged,
-    /// Its field `confidence` changed.
-    ConfidenceChanged,
-    /// Another field changed; for facts, any field.
-    Updated,
-}
-
-impl VocabularyWord for ChangeKind {
-    const WHAT: &'static str = "change";
-    const WORDS: &'static [&'static str] =
-        &["added", "removed", "status_changed", "confidence_changed", "updated"];
-
-    fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "added" => Some(Self::Added),
-            "removed" => Some(Self::Removed),
-            "status_changed" => Some(Self::StatusChanged),
-            "confidence_changed" => Some(Self::ConfidenceChanged),
-            "updated" => Some(Self::Updated),
-            _ => None,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Removed => "removed",
-            Self::StatusChanged => "status_changed",
-            Self::ConfidenceChanged => "confidence_changed",
-            Self::Updated => "updated",
-        }
-    }
-}
-
-impl Serialize for ChangeKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
+crate::vocabulary! {
+    /// What happened to an entity or to one of its fields.
+    ChangeKind, "change" {
+        /// The entity was added.
+        Added = "added",
+        /// The entity was removed.
+        Removed = "removed",
+        /// Its field `status` changed.
+        StatusChanged = "status_changed",
+        /// Its field `confidence` changed.
+        ConfidenceChanged = "confidence_changed",
+        /// Another field changed; for facts, any field.
+        Updated = "updated",
     }
 }
 
