@@ -162,10 +162,7 @@ impl IndexFolder {
             return Ok(());
         }
         private_folder(&self.path).map_err(Error::io("create", &self.path))?;
-        match self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            Some(parent) => sync(parent),
-            None => Ok(()),
-        }
+        sync(files::folder_of(&self.path))
     }
 
     /// Turns the finished working copy into a generation, sealed by `seal`. The caller holds the
