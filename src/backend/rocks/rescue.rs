@@ -22,7 +22,7 @@ pub struct RescuedIndex {
     pub position: LogPosition,
     /// The rows by table and key. If `problem` is set, they are only as trustworthy as the
     /// checksums inside them.
-    pub rows: BTreeMap<(TableId, Vec<u8>), Vec<u8>>,
+    pub rows: BTreeMap<TableKey, Vec<u8>>,
     /// Why the generation could not be read completely.
     pub problem: Option<String>,
     /// The number of blocks or files in which a single wrong bit was corrected.
@@ -106,8 +106,10 @@ pub fn rescue_with_repairs(
     Ok(rescued)
 }
 
+/// A table and a key in it.
+type TableKey = (TableId, Vec<u8>);
 /// A row with its table and key.
-pub type KeyedRow = ((TableId, Vec<u8>), Vec<u8>);
+pub type KeyedRow = (TableKey, Vec<u8>);
 
 /// Returns up to `most` rows from the start of each table of the newest generation; `None` if they
 /// cannot be read.
@@ -150,7 +152,6 @@ fn table_of(database: &RocksDatabase, table: u8, rescued: &mut RescuedIndex) -> 
     }
 }
 
-type TableKey = (TableId, Vec<u8>);
 type LiveRows = BTreeMap<TableKey, Vec<u8>>;
 
 /// Finds the files of the newest generation that would be exactly what was sealed with one bit
