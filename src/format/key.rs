@@ -110,6 +110,11 @@ pub const fn begins_with_session(table: TableId) -> bool {
         )
 }
 
+/// Returns the tables whose keys begin with a session.
+pub fn session_tables() -> impl Iterator<Item = TableId> {
+    (0..=LAST.0).map(TableId).filter(|table| begins_with_session(*table))
+}
+
 /// The key of the counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];
 

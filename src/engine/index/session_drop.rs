@@ -12,30 +12,6 @@ use crate::format::{
 use crate::model::{ObjectId, SessionNumber, TextRef};
 use std::collections::BTreeSet;
 
-/// Tables whose keys begin with the session.
-pub(crate) const OWN: [TableId; 20] = [
-    key::REVISIONS,
-    key::SEQUENCES,
-    key::TIMES,
-    key::CHECKPOINTS,
-    key::CHECKPOINT_TIMES,
-    key::TAGS,
-    key::HISTORY,
-    key::FACTS,
-    key::FACT_IDS,
-    key::SWITCHES,
-    key::KEYFRAMES,
-    key::RESETS,
-    key::OPERATIONS,
-    key::BOOKMARKS,
-    key::SEGMENTS,
-    key::CHECKPOINT_KEYS,
-    key::FOLDS,
-    key::FOLDED,
-    key::MERGES,
-    key::CONTINUATIONS,
-];
-
 #[derive(Default)]
 pub(crate) struct SessionObjects {
     /// Parts of deltas, fact pages that no other session has, and segments of growing blobs.
@@ -210,7 +186,7 @@ impl RecordIndexer<'_> {
         let ids = id_keys(&self.view(), number)?;
         let ids = ids.into_iter().map(|(table, id)| (table, self.id_key(id, number)));
         let mut found: Vec<(TableId, Vec<u8>)> = ids.collect();
-        for table in OWN {
+        for table in key::session_tables() {
             for (place, row) in rows(&self.view(), table, of(number))? {
                 match table {
                     key::CHECKPOINTS => {

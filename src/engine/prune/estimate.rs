@@ -127,7 +127,7 @@ impl PruneEstimate {
             self.objects.insert(object, stored_bytes(&object::sealed(view, object)?));
         }
         self.named.extend(owned.named);
-        for table in session_drop::OWN.into_iter().filter(|table| *table != key::KEYFRAMES) {
+        for table in key::session_tables().filter(|table| *table != key::KEYFRAMES) {
             for (place, row) in table_rows::rows(view, table, of(number))? {
                 self.row(&place, &row);
                 self.rows += elsewhere(table);
