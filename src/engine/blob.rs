@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const SEGMENT_BYTES: usize = 2 << 20;
 /// Content of at least this size is compressed quickly and with a prefix of at most `NEAR_BYTES`,
 /// because repetitions in large content are near each other.
-const MUCH_BYTES: usize = 1 << 20;
+pub(crate) const MUCH_BYTES: usize = 1 << 20;
 const NEAR_BYTES: usize = 512 << 10;
 /// Largest prefix of other content. zstd indexes the whole prefix for each segment.
 const PREFIX_BYTES: usize = 2 << 20;

@@ -2,6 +2,7 @@
 
 use super::{PurgeKind, PurgeRewriter, PurgedSource, duplicate_name_error, reserved_word_error};
 use crate::backend::ScanDirection;
+use crate::engine::blob::MUCH_BYTES;
 use crate::engine::object;
 use crate::engine::random::random;
 use crate::engine::table_rows::for_each_row;
@@ -17,9 +18,6 @@ use crate::redact::TextPieces;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-
-/// Changed segments of at least this size are compressed quickly.
-const MUCH_BYTES: usize = 1 << 20;
 
 /// The offset of a segment, and its row.
 type PlacedSegment = (u64, SegmentRow);
