@@ -9,7 +9,7 @@ use super::lineage::RevisionRef;
 use super::maintain::{BATCH_ROWS, KeyframeBuilder};
 use super::object_cache::ObjectCache;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
-use super::table_rows::for_each_row;
+use super::table_rows::{count_rows, for_each_row};
 use super::verify::{chain, keyframe};
 use super::{object, row_totals};
 use crate::backend::{EmptySnapshot, IndexWriter, LogPosition, RowBatch, Snapshot};
@@ -146,15 +146,8 @@ pub(crate) fn complete(
     )?;
     rows.extend(made);
     let keyframes = keyframes(rows, refs, position)?;
-    let mut revisions = 0;
-    for_each_row(
-        &OverlaySnapshot { base: &EmptySnapshot, rows, position },
-        key::REVISIONS,
-        |_, _| {
-            revisions += 1;
-            Ok(())
-        },
-    )?;
+    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
+    let revisions = count_rows(&view, key::REVISIONS)?;
     Ok(RebuildCounts { revisions, rows: count, keyframes })
 }
 
@@ -209,16 +202,7 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
 
 /// Counts the keyframes.
 fn count_keyframes(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
-    let mut count = 0;
-    for_each_row(
-        &OverlaySnapshot { base: &EmptySnapshot, rows, position },
-        key::KEYFRAMES,
-        |_, _| {
-            count += 1;
-            Ok(())
-        },
-    )?;
-    Ok(count)
+    count_rows(&OverlaySnapshot { base: &EmptySnapshot, rows, position }, key::KEYFRAMES)
 }
 
 /// Removes the chunks that no keyframe uses.

@@ -1,6 +1,6 @@
 //! Total numbers of rows whose loss could not be noticed otherwise.
 
-use super::table_rows::for_each_row;
+use super::table_rows::count_rows;
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::{TotalsRow, key};
@@ -12,14 +12,8 @@ pub(crate) fn stored_totals(view: &dyn Snapshot) -> Result<Option<TotalsRow>> {
 
 /// Counts the rows that exist.
 pub(crate) fn count_totals(view: &dyn Snapshot) -> Result<TotalsRow> {
-    let mut totals = TotalsRow::default();
-    for (table, total) in
-        [(key::OPERATIONS, &mut totals.operations), (key::SEGMENTS, &mut totals.segments)]
-    {
-        for_each_row(view, table, |_, _| {
-            *total += 1;
-            Ok(())
-        })?;
-    }
-    Ok(totals)
+    Ok(TotalsRow {
+        operations: count_rows(view, key::OPERATIONS)?,
+        segments: count_rows(view, key::SEGMENTS)?,
+    })
 }

@@ -98,6 +98,16 @@ pub(crate) fn for_each_row(
     Ok(())
 }
 
+/// Counts the rows of a table.
+pub(crate) fn count_rows(view: &dyn Snapshot, table: TableId) -> Result<u64> {
+    let mut count = 0;
+    for_each_row(view, table, |_, _| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
