@@ -17,8 +17,8 @@ use crate::engine::refs::{StoreRefs, put_all_sessions};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
-    HeadRow, KeyframeRow, ObjectKind, Record, RecordChange, RevisionHeader, RevisionRow,
-    is_self_contained, sealed_id, sealed_kind,
+    HeadRow, ObjectKind, Record, RecordChange, RevisionHeader, RevisionRow, is_self_contained,
+    sealed_id, sealed_kind,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -208,12 +208,7 @@ fn count_keyframes(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
 /// Removes the chunks that no keyframe uses.
 fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
     let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
-    let mut named = HashSet::new();
-    for_each_row(&view, key::KEYFRAMES, |_, row| {
-        let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
-        named.extend(row.chunks.iter().map(|chunk| chunk.object));
-        Ok(())
-    })?;
+    let named: HashSet<u64> = super::keyframe::all_chunks(&view)?.into_iter().collect();
     let mut unreferenced = Vec::new();
     for_each_row(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
