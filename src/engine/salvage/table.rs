@@ -4,9 +4,9 @@ use super::SalvagedStore;
 use super::tail::counted;
 use crate::backend::TableId;
 use crate::backend::rocks::RescuedIndex;
-use crate::engine::row_totals;
 use crate::engine::session_rows::SessionLookup;
 use crate::engine::table_rows::for_each_row;
+use crate::engine::{keyframe, row_totals};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -136,11 +136,9 @@ impl SalvagedStore {
     /// and values.
     pub(super) fn report_missing_objects(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
         // A missing chunk is no loss: keyframes are computed again.
-        for_each_row(&self.view(), key::KEYFRAMES, |_, row| {
-            let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
-            named.retain(|number| row.chunks.iter().all(|chunk| chunk.object != *number));
-            Ok(())
-        })?;
+        for chunk in keyframe::all_chunks(&self.view())? {
+            named.remove(&chunk);
+        }
         for_each_row(&self.view(), key::OBJECTS, |place, _| {
             named.remove(&key::last_number(place).unwrap_or(0));
             Ok(())
