@@ -749,6 +749,16 @@ pub(crate) fn find_operation_of(
     place.map(|place| operation_at(view, &place, id)).transpose()
 }
 
+/// Returns the operations of a session, in the order of their first records.
+pub(crate) fn operations_of(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+) -> Result<Vec<OperationRow>> {
+    let rows = table_rows::rows(view, key::OPERATIONS, of(session))?;
+    let decoded = rows.iter().map(|(_, row)| OperationRow::decode(row));
+    decoded.map(|row| row.map_err(Error::corrupt("an operation"))).collect()
+}
+
 /// Returns whether a session is being built and will replace another one.
 pub(crate) fn is_incomplete(refs: &StoreRefs, number: SessionNumber) -> Result<bool> {
     let session = refs.sessions.get(number)?;

@@ -4,7 +4,7 @@
 use super::super::lineage::{self, RevisionRange, RevisionRef};
 use super::super::refs::session;
 use super::super::{checkpoint, table_rows};
-use super::{RecordIndexer, find_operation_of, history_place, object};
+use super::{RecordIndexer, find_operation_of, history_place, object, operations_of};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -231,11 +231,7 @@ impl RecordIndexer<'_> {
     /// Clears the copies of permanently deleted checkpoints in other operations, such as an earlier
     /// change of the checkpoint: their messages, tags, further data and event keys.
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
-        let rows = table_rows::rows(&self.view(), key::OPERATIONS, of(number))?;
-        let rows = rows
-            .iter()
-            .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
-            .collect::<Result<Vec<_>>>()?;
+        let rows = operations_of(&self.view(), number)?;
         let mut gone = BTreeSet::new();
         for (id, hider) in checkpoint::last_hiding_operations(rows.iter()) {
             if hider == *operation && checkpoint::by_id(&self.view(), number, &id)?.is_none() {

@@ -5,14 +5,13 @@
 //! something by its id belongs to the complete session; the key of the other row ends with the
 //! number of the incomplete one.
 
-use super::super::table_rows::{rows, rows_between};
+use super::super::table_rows::rows_between;
 use super::session_drop::id_keys;
-use super::{RecordIndexer, is_incomplete};
+use super::{RecordIndexer, is_incomplete, operations_of};
 use crate::backend::{Snapshot, TableId};
 use crate::engine::refs::StoreRefs;
-use crate::error::{Error, Result};
-use crate::format::OperationRow;
-use crate::format::key::{self, in_incomplete, is_id_table, of, short_at};
+use crate::error::Result;
+use crate::format::key::{self, in_incomplete, is_id_table, short_at};
 use crate::model::SessionNumber;
 use std::collections::BTreeSet;
 
@@ -76,11 +75,8 @@ impl RecordIndexer<'_> {
 
     /// Deletes everything of a session, and lets an incomplete session replace it.
     pub(super) fn replace_session(&mut self, new: SessionNumber, old: SessionNumber) -> Result<()> {
-        let mut operations = BTreeSet::new();
-        for (_, row) in rows(&self.view(), key::OPERATIONS, of(new))? {
-            let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
-            operations.insert(*row.operation.id.as_bytes());
-        }
+        let operations = operations_of(&self.view(), new)?.into_iter();
+        let operations: BTreeSet<_> = operations.map(|row| *row.operation.id.as_bytes()).collect();
         let prunings = rows_between(&self.view(), key::PRUNINGS, &[], &[])?;
         self.delete_twin(old, new)?;
         for (place, session) in prunings {

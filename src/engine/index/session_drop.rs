@@ -1,7 +1,7 @@
 //! Permanent deletion of sessions, with everything in the tables that belongs only to them.
 
 use super::super::table_rows::{for_each_row, rows, rows_between};
-use super::{RecordIndexer, object};
+use super::{RecordIndexer, object, operations_of};
 use crate::backend::{Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
@@ -103,8 +103,7 @@ pub(crate) fn session_objects(
         owned.objects.extend(Some(row.object).filter(|object| object::is_object_number(*object)));
     }
     let mut pages = BTreeSet::new();
-    for (_, row) in rows(view, key::OPERATIONS, of(number))? {
-        let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
+    for row in operations_of(view, number)? {
         pages.extend(fact_pages(&row));
         for effect in &row.effects {
             // An undo could restore the checkpoint.
@@ -143,8 +142,7 @@ pub(super) fn id_keys(
         let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
         found.push((key::IDS, key::checkpoint_id(&row.checkpoint.id)));
     }
-    for (_, row) in rows(view, key::OPERATIONS, of(number))? {
-        let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
+    for row in operations_of(view, number)? {
         found.push((key::OPERATION_IDS, key::operation_id(&row.operation.id)));
     }
     Ok(found)

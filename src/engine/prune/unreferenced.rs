@@ -1,14 +1,14 @@
 //! Finds large values, and long texts of checkpoints, that only data about to be deleted refers to.
 
-use super::super::index::{find_operation, session_drop};
+use super::super::index::{find_operation, operations_of, session_drop};
 use super::super::read_snapshot::ReadSnapshot;
 use super::super::refs::session;
-use super::super::table_rows::{self, for_each_row};
+use super::super::table_rows::for_each_row;
 use super::super::{checkpoint, object};
 use super::{PendingPruning, pruned_sessions, taken_out};
 use crate::backend::{Snapshot, TableId};
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
+use crate::format::key;
 use crate::format::{
     CheckpointRow, DeltaPart, ObjectKind, OperationEffect, OperationRow, Record, RecordChange,
     SessionRemoval, open, sealed_kind,
@@ -69,11 +69,7 @@ fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkp
     {
         return Ok(Vec::new());
     }
-    let rows = table_rows::rows(view, key::OPERATIONS, of(pruning.session))?;
-    let rows = rows
-        .iter()
-        .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
-        .collect::<Result<Vec<_>>>()?;
+    let rows = operations_of(view, pruning.session)?;
     let hiders = checkpoint::last_hiding_operations(rows.iter());
     let mut going = Vec::new();
     for old in rows.iter().flat_map(|row| &row.effects).filter_map(copied) {
