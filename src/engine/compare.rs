@@ -10,7 +10,7 @@ use super::state::{BufferRange, StateDifferences};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
-use crate::format::{DeltaSideRange, ObjectKind, RevisionHeader, decode_entry, decode_key};
+use crate::format::{DeltaSideRange, ObjectKind, decode_entry, decode_key};
 use crate::model::{ClaimEntry, EntryChange, SessionNumber};
 use std::sync::Arc;
 
@@ -142,8 +142,7 @@ fn deltas_of_near_revisions(
     while at.sequence > from.sequence {
         // The changes of a folded parent are part of the revision that it was folded into.
         let Some(row) = lineage::find(view, number, at)? else { return Ok(None) };
-        let header =
-            RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+        let header = lineage::header(&row.header)?;
         let Some(parent) = header.parents.first().filter(|_| header.reset.is_none()) else {
             return Ok(None);
         };

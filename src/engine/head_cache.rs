@@ -12,8 +12,7 @@ use super::{lookup, materialize};
 use crate::backend::LogPosition;
 use crate::error::{Error, Result};
 use crate::format::{
-    BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, RevisionHeader,
-    open,
+    BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, open,
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
@@ -341,8 +340,7 @@ impl CachedHead {
             let RecordChange::Revision { session: on, header, delta, .. } = change else {
                 continue;
             };
-            let header =
-                RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+            let header = lineage::header(&header.0)?;
             let follows = header.parents.first().map(|parent| parent.id) == self.head;
             if *on != session || header.branch != branch || !follows {
                 continue;

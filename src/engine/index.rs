@@ -471,8 +471,7 @@ impl RecordIndexer<'_> {
         body: &[u8],
         delta: &[DeltaPart],
     ) -> Result<OperationEffect> {
-        let header =
-            RevisionHeader::decode(encoded).map_err(Error::corrupt("a revision's header"))?;
+        let header = lineage::header(encoded)?;
         let session = session(refs, number)?;
         let branch = session.branch(header.branch)?;
         let (on, sequence) = (header.branch, header.sequence);

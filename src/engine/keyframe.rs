@@ -15,8 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
-    RevisionHeader, RevisionRow, StateChunk, content_id, entity_hash, entry_hash, is_boundary,
-    seal,
+    RevisionRow, StateChunk, content_id, entity_hash, entry_hash, is_boundary, seal,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 
@@ -98,8 +97,7 @@ pub(crate) fn make(
     let view = OverlaySnapshot { base, rows, position };
     let state = materialize::materialize(&CachingSnapshot { view, opened }, refs, number, at)?;
     let row = lineage::revision(&view, number, at)?;
-    let header =
-        RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let header = lineage::header(&row.header)?;
     let digest = digest(&state);
     if digest != header.digest {
         return Err(Error::Corrupt {

@@ -6,7 +6,7 @@ use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{RevisionRow, SequenceRow};
+use crate::format::{RevisionHeader, RevisionRow, SequenceRow};
 use crate::model::{BranchNumber, SessionNumber};
 
 /// A revision: its branch and its sequence number (0: before the first).
@@ -179,6 +179,11 @@ pub(crate) fn lost_revisions(view: &dyn Snapshot, number: SessionNumber) -> Resu
     }
     lost.sort_unstable();
     Ok(lost)
+}
+
+/// Decodes the header of a revision.
+pub(crate) fn header(encoded: &[u8]) -> Result<RevisionHeader> {
+    RevisionHeader::decode(encoded).map_err(Error::corrupt("a revision's header"))
 }
 
 /// Returns the row of one revision.

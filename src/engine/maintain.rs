@@ -14,7 +14,7 @@ use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::backend::{self, IndexWriter, LogPosition, Snapshot};
 use crate::engine::refs::{StoreRefs, put_changed_sessions, session};
 use crate::error::{Error, Result};
-use crate::format::{Record, RecordChange, RevisionHeader, SessionRemoval, StoreHead};
+use crate::format::{Record, RecordChange, SessionRemoval, StoreHead};
 use crate::model::{
     BranchNumber, Operation, OperationAuthor, OperationId, SessionNumber, Timestamp,
 };
@@ -305,8 +305,7 @@ impl KeyframeBuilder {
         for change in &placed.record.changes {
             match change {
                 RecordChange::Revision { session, header, .. } => {
-                    let header = RevisionHeader::decode(&header.0)
-                        .map_err(Error::corrupt("a revision's header"))?;
+                    let header = lineage::header(&header.0)?;
                     let at = RevisionRef { branch: header.branch, sequence: header.sequence };
                     let reset = header.reset.is_some();
                     if header.parents.is_empty() {

@@ -11,8 +11,7 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    ChunkEntry, DeltaChangeRange, DeltaSideRange, KeyframeRow, ObjectKind, RevisionHeader,
-    RevisionRow,
+    ChunkEntry, DeltaChangeRange, DeltaSideRange, KeyframeRow, ObjectKind, RevisionRow,
 };
 use crate::model::SessionNumber;
 use std::ops::Range;
@@ -246,8 +245,7 @@ fn build(
     }
     let state = replay(view, plan, scanned)?;
     let row = lineage::revision(view, session, at)?;
-    let header =
-        RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let header = lineage::header(&row.header)?;
     if header.count != state.len() as u64 {
         return Err(Error::Corrupt {
             what: format!("the state of #{}", at.sequence),

@@ -1,5 +1,6 @@
 //! Advances refs by records, and looks up sessions and branches in them.
 
+use super::lineage;
 use super::row_overlay::RowOverlay;
 pub(crate) use super::session_rows::{JOINED, UNFINISHED, WRITTEN};
 use super::session_rows::{SessionLookup, put_session, stored_session};
@@ -277,8 +278,7 @@ impl SessionRefs {
 
     fn add_revision(&mut self, encoded: &[u8]) -> Result<()> {
         let id = RevisionHeader::id_of(encoded);
-        let header =
-            RevisionHeader::decode(encoded).map_err(Error::corrupt("a revision's header"))?;
+        let header = lineage::header(encoded)?;
         if header.sequence != self.next_sequence {
             return Err(Error::Internal(format!(
                 "revision #{} follows #{}",

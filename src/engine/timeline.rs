@@ -160,8 +160,7 @@ pub(crate) fn head_at(
     at: RevisionRef,
 ) -> Result<(BranchHead, RevisionHeader)> {
     let row = lineage::revision(view, number, at)?;
-    let header =
-        RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let header = lineage::header(&row.header)?;
     let head = BranchHead {
         sequence: header.sequence,
         id: RevisionHeader::id_of(&row.header),

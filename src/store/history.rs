@@ -292,8 +292,7 @@ impl Session {
             let rows = lineage::known_revisions_of(view, self.number, &revisions)?;
             for (at, row) in revisions.iter().zip(rows) {
                 let Some(row) = row else { continue };
-                let header = RevisionHeader::decode(&row.header)
-                    .map_err(Error::corrupt("a revision's header"))?;
+                let header = lineage::header(&row.header)?;
                 if header.reset.is_none() {
                     deltas.push((at.sequence, row.parts));
                 }
@@ -324,8 +323,7 @@ impl Session {
         at: RevisionRef,
         row: &RevisionRow,
     ) -> Result<LogEntry> {
-        let header =
-            RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+        let header = lineage::header(&row.header)?;
         let body = RevisionBody::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;
         Ok(LogEntry {
             sequence: at.sequence,

@@ -14,7 +14,7 @@ use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
-use crate::format::{FactRow, ObjectKind, RevisionHeader, RevisionRow};
+use crate::format::{FactRow, ObjectKind, RevisionRow};
 use crate::model::{
     BranchNumber, BranchStatus, Checkpoint, EntryChange, FactOrigin, Kind, SessionNumber, Timestamp,
 };
@@ -331,8 +331,7 @@ impl Session {
                 let at = RevisionRef { branch, sequence };
                 let row = lineage::revision(view, self.number, at)?;
                 let entry = self.entry_of_row(view, at, &row)?;
-                let header = RevisionHeader::decode(&row.header)
-                    .map_err(Error::corrupt("a revision's header"))?;
+                let header = lineage::header(&row.header)?;
                 // The first parent may be folded. Then the last revision that is left before it is
                 // used.
                 let before = timeline::parent_of(view, &view.refs, self.number, at)?;

@@ -4,11 +4,12 @@ use super::SalvagedStore;
 use crate::backend::LogPosition;
 use crate::backend::journal::JournalPiece;
 use crate::engine::index::{self, PositionedRecord};
+use crate::engine::lineage;
 use crate::engine::refs::visible_sessions;
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::verify::chain;
-use crate::error::{Error, Result};
-use crate::format::{Record, RecordChange, RevisionHeader};
+use crate::error::Result;
+use crate::format::{Record, RecordChange};
 use crate::model::Timestamp;
 
 impl SalvagedStore {
@@ -96,8 +97,7 @@ impl SalvagedStore {
         for change in &placed.record.changes {
             match change {
                 RecordChange::Revision { session, header, .. } => {
-                    let header = RevisionHeader::decode(&header.0)
-                        .map_err(Error::corrupt("a revision's header"))?;
+                    let header = lineage::header(&header.0)?;
                     let parent = header.parents.first().map(|parent| parent.sequence);
                     self.skip_to(
                         *session,

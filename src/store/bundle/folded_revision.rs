@@ -8,8 +8,8 @@ use crate::engine::{object, prune, table_rows};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Delta, DeltaPart, FoldRow, ObjectKind, OperationEffect, RecordBytes, RevisionHeader,
-    RevisionRow, SequenceRow, open,
+    Delta, DeltaPart, FoldRow, ObjectKind, OperationEffect, RecordBytes, RevisionRow, SequenceRow,
+    open,
 };
 use crate::model::{OperationId, SessionNumber};
 
@@ -55,8 +55,7 @@ impl FoldedRevisionReader<'_> {
         let first = fold::rows(self.view, self.number, at)?.pop();
         let own = first.map(|fold| fold::before(self.view, self.number, at, &fold)).transpose()?;
         let own = own.flatten();
-        let header =
-            RevisionHeader::decode(&seen.header).map_err(Error::corrupt("a revision's header"))?;
+        let header = lineage::header(&seen.header)?;
         for row in [own.as_ref(), Some(&seen)].into_iter().flatten() {
             let (names, delta) = self.parts(row)?;
             if list_id(&names) == header.delta {
@@ -102,8 +101,7 @@ impl FoldedRevisionReader<'_> {
                 continue;
             }
             let (header, _, delta) = self.revision(RevisionRef { sequence, ..at })?;
-            let header =
-                RevisionHeader::decode(&header).map_err(Error::corrupt("a revision's header"))?;
+            let header = lineage::header(&header)?;
             if !is_delta_lost(&header, &delta) {
                 deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
                 continue;
