@@ -158,7 +158,6 @@ impl PurgeRewriter<'_> {
         let mut at = 0;
         for part in if self.keeps { parts } else { &[] } {
             let end = at + part.length;
-            let place = KeyBuilder::new().number(part.row.object).build();
             let sealed = if end <= first {
                 object::sealed(self.view, part.row.object)?
             } else {
@@ -172,7 +171,7 @@ impl PurgeRewriter<'_> {
                     if much { CompressionEffort::Quick } else { CompressionEffort::Thorough };
                 seal_with_prefix(ObjectKind::Blob, prefix, own, effort).1
             };
-            self.rows.put(key::OBJECTS, place, sealed);
+            self.keep(part.row.object, sealed);
             at = end;
         }
         if let Some((content, found)) = masked {

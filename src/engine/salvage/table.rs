@@ -161,8 +161,7 @@ impl SalvagedStore {
         if table == key::OPERATIONS
             && let Ok(row) = OperationRow::decode(value)
         {
-            let id = row.operation.id;
-            return of(row.session).number(row.position).bytes(id.as_bytes()).build();
+            return key::operation_place(row.session, row.position, &row.operation.id);
         }
         place
     }
