@@ -12,7 +12,6 @@ use crate::format::{
 use crate::model::{ObjectId, SessionNumber, TextRef};
 use std::collections::BTreeSet;
 
-#[derive(Default)]
 pub(crate) struct SessionObjects {
     /// Parts of deltas, fact pages that no other session has, and segments of growing blobs.
     pub(crate) objects: BTreeSet<u64>,
@@ -73,26 +72,31 @@ fn fact_pages(row: &OperationRow) -> impl Iterator<Item = u64> {
     })
 }
 
+/// Returns the parts of the deltas of a session's revisions, including folded ones.
+fn delta_parts(view: &dyn Snapshot, number: SessionNumber) -> Result<BTreeSet<u64>> {
+    let mut parts = BTreeSet::new();
+    for table in [key::REVISIONS, key::FOLDED] {
+        for (_, row) in rows(view, table, of(number))? {
+            if row != RevisionRow::LOST {
+                let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
+                parts.extend(row.parts.into_iter().filter(|part| object::is_object_number(*part)));
+            }
+        }
+    }
+    Ok(parts)
+}
+
 /// Finds the objects of a session.
 pub(crate) fn session_objects(
     view: &dyn Snapshot,
     number: SessionNumber,
     owners: &mut PageOwners,
 ) -> Result<SessionObjects> {
-    let mut owned = SessionObjects::default();
-    for table in [key::REVISIONS, key::FOLDED] {
-        for (_, row) in rows(view, table, of(number))? {
-            if row == RevisionRow::LOST {
-                continue;
-            }
-            let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
-            for part in row.parts.into_iter().filter(|part| object::is_object_number(*part)) {
-                if owned.objects.insert(part) {
-                    let content = object::content(view, ObjectKind::Delta, part)?;
-                    owned.named.extend(object::blobs_named_in_delta(&content)?);
-                }
-            }
-        }
+    let objects = delta_parts(view, number)?;
+    let mut owned = SessionObjects { objects, named: BTreeSet::new() };
+    for part in &owned.objects {
+        let content = object::content(view, ObjectKind::Delta, *part)?;
+        owned.named.extend(object::blobs_named_in_delta(&content)?);
     }
     for (_, row) in rows(view, key::CHECKPOINTS, of(number))? {
         let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
@@ -166,15 +170,8 @@ impl RecordIndexer<'_> {
     pub(super) fn delete_twin(&mut self, number: SessionNumber, twin: SessionNumber) -> Result<()> {
         let owners = &mut PageOwners::default();
         let mut objects = session_objects(&self.view(), number, owners)?.objects;
-        for table in [key::REVISIONS, key::FOLDED] {
-            for (_, row) in rows(&self.view(), table, of(twin))? {
-                if row != RevisionRow::LOST {
-                    let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
-                    for part in &row.parts {
-                        objects.remove(part);
-                    }
-                }
-            }
+        for part in delta_parts(&self.view(), twin)? {
+            objects.remove(&part);
         }
         self.delete_rows(number, objects)
     }
