@@ -189,8 +189,7 @@ pub(crate) fn fold_after(
         }
         for part in &row.parts {
             let sealed = object::sealed(view, *part)?;
-            let delta = open(ObjectKind::Delta, &sealed)
-                .map_err(Error::corrupt(format!("the object number {part}")))?;
+            let delta = object::opened(ObjectKind::Delta, *part, &sealed)?;
             going.part(*part, &sealed, &delta)?;
             deltas.push(delta);
         }

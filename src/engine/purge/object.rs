@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     CompressionEffort, Delta, DeltaChange, DeltaSide, EntryBytes, FactPage, ObjectKind,
-    RevisionRow, SegmentRow, decode_entry, decode_key, entity_hash, open, open_with_prefix,
-    purge_entry, rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
+    RevisionRow, SegmentRow, decode_entry, decode_key, entity_hash, open_with_prefix, purge_entry,
+    rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, SessionNumber, TextRef, Value};
 use crate::redact::TextPieces;
@@ -194,13 +194,13 @@ impl PurgeRewriter<'_> {
         let mut deltas = Vec::new();
         for_each_row(view, key::OBJECTS, |place, sealed| {
             let number = key::last_number(place).unwrap_or(0);
-            let wrong = || Error::corrupt(format!("the object number {number}"));
-            match sealed_kind(sealed).map_err(wrong())? {
+            let wrong = Error::corrupt(format!("the object number {number}"));
+            match sealed_kind(sealed).map_err(wrong)? {
                 ObjectKind::Chunk => {}
                 ObjectKind::Page => pages.push(number),
                 ObjectKind::Blob => blobs.push(number),
                 ObjectKind::Delta => {
-                    let content = open(ObjectKind::Delta, sealed).map_err(wrong())?;
+                    let content = object::opened(ObjectKind::Delta, number, sealed)?;
                     (self.task.progress)(content.len() as u64);
                     entries.extend(object::blobs_named_in_delta(&content)?);
                     deltas.push(number);
@@ -238,8 +238,7 @@ impl PurgeRewriter<'_> {
     }
 
     fn text(&mut self, number: u64, id: ObjectId, sealed: Vec<u8>) -> Result<()> {
-        let content = open(ObjectKind::Blob, &sealed)
-            .map_err(Error::corrupt(format!("the object number {number}")))?;
+        let content = object::opened(ObjectKind::Blob, number, &sealed)?;
         match self.task.mask.masked(&content) {
             None => self.keep(number, sealed),
             Some((new, found)) => {
@@ -262,8 +261,7 @@ impl PurgeRewriter<'_> {
         let mut masked = Vec::with_capacity(pages.len());
         for number in pages {
             let sealed = object::sealed(self.view, *number)?;
-            let old = open(ObjectKind::Page, &sealed)
-                .map_err(Error::corrupt(format!("the object number {number}")))?;
+            let old = object::opened(ObjectKind::Page, *number, &sealed)?;
             let session = sessions.get(number).copied();
             let before = FactPage::decode(&old).map_err(Error::corrupt("a page of facts"))?;
             let new = self.packed_texts(&old);
@@ -357,8 +355,7 @@ impl PurgeRewriter<'_> {
         let mut made: HashSet<ObjectId> = HashSet::new();
         for number in deltas {
             let sealed = object::sealed(self.view, *number)?;
-            let old = open(ObjectKind::Delta, &sealed)
-                .map_err(Error::corrupt(format!("the object number {number}")))?;
+            let old = object::opened(ObjectKind::Delta, *number, &sealed)?;
             let mut delta = Delta::decode(&old).map_err(Error::corrupt("a delta"))?;
             let mut count = 0;
             let mut touched = false;

@@ -3,7 +3,7 @@
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
 use crate::engine::random::random;
-use crate::engine::table_rows::for_each_row;
+use crate::engine::table_rows::{for_each_row, rows_between};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -84,12 +84,7 @@ impl PurgeRewriter<'_> {
     }
 
     fn all(&self, table: TableId) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let mut rows = Vec::new();
-        for_each_row(self.view, table, |place, row| {
-            rows.push((place.to_vec(), row.to_vec()));
-            Ok(())
-        })?;
-        Ok(rows)
+        rows_between(self.view, table, &[], &[])
     }
 
     /// Purges checkpoints, operations and bookmarks.
