@@ -213,6 +213,21 @@ impl BlobCache {
     }
 }
 
+/// Reads a segment, and returns its content. `before` ends with the bytes before the segment.
+pub(crate) fn segment_content(
+    view: &dyn Snapshot,
+    row: &SegmentRow,
+    before: &[u8],
+) -> Result<Vec<u8>> {
+    let sealed = object::sealed(view, row.object)?;
+    let from = usize::try_from(row.prefix).ok();
+    let from = from.and_then(|prefix| before.len().checked_sub(prefix));
+    let prefix = from.and_then(|from| before.get(from..));
+    let prefix = prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
+    open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+        .map_err(Error::corrupt(format_args!("the object number {}", row.object)))
+}
+
 /// Returns how many bytes the segments of a blob take, compressed.
 pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
     let mut bytes = 0;

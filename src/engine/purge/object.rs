@@ -2,16 +2,15 @@
 
 use super::{PurgeKind, PurgeRewriter, PurgedSource, duplicate_name_error, reserved_word_error};
 use crate::backend::ScanDirection;
-use crate::engine::blob::MUCH_BYTES;
-use crate::engine::object;
 use crate::engine::random::random;
 use crate::engine::table_rows::for_each_row;
+use crate::engine::{blob, object};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     CompressionEffort, Delta, DeltaChange, DeltaSide, EntryBytes, FactPage, ObjectKind,
-    RevisionRow, SegmentRow, decode_entry, decode_key, entity_hash, open_with_prefix, purge_entry,
-    rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
+    RevisionRow, SegmentRow, decode_entry, decode_key, entity_hash, purge_entry, rekey_entry,
+    rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, SessionNumber, TextRef, Value};
 use crate::redact::TextPieces;
@@ -70,14 +69,7 @@ impl PurgeRewriter<'_> {
                     (parts, content) = (Vec::new(), Vec::new());
                     continue;
                 }
-                let sealed = object::sealed(self.view, row.object)?;
-                let from = usize::try_from(row.prefix).ok();
-                let from = from.and_then(|prefix| content.len().checked_sub(prefix));
-                let prefix = from.and_then(|from| content.get(from..));
-                let prefix =
-                    prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
-                let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
-                    .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
+                let own = blob::segment_content(self.view, &row, &content)?;
                 self.passed.insert(row.object);
                 if !is_searched {
                     (self.task.progress)(own.len() as u64);
@@ -118,12 +110,7 @@ impl PurgeRewriter<'_> {
                 (search, last) = (mask.pieces(), Vec::new());
                 continue;
             }
-            let sealed = object::sealed(self.view, row.object)?;
-            let from = usize::try_from(row.prefix).ok().and_then(|it| last.len().checked_sub(it));
-            let prefix = from.and_then(|from| last.get(from..));
-            let prefix = prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
-            let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
-                .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
+            let own = blob::segment_content(self.view, row, &last)?;
             self.passed.insert(row.object);
             (self.task.progress)(own.len() as u64);
             match &mut search {
@@ -166,7 +153,7 @@ impl PurgeRewriter<'_> {
                 let prefix =
                     prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
                 let own = new.get(at..end).unwrap_or_default();
-                let much = own.len() >= MUCH_BYTES;
+                let much = own.len() >= blob::MUCH_BYTES;
                 let effort =
                     if much { CompressionEffort::Quick } else { CompressionEffort::Thorough };
                 seal_with_prefix(ObjectKind::Blob, prefix, own, effort).1

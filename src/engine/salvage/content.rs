@@ -1,10 +1,11 @@
 //! Checks the objects to which rows refer: deltas, fact pages, parts of growing blobs.
 
 use super::SalvagedStore;
+use crate::engine::blob::{restart_before, segment_content};
 use crate::engine::delta_parts;
 use crate::engine::index::fold;
 use crate::engine::lineage::RevisionRef;
-use crate::engine::object::{self, DROPPED_OBJECT, LOST_OBJECT};
+use crate::engine::object::{DROPPED_OBJECT, LOST_OBJECT};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::table_rows::for_each_row;
 use crate::error::Result;
@@ -29,7 +30,7 @@ impl SalvagedStore {
             let Ok(row) = SegmentRow::decode(bytes) else { return Ok(()) };
             let offset = key::last_number(place).unwrap_or(0);
             let name = place.get(..12).unwrap_or_default();
-            if name != blob || crate::engine::blob::restart_before(offset) == offset {
+            if name != blob || restart_before(offset) == offset {
                 (blob, before) = (name.to_vec(), Some(Vec::new()));
             }
             let end = ends.entry(blob.clone()).or_default();
@@ -43,12 +44,9 @@ impl SalvagedStore {
                 before = Some(Vec::new());
                 return Ok(());
             }
-            let content = before.as_ref().and_then(|before: &Vec<u8>| {
-                let prefix = usize::try_from(row.prefix).ok()?;
-                let prefix = before.get(before.len().checked_sub(prefix)?..)?;
-                let sealed = object::sealed(&view, row.object).ok()?;
-                crate::format::open_with_prefix(ObjectKind::Blob, prefix, &sealed).ok()
-            });
+            let content = before
+                .as_ref()
+                .and_then(|before: &Vec<u8>| segment_content(&view, &row, before).ok());
             if let (Some(before), Some(content)) = (&mut before, content) {
                 before.extend_from_slice(&content);
             } else {

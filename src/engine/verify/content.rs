@@ -259,12 +259,7 @@ pub(super) fn segments(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
             if offset != next {
                 return Err(Error::missing(format!("the part before {offset}")));
             }
-            let sealed = object::sealed(view, row.object)?;
-            let prefix = usize::try_from(row.prefix).unwrap_or(usize::MAX);
-            let prefix = before.len().checked_sub(prefix).and_then(|skip| before.get(skip..));
-            let prefix = prefix.ok_or_else(|| Error::missing("what precedes it"))?;
-            crate::format::open_with_prefix(ObjectKind::Blob, prefix, &sealed)
-                .map_err(Error::corrupt(format!("the object number {}", row.object)))
+            blob::segment_content(view, &row, &before)
         });
         match opened {
             Ok(content) => {
