@@ -2,7 +2,9 @@
 
 use super::append::{ensure_header_unchanged, retry_on_conflict};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
-use super::message_format::{CallResult, MessageContext, check_message};
+use super::message_format::{
+    CallResult, CheckedMessage, MessageContext, MessageFormat, check_message,
+};
 use super::raw_json::RawObject;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory, sanitize_history};
 use super::stored_thread::{MessageRecord, PLACE_GAP, StoredMessage, Thread, message_key};
@@ -334,37 +336,52 @@ fn settle(
     });
     if orphans != OrphanPolicy::Leave {
         header.pending.clear();
+    }
+    if header.pending.is_empty() {
         return;
     }
-    for call in &mut header.pending {
-        let at = kept.iter().position(|message| message.id == call.message);
-        let new = sanitised
-            .renamed
-            .iter()
-            .find(|(source, old, _)| Some(*source) == at && *old == call.id);
-        if let Some((_, _, new)) = new {
-            call.id.clone_from(new);
-        }
-    }
-    let answered = |id: &str| {
-        sanitised.messages.iter().any(|text| {
-            let looked = check_message(
-                text,
-                RawObject::parse(text),
-                sanitised.form,
-                MessageContext::default(),
-            );
-            looked.answers.iter().any(|answer| answer.id == id)
-        })
-    };
-    let put_in: Vec<String> = sanitised
+    let put_in: Vec<&String> = sanitised
         .actions
         .iter()
         .filter(|action| action.message.is_some())
-        .filter_map(|action| action.tool_call_id.clone())
+        .filter_map(|action| action.tool_call_id.as_ref())
         .collect();
-    header.pending.retain(|call| !(put_in.contains(&call.id) && answered(&call.id)));
-    // The result of a call before the last message cannot be appended any more.
-    let last = kept.last().map(|message| message.id.as_str());
-    header.marked = header.pending.iter().any(|call| Some(call.message.as_str()) != last);
+    let mut looked = Vec::with_capacity(sanitised.messages.len());
+    for text in &sanitised.messages {
+        let object = RawObject::parse(text);
+        looked.push(check_message(text, object, sanitised.form, MessageContext::default()));
+    }
+    header.pending.retain_mut(|call| {
+        let source = kept.iter().position(|message| message.id == call.message);
+        let new =
+            sanitised.renamed.iter().find(|(at, old, _)| Some(*at) == source && *old == call.id);
+        if let Some((_, _, new)) = new {
+            call.id.clone_from(new);
+        }
+        // A message that was merged into another one is found by its call.
+        let at = source
+            .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)))
+            .or_else(|| looked.iter().rposition(|one| makes(one, call)));
+        call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &looked[at + 1..]));
+        let mut answers = looked.iter().flat_map(|one| &one.answers);
+        !(put_in.contains(&&call.id) && answers.any(|answer| answer.id == call.id))
+    });
+    header.marked = header.pending.iter().any(|call| !call.open);
+}
+
+/// Returns whether a message makes this call.
+fn makes(message: &CheckedMessage<'_>, call: &PendingCall) -> bool {
+    message.calls.iter().any(|known| known.sort == call.sort && known.display_name() == call.id)
+}
+
+/// Returns whether the result of a call that these messages follow can be appended: in most formats
+/// only results may be between the two, and in some one message must contain all results.
+fn can_be_answered(form: MessageFormat, after: &[CheckedMessage<'_>]) -> bool {
+    match form {
+        MessageFormat::OpenaiResponses => true,
+        MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini => {
+            after.is_empty()
+        }
+        _ => after.iter().all(|one| !one.answers.is_empty()),
+    }
 }

@@ -228,6 +228,38 @@ fn the_record_of_a_call_decides_what_happens_to_it() {
     assert_eq!(thread.start_call(&act(), "c9").unwrap_err().kind(), ErrorKind::NotFound);
 }
 
+/// Of three calls, two had a recorded result that was put in, one after the other. The second time
+/// marked the thread, although the third result can still follow the other two.
+#[test]
+fn a_call_stays_open_while_results_of_its_message_are_put_in() {
+    let status = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap();
+    let put_in = |thread: &Thread, id: &str| {
+        let result = CallResult { content: "rain".into(), is_error: false };
+        thread.finish_call(&act(), id, &result).unwrap();
+        thread.put_result(&act(), id, None).unwrap();
+    };
+    let call = |id: &str| CALL.replace("c1", id)[CALL.find("[{").unwrap() + 1..].to_owned();
+    let three = CALL.replace("}]}", &format!("}},{}", call("c2")));
+    let three = three.replace("}]}", &format!("}},{}", call("c3")));
+    let chat = thread();
+    append(&chat, &[USER, &three], AppendGuard::Mark).unwrap();
+    for id in ["c1", "c2"] {
+        put_in(&chat, id);
+        assert!(!status(&chat).marked, "{id}");
+    }
+    append(&chat, &[&RESULT.replace("c1", "c3")], AppendGuard::Refuse).unwrap();
+    assert!(status(&chat).pending.is_empty() && !status(&chat).marked);
+    assert!(sanitize_history(&texts(&chat), &SanitizeOptions::default()).unwrap().is_clean());
+
+    // Anthropic takes all results in one message, so the other one cannot be appended any more.
+    let block = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
+    let two = format!(r#"{{"role":"assistant","content":[{},{}]}}"#, block("a"), block("b"));
+    let anthropic = thread();
+    append(&anthropic, &[USER, &two], AppendGuard::Mark).unwrap();
+    put_in(&anthropic, "a");
+    assert!(status(&anthropic).marked && status(&anthropic).pending[0].id == "b");
+}
+
 #[test]
 fn a_writer_is_exclusive_for_a_limited_time() {
     let thread = thread();
