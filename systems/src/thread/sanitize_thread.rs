@@ -3,7 +3,7 @@
 use super::append::{ensure_header_unchanged, retry_on_conflict};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
 use super::message_format::{
-    CallResult, CheckedMessage, MessageContext, MessageFormat, check_message,
+    CallResult, CheckedMessage, MessageContext, MessageFormat, ToolCallPart, check_message,
 };
 use super::raw_json::RawObject;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory, sanitize_history};
@@ -334,9 +334,6 @@ fn settle(
         let around = MessageContext { last: true, provider_calls: None };
         check_message(text, RawObject::parse(text), sanitised.form, around).unwritten
     });
-    if orphans != OrphanPolicy::Leave {
-        header.pending.clear();
-    }
     if header.pending.is_empty() {
         return;
     }
@@ -361,17 +358,24 @@ fn settle(
         // A message that was merged into another one is found by its call.
         let at = source
             .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)))
-            .or_else(|| looked.iter().rposition(|one| makes(one, call)));
+            .or_else(|| looked.iter().rposition(|one| part_of(one, call).is_some()));
         call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &looked[at + 1..]));
-        let mut answers = looked.iter().flat_map(|one| &one.answers);
-        !(put_in.contains(&&call.id) && answers.any(|answer| answer.id == call.id))
+        let mut answers = looked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
+        let is_answered = answers.any(|answer| answer.id == call.id);
+        if orphans == OrphanPolicy::Leave {
+            return !(is_answered && put_in.contains(&&call.id));
+        }
+        // Any other call has its result now, or is removed.
+        let part = at.and_then(|at| part_of(&looked[at], call));
+        call.open && !is_answered && part.is_some_and(|part| part.waits)
     });
     header.marked = header.pending.iter().any(|call| !call.open);
 }
 
-/// Returns whether a message makes this call.
-fn makes(message: &CheckedMessage<'_>, call: &PendingCall) -> bool {
-    message.calls.iter().any(|known| known.sort == call.sort && known.display_name() == call.id)
+/// Returns the part of a message that makes this call, if it does.
+fn part_of<'m>(message: &'m CheckedMessage<'_>, call: &PendingCall) -> Option<&'m ToolCallPart> {
+    let is_it = |part: &&ToolCallPart| part.sort == call.sort && part.display_name() == call.id;
+    message.calls.iter().find(is_it)
 }
 
 /// Returns whether the result of a call that these messages follow can be appended: in most formats

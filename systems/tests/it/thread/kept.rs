@@ -260,6 +260,32 @@ fn a_call_stays_open_while_results_of_its_message_are_put_in() {
     assert!(status(&anthropic).marked && status(&anthropic).pending[0].id == "b");
 }
 
+/// A person had not yet approved a call when its thread was sanitised. The call stayed in the
+/// history but was not pending any more, so its result, which came after the approval, was taken
+/// for a result without a call.
+#[test]
+fn a_call_that_waits_for_approval_stays_pending() {
+    let waits = r#"{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{}}"#;
+    let lost = waits.replace("c1", "c2");
+    let asks = r#"{"type":"tool-approval-request","approvalId":"a1","toolCallId":"c1"}"#;
+    let call = format!(r#"{{"role":"assistant","content":[{waits},{asks},{lost}]}}"#);
+    let agrees = r#"{"role":"tool","content":[{"type":"tool-approval-response","approvalId":"a1","approved":true}]}"#;
+    let result = r#"{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","output":{"type":"text","value":"one"}}]}"#;
+    for orphans in [OrphanPolicy::Answer, OrphanPolicy::Remove] {
+        let thread = thread();
+        append(&thread, &[USER, &call], AppendGuard::Mark).unwrap();
+        let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
+        thread.sanitize(&act(), &options, None).unwrap();
+        let status = thread.status(&thread.session().head().unwrap()).unwrap();
+        let pending: Vec<&str> = status.pending.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!((pending, status.marked), (vec!["c1"], false));
+        append(&thread, &[agrees, result], AppendGuard::Refuse).unwrap();
+        let status = thread.status(&thread.session().head().unwrap()).unwrap();
+        assert!(status.pending.is_empty() && !status.marked);
+        assert!(sanitize_history(&texts(&thread), &SanitizeOptions::default()).unwrap().is_clean());
+    }
+}
+
 #[test]
 fn a_writer_is_exclusive_for_a_limited_time() {
     let thread = thread();
