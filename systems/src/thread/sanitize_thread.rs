@@ -349,6 +349,8 @@ fn settle(
         looked.push(check_message(text, object, sanitised.form, MessageContext::default()));
     }
     header.pending.retain_mut(|call| {
+        // An action has the id from before it was changed.
+        let is_put_in = put_in.contains(&&call.id);
         let source = kept.iter().position(|message| message.id == call.message);
         let new =
             sanitised.renamed.iter().find(|(at, old, _)| Some(*at) == source && *old == call.id);
@@ -363,7 +365,7 @@ fn settle(
         let mut answers = looked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
         let is_answered = answers.any(|answer| answer.id == call.id);
         if orphans == OrphanPolicy::Leave {
-            return !(is_answered && put_in.contains(&&call.id));
+            return !(is_answered && is_put_in);
         }
         // Any other call has its result now, or is removed.
         let part = at.and_then(|at| part_of(&looked[at], call));

@@ -260,6 +260,21 @@ fn a_call_stays_open_while_results_of_its_message_are_put_in() {
     assert!(status(&anthropic).marked && status(&anthropic).pending[0].id == "b");
 }
 
+/// Putting in the result of a call whose id the provider refuses gives both another id. The call
+/// remained pending under its new id, and its result would have been put in a second time.
+#[test]
+fn a_call_that_gets_another_id_with_its_result_is_not_pending_any_more() {
+    let thread = thread();
+    let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions.f:0","name":"f","input":{}}]}"#;
+    append(&thread, &[USER, call], AppendGuard::Mark).unwrap();
+    let result = CallResult { content: "rain".into(), is_error: false };
+    thread.finish_call(&act(), "functions.f:0", &result).unwrap();
+    thread.put_result(&act(), "functions.f:0", None).unwrap();
+    assert!(texts(&thread)[2].contains("rain"));
+    let status = thread.status(&thread.session().head().unwrap()).unwrap();
+    assert!(status.pending.is_empty() && !status.marked, "{status:?}");
+}
+
 /// A person had not yet approved a call when its thread was sanitised. The call stayed in the
 /// history but was not pending any more, so its result, which came after the approval, was taken
 /// for a result without a call.
