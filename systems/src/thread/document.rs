@@ -6,7 +6,8 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HistoryLayout {
     List,
-    Lines,
+    /// JSON Lines, with the number of the line of each message, from 1.
+    Lines(Vec<usize>),
     /// An object, and the name of the field with the history.
     Field(String, &'static str),
 }
@@ -38,9 +39,10 @@ impl HistoryDocument {
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.
     pub fn parse(text: &str) -> Result<Self, InvalidHistory> {
-        let text = trimmed(text.trim_start_matches('\u{feff}'));
+        let whole = text.trim_start_matches('\u{feff}');
+        let text = trimmed(whole);
         if text.is_empty() {
-            return Ok(Self { shape: HistoryLayout::Lines, messages: Vec::new() });
+            return Ok(Self { shape: HistoryLayout::Lines(Vec::new()), messages: Vec::new() });
         }
         if text.starts_with('[') {
             let Some(items) = list(text) else {
@@ -60,19 +62,18 @@ impl HistoryDocument {
                 return Ok(Self { shape: HistoryLayout::Field(text.to_owned(), field), messages });
             }
             let messages = vec![compact(text).into_owned()];
-            return Ok(Self { shape: HistoryLayout::Lines, messages });
+            return Ok(Self { shape: HistoryLayout::Lines(Vec::new()), messages });
         }
-        let lines: Vec<&str> = text.lines().map(trimmed).filter(|line| !line.is_empty()).collect();
-        if !lines.iter().any(|line| RawObject::parse(line).is_some()) {
+        let lines = (1..).zip(whole.lines().map(trimmed)).filter(|(_, line)| !line.is_empty());
+        let (numbers, messages): (Vec<usize>, Vec<String>) =
+            lines.map(|(number, line)| (number, line.to_owned())).unzip();
+        if !messages.iter().any(|line| RawObject::parse(line).is_some()) {
             return Err(InvalidHistory(
                 "no line of it is a message: give a JSON list of messages, or one message a line"
                     .to_owned(),
             ));
         }
-        Ok(Self {
-            shape: HistoryLayout::Lines,
-            messages: lines.into_iter().map(str::to_owned).collect(),
-        })
+        Ok(Self { shape: HistoryLayout::Lines(numbers), messages })
     }
 
     /// Writes these messages in the layout of this history.
@@ -80,7 +81,9 @@ impl HistoryDocument {
     pub fn write(&self, messages: &[String]) -> String {
         match &self.shape {
             HistoryLayout::List => format!("{}\n", written_list(messages)),
-            HistoryLayout::Lines => messages.iter().flat_map(|message| [message, "\n"]).collect(),
+            HistoryLayout::Lines(_) => {
+                messages.iter().flat_map(|message| [message, "\n"]).collect()
+            }
             HistoryLayout::Field(whole, field) => {
                 let mut whole = RawObject::parse(whole).expect("it was one when it was read");
                 whole.set(field, written_list(messages));
@@ -89,12 +92,17 @@ impl HistoryDocument {
         }
     }
 
-    /// Returns the number of the first message that is not JSON, counted from 1, if there is one.
-    /// In JSON Lines this is the number of its line, without counting empty lines.
+    /// Returns the number of the first line that is not JSON, counted from 1, if there is one. If
+    /// the history is not JSON Lines, this is the number of the message.
     #[must_use]
     pub fn broken_line(&self) -> Option<usize> {
         let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        self.messages.iter().position(|text| !is_json(text)).map(|place| place + 1)
+        let place = self.messages.iter().position(|text| !is_json(text))?;
+        let number = match &self.shape {
+            HistoryLayout::Lines(numbers) => numbers.get(place).copied(),
+            HistoryLayout::List | HistoryLayout::Field(..) => None,
+        };
+        Some(number.unwrap_or(place + 1))
     }
 }
 
@@ -192,6 +200,20 @@ mod tests {
         assert!(fault("hello\nworld").starts_with("no line of it is a message"));
         let torn = HistoryDocument::parse("{\"a\":1}\n{\"b").unwrap();
         assert_eq!(torn.broken_line(), Some(2));
+    }
+
+    /// Empty lines were left out before the lines were counted, so the error about a torn line
+    /// named another line than an editor shows.
+    #[test]
+    fn the_number_of_a_broken_line_counts_empty_lines() {
+        for (text, line) in [
+            ("\n\n{\"a\":1}\n\n\0\n{\"b", Some(6)),
+            ("\u{feff}\r\n{\"a\":1}\r\n{\"b", Some(3)),
+            ("\n{\"a\":1}\n\n{\"b\":2}\n", None),
+            ("\n\n[{\"a\":1}]", None),
+        ] {
+            assert_eq!(HistoryDocument::parse(text).unwrap().broken_line(), line, "{text:?}");
+        }
     }
 
     #[test]
