@@ -260,9 +260,8 @@ impl<'t> AppendBatch<'t> {
             let is_kept = how.form.is_some() || !looked.problems.iter().any(is_none);
             if looked.is_unusable && !is_kept {
                 return Err(Error::invalid(format!(
-                    "message {} of the input is not a message of the form {}: correct it or omit \
-                    it",
-                    place + 1,
+                    "message {place} of the input is not a message of the form {}: correct it or \
+                    omit it",
                     header.form.word()
                 )));
             }
@@ -512,17 +511,15 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
     for (place, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(FormatEvidence::None, evidence) {
             FormatEvidence::Foreign(seems) => {
-                let given = place + 1;
                 return Err(Error::invalid(format!(
-                    "message {given} of the input seems to be {seems}: give messages of a known form \
+                    "message {place} of the input seems to be {seems}: give messages of a known form \
                     ({KNOWN_FORMS})"
                 )));
             }
             FormatEvidence::Strong(form) if header.certain && form != header.form => {
                 return Err(Error::invalid(format!(
-                    "message {} of the input is of the form {}, and the thread of the form {}: keep it in a thread \
+                    "message {place} of the input is of the form {}, and the thread of the form {}: keep it in a thread \
                      of its own",
-                    place + 1,
                     form.word(),
                     header.form.word()
                 )));

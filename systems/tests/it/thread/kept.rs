@@ -69,11 +69,11 @@ fn an_invalid_message_or_another_form_changes_nothing() {
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     let anthropic = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}"#;
     for (bad, said) in [
-        ("{}", "message 2 of the input is not a message of the form openai_chat"),
-        ("{\"torn", "message 2 of the input is not a message"),
+        ("{}", "message 1 of the input is not a message of the form openai_chat"),
+        ("{\"torn", "message 1 of the input is not a message"),
         (
             anthropic,
-            "message 2 of the input is of the form anthropic, and the thread of the form openai_chat",
+            "message 1 of the input is of the form anthropic, and the thread of the form openai_chat",
         ),
     ] {
         let error = append(&thread, &[RESULT, bad], AppendGuard::Mark).unwrap_err();
@@ -81,6 +81,19 @@ fn an_invalid_message_or_another_form_changes_nothing() {
         assert!(error.to_string().starts_with(said), "{error}");
     }
     assert_eq!(texts(&thread), [USER, CALL]);
+}
+
+/// An append counted the messages that it refused from 1, while its guard, `check` and `sanitize`
+/// count from 0: two errors about one message named two.
+#[test]
+fn every_error_counts_messages_from_0() {
+    let state = r#"{"values":{"messages":[]}}"#;
+    let error = append(&thread(), &[USER, state], AppendGuard::Mark).unwrap_err();
+    assert!(error.to_string().starts_with("message 1 of the input seems to be"), "{error}");
+    let error = sanitize_history(&[USER, state], &SanitizeOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("message 1 seems to be"), "{error}");
+    let error = append(&thread(), &[USER, RESULT], AppendGuard::Refuse).unwrap_err();
+    assert!(error.to_string().contains("message 1 would be a result without a call"), "{error}");
 }
 
 #[test]
