@@ -23,8 +23,6 @@ use crate::panes::OverlayPane;
 use crate::story_view::StorySummary;
 use crate::theme::TextTone;
 use canvas::{put, put_lines};
-use forge_store::model::Timestamp;
-use forge_store::model::time_grammar::describe_distance;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -168,18 +166,6 @@ pub fn plain(buffer: &Buffer) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Returns how long ago a time is, in its largest unit; `now` for less than a second.
-fn ago(time: Timestamp, now: Timestamp) -> String {
-    let micros = now.micros_since(time);
-    if micros.abs() < 1_000_000 {
-        return "now".to_owned();
-    }
-    let said = describe_distance(micros);
-    let greatest: Vec<&str> = said.split(' ').take(2).collect();
-    let greatest = greatest.join(" ");
-    if micros > 0 { greatest } else { format!("in {greatest}") }
 }
 
 /// Returns the status of the session: checks, open gaps, and files that are not committed.

@@ -1,6 +1,5 @@
 //! Draws the pane "Held": the claims, facts or brief at the selected moment.
 
-use super::ago;
 use super::canvas::{below, put, put_lines};
 use super::frame::{self, FrameTitles};
 use crate::answer::{ItemNovelty, StateItem, StateTab, StateView};
@@ -8,7 +7,8 @@ use crate::app::App;
 use crate::effect::MomentTarget;
 use crate::panes::PaneFocus;
 use crate::theme::{TextTone, Theme};
-use forge_store::model::Kind;
+use forge_store::model::time_grammar::describe_distance;
+use forge_store::model::{Kind, Timestamp};
 use forge_store::shell::quoted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -27,13 +27,25 @@ fn titles(app: &App) -> FrameTitles {
     };
     let right = match (view, time) {
         (Some(view), Some(time)) if view.target != MomentTarget::Head => {
-            format!("{} ago, on {}", ago(time, app.now), view.branch)
+            format!("{}, on {}", distance(time, app.now), view.branch)
         }
         (Some(view), _) => format!("on {}", view.branch),
         (None, _) => String::new(),
     };
     let below = format!("$ forge checkpoint at {}", quoted(&app.target().to_string()));
     FrameTitles { title, right, below }
+}
+
+/// Returns how far a time is from now, in its largest unit: `2 h ago`. Less than a second is `now`.
+fn distance(time: Timestamp, now: Timestamp) -> String {
+    let micros = now.micros_since(time);
+    if micros.abs() < 1_000_000 {
+        return "now".to_owned();
+    }
+    let said = describe_distance(micros);
+    let greatest: Vec<&str> = said.split(' ').take(2).collect();
+    let greatest = greatest.join(" ");
+    if micros > 0 { format!("{greatest} ago") } else { format!("in {greatest}") }
 }
 
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -181,4 +193,18 @@ fn draw_item(app: &App, item: &StateItem, line: Rect, buffer: &mut Buffer) {
         rest = put(buffer, rest, &format!("({}) ", item.status), theme.style(item.tone));
     }
     put(buffer, rest, &item.title, theme.style(TextTone::Plain));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The title said "now ago", and "in 2 min ago" of a moment that another machine's clock put
+    /// after now.
+    #[test]
+    fn only_a_time_before_now_is_ago() {
+        let now = Timestamp::from_micros(1_000_000_000_000);
+        let at = |seconds: i64| distance(now.plus_micros(seconds * 1_000_000), now);
+        assert_eq!([at(0), at(-7500), at(130)], ["now", "2 h ago", "in 2 min"]);
+    }
 }
