@@ -88,7 +88,6 @@ const ASCII: &[(&str, &str)] = &[
     ("✎", "n"),
     ("↶", "<"),
     ("▸", "+"),
-    ("▌", ">"),
     ("●", "*"),
     ("○", "o"),
     ("─", "-"),
@@ -338,5 +337,22 @@ fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
     for (key, word) in shown.into_iter().chain(last) {
         rest = put(buffer, rest, key, app.theme.style(TextTone::Id));
         rest = put(buffer, rest, &format!(" {word}  "), app.theme.style(TextTone::Dim));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A half bar was listed twice, first as the sign of a selection, so the strength of evidence
+    /// ended in an arrow without Unicode.
+    #[test]
+    fn without_unicode_a_bar_ends_in_a_part_of_a_bar() {
+        let mut buffer = Buffer::with_lines(["██▌ █▏ ▍"]);
+        to_ascii(&mut buffer);
+        assert_eq!(plain(&buffer), "##+ #- +\n");
+        for (place, (sign, _)) in ASCII.iter().enumerate() {
+            assert!(!ASCII.iter().skip(place + 1).any(|(other, _)| other == sign), "{sign} twice");
+        }
     }
 }
