@@ -29,7 +29,8 @@ impl WrappedLine {
 /// are for a pager.
 const MAX_LINES: usize = 5000;
 
-/// Returns the lines of a sheet, wrapped to this many columns. A very long sheet is cut.
+/// Returns the lines of a sheet, wrapped to this many columns. A very long sheet is cut, and a last
+/// line says how much is left out.
 #[must_use]
 pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     let mut lines = Vec::new();
@@ -48,9 +49,18 @@ pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
         if part.folded {
             continue;
         }
-        for line in &part.lines {
+        for (place, line) in part.lines.iter().enumerate() {
             wrap_line(line, section, width, &mut lines);
             if lines.len() >= MAX_LINES {
+                let later = sheet.sections.iter().skip(section + 1);
+                let later: usize = later.map(|part| part.lines.len()).sum();
+                let more = part.lines.len() - (place + 1) + later;
+                if more > 0 {
+                    let text =
+                        format!("and {more} more {}", if more == 1 { "line" } else { "lines" });
+                    let parts = vec![(TextTone::Dim, text)];
+                    lines.push(WrappedLine { section, heading: false, parts });
+                }
                 return lines;
             }
         }
@@ -182,6 +192,20 @@ mod tests {
         assert_eq!(texts(&sheet), ["a", "  x", "  y\\x1b"]);
         sheet.sections[0].folded = true;
         assert_eq!(texts(&sheet), ["▸ a (1 line)"]);
+    }
+
+    /// The end of a very long sheet was left out without a word.
+    #[test]
+    fn a_very_long_sheet_says_how_much_of_it_is_left_out() {
+        let lines = |count: usize| vec![line(TextTone::Plain, 0, "x"); count];
+        let last = |counts: &[usize]| {
+            let sections = counts.iter().map(|count| section("", lines(*count))).collect();
+            let shown = wrap_sheet(&TextSheet { sections, ..TextSheet::default() }, 20);
+            (shown.len(), shown.last().unwrap().text())
+        };
+        assert_eq!(last(&[MAX_LINES]), (MAX_LINES, "x".to_owned()));
+        assert_eq!(last(&[MAX_LINES + 1]), (MAX_LINES + 1, "and 1 more line".to_owned()));
+        assert_eq!(last(&[7, MAX_LINES, 3]), (MAX_LINES + 1, "and 10 more lines".to_owned()));
     }
 
     #[test]
