@@ -236,6 +236,8 @@ pub struct StateView {
     pub tab: StateTab,
     /// Its lines.
     pub items: Vec<StateItem>,
+    /// How many lines are left out at the end, without the facts that were not read.
+    pub more: usize,
     /// The number of claims in each tab; facts are not counted.
     pub counts: Vec<(StateTab, usize)>,
     /// The claims of this tab that were removed since the moment that was selected before.

@@ -1,6 +1,6 @@
 //! The state of the browser: plain data.
 
-use crate::answer::{ActivityStrip, SessionOverview, TimelineRow, WorkerFailure};
+use crate::answer::{ActivityStrip, SessionOverview, StateTab, TimelineRow, WorkerFailure};
 use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest};
 use crate::host::NotifyEvent;
 use crate::keymap::{KeyMode, Keymap};
@@ -229,6 +229,13 @@ impl App {
     pub fn has_mark_line(&self) -> bool {
         let view = self.state.view.as_ref();
         self.mark.is_some() && view.is_some_and(|view| !view.since_mark.is_empty())
+    }
+
+    /// Returns whether the pane "Held" has a line about the lines that are left out.
+    #[must_use]
+    pub fn has_more_line(&self) -> bool {
+        let view = self.state.view.as_ref();
+        self.state.tab != StateTab::Brief && view.is_some_and(|view| view.more > 0)
     }
 
     /// Builds a request to the worker. Answers to earlier requests for the same pane are ignored,

@@ -151,13 +151,13 @@ impl WindowLayout {
         usize::from(Self::inside(Self::front(app)).height).max(1)
     }
 
-    /// Returns the number of visible lines of the pane "Held", without the tabs and the line about
-    /// the mark.
+    /// Returns the number of visible lines of the pane "Held", without the tabs and the lines at
+    /// its bottom.
     #[must_use]
     pub fn held_rows(app: &App) -> usize {
         let inside = Self::inside(Self::from_app(app).held);
-        let marked = u16::from(app.has_mark_line());
-        usize::from(inside.height.saturating_sub(1 + marked)).max(1)
+        let bottom = u16::from(app.has_mark_line()) + u16::from(app.has_more_line());
+        usize::from(inside.height.saturating_sub(1 + bottom)).max(1)
     }
 
     /// Returns the number of visible lines of the story.

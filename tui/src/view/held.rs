@@ -68,13 +68,23 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], theme);
         return;
     };
-    let area = if app.has_mark_line() && area.height > 2 {
-        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-        put(buffer, last, &view.since_mark, theme.style(TextTone::Accent));
-        Rect { height: area.height - 1, ..area }
-    } else {
-        area
+    let mut area = area;
+    let mut put_at_bottom = |text: &str, tone| {
+        if area.height > 2 {
+            let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+            put(buffer, last, text, theme.style(tone));
+            area.height -= 1;
+        }
     };
+    if app.has_mark_line() {
+        put_at_bottom(&view.since_mark, TextTone::Accent);
+    }
+    if app.has_more_line() {
+        // Only the newest facts are read, so there may be more of them.
+        let is_exact = view.tab.kinds().iter().all(|kind| kind.is_claim());
+        let least = if is_exact { "" } else { "at least " };
+        put_at_bottom(&format!("and {least}{} more", view.more), TextTone::Dim);
+    }
     tabs(app, view, area, buffer);
     let rows = usize::from(area.height.saturating_sub(1));
     if app.state.tab == StateTab::Brief {

@@ -64,6 +64,7 @@ pub(super) fn view(
     if tab.kinds().iter().any(|kind| !kind.is_claim()) {
         items.sort_by_key(|item| std::cmp::Reverse(item.time));
     }
+    let more = items.len().saturating_sub(MAX_ITEMS);
     items.truncate(MAX_ITEMS);
     Ok(StateView {
         target,
@@ -72,6 +73,7 @@ pub(super) fn view(
         revision: point.revision(),
         tab,
         items,
+        more,
         counts,
         removed,
         moved,

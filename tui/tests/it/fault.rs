@@ -1,8 +1,9 @@
 //! Faults that a trial found, each told by a test.
 
 use crate::hand::{Hand, at};
-use forge_store::model::{Fact, FactOrigin, Kind, Value};
-use forge_store::store::{NewSession, Store, WriteContext};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
+use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
+use forge_tui::answer::StateTab;
 use forge_tui::effect::MomentTarget;
 use forge_tui::panes::PaneFocus;
 use forge_tui::theme::{TextTone, ThemeName};
@@ -26,6 +27,31 @@ fn a_typed_moment_shows_the_state_of_the_very_revision() {
         assert_eq!(row.target, named);
         assert_eq!(row.title, "H1 rejected .30 → .04", "{moment}");
     }
+}
+
+/// The pane showed the first 2,000 claims of a tab and did not say that there are more.
+#[test]
+fn a_tab_with_very_many_claims_says_how_many_it_leaves_out() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("test", at("2025-03-11T12:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("many")).unwrap();
+    let note = |number: usize| {
+        let text = Value::from([("text", format!("note {number}").into())]);
+        ClaimChange::add(Key::new(Kind::Note, format!("N{number}")), text)
+    };
+    let notes: Vec<ClaimChange> = (1..=2003).map(note).collect();
+    session.write(&act).edit(Vec::new(), |_| Ok(notes.clone())).commit().unwrap();
+    let mut hand = Hand::on(store, 120, 30);
+    hand.press("3");
+    while hand.app.state.tab != StateTab::Notes {
+        hand.press("l");
+    }
+    assert!(hand.screen().contains("and 3 more"), "{}", hand.screen());
+    // The last claim is above this line, and not behind it.
+    hand.press("G");
+    let last = hand.app.state.view.as_ref().unwrap().items.last().unwrap().title.clone();
+    let screen = hand.screen();
+    assert!(screen.contains(&last) && screen.contains("and 3 more"), "{last}: {screen}");
 }
 
 #[test]
