@@ -52,6 +52,7 @@ pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     one_line(&title)
 }
 
+/// Returns at most the first 400 bytes of a text, in one line.
 pub(super) fn one_line(text: &str) -> String {
     const MAX_LINE_BYTES: usize = 400;
     let mut line = String::new();
@@ -61,6 +62,7 @@ pub(super) fn one_line(text: &str) -> String {
         }
         line.push_str(word);
         if line.len() > MAX_LINE_BYTES {
+            line.truncate(line.floor_char_boundary(MAX_LINE_BYTES));
             line.push('…');
             break;
         }
@@ -251,4 +253,19 @@ pub(super) fn matches_filter(item: &PageItem, filter: &TimelineFilter) -> bool {
         && filter.tag.as_ref().is_none_or(|tag| tags.contains(tag))
         && filter.trigger.as_ref().is_none_or(|wanted| trigger.contains(&wanted.replace('_', " ")))
         && filter.matches(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text was only cut after a word, so one word of a megabyte made a line of a megabyte.
+    #[test]
+    fn a_line_is_cut_within_a_word() {
+        assert_eq!(one_line("two\n words "), "two words");
+        assert_eq!(one_line(&"x".repeat(400)), "x".repeat(400));
+        assert_eq!(one_line(&"x".repeat(1 << 20)), format!("{}…", "x".repeat(400)));
+        assert_eq!(one_line(&"é".repeat(201)), format!("{}…", "é".repeat(200)));
+        assert_eq!(one_line(&format!("a {}", "é".repeat(300))), format!("a {}…", "é".repeat(199)));
+    }
 }
