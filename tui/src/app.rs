@@ -160,11 +160,20 @@ pub struct App {
     /// Whether and when the person looked.
     pub looked: LookedState,
     /// The text that was typed for a write that is not done yet.
-    pub unsent: Option<(InputPurpose, String)>,
+    pub unsent: Option<UnsentText>,
     /// The selected chip of the filter.
     pub chip: usize,
     /// Whether the browser ends.
     pub done: bool,
+}
+
+/// A text that was typed for a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsentText {
+    /// The number of the request for the write.
+    pub generation: u64,
+    pub purpose: InputPurpose,
+    pub text: String,
 }
 
 impl App {

@@ -1,7 +1,7 @@
 //! Long texts, which are written in an editor.
 
 use super::input;
-use crate::app::App;
+use crate::app::{App, UnsentText};
 use crate::effect::AppEffect;
 use crate::host::EditedText;
 use crate::panes::{InputPurpose, OverlayPane};
@@ -46,7 +46,7 @@ pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
 
 /// Shows what was typed for a write that failed, to be sent again.
 pub(super) fn restore(app: &mut App) {
-    if let Some((purpose, text)) = app.unsent.take() {
+    if let Some(UnsentText { purpose, text, .. }) = app.unsent.take() {
         app.fronts.push(OverlayPane::Input { purpose, text });
     }
 }

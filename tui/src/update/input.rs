@@ -1,7 +1,7 @@
 //! Text inputs and questions.
 
 use super::{choose, editor, navigation, selection, share, story, switch, write};
-use crate::app::App;
+use crate::app::{App, UnsentText};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest, WriteRequest};
 use crate::panes::{InputPurpose, OverlayPane};
 use crate::query::TimelineFilter;
@@ -143,7 +143,10 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
     }
     let target = app.target();
     if purpose.is_text() {
-        app.unsent = Some((purpose.clone(), text.to_owned()));
+        // The write is the next request.
+        let generation = app.generation + 1;
+        let (purpose, text) = (purpose.clone(), text.to_owned());
+        app.unsent = Some(UnsentText { generation, purpose, text });
     }
     match purpose {
         InputPurpose::Jump => {

@@ -15,15 +15,20 @@ use forge_store::store::{HistoryPosition, HistoryRank};
 
 pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
     match reply.answer {
-        Ok(answer) => apply_answer(app, answer),
+        Ok(answer) => apply_answer(app, reply.generation, answer),
         Err(failure) => {
-            failed(app, reply.slot, failure);
+            failed(app, reply.generation, reply.slot, failure);
             Vec::new()
         }
     }
 }
 
-fn failed(app: &mut App, slot: PaneSlot, failure: WorkerFailure) {
+/// Returns whether the text that was typed last is for the write of this number.
+fn is_unsent(app: &App, generation: u64) -> bool {
+    app.unsent.as_ref().is_some_and(|unsent| unsent.generation == generation)
+}
+
+fn failed(app: &mut App, generation: u64, slot: PaneSlot, failure: WorkerFailure) {
     match slot {
         PaneSlot::Watch => app.watching = false,
         PaneSlot::Page => app.timeline.loading = false,
@@ -60,7 +65,7 @@ fn failed(app: &mut App, slot: PaneSlot, failure: WorkerFailure) {
             } else {
                 format!(": {}", failure.advice)
             };
-            if slot == PaneSlot::Session {
+            if is_unsent(app, generation) {
                 editor::restore(app);
             }
             app.say(TextTone::Bad, format!("{}{advice}", failure.message));
@@ -68,7 +73,7 @@ fn failed(app: &mut App, slot: PaneSlot, failure: WorkerFailure) {
     }
 }
 
-fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
+fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<AppEffect> {
     match answer {
         WorkerAnswer::Opened(overview) => return opened(app, *overview),
         WorkerAnswer::NoSession => app.stage = AppStage::Empty,
@@ -142,7 +147,9 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
             // The story is read again without a pause, so that it shows this write.
             app.story_requested = None;
             app.looked.own = true;
-            app.unsent = None;
+            if is_unsent(app, generation) {
+                app.unsent = None;
+            }
             let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }

@@ -4,8 +4,12 @@ use crate::hand::Hand;
 use forge_store::model::{Key, Kind, Value};
 use forge_store::store::Store;
 use forge_tui::action::BrowserAction;
+use forge_tui::answer::{WorkerFailure, WorkerReply};
+use forge_tui::effect::{AppEffect, PaneSlot};
 use forge_tui::host::EditedText;
+use forge_tui::key::KeyChord;
 use forge_tui::panes::OverlayPane;
+use forge_tui::update::update;
 
 fn on_example() -> (Store, Hand) {
     let store = Store::in_memory().unwrap();
@@ -81,6 +85,27 @@ fn a_text_that_cannot_be_written_stays_in_the_input() {
         panic!("{}", hand.screen());
     };
     assert_eq!(text, "again");
+}
+
+/// While a note waited for the store, the failure of something else, such as a jump, opened its
+/// text again, so that it could be written twice.
+#[test]
+fn only_the_failure_of_a_write_opens_its_text_again() {
+    let (_, mut hand) = on_example();
+    hand.press("n").type_in("slow");
+    let enter = KeyChord::parse_all("<enter>").unwrap().remove(0);
+    let effects = update(&mut hand.app, BrowserAction::Key(enter));
+    let [AppEffect::Ask { generation, .. }] = effects[..] else { panic!("{effects:?}") };
+    let mut fails = |generation: u64| {
+        let failure =
+            WorkerFailure { message: "no".to_owned(), advice: "wait".to_owned(), damaged: false };
+        let reply = WorkerReply { generation, slot: PaneSlot::Session, answer: Err(failure) };
+        hand.act(BrowserAction::Reply(Box::new(reply)));
+        hand.app.fronts.last().cloned()
+    };
+    assert!(fails(generation - 1).is_none());
+    let Some(OverlayPane::Input { text, .. }) = fails(generation) else { panic!("not opened") };
+    assert_eq!(text, "slow");
 }
 
 #[test]
