@@ -122,11 +122,8 @@ pub(super) fn plot(app: &App, axis: &TimeRuler, area: Rect, buffer: &mut Buffer)
             name(app, axis, one, point, plot, buffer);
         }
         if let Some(point) = one.settled() {
-            let last = one.points.iter().rev().find(|point| point.status == one.status);
             let (sign, tone) = seal(&point.status, theme);
-            let at = last.map_or(point.value, |_| point.value);
-            let cell = cell(axis, point, at, plot);
-            put(buffer, cell, sign, theme.style(tone));
+            put(buffer, cell(axis, point, plot), sign, theme.style(tone));
         }
     }
     if let Some(time) = selected_time(app) {
@@ -143,9 +140,9 @@ fn row_of(value: f64, rows: u16) -> u16 {
     row
 }
 
-fn cell(axis: &TimeRuler, point: &ConfidencePoint, value: f64, plot: Rect) -> Rect {
+fn cell(axis: &TimeRuler, point: &ConfidencePoint, plot: Rect) -> Rect {
     let x = column(axis.place(point.at), plot.width);
-    let y = plot.y + row_of(value, plot.height);
+    let y = plot.y + row_of(point.value, plot.height);
     Rect { x: plot.x + x, y, width: 1, height: 1 }
 }
 
@@ -161,7 +158,7 @@ fn name(
     if plot.height < 9 {
         return;
     }
-    let first = cell(axis, point, point.value, plot);
+    let first = cell(axis, point, plot);
     let wide = u16::try_from(series.id.width()).unwrap_or(0);
     let x = first.x.saturating_sub(wide).max(plot.x);
     let place = Rect { x, width: wide.min(plot.right() - x), ..first };
