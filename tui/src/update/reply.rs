@@ -276,7 +276,7 @@ fn page(
                 (_, Some((place, target))) => {
                     let same = |row: &TimelineRow| row.target == target;
                     let exact = app.timeline.rows.iter().position(same);
-                    exact.unwrap_or_else(|| row_at_place(&app.timeline.rows, place))
+                    exact.unwrap_or_else(|| story::row_at(app, place))
                 }
             };
             app.timeline.top = app.timeline.cursor;
@@ -291,13 +291,6 @@ fn page(
     }
     effects.extend(navigation::load_ahead(app));
     effects
-}
-
-/// Returns the index of the row to select for a position: the newest row at or before it, else the
-/// last row.
-fn row_at_place(rows: &[TimelineRow], place: HistoryPosition) -> usize {
-    let found = rows.iter().position(|row| row.place <= place && row.target != MomentTarget::Head);
-    found.unwrap_or(rows.len().saturating_sub(1))
 }
 
 /// Inserts rows at the front, and the head before them if the newest rows are loaded. Returns the
@@ -355,6 +348,6 @@ fn newest(
         app.timeline.rows.extend(rest);
     }
     let offset = app.timeline.cursor.saturating_sub(app.timeline.top);
-    app.timeline.cursor = row_at_place(&app.timeline.rows, place);
+    app.timeline.cursor = story::row_at(app, place);
     app.timeline.top = app.timeline.cursor.saturating_sub(offset);
 }
