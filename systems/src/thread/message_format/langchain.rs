@@ -45,11 +45,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
     };
-    let mut looked = CheckedMessage::new(
-        text,
-        MessageRole::Other,
-        own_id(&body).filter(|_| !lc_id(&object, nested)),
-    );
+    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&body));
     let changed = match kind.as_str() {
         "human" | "system" | "chat" | "function" | "developer" => {
             if kind == "human" {
@@ -97,11 +93,6 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         looked.text = Cow::Owned(wrapped(&mut object, nested, written));
     }
     looked
-}
-
-/// Returns whether the outer `id` is the name of a class.
-fn lc_id(object: &RawObject<'_>, nested: Option<&str>) -> bool {
-    nested.is_none() && object.has("lc")
 }
 
 pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: String) -> String {
