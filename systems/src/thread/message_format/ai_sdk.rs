@@ -149,7 +149,7 @@ fn tidy_part(
         "tool-result" => result(json, part, &id, looked, tidied),
         "tool-approval-request" => {
             let call = ToolCallPart::new(id_in(&part, "approvalId"), String::new(), String::new());
-            looked.calls.push(ToolCallPart { sort: ToolCallKind::Approval, waits: true, ..call });
+            looked.calls.push(ToolCallPart { sort: ToolCallKind::Approval, ..call });
             tidied.keep(json);
         }
         "tool-approval-response" => {
