@@ -11,13 +11,16 @@ use crate::thread::raw_json::{RawObject, list, text, written_list};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Returns the name of the field that contains the message's own fields, if they are nested.
-pub(super) fn nested(object: &RawObject<'_>) -> Option<&'static str> {
+/// Returns the message's own fields, and the name of the field that contains them if they are
+/// nested. `None` if that field is not an object.
+pub(super) fn own_fields<'o>(
+    object: &'o RawObject<'_>,
+) -> Option<(RawObject<'o>, Option<&'static str>)> {
     if object.has("lc") && object.has("kwargs") {
-        Some("kwargs")
-    } else {
-        object.object("data").map(|_| "data")
+        return Some((object.object("kwargs")?, Some("kwargs")));
     }
+    let data = object.object("data").map(|data| (data, Some("data")));
+    Some(data.unwrap_or_else(|| (object.clone(), None)))
 }
 
 /// Returns the type of a message in lower case, without `Message` and `Chunk` at its end.
@@ -38,10 +41,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
     }
-    let nested = nested(&object);
-    let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
-    let body = inner.as_deref().map_or_else(|| Some(object.clone()), RawObject::parse);
-    let Some(mut body) = body else {
+    let Some((mut body, nested)) = own_fields(&object) else {
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
     };
@@ -312,12 +312,7 @@ fn call(json: &str, invalid: bool) -> Option<(ToolCallPart, Option<String>)> {
 }
 
 pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<String> {
-    let nested = nested(&object);
-    let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
-    let mut body = match &inner {
-        Some(inner) => RawObject::parse(inner)?,
-        None => object.clone(),
-    };
+    let (mut body, nested) = own_fields(&object)?;
     let (mut listed, mut left) = (0, 0);
     for field in LISTS {
         let Some(entries) = body.list(field) else { continue };

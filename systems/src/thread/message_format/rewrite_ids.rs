@@ -190,10 +190,7 @@ fn number_id(text: &str, form: MessageFormat, ids: &HashSet<&str>) -> Option<Str
             })
         }
         MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
-            let body = match langchain::nested(&object) {
-                Some(field) => object.object(field)?,
-                None => object.clone(),
-            };
+            let (body, _) = langchain::own_fields(&object)?;
             let more = || in_list(&body.object("additional_kwargs")?, "tool_calls");
             let in_block = |json: &str| {
                 let block = RawObject::parse(json)?;
@@ -212,12 +209,7 @@ fn in_langchain(
     renames: &mut CallIdRenames<'_>,
     answer: Option<&str>,
 ) -> Option<String> {
-    let nested = langchain::nested(&object);
-    let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
-    let mut body = match &inner {
-        Some(inner) => RawObject::parse(inner)?,
-        None => object.clone(),
-    };
+    let (mut body, nested) = langchain::own_fields(&object)?;
     for field in langchain::LISTS {
         if let Some(entries) = body.list(field) {
             let entries = renames.list(&entries, |_| Some("id"));
