@@ -3,7 +3,7 @@
 use super::ServerToolHalf;
 use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_blocks};
 use super::{
-    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
+    CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, is_block, nonempty_text, own_id, typed,
 };
 use crate::thread::fault::FaultKind;
@@ -202,10 +202,6 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     block.set("content", content);
     Some(FaultKind::MalformedResult)
 }
-
-/// The text for an error result that is empty, or that has other blocks than text and so cannot be
-/// marked as an error.
-const FAILED: &str = "The tool call failed.";
 
 pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
     trimmed_end(object, |block| is_a(block, "text"))

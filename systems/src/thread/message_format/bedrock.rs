@@ -2,7 +2,7 @@
 
 use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
 use super::{
-    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
+    CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
@@ -186,7 +186,7 @@ fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
         kept.push(repaired);
     }
     if kept.is_empty() && result.text("status").as_deref() == Some("error") {
-        kept.push(text_block("The tool call failed."));
+        kept.push(text_block(FAILED));
         wrong = Some(FaultKind::MalformedResult);
     }
     if wrong.is_some() {

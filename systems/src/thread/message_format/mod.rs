@@ -409,6 +409,10 @@ pub struct CallResult {
 pub const NO_RESULT: &str =
     "No result was recorded for this tool call. It may or may not have run.";
 
+/// The text for an error result that is empty, or that has other blocks than text and so cannot be
+/// marked as an error.
+const FAILED: &str = "The tool call failed.";
+
 impl CallResult {
     /// Returns the result to insert for a call whose result is unknown.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Writes results to insert, and results without a call as text for the model.
 
 use super::{
-    CallResult, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
+    CallResult, FAILED, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
 };
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
@@ -36,7 +36,7 @@ pub(in crate::thread) fn result_message(
             // error.
             let content = match (blank, result.is_error) {
                 (true, false) => String::new(),
-                (true, true) => r#","content":"The tool call failed.""#.to_owned(),
+                (true, true) => format!(r#","content":{}"#, quoted(FAILED)),
                 (false, _) => format!(r#","content":{content}"#),
             };
             format!(r#"{{"type":"tool_result","tool_use_id":{id}{content}{error}}}"#)
@@ -45,7 +45,7 @@ pub(in crate::thread) fn result_message(
             let status = if result.is_error { "error" } else { "success" };
             let said = match (blank, result.is_error) {
                 (true, false) => String::new(),
-                (true, true) => bedrock::text_block("The tool call failed."),
+                (true, true) => bedrock::text_block(FAILED),
                 (false, _) => bedrock::text_block(&result.content),
             };
             format!(
