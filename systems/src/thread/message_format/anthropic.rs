@@ -4,7 +4,7 @@ use super::ServerToolHalf;
 use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_blocks};
 use super::{
     CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, content, id_in, is_block, nonempty_text, own_id, typed,
+    as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, written_list};
@@ -157,10 +157,6 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         }
         _ => tidied.keep(json),
     }
-}
-
-fn is_blank(block: &RawObject<'_>) -> bool {
-    block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
 /// Repairs a result. Returns the fault; `None` if it is valid.

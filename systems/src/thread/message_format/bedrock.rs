@@ -3,7 +3,7 @@
 use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
 use super::{
     CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, content, id_in, nonempty_text, own_id,
+    as_object, content, id_in, is_blank, nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
@@ -54,10 +54,6 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
 
 pub(super) fn text_block(said: &str) -> String {
     format!(r#"{{"text":{}}}"#, quoted(said))
-}
-
-fn is_blank(block: &RawObject<'_>) -> bool {
-    block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
 /// Splits a block with other fields beside its type field into a block with only the type field and

@@ -510,6 +510,11 @@ fn typed(json: &str, types: &[(&str, &str)]) -> Option<String> {
     Some(block.write())
 }
 
+/// Returns whether a block has no text, or only white space in it.
+fn is_blank(block: &RawObject<'_>) -> bool {
+    block.text("text").is_none_or(|text| text.trim().is_empty())
+}
+
 /// Returns whether this is a content block: an object with a type and, if that is `text`, with a
 /// text.
 fn is_block(json: &str) -> bool {
