@@ -8,6 +8,11 @@ use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::ClaimChange;
 use std::collections::BTreeMap;
 
+/// The field with the name of an item.
+const ITEM: &str = "item";
+/// The id of the claim with the input of the run, and the field of this claim that contains it.
+const INPUT: &str = "input";
+
 /// What an item does after a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NextStep {
@@ -54,7 +59,6 @@ pub(super) type RegisteredItem = (String, Option<Value>);
 /// Returns the items that an input names. If an object in the list has an `item`, every element
 /// must have one. The other fields of an element become the data of its item.
 pub(super) fn items_of_input(input: &Value) -> Result<Vec<RegisteredItem>> {
-    const ITEM: &str = "item";
     let list = input.as_list().unwrap_or_default();
     if !list.iter().any(|one| one.field(ITEM).is_some()) {
         return Ok(Vec::new());
@@ -92,10 +96,8 @@ pub(super) fn run_key() -> Key {
 
 /// Returns the key of the claim with the input of the run.
 pub(super) fn input_key() -> Key {
-    Key::new(Kind::Run, "input")
+    Key::new(Kind::Run, INPUT)
 }
-
-const INPUT: &str = "input";
 
 /// Returns the contents of the input claim.
 pub(super) fn read_input(value: &Value) -> Option<Value> {
@@ -240,7 +242,7 @@ fn record_step(
     }
     item.rows.extend(record.row);
     let output = Value::from([
-        ("item", record.item.clone().into()),
+        (ITEM, record.item.clone().into()),
         ("step", record.step.clone().into()),
         ("name", item.name.clone().into()),
         ("order", item.order.into()),
