@@ -86,10 +86,10 @@ pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Re
 /// Returns [`Error::Conflict`] if the header changed since it was read.
 pub(super) fn ensure_header_unchanged(
     name: &str,
-    known: Option<&Value>,
+    known: &[Option<Value>],
     read: Option<&Value>,
 ) -> Result<()> {
-    if known == read {
+    if known.first().and_then(Option::as_ref) == read {
         return Ok(());
     }
     Err(Error::Conflict(format!("another process has just written to the thread '{name}'")))
@@ -140,11 +140,7 @@ impl Thread {
         let keys: Vec<Key> = keys.collect();
         let new = header.value()?;
         let edit = |known: &[Option<Value>]| {
-            ensure_header_unchanged(
-                &self.name,
-                known.first().and_then(Option::as_ref),
-                read.as_ref(),
-            )?;
+            ensure_header_unchanged(&self.name, known, read.as_ref())?;
             let mut changes = vec![ClaimChange::put(ThreadHeader::key(), new.clone())];
             for (id, known) in freed.iter().zip(known.iter().skip(1)) {
                 if let Some(Value::Map(fields)) = known {

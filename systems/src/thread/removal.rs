@@ -42,7 +42,6 @@ impl Thread {
         }
         let new = header_of(header, &kept)?.value()?;
         let edit = |known: &[Option<Value>]| {
-            let known = known.first().and_then(Option::as_ref);
             ensure_header_unchanged(&self.name, known, read.as_ref())?;
             let mut changes = vec![ClaimChange::put(ThreadHeader::key(), new.clone())];
             changes.extend(gone.iter().map(|one| ClaimChange::remove(message_key(&one.id))));

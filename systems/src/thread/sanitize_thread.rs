@@ -62,11 +62,7 @@ impl Thread {
             changes.push(ClaimChange::put(ThreadHeader::key(), new));
         }
         let edit = |known: &[Option<Value>]| {
-            ensure_header_unchanged(
-                &self.name,
-                known.first().and_then(Option::as_ref),
-                read.as_ref(),
-            )?;
+            ensure_header_unchanged(&self.name, known, read.as_ref())?;
             Ok(changes.clone())
         };
         let committed = self.session.write(act).edit(vec![ThreadHeader::key()], edit).commit()?;
