@@ -48,10 +48,7 @@ impl Thread {
         let (read, mut header) = self.header(&point)?;
         header.admit(&self.name, writer, act.now)?;
         let kept = self.messages(&point)?;
-        let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
-        let options = with_outcomes(options, &header.pending);
-        let sanitised = sanitize_history(&texts, &options)
-            .map_err(|refused| Error::invalid(refused.to_string()))?;
+        let sanitised = sanitise(&kept, &header.pending, options)?;
         let mut changes = changes(&mut header, &kept, &sanitised);
         if sanitised.reset {
             header.reset = Some(ThreadReset { at: act.now, messages: kept.len() as u64 });
@@ -76,10 +73,7 @@ impl Thread {
         options: &SanitizeOptions,
     ) -> Result<SanitizedHistory> {
         let header = self.header(point)?.1;
-        let kept = self.messages(point)?;
-        let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
-        let options = with_outcomes(options, &header.pending);
-        sanitize_history(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
+        sanitise(&self.messages(point)?, &header.pending, options)
     }
 
     /// Returns a call of the thread that has no result, and its arguments.
@@ -216,13 +210,19 @@ fn pending<'h>(header: &'h ThreadHeader, id: &str) -> Result<&'h PendingCall> {
     found.ok_or_else(|| Error::not_found("pending call", id))
 }
 
-/// Returns the options with the recorded results of pending calls. Those in `options` take
+/// Sanitises messages with the recorded results of pending calls. Those in `options` take
 /// precedence.
-fn with_outcomes(options: &SanitizeOptions, pending: &[PendingCall]) -> SanitizeOptions {
+fn sanitise(
+    kept: &[StoredMessage],
+    pending: &[PendingCall],
+    options: &SanitizeOptions,
+) -> Result<SanitizedHistory> {
     let known = pending.iter().filter_map(|call| Some((call.id.clone(), call.outcome()?)));
     let mut results: BTreeMap<String, CallResult> = known.collect();
     results.extend(options.results.clone());
-    SanitizeOptions { orphans: options.orphans, results }
+    let options = SanitizeOptions { orphans: options.orphans, results };
+    let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
+    sanitize_history(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
 }
 
 /// Returns the changes of messages that produce this outcome, and updates the header. Messages that
