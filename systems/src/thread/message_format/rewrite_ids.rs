@@ -47,10 +47,6 @@ impl<'n> CallIdRenames<'n> {
         Self { new, seen: HashMap::new() }
     }
 
-    fn next_list(&mut self) {
-        self.seen.clear();
-    }
-
     /// Returns the new id of the next call with this id in the list.
     fn take(&mut self, old: &str) -> Option<&'n str> {
         let seen = self.seen.entry(old.to_owned()).or_default();
@@ -65,7 +61,7 @@ impl<'n> CallIdRenames<'n> {
         entries: &[&str],
         field: impl Fn(&RawObject<'_>) -> Option<&'static str>,
     ) -> String {
-        self.next_list();
+        self.seen.clear();
         let entries: Vec<String> = entries
             .iter()
             .map(|json| {
