@@ -1,6 +1,7 @@
 //! Sanitises a stored thread, and records the progress of its calls.
 
 use super::append::{ensure_header_unchanged, retry_on_conflict};
+use super::fault::Remedy;
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
 use super::message_format::{
     CallResult, CheckedMessage, MessageContext, MessageFormat, ToolCallPart, check_message,
@@ -333,21 +334,19 @@ fn settle(
     if header.pending.is_empty() {
         return;
     }
-    let put_in: Vec<&String> = sanitised
-        .actions
-        .iter()
-        .filter(|action| action.message.is_some())
-        .filter_map(|action| action.tool_call_id.as_ref())
-        .collect();
     let mut looked = Vec::with_capacity(sanitised.messages.len());
     for text in &sanitised.messages {
         let object = RawObject::parse(text);
         looked.push(check_message(text, object, sanitised.form, MessageContext::default()));
     }
     header.pending.retain_mut(|call| {
-        // An action has the id from before it was changed.
-        let is_put_in = put_in.contains(&&call.id);
         let source = kept.iter().position(|message| message.id == call.message);
+        // A fault has the id from before it was changed.
+        let is_put_in = sanitised.faults.iter().any(|fault| {
+            fault.remedy == Remedy::Answered
+                && Some(fault.index) == source
+                && fault.tool_call_id.as_ref() == Some(&call.id)
+        });
         let new =
             sanitised.renamed.iter().find(|(at, old, _)| Some(*at) == source && *old == call.id);
         if let Some((_, _, new)) = new {
@@ -358,14 +357,15 @@ fn settle(
             .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)))
             .or_else(|| looked.iter().rposition(|one| part_of(one, call).is_some()));
         call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &looked[at + 1..]));
-        let mut answers = looked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
-        let is_answered = answers.any(|answer| answer.id == call.id);
         if orphans == OrphanPolicy::Leave {
-            return !(is_answered && is_put_in);
+            return !is_put_in;
         }
-        // Any other call has its result now, or is removed.
+        // Any call that does not wait has its result now, or is removed.
         let part = at.and_then(|at| part_of(&looked[at], call));
-        call.open && !is_answered && part.is_some_and(|part| part.waits)
+        let mut answers = looked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
+        call.open
+            && part.is_some_and(|part| part.waits)
+            && !answers.any(|answer| answer.id == call.id)
     });
     header.marked = header.pending.iter().any(|call| !call.open);
 }

@@ -288,6 +288,27 @@ fn a_call_that_gets_another_id_with_its_result_is_not_pending_any_more() {
     assert!(status.pending.is_empty() && !status.marked, "{status:?}");
 }
 
+/// Where one message contains all results, the change named only the first call that it answers.
+/// The others, and calls without an id, remained pending although their results were put in.
+#[test]
+fn all_calls_whose_results_are_put_in_together_are_answered() {
+    let result = CallResult { content: "rain".into(), is_error: false };
+    let anthropic = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"g","input":{}}]}"#;
+    let gemini = r#"{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}},{"functionCall":{"name":"b","args":{}}}]}"#;
+    let user = r#"{"role":"user","parts":[{"text":"hi"}]}"#;
+    for (first, call) in [(USER, anthropic), (user, gemini)] {
+        let thread = thread();
+        append(&thread, &[first, call], AppendGuard::Mark).unwrap();
+        for id in ["a", "b"] {
+            thread.finish_call(&act(), id, &result).unwrap();
+        }
+        thread.put_result(&act(), "a", None).unwrap();
+        assert_eq!(texts(&thread)[2].matches("rain").count(), 2);
+        let status = thread.status(&thread.session().head().unwrap()).unwrap();
+        assert!(status.pending.is_empty() && !status.marked, "{status:?}");
+    }
+}
+
 /// A person had not yet approved a call when its thread was sanitised. The call stayed in the
 /// history but was not pending any more, so its result, which came after the approval, was taken
 /// for a result without a call.
