@@ -55,12 +55,15 @@ impl<'n> CallIdRenames<'n> {
         new
     }
 
-    /// Returns the list with new ids. `field` returns the name of the id field of an entry.
+    /// Gives new ids to the entries of a list, if the object has it. `field` returns the name of
+    /// the id field of an entry.
     fn list(
         &mut self,
-        entries: &[&str],
+        object: &mut RawObject<'_>,
+        name: &str,
         field: impl Fn(&RawObject<'_>) -> Option<&'static str>,
-    ) -> String {
+    ) {
+        let Some(entries) = object.list(name) else { return };
         self.seen.clear();
         let entries: Vec<String> = entries
             .iter()
@@ -76,7 +79,7 @@ impl<'n> CallIdRenames<'n> {
                 }
             })
             .collect();
-        written_list(&entries)
+        object.set(name, written_list(&entries));
     }
 }
 
@@ -91,10 +94,7 @@ pub(in crate::thread) fn with_ids(
     let answer = ids.answers.first().and_then(|answer| answer.id.as_deref());
     match form {
         MessageFormat::Plain | MessageFormat::OpenaiChat => {
-            if let Some(entries) = object.list("tool_calls") {
-                let entries = renames.list(&entries, |_| Some("id"));
-                object.set("tool_calls", entries);
-            }
+            renames.list(&mut object, "tool_calls", |_| Some("id"));
             if let Some(id) = answer {
                 object.set("tool_call_id", quoted(id));
             }
@@ -207,24 +207,16 @@ fn in_langchain(
 ) -> Option<String> {
     let (mut body, nested) = langchain::own_fields(&object)?;
     for field in langchain::LISTS {
-        if let Some(entries) = body.list(field) {
-            let entries = renames.list(&entries, |_| Some("id"));
-            body.set(field, entries);
-        }
+        renames.list(&mut body, field, |_| Some("id"));
     }
     if let Some(mut more) = body.object("additional_kwargs")
-        && let Some(entries) = more.list("tool_calls")
+        && more.list("tool_calls").is_some()
     {
-        let entries = renames.list(&entries, |_| Some("id"));
-        more.set("tool_calls", entries);
+        renames.list(&mut more, "tool_calls", |_| Some("id"));
         let more = more.write();
         body.set("additional_kwargs", more);
     }
-    if let Some(blocks) = body.list("content") {
-        let field_of = |block: &RawObject<'_>| langchain::call_field(block);
-        let blocks = renames.list(&blocks, field_of);
-        body.set("content", blocks);
-    }
+    renames.list(&mut body, "content", langchain::call_field);
     if let Some(id) = answer {
         body.set("tool_call_id", quoted(id));
     }
