@@ -167,10 +167,7 @@ pub(in crate::thread) fn result_as_user_message(
         MessageFormat::OpenaiResponses => {
             format!(r#"{{"type":"message","role":"user","content":{content}}}"#)
         }
-        MessageFormat::Bedrock => {
-            format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
-        }
-        MessageFormat::Gemini => format!(r#"{{"role":"user","parts":{}}}"#, written_list(&blocks)),
+        MessageFormat::Bedrock | MessageFormat::Gemini => super::results_message(form, &blocks),
         MessageFormat::Plain
         | MessageFormat::OpenaiChat
         | MessageFormat::Anthropic
