@@ -177,16 +177,17 @@ impl Session {
     /// `from` on, without folded revisions. `limit` is the maximum with folded revisions, so fewer
     /// items may be returned although others follow.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
-        self.records_at(&self.view()?, from, limit)
+        Ok(self.records_at(&self.view()?, from, limit)?.0)
     }
 
-    /// Does the same as [`Session::records`] in an open snapshot.
+    /// Does the same as [`Session::records`] in an open snapshot. Also returns the number at which
+    /// the next call has to begin; `None` if nothing follows.
     pub(super) fn records_at(
         &self,
         view: &ReadSnapshot,
         from: u64,
         limit: usize,
-    ) -> Result<Vec<LogItem>> {
+    ) -> Result<(Vec<LogItem>, Option<u64>)> {
         let first = of(self.number).number(from).build();
         let rows = view.scan(
             key::SEQUENCES,
@@ -195,6 +196,8 @@ impl Session {
             ScanDirection::Ascending,
             limit,
         )?;
+        let last = rows.last().filter(|_| rows.len() >= limit);
+        let next = last.and_then(|(place, _)| key::last_number(place)).map(|number| number + 1);
         let (mut revisions, mut checkpoints) = (Vec::new(), Vec::new());
         for (place, row) in &rows {
             let sequence = key::last_number(place).unwrap_or(0);
@@ -216,7 +219,7 @@ impl Session {
             items.push(self.log_item(view, *at, row.as_ref(), near)?);
         }
         items.extend(checkpoints.map(LogItem::Checkpoint));
-        Ok(items)
+        Ok((items, next))
     }
 
     /// Returns the number of the first of the last `count` revisions and checkpoints, with folded

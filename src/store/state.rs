@@ -349,7 +349,7 @@ impl StateAt {
     /// Returns the revisions of all branches and the checkpoints up to this moment, ordered by
     /// number.
     pub fn records(&self) -> Result<Vec<LogItem>> {
-        let mut items = self.session.records_at(&self.view, 0, usize::MAX)?;
+        let (mut items, _) = self.session.records_at(&self.view, 0, usize::MAX)?;
         items.retain(|item| item.time() <= self.until());
         Ok(items)
     }
@@ -362,7 +362,7 @@ impl StateAt {
     /// Fails if the store cannot be read or is damaged.
     pub fn last_records(&self, count: usize) -> Result<(Vec<LogItem>, bool)> {
         let (from, has_older) = self.session.number_of_last(&self.view, count)?;
-        let mut items = self.session.records_at(&self.view, from, usize::MAX)?;
+        let (mut items, _) = self.session.records_at(&self.view, from, usize::MAX)?;
         items.retain(|item| item.time() <= self.until());
         Ok((items, has_older))
     }

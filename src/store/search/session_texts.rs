@@ -183,11 +183,10 @@ fn claims(
     known: &KnownTexts,
     sink: TextSink<'_>,
 ) -> Result<()> {
-    let mut from = from;
-    loop {
-        let items = session.records_at(view, from, RECORDS)?;
-        let Some(last) = items.last() else { return Ok(()) };
-        from = last.sequence() + 1;
+    let mut next = Some(from);
+    while let Some(from) = next {
+        let (items, following) = session.records_at(view, from, RECORDS)?;
+        next = following;
         for item in items {
             let LogItem::Revision(revision) = item else { continue };
             for change in session.changes_at(view, revision.sequence)? {
@@ -210,6 +209,7 @@ fn claims(
             }
         }
     }
+    Ok(())
 }
 
 /// Adds the texts of a value, each on a new line. `long` reads a text that is stored elsewhere.

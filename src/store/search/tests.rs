@@ -5,7 +5,7 @@ use super::copy_seal::CopySeal;
 use super::text_block::{BlockContent, TextEntry, TextSource};
 use super::*;
 use crate::backend::Snapshot as _;
-use crate::model::{Fact, FactOrigin, Key, OperationId, Value};
+use crate::model::{Fact, FactOrigin, Key, OperationId, RetentionPolicy, Value};
 use crate::store::{ClaimChange, NewCheckpoint, NewSession, Options, WriteContext};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -60,6 +60,20 @@ fn words_are_found_with_the_revision_that_first_said_them() {
     assert_eq!(search(&store, "\"needle is\" still"), [("a".into(), Some(3), 1)]);
     assert_eq!(search(&store, "needle done"), [(id, Some(made.sequence), 1)]);
     assert!(search(&store, "folder").is_empty(), "the working directory is not searched");
+}
+
+/// Claims are read in steps of 500 numbers. Regression: if a pruning had folded all numbers of a
+/// step, reading ended there, and later claims were not found.
+#[test]
+fn claims_after_a_long_fold_are_found() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for second in 1..=1100 {
+        session.write(&act(second)).change(note("a", &format!("word{second}"))).commit().unwrap();
+    }
+    let rules = RetentionPolicy { manual: false, revisions: 0, ..RetentionPolicy::none() };
+    assert_eq!(session.prune(&act(1200), &rules).unwrap().folded_revisions(), 1099);
+    assert_eq!(search(&store, "word1100"), [("a".into(), Some(1100), 1)]);
 }
 
 #[test]
