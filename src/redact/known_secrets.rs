@@ -149,13 +149,13 @@ impl KnownSecrets {
         self.secrets.is_empty()
     }
 
-    /// Returns a limit for the length in bytes of a secret as JSON encodes it, at up to the
-    /// greatest depth.
+    /// Returns a limit for the length in bytes of a secret as it is found in a text, in any
+    /// encoding.
     #[must_use]
     pub fn max_bytes(&self) -> usize {
         let longest = self.secrets.iter().map(|secret| secret.chars.len()).max().unwrap_or(0);
-        // For each character two codes, each after the backslashes of the greatest depth.
-        longest.saturating_mul(2 * ((1 << MAX_DEPTH) + 5)).saturating_add(64)
+        // For each character two codes, each after as many backslashes as an escape may have.
+        longest.saturating_mul(2 * (MOST_SLASHES + 5)).saturating_add(64)
     }
 
     /// Returns whether a text contains a secret.

@@ -106,6 +106,20 @@ mod tests {
         }
     }
 
+    /// Regression: of an escape, at most 8 backslashes counted for the length of a secret. One in
+    /// deeper JSON was found in the whole text, and not in pieces.
+    #[test]
+    fn pieces_have_a_secret_of_escapes_with_many_backslashes() {
+        let known = KnownSecrets::new(["a-secret-word"]).unwrap();
+        let escape = |char: char| format!("{}u{:04x}", "\\".repeat(64), u32::from(char));
+        let escaped: String = "a-secret-word".chars().map(escape).collect();
+        let text = format!("{escaped}{}", ".".repeat(4000));
+        assert_eq!(known.find(text.as_bytes()).len(), 1);
+        let mut stream = SecretStream::new(&known);
+        text.as_bytes().chunks(100).for_each(|piece| stream.push(piece));
+        assert_eq!(stream.finish(), 1);
+    }
+
     #[test]
     fn little_more_than_a_piece_is_held() {
         let known = KnownSecrets::new(["a-secret-word"]).unwrap();
