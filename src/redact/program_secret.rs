@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 51] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 56] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -53,6 +53,11 @@ pub(super) const HINTS: [(&str, ProgramPlace); 51] = [
     ("\"d\\\":", ProgramPlace::KeyNumber),
     ("\"k\\\":", ProgramPlace::KeyNumber),
     ("<d>", ProgramPlace::KeyNumber),
+    ("<p>", ProgramPlace::KeyNumber),
+    ("<q>", ProgramPlace::KeyNumber),
+    ("<dp>", ProgramPlace::KeyNumber),
+    ("<dq>", ProgramPlace::KeyNumber),
+    ("<inverseq>", ProgramPlace::KeyNumber),
     ("+ast", ProgramPlace::AzureKey),
     ("acdb", ProgramPlace::AzureKey),
     ("azdo", ProgramPlace::AzureKey),
@@ -298,9 +303,13 @@ fn encoded_key(text: &[u8], start: usize) -> Option<SecretFinding> {
     Some(SecretFinding { range: start..end, kind: "private-key" })
 }
 
-/// Finds a private number: `d` or `k` of a JSON Web Key, or `D` of an `RSAKeyValue`.
+/// Finds a private number: `d` or `k` of a JSON Web Key, or a number of an `RSAKeyValue` other than
+/// its modulus and exponent.
 fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     const NEAR: usize = 600;
+    /// The elements between the first prime and the end of an `RSAKeyValue` of 4,096 bits, with
+    /// line breaks and indents.
+    const ELEMENTS: usize = 2400;
     let gap = run(text, end, 6, |byte| b" \"\\".contains(&byte));
     let range = end + gap..end + gap + run(text, end + gap, 4096, is_base64);
     let value = text.get(range.clone())?;
@@ -311,8 +320,11 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !is_number {
         return None;
     }
-    let near = text.get(start.saturating_sub(NEAR)..text.len().min(range.end + NEAR))?;
-    let word: &[u8] = if text.get(start) == Some(&b'<') { b"RSAKeyValue" } else { b"kty" };
+    let (word, ahead): (&[u8], usize) = match text.get(start) {
+        Some(b'<') => (b"RSAKeyValue", ELEMENTS),
+        _ => (b"kty", NEAR),
+    };
+    let near = text.get(start.saturating_sub(NEAR)..text.len().min(range.end + ahead))?;
     (byte_text::contains(near, word) && !secret_heuristics::is_example(value))
         .then_some(SecretFinding { range, kind: "private-key" })
 }

@@ -224,6 +224,31 @@ fn private_keys_in_other_formats_are_found() {
     assert_eq!(Redactor::new().clean(&other, TextForm::Plain), other);
 }
 
+/// Regression: only `D` of an `RSAKeyValue` was removed. Its primes, and what is computed from
+/// them, are as secret: with one of them, anyone can compute the key.
+#[test]
+fn each_private_number_of_an_xml_key_is_removed() {
+    let number = |seed: u64, count: usize| noise(seed, count - 2) + "==";
+    let private = [("P", 1), ("Q", 2), ("DP", 3), ("DQ", 4), ("InverseQ", 5)];
+    for (name, seed) in private {
+        let secret = number(seed, 172);
+        assert_removed(&format!("<RSAKeyValue><{name}>{secret}</{name}></RSAKeyValue>"), &secret);
+    }
+    // A key of 4,096 bits.
+    let mut key = format!("<RSAKeyValue><Modulus>{}</Modulus>", number(7, 684));
+    key.push_str("<Exponent>AQAB</Exponent>");
+    for (name, seed) in private {
+        key.push_str(&format!("<{name}>{}</{name}>", number(seed, 344)));
+    }
+    key.push_str(&format!("<D>{}</D></RSAKeyValue>", number(6, 684)));
+    for (_, seed) in private {
+        assert_removed(&key, &number(seed, 344));
+    }
+    assert_removed(&key, &number(6, 684));
+    let page = format!("<p>{}</p>", noise(8, 43));
+    assert_eq!(Redactor::new().clean(&page, TextForm::Plain), page);
+}
+
 #[test]
 fn passwords_among_the_words_of_commands_are_found() {
     let secret = "Vq8rT2mZx4Kp";
