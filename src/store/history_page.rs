@@ -119,11 +119,9 @@ pub struct ActivityHistogram {
     pub counts: Vec<u32>,
     /// The times of the latest compactions of an agent's context.
     pub compactions: Vec<Timestamp>,
-    /// The times of the failures among the latest verifications, the latest first. They may be
-    /// before the first period.
+    /// The times of the failures among the latest verifications, the latest first.
     pub failures: Vec<Timestamp>,
-    /// The times of the passes among the latest verifications, the latest first. They may be before
-    /// the first period.
+    /// The times of the passes among the latest verifications, the latest first.
     pub passes: Vec<Timestamp>,
 }
 
@@ -464,7 +462,8 @@ impl Session {
         };
         let compactions = checkpoint::list(&view, self.number, &compactions)?;
         activity.compactions = compactions.iter().map(|checkpoint| checkpoint.time).collect();
-        for known in fact::newest(&view, &view.refs, self.number, Kind::Verification, to, MARKS)? {
+        let checks = fact::newest(&view, &view.refs, self.number, Kind::Verification, to, MARKS)?;
+        for known in checks.iter().filter(|known| known.fact.at >= from) {
             match known.fact.value.field("status").and_then(crate::model::Value::as_text) {
                 Some("failed" | "error" | "timed_out") => activity.failures.push(known.fact.at),
                 Some("passed") => activity.passes.push(known.fact.at),

@@ -81,6 +81,18 @@ fn a_revision_has_its_changes_and_activity_counts_everything_once() {
     assert_eq!(one.counts, [ACTIVITY_LIMIT.min(whole.len() as u32)]);
 }
 
+/// Regression: the activity of a part of the time had the failures and passes before it, too.
+#[test]
+fn activity_has_no_failures_and_passes_before_its_time() {
+    let session = session();
+    let summary = session.summary().unwrap();
+    let (first, last) = (summary.first_event.unwrap(), summary.last_event.unwrap());
+    let whole = session.activity(first, last, 1).unwrap();
+    let from = whole.failures.iter().chain(&whole.passes).max().unwrap().plus_micros(1);
+    let after = session.activity(from, last.max(from), 1).unwrap();
+    assert!(after.failures.is_empty() && after.passes.is_empty(), "{after:?}");
+}
+
 #[test]
 fn the_newest_facts_are_those_of_the_state() {
     let session = session();
