@@ -229,8 +229,8 @@ impl Session {
     /// This takes a few reads for each item, however long the history is.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a branch that does not exist, if the page contains revisions; also
-    /// if the store cannot be read or is damaged.
+    /// [`Error::NotFound`] for a branch that does not exist; also if the store cannot be read or is
+    /// damaged.
     pub fn history_page(
         &self,
         kinds: PageKinds,
@@ -241,13 +241,11 @@ impl Session {
     ) -> Result<HistoryPage> {
         let view = self.view()?;
         let session = session_refs(&view.refs, self.number)?;
+        let only = branch
+            .map(|name| session.branch_named(name).ok_or_else(|| Error::not_found("branch", name)))
+            .transpose()?;
         let mut streams = Vec::new();
         if kinds.revisions {
-            let only = branch
-                .map(|name| {
-                    session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
-                })
-                .transpose()?;
             let shown = (0..)
                 .zip(&session.branches)
                 .filter(|(number, branch)| only.map_or(!branch.hidden, |only| only == *number));

@@ -1,5 +1,6 @@
 //! Reads the history in pages: for every page size, nothing is missing and nothing is repeated.
 
+use forge_store::error::Error;
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 use forge_store::store::{
     ACTIVITY_LIMIT, HistoryPosition, HistoryRank, NewSession, PageDirection, PageItem,
@@ -57,7 +58,17 @@ fn a_page_begins_after_its_position_and_may_be_limited_to_a_branch() {
         session.history_page(kinds, Some("dedup-cache"), None, PageDirection::Older, 500).unwrap();
     assert!(!page.items.is_empty());
     assert!(page.items.iter().all(|item| item.branch == "dedup-cache"));
-    assert!(session.history_page(kinds, Some("nowhere"), None, PageDirection::Older, 5).is_err());
+}
+
+/// Regression: a page without revisions, of a branch that does not exist, was empty.
+#[test]
+fn a_page_of_a_branch_that_does_not_exist_is_an_error() {
+    let session = session();
+    for revisions in [true, false] {
+        let kinds = PageKinds { revisions, ..ALL };
+        let page = session.history_page(kinds, Some("nowhere"), None, PageDirection::Older, 5);
+        assert!(matches!(page, Err(Error::NotFound { .. })), "{page:?}");
+    }
 }
 
 #[test]
