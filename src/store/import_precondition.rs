@@ -32,7 +32,10 @@ impl ImportPrecondition {
     pub(super) fn check_bookmark(&self, refs: &StoreRefs, session: SessionNumber) -> Result<()> {
         let session = session_refs(refs, session)?;
         if refs.purges != self.purges {
-            return Err(self.overtaken());
+            return Err(Error::Conflict(format!(
+                "a secret was purged while '{}' was imported: continue from its bookmark",
+                self.source
+            )));
         }
         let known = session.bookmarks.iter().find(|known| known.source == self.source);
         if known.map_or(0, |known| known.bytes) == self.from {

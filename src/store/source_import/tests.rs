@@ -177,6 +177,19 @@ fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     assert_totals(&session);
 }
 
+/// Regression: after a purge, the error said that another process had imported the source.
+#[test]
+fn an_import_that_a_purge_stopped_says_so() {
+    let session = session();
+    let operation = session.store.new_operation().unwrap();
+    let mut precondition =
+        ImportPrecondition { source: "log".to_owned(), from: 0, parts: vec![], purges: 1 };
+    let ahead = session.segments(&SourceBookmark::default(), &noise(1, 100)).unwrap();
+    let late = session.write_ahead(&act(), operation, &mut precondition, ahead);
+    let Err(Error::Conflict(message)) = &late else { panic!("{late:?}") };
+    assert_eq!(message, "a secret was purged while 'log' was imported: continue from its bookmark");
+}
+
 /// Regression: two imports of a source from the same bookmark both succeeded. The later one
 /// replaced the other's bytes, and if it had read less of the file, the bookmark covered more than
 /// was stored.
