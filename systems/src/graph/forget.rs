@@ -8,7 +8,7 @@ use super::damaged;
 use super::graph_store::{GraphStore, session_name, step_in, steps_tagged, write_values};
 use super::prune_plan::{PruneNode, StepName, older_checkpoints, orphans};
 use super::put::{CopyParts, ForkPolicy, NewChannel, NewStep, NewValue, PutOutcome, StepNotes};
-use super::step_record::{StepRecord, dropped_value, run_tag, step_event};
+use super::step_record::{StepRecord, dropped_value, is_dropped, run_tag, step_event};
 use forge_store::error::Result;
 use forge_store::model::{Checkpoint, CheckpointId, Kind, SessionKind, Timestamp, Value};
 use forge_store::store::{Session, WriteContext};
@@ -127,9 +127,9 @@ impl GraphStore {
         self.record_writes(now, session, event, &[dropped_value()])
     }
 
-    /// Copies the checkpoints of a thread, and their pending writes. Checkpoints that the target
-    /// already has under the same namespace and id stay, so a copy that did not end can be
-    /// repeated. Does nothing if the source is unknown or has no checkpoints.
+    /// Copies the checkpoints of a thread, and its pending writes, also if their checkpoints do not
+    /// exist yet. Checkpoints that the target already has under the same namespace and id stay, so
+    /// a copy that did not end can be repeated. Does nothing if the source is unknown or empty.
     ///
     /// # Errors
     /// Any error of a write. The target may then have a part of the checkpoints.
@@ -154,7 +154,9 @@ impl GraphStore {
         let Some(from) = self.session(source)? else { return Ok(()) };
         let mut steps = steps_tagged(&from, None)?;
         steps.sort_by_key(|(checkpoint, _)| checkpoint.sequence);
-        if steps.is_empty() {
+        let mut writes = from.recent_facts(&from.head()?, Kind::GraphWrite, usize::MAX)?;
+        writes.retain(|known| !is_dropped(&known.fact.value));
+        if steps.is_empty() && writes.is_empty() {
             return Ok(());
         }
         let to = other.open_or_create(&WriteContext::asked("graph copy", now), target)?;
@@ -163,11 +165,10 @@ impl GraphStore {
                 other.put_step(now, &self.step_copy(&from, checkpoint, record, target)?, record)?;
             }
         }
-        for (_, record) in &steps {
-            let event = step_event(&record.namespace, &record.id);
-            let values = write_values(&from, &event)?;
-            if !values.is_empty() && to.fact_versions(Kind::GraphWrite, &event)?.is_empty() {
-                other.record_writes(now, &to, &event, &values)?;
+        for known in writes.iter().rev() {
+            let event = &known.fact.id;
+            if to.fact_versions(Kind::GraphWrite, event)?.is_empty() {
+                other.record_writes(now, &to, event, &write_values(&from, event)?)?;
             }
         }
         other.store.sync()

@@ -458,6 +458,26 @@ fn a_copy_has_everything_and_can_be_repeated() {
     }
 }
 
+/// Regression: a copy lacked the pending writes of checkpoints that did not exist yet. Of a thread
+/// with nothing else, it was empty.
+#[test]
+fn a_copy_has_the_pending_writes_of_checkpoints_that_follow() {
+    let mut graph = Graph::new();
+    let early = [write("a", 0, "c", "w")];
+    graph.writes("t", "", "1", &early);
+    let now = graph.tick();
+    graph.store.copy_thread(now, "t", "u").unwrap();
+    graph.put_plain("u", "", "1", None);
+    assert_eq!(graph.get("u", "", Some("1")).unwrap().writes, early);
+    graph.writes("u", "", "2", &early);
+    let now = graph.tick();
+    graph.store.copy_thread(now, "u", "v").unwrap();
+    graph.put_plain("v", "", "2", Some("1"));
+    for id in ["1", "2"] {
+        assert_eq!(graph.get("v", "", Some(id)).unwrap().writes, early, "{id}");
+    }
+}
+
 #[test]
 fn the_latest_is_found_whatever_came_and_went() {
     let mut graph = Graph::new();
