@@ -222,10 +222,15 @@ impl Session {
         Ok((items, next))
     }
 
-    /// Returns the number of the first of the last `count` revisions and checkpoints, with folded
-    /// ones, and whether there are older ones.
-    pub(super) fn number_of_last(&self, view: &ReadSnapshot, count: usize) -> Result<(u64, bool)> {
-        let (first, end) = (of(self.number).build(), of(self.number).end());
+    /// Returns the number of the first of the last `count` revisions and checkpoints before the
+    /// number `end`, with folded ones, and whether there are older ones.
+    pub(super) fn number_of_last(
+        &self,
+        view: &ReadSnapshot,
+        end: u64,
+        count: usize,
+    ) -> Result<(u64, bool)> {
+        let (first, end) = (of(self.number).build(), of(self.number).number(end).build());
         let limit = count.saturating_add(1);
         let rows = view.scan(key::SEQUENCES, &first, &end, ScanDirection::Descending, limit)?;
         let has_older = rows.len() > count;

@@ -354,17 +354,28 @@ impl StateAt {
         Ok(items)
     }
 
-    /// Returns those of the last `count` revisions and checkpoints of the session that are not
-    /// later than this moment, ordered by number, and whether the session has older ones. Folded
-    /// revisions count, too. The older ones are not read.
+    /// Returns the last `count` revisions and checkpoints of the session up to this moment, ordered
+    /// by number, and whether the session has older ones. Folded revisions count, too. The older
+    /// ones are not read. Later ones are, `count` at a time.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn last_records(&self, count: usize) -> Result<(Vec<LogItem>, bool)> {
-        let (from, has_older) = self.session.number_of_last(&self.view, count)?;
-        let (mut items, _) = self.session.records_at(&self.view, from, usize::MAX)?;
-        items.retain(|item| item.time() <= self.until());
-        Ok((items, has_older))
+        let count = count.max(1);
+        let mut end = u64::MAX;
+        loop {
+            let (from, has_older) = self.session.number_of_last(&self.view, end, count)?;
+            let (mut items, _) = self.session.records_at(&self.view, from, count)?;
+            let read = items.len();
+            items.retain(|item| item.time() <= self.until());
+            let after = items.last().map_or(from, |item| item.sequence() + 1);
+            let is_complete = !items.is_empty() && items.len() == read;
+            if is_complete || !has_older || after >= end {
+                return Ok((items, has_older));
+            }
+            // Later ones do not count, so count again from the last one that is not later.
+            end = after;
+        }
     }
 
     /// Returns the checkpoints from a time up to this moment, the latest first.

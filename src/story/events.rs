@@ -56,8 +56,8 @@ impl StoryEvents {
     }
 
     /// Reads the facts and checkpoints up to the moment of a state, and the revisions among the
-    /// last `count` revisions and checkpoints of the session. The cut is `None` if the session has
-    /// no older ones.
+    /// last `count` revisions and checkpoints up to that moment. The cut is `None` if the session
+    /// has no older ones.
     pub(super) fn read_recent(
         state: &StateAt,
         facts: Vec<SourcedFact>,

@@ -108,10 +108,9 @@ impl Story {
         Self::of_events(state, StoryEvents::read(state, facts)?)
     }
 
-    /// Reads the story of the last `count` revisions and checkpoints of the session, and of the
-    /// facts since the first of them. The memory that it takes grows with `count` and the number of
-    /// facts and checkpoints, not with the number of revisions. The state should be that of a head:
-    /// of a past moment, only those of the last `count` up to the moment are read.
+    /// Reads the story of the last `count` revisions and checkpoints up to the moment of a state,
+    /// and of the facts since the first of them. The memory that it takes grows with `count` and
+    /// the number of facts and checkpoints, not with the number of revisions.
     ///
     /// The findings cover the whole session. The ideas, checks and items begin at [`Story::cut`].
     ///

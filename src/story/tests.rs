@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, Value};
-use crate::store::{ClaimChange, NewCheckpoint, NewSession, Session, Store, WriteContext};
+use crate::store::{ClaimChange, LogItem, NewCheckpoint, NewSession, Session, Store, WriteContext};
 
 fn at(minute: i64) -> Timestamp {
     Timestamp::from_micros(1_770_000_000_000_000 + minute * 60_000_000)
@@ -416,6 +416,27 @@ fn the_story_of_the_last_revisions_leaves_out_older_lines_and_keeps_the_findings
     assert_eq!(steps, [Some(0.6), Some(0.7), Some(0.8)]);
     let all = Story::read_recent(&state, 8).unwrap();
     assert_eq!((all.cut, lines(&all)), (None, lines(&whole)));
+}
+
+/// Regression: the story of a past moment counted also the revisions after it. If there were
+/// `count` of these, it had no revisions, and no cut.
+#[test]
+fn the_last_revisions_of_a_past_moment_are_those_up_to_it() {
+    let session = session(Vec::new());
+    for minute in 1..=9 {
+        let act = WriteContext::asked("note", at(minute));
+        let value = Value::from([("description", minute.to_string().into())]);
+        let change = ClaimChange::put(Key::new(Kind::Note, "n"), value);
+        session.write(&act).change(change).commit().unwrap();
+    }
+    let state = session.state(&session.at_time(at(4)).unwrap()).unwrap();
+    for (count, cut) in [(1, Some(4)), (2, Some(3)), (3, Some(2)), (4, None), (5, None)] {
+        let numbers: Vec<u64> =
+            state.last_records(count).unwrap().0.iter().map(LogItem::sequence).collect();
+        assert_eq!(numbers, (cut.unwrap_or(1)..=4).collect::<Vec<_>>(), "{count}");
+        let story = Story::read_recent(&state, count).unwrap();
+        assert_eq!(story.cut.map(|cut| cut.sequence), cut, "{count}");
+    }
 }
 
 fn digest(session: &Session) -> Vec<(&'static str, String)> {
