@@ -281,14 +281,18 @@ impl Transfer<'_> {
         let stops = |error: &CommandError| error.kind() == CommandErrorKind::Unavailable;
         let (report, failure) = match failure {
             Some(error) if stops(&error) => (self.purges_so_far(), Some(error)),
-            failure => match (self.store.finish_purges(self.act, &self.remote), failure) {
-                (Ok(finished), failure) => (PurgesReport::from(finished), failure),
-                (Err(error), None) => (self.purges_so_far(), Some(error.into())),
-                (Err(error), Some(first)) => {
-                    context.out.warn(CommandError::from(error).message());
-                    (self.purges_so_far(), Some(first))
-                }
-            },
+            failure => {
+                let (finished, done) = self.store.finish_purges(self.act, &self.remote);
+                let failure = match (done, failure) {
+                    (Ok(()), failure) => failure,
+                    (Err(error), None) => Some(error.into()),
+                    (Err(error), Some(first)) => {
+                        context.out.warn(CommandError::from(error).message());
+                        Some(first)
+                    }
+                };
+                (PurgesReport::from(finished), failure)
+            }
         };
         report.warn(&self.known.name, &context.out);
         (report, failure)

@@ -45,16 +45,32 @@ impl Store {
     /// Finishes what purges need on a remote: writes the notices, purges here what others purged,
     /// and rewrites the sessions that were pushed with what was purged. It does not rewrite
     /// sessions that have operations which were not pushed, or that hold a secret which cannot be
-    /// purged.
+    /// purged. Also returns what was done before an error.
     ///
     /// # Errors
     /// Any error before the first push; else the first error of a push, after all others were
     /// tried.
-    pub fn finish_purges(&self, act: &WriteContext, remote: &Remote) -> Result<FinishedPurges> {
+    pub fn finish_purges(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+    ) -> (FinishedPurges, Result<()>) {
+        let mut finished = FinishedPurges::default();
+        let done = self.rewrite_purged(act, remote, &mut finished);
+        finished.activity = remote.take_purge_activity();
+        (finished, done)
+    }
+
+    fn rewrite_purged(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        finished: &mut FinishedPurges,
+    ) -> Result<()> {
         let locked = remote.lock(self)?;
         self.exchange_purges(act, remote)?;
         drop(locked);
-        let (mut finished, mut failure) = (FinishedPurges::default(), None);
+        let mut done = Ok(());
         let held = remote.purge_track(self)?.held;
         // A session that holds a secret which cannot be purged needs a push that names it.
         let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
@@ -66,14 +82,10 @@ impl Store {
             }
             match self.push(act, remote, &one.session) {
                 Ok(pushed) => finished.rewritten.extend(pushed.rewritten.map(|_| name)),
-                Err(error) => failure = failure.or(Some(error)),
+                Err(error) => done = done.and(Err(error)),
             }
         }
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        finished.activity = remote.take_purge_activity();
-        Ok(finished)
+        done
     }
 
     /// Returns the sessions on a remote that must be rewritten because of a purge.

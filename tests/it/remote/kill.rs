@@ -32,7 +32,9 @@ fn purge(machine: &Machine) {
 }
 
 fn finish_purges(machine: &Machine) -> FinishedPurges {
-    machine.store.finish_purges(&act("finish"), &machine.remote).unwrap()
+    let (finished, done) = machine.store.finish_purges(&act("finish"), &machine.remote);
+    done.unwrap();
+    finished
 }
 
 /// Not a test of its own: the body of the processes that are killed.

@@ -116,8 +116,9 @@ fn a_purge_whose_secrets_need_several_notices_counts_once() {
     let Machine { store, remote } = &first.machine;
     store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
     assert_eq!(store.pending_purges(&first.key()).unwrap(), 1);
-    let done = store.finish_purges(&act("finish"), remote).unwrap();
-    assert_eq!((done.activity.written, done.rewritten.len()), (1, 1));
+    let (finished, done) = store.finish_purges(&act("finish"), remote);
+    done.unwrap();
+    assert_eq!((finished.activity.written, finished.rewritten.len()), (1, 1));
     assert!(memory.list("purges/", "").unwrap().len() > 1);
 }
 
@@ -247,7 +248,7 @@ fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are()
         all.collect::<BTreeMap<_, _>>()
     };
     let contact = || {
-        store.finish_purges(&act("finish"), &here.1).unwrap();
+        store.finish_purges(&act("finish"), &here.1).1.unwrap();
         (holds(), store.pending_purges(&access(&there.1)).unwrap())
     };
     notify(&here.0, &here.1, 0, &["in the other", "in no remote"]);

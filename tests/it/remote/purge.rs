@@ -4,7 +4,7 @@ use super::fault::{Fault, FaultyDepot};
 use super::{Machine, SECRET, command, judged};
 use crate::bundle::law::{same, time, told};
 use crate::bundle::{act, note};
-use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in};
+use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in, ref_name};
 use forge_store::model::{CloneId, NoticeSalt, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
@@ -78,7 +78,9 @@ impl Place {
 }
 
 pub(super) fn finish_purges(machine: &Machine) -> FinishedPurges {
-    machine.store.finish_purges(&act("finish"), &machine.remote).unwrap()
+    let (finished, done) = machine.store.finish_purges(&act("finish"), &machine.remote);
+    done.unwrap();
+    finished
 }
 
 /// A remote with a session `s` that has a secret, and two machines that have it.
@@ -351,11 +353,31 @@ fn a_purge_goes_on_from_one_remote_to_another() {
     first.purge().unwrap();
     first.finish_purges();
     second.finish_purges();
-    let done = store.finish_purges(&act("finish"), &remote).unwrap();
-    assert_eq!((done.activity.written, done.rewritten), (1, vec!["s".to_owned()]));
+    let (finished, done) = store.finish_purges(&act("finish"), &remote);
+    done.unwrap();
+    assert_eq!((finished.activity.written, finished.rewritten), (1, vec!["s".to_owned()]));
     cleaned(&other, &there, "the other");
     cleaned(&memory, &depot, "the first");
     assert_eq!(second.finish_purges(), FinishedPurges::default());
+}
+
+/// Regression: if one session could not be rewritten, the names of those that were got lost.
+#[test]
+fn what_was_rewritten_is_told_also_if_another_session_cannot_be() {
+    let (memory, _, [first, _]) = leaked();
+    let Machine { store, remote } = &first.machine;
+    let other = store.create_session(&act("begin"), NewSession::named("other")).unwrap();
+    note(&other, "A", WORD);
+    store.push(&act("push"), remote, &other).unwrap();
+    let name = ref_name(&remote.handle(&other.summary().unwrap().info.id).unwrap());
+    let old = super::read(&memory, &name);
+    note(&other, "B", "more");
+    store.push(&act("push"), remote, &other).unwrap();
+    first.purge().unwrap();
+    super::overwrite(&memory, &name, &old);
+    let (finished, done) = store.finish_purges(&act("finish"), remote);
+    assert_eq!(done.unwrap_err().kind(), ErrorKind::Forged);
+    assert_eq!((finished.activity.written, finished.rewritten), (1, vec!["s".to_owned()]));
 }
 
 #[test]

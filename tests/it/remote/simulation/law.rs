@@ -172,7 +172,8 @@ impl World {
                 }
             }
             let (store, remote, act) = (clone.store(), clone.remote(), act("sync", self.minute));
-            let finished = store.finish_purges(&act, remote).map_err(|error| error.to_string())?;
+            let (finished, done) = store.finish_purges(&act, remote);
+            done.map_err(|error| error.to_string())?;
             is_new |= finished.activity.written > 0 || !finished.activity.replaced.is_empty();
             is_new |= !finished.rewritten.is_empty();
             if !finished.activity.left.is_empty() || !finished.unpushed.is_empty() {

@@ -266,7 +266,7 @@ fn run(
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             done => drop(done?),
         },
-        (Task::FinishPurges, _) => drop(store.finish_purges(doing, remote)?),
+        (Task::FinishPurges, _) => store.finish_purges(doing, remote).1?,
         _ => drop(remote.tidy()?),
     }
     Ok(None)
