@@ -106,7 +106,7 @@ impl Descent<'_> {
     }
 
     /// Returns the characters that may be encoded at an offset.
-    fn readings(&self, at: usize) -> [Option<char>; 3] {
+    fn readings(&self, at: usize) -> [Option<char>; 2] {
         let rest = self.text.get(at..).unwrap_or_default();
         let plain = match rest.first() {
             Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
@@ -125,10 +125,10 @@ impl Descent<'_> {
                     Some(b'u') => code(rest, slashes),
                     _ => None,
                 };
-                [plain, letter, None]
+                [plain, letter]
             }
-            Some('%') if self.depth == JOINED => [plain, Some('/'), None],
-            _ => [plain, None, None],
+            Some('%') if self.depth == JOINED => [plain, Some('/')],
+            _ => [plain, None],
         }
     }
 }
