@@ -167,8 +167,8 @@ fn has_placeholder_word(value: &[u8]) -> bool {
         || PLACEHOLDER_WORDS.iter().any(|word| holds_word(word))
 }
 
-/// Returns how often a single digit is between two letters.
-fn inner_digits(value: &[u8]) -> usize {
+/// Returns how often a single digit is between two letters, which no word has.
+pub(super) fn inner_digits(value: &[u8]) -> usize {
     let is_inner = |three: &&[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
     value.windows(3).filter(is_inner).count()
 }

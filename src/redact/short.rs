@@ -321,7 +321,8 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     if letters < 2
         || secret_heuristics::entropy(value) < 2.2
         || secret_heuristics::is_known_password(value)
-        || secret_heuristics::is_words(value) && !(has_inner_digit(value) && capitals == 0)
+        || secret_heuristics::is_words(value)
+            && !(secret_heuristics::inner_digits(value) > 0 && capitals == 0)
         || secret_heuristics::is_dated_name(value)
         || secret_heuristics::is_structured(value)
         || is_code(value)
@@ -336,18 +337,11 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     match () {
         () if both && (digits > 0 && letters > 2 || signs > 0) => Strength::High,
         () if digits > 0 && signs > 0 => Strength::High,
-        () if digits >= 2 || has_inner_digit(value) => Strength::Fair,
+        () if digits >= 2 || secret_heuristics::inner_digits(value) > 0 => Strength::Fair,
         () if digits == 1 && value.len() >= 8 && letters + 1 == value.len() => Strength::Fair,
         () if both && switches >= 2 && value.len() >= 10 => Strength::Fair,
         () => Strength::None,
     }
-}
-
-/// Returns whether a digit is between two letters, which no word has.
-fn has_inner_digit(value: &[u8]) -> bool {
-    value.windows(3).any(|three| {
-        matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic())
-    })
 }
 
 /// Returns whether the case of the letters changes more often than in names.
