@@ -288,7 +288,7 @@ impl BundleImporter<'_> {
                     self.write_objects()?;
                     let record =
                         Record::decode(&item.content).map_err(|error| damaged(item.at, error))?;
-                    self.record(record)?;
+                    self.record(&record)?;
                 }
                 BundleItemKind::End => break,
             }
@@ -345,15 +345,14 @@ impl BundleImporter<'_> {
         self.store.engine.commit(CommitDurability::Later, &mut |_| Ok((Some(record.clone()), ())))
     }
 
-    fn record(&mut self, record: Record) -> Result<()> {
-        let changes = record.changes;
+    fn record(&mut self, record: &Record) -> Result<()> {
+        let changes = &record.changes;
         let named =
             changes.first().and_then(RecordChange::session).map_or(0, |number| number as usize);
         let id = record.operation.id;
         let effects = changes.iter().filter(|change| has_effect(change)).count();
         let branches = changes.iter().filter(|change| is_branch(change)).count() as u64;
-        let (written, checked_out) =
-            self.write(named, &Record { operation: record.operation, changes })?;
+        let (written, checked_out) = self.write(named, record)?;
         self.checked_out_elsewhere = checked_out.or(self.checked_out_elsewhere);
         *self.done.entry(id).or_default() += effects;
         if let Some(Some(next)) = self.next_branches.get_mut(named) {
