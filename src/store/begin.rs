@@ -53,11 +53,10 @@ impl Store {
     pub(super) fn begin_session(
         &self,
         act: &WriteContext,
-        new: NewSession,
+        mut new: NewSession,
         clash: Clash,
         durability: CommitDurability,
     ) -> Result<Session> {
-        let mut new = new;
         self.gate().session(&mut new);
         let operation = act.operation()?;
         let takes_over = new.takes_over;
