@@ -1,7 +1,7 @@
 //! The brief of a moment, with what only the story knows: the prompts, how checks failed, and edits
 //! that no commit has.
 
-use super::events::StoryEvents;
+use super::events::{StoryEvents, call_of};
 use super::failure_text::failure_text;
 use super::item::StoryKind;
 use super::project_root::shown_text;
@@ -91,9 +91,7 @@ fn add_failures(
         facts.iter().find(|known| known.fact.kind == kind && known.fact.id == id)
     };
     for line in failing {
-        // If a command line has several checks, their ids are the id of the call and a number.
-        let call = line.id.split_once('/').map_or(line.id.as_str(), |(call, _)| call);
-        let command = find(Kind::Command, call);
+        let command = find(Kind::Command, call_of(&line.id));
         let sources = [
             (find(Kind::Verification, &line.id), "output"),
             (command, "stdout_preview"),

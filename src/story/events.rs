@@ -151,10 +151,7 @@ pub(super) struct CheckedCommands {
 
 impl CheckedCommands {
     fn add(&mut self, verification: &Fact) {
-        // If a command line has several checks, their ids are the id of the call and a number.
-        let id = &verification.id;
-        let call = id.split_once('/').map_or(id.as_str(), |(call, _)| call);
-        self.ids.insert(call.to_owned());
+        self.ids.insert(call_of(&verification.id).to_owned());
         if let Some(line) = text_field(&verification.value, "command") {
             self.lines.insert((verification.at, line.to_owned()));
         }
@@ -165,6 +162,12 @@ impl CheckedCommands {
         let line = text_field(&command.value, "command").unwrap_or_default();
         self.ids.contains(&command.id) || self.lines.contains(&(command.at, line.to_owned()))
     }
+}
+
+/// Returns the id of the call that made a check. If a command line has several checks, their ids
+/// are the id of the call and a number.
+pub(super) fn call_of(check: &str) -> &str {
+    check.split_once('/').map_or(check, |(call, _)| call)
 }
 
 /// Returns the time at which the story shows a fact: its own, but for a sub-agent its start.
