@@ -1,10 +1,9 @@
 //! A ruler of time on which long pauses are folded, so that the time between them has room.
 
+use super::line::long_pause;
 use crate::model::Timestamp;
 
-/// A pause is folded only if it is longer than this.
-const MIN_PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
-/// A pause is folded only if it is longer than this share of the whole time.
+/// A long pause is folded only if it is longer than this share of the whole time.
 const MIN_PAUSE_SHARE: f64 = 0.004;
 /// The maximum number of pauses that are folded: the longest ones.
 const MAX_FOLDS: usize = 16;
@@ -89,8 +88,7 @@ pub fn active_periods(times: &[Timestamp]) -> Vec<ActivePeriod> {
     let mut pauses: Vec<(i64, Timestamp, Timestamp)> = times
         .iter()
         .zip(times.iter().skip(1))
-        .map(|(from, to)| (to.micros_since(*from), *from, *to))
-        .filter(|(micros, ..)| *micros > MIN_PAUSE_MICROS)
+        .filter_map(|(from, to)| Some((long_pause(*from, *to)?, *from, *to)))
         .filter(|(micros, ..)| seconds(*micros) > span * MIN_PAUSE_SHARE)
         .collect();
     pauses.sort_unstable_by_key(|(micros, from, _)| (std::cmp::Reverse(*micros), *from));

@@ -7,7 +7,7 @@ use crate::model::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart};
 use crate::page_text::PageText;
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
-use forge_store::story::{StoryKind, StoryMark};
+use forge_store::story::{StoryKind, StoryMark, long_pause};
 use maud::{Markup, html};
 
 /// The filters of the story, with their labels.
@@ -19,8 +19,6 @@ const FILTERS: [(&str, &str); 6] = [
     ("commits", "Commits"),
     ("agent", "Agent"),
 ];
-/// The longest pause without a separator, in microseconds.
-const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 
 /// What the line before showed: its day and time are not repeated.
 struct LineState {
@@ -76,7 +74,7 @@ impl Page<'_> {
     fn separator_text(&self, state: &mut LineState, at: Timestamp) -> Option<String> {
         let zone = self.model.zone;
         let day = zone.day(at);
-        let pause = state.last.map(|last| at.micros_since(last)).filter(|it| *it > PAUSE_MICROS);
+        let pause = state.last.and_then(|last| long_pause(last, at));
         state.last = Some(at);
         let is_new = day != state.day;
         if !is_new && pause.is_none() {
