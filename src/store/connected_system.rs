@@ -344,7 +344,7 @@ impl Session {
             TemporalQuery { timestamp: Some(time), .. } => self.at_time(*time),
             TemporalQuery { sequence_number: Some(number), .. } => self.at_sequence(*number),
             TemporalQuery { checkpoint_id: Some(id), .. } => self.checkpoint_point(id),
-            TemporalQuery { tag_filter: Some(tag), .. } => self.tag_point(tag),
+            TemporalQuery { tag_filter: Some(tag), .. } => self.tag_point(&self.view()?, tag),
             _ => Err(Error::invalid(
                 "the query names no moment: give a time, a number, a checkpoint or a tag",
             )),

@@ -127,10 +127,9 @@ impl Session {
     }
 
     /// Returns the point of the newest checkpoint with this tag.
-    pub(crate) fn tag_point(&self, tag: &str) -> Result<ResolvedMoment> {
-        let view = self.view()?;
-        let newest = self.newest_tagged(&view, tag)?;
-        self.checkpoint_moment(&view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
+    pub(crate) fn tag_point(&self, view: &ReadSnapshot, tag: &str) -> Result<ResolvedMoment> {
+        let newest = self.newest_tagged(view, tag)?;
+        self.checkpoint_moment(view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
     }
 
     /// Returns the point of a checkpoint.
@@ -157,13 +156,7 @@ impl Session {
                 self.of_resolved(view, time, Some(branch))
             }
             MomentBase::Name(named) => self.of_name(view, named),
-            MomentBase::Tag(tag) => {
-                let newest = self.newest_tagged(view, tag)?;
-                self.checkpoint_moment(
-                    view,
-                    newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?,
-                )
-            }
+            MomentBase::Tag(tag) => self.tag_point(view, tag),
             MomentBase::Branch(name) => {
                 let branch = session_refs(&view.refs, self.number)?
                     .branch_named(name)
