@@ -184,13 +184,12 @@ fn option_value<'c>(arguments: &[&'c str], [short, long]: &[&str; 2]) -> Option<
 
 /// Returns the first line of a commit's message. The message may be a here-document.
 fn subject(message: &str) -> String {
-    let lines = message.lines().map(str::trim);
+    let mut lines = message.lines().map(str::trim);
     let is_text = |line: &&str| !line.is_empty();
     if message.trim_start().starts_with("$(") {
         let mut lines = lines.skip_while(|line| !line.contains("<<")).skip(1);
         return lines.find(is_text).unwrap_or_default().to_owned();
     }
-    let mut lines = lines;
     lines.find(is_text).unwrap_or_default().to_owned()
 }
 
