@@ -97,7 +97,7 @@ fn end_of_shown(items: &[StoryItem], unfolded: bool, left: &mut usize) -> usize 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::story::{StoryFindings, StoryKind};
+    use crate::story::{StoryFindings, StoryKind, folded_words};
 
     fn item(second: i64, fold_key: Option<FoldKey>) -> StoryItem {
         let at = Timestamp::from_micros(second * 1_000_000);
@@ -131,10 +131,7 @@ mod tests {
     fn shown(story: &Story) -> Vec<String> {
         let shown = |row| match row {
             StoryRow::Item(item) => item.text.clone(),
-            StoryRow::Folded { folded, .. } => {
-                let counts = folded.iter().map(|(key, count)| key.counted(*count));
-                counts.collect::<Vec<_>>().join(", ")
-            }
+            StoryRow::Folded { folded, .. } => folded_words(&folded),
         };
         story.rows().into_iter().map(shown).collect()
     }

@@ -49,10 +49,7 @@ fn lines(story: &Story) -> Vec<String> {
             let detail = detail.as_ref().map(|detail| format!(" | {detail}")).unwrap_or_default();
             format!("{kind:?}: {text}{detail}")
         }
-        StoryRow::Folded { folded, .. } => {
-            let counts = folded.iter().map(|(key, count)| key.counted(*count));
-            format!("({})", counts.collect::<Vec<_>>().join(", "))
-        }
+        StoryRow::Folded { folded, .. } => format!("({})", folded_words(&folded)),
     };
     story.rows().into_iter().map(line).collect()
 }
