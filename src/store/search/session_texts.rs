@@ -126,7 +126,7 @@ fn checkpoint_state(checkpoint: &Checkpoint) -> u64 {
     hasher.update(&checkpoint.sequence.to_le_bytes());
     hasher.update(&checkpoint.time.as_micros().to_le_bytes());
     hasher.update(text_of(checkpoint).as_bytes());
-    u64::from_le_bytes(*hasher.finalize().as_bytes().first_chunk().expect("8 of 32 bytes"))
+    number_of(&hasher.finalize())
 }
 
 fn text_of(checkpoint: &Checkpoint) -> String {
@@ -148,7 +148,7 @@ fn facts(
     let mut reader = fact::FactReader::default();
     for kind in Kind::facts() {
         for (key, row) in table_rows::rows(view, key::FACTS, of(session.number).kind(kind))? {
-            let hash = row_hash(&key);
+            let hash = number_of(&blake3::hash(&key));
             if known.facts.contains(&hash) {
                 continue;
             }
@@ -170,8 +170,7 @@ fn facts(
     Ok(())
 }
 
-fn row_hash(key: &[u8]) -> u64 {
-    let hash = blake3::hash(key);
+fn number_of(hash: &blake3::Hash) -> u64 {
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("8 of 32 bytes"))
 }
 
