@@ -335,6 +335,11 @@ impl SessionRefs {
         u32::try_from(place).ok()
     }
 
+    /// Does the same as [`SessionRefs::branch_named`]; it is an error if there is no such branch.
+    pub(crate) fn branch_by_name(&self, name: &str) -> Result<BranchNumber> {
+        self.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
+    }
+
     /// Returns a branch, or its next visible base if its creation was undone.
     pub(crate) fn visible_branch(&self, branch: BranchNumber) -> Result<BranchNumber> {
         let mut visible = branch;

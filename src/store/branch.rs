@@ -9,10 +9,10 @@ use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{head_branch, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{BranchChange, Record, RecordChange, SessionRefs};
+use crate::format::{BranchChange, Record, RecordChange};
 use crate::model::{
-    AutoTrigger, BranchMetadata, BranchNumber, BranchStatus, Checkpoint, CheckpointId,
-    CheckpointTrigger, SessionNumber, Timestamp, Value,
+    AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
+    SessionNumber, Timestamp, Value,
 };
 
 /// A branch at a moment.
@@ -104,7 +104,7 @@ impl Session {
         let operation = act.operation()?;
         self.store.engine.commit(CommitDurability::Now, &mut |context| {
             let session = session_refs(&context.refs, self.number)?;
-            let branch = branch_by_name(session, name)?;
+            let branch = session.branch_by_name(name)?;
             let old = session.branch(branch)?.latest_change();
             let (mut status, mut metadata) = (old.status, old.metadata.clone());
             update(&mut status, &mut metadata);
@@ -134,7 +134,7 @@ impl Session {
         let id = CheckpointId::from_bytes(random()?);
         self.store.engine.commit(CommitDurability::Now, &mut |context| {
             let session = session_refs(&context.refs, self.number)?;
-            let branch = branch_by_name(session, name)?;
+            let branch = session.branch_by_name(name)?;
             if branch == session.current_branch {
                 return Ok((None, None));
             }
@@ -213,10 +213,6 @@ pub(crate) fn branches(
         });
     }
     Ok(found)
-}
-
-pub(super) fn branch_by_name(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
-    session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }
 
 /// Checks that the name is one that a moment expression can contain.

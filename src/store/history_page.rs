@@ -241,9 +241,7 @@ impl Session {
     ) -> Result<HistoryPage> {
         let view = self.view()?;
         let session = session_refs(&view.refs, self.number)?;
-        let only = branch
-            .map(|name| session.branch_named(name).ok_or_else(|| Error::not_found("branch", name)))
-            .transpose()?;
+        let only = branch.map(|name| session.branch_by_name(name)).transpose()?;
         let mut streams = Vec::new();
         if kinds.revisions {
             let shown = (0..)

@@ -1,6 +1,5 @@
 //! Merges one branch into another, and previews merges.
 
-use super::branch::branch_by_name;
 use super::redaction_gate::RedactionCounts;
 use super::session::Session;
 use super::validate::check_claim;
@@ -239,9 +238,9 @@ impl Session {
         merging: &MergeRequest,
     ) -> Result<MergePlan> {
         let session = session_refs(refs, self.number)?;
-        let source = branch_by_name(session, &merging.source)?;
+        let source = session.branch_by_name(&merging.source)?;
         let target = match &merging.target {
-            Some(name) => branch_by_name(session, name)?,
+            Some(name) => session.branch_by_name(name)?,
             None => session.current_branch,
         };
         if source == target {

@@ -149,19 +149,15 @@ impl Session {
                 let session = session_refs(&view.refs, self.number)?;
                 let branch = match branch {
                     None => session.current_branch,
-                    Some(name) => session
-                        .branch_named(name)
-                        .ok_or_else(|| Error::not_found("branch", name.clone()))?,
+                    Some(name) => session.branch_by_name(name)?,
                 };
                 self.of_resolved(view, time, Some(branch))
             }
             MomentBase::Name(named) => self.of_name(view, named),
             MomentBase::Tag(tag) => self.tag_point(view, tag),
             MomentBase::Branch(name) => {
-                let branch = session_refs(&view.refs, self.number)?
-                    .branch_named(name)
-                    .ok_or_else(|| Error::not_found("branch", name.clone()))?;
-                self.of_branch(view, branch)
+                let session = session_refs(&view.refs, self.number)?;
+                self.of_branch(view, session.branch_by_name(name)?)
             }
             MomentBase::Id(prefix) => self.of_id(view, prefix)?.ok_or_else(|| {
                 Error::not_found("checkpoint or revision whose id begins with", prefix.as_str())

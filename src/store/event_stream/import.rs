@@ -1,8 +1,6 @@
 //! Importing an event stream: applies lines as writes.
 
-use super::line_plan::{
-    branch_changes, branch_number, check_not_before_head, make_checkpoint, resolve, tagged,
-};
+use super::line_plan::{branch_changes, check_not_before_head, make_checkpoint, resolve, tagged};
 use super::unfinished::{BegunImport, check_untouched, written_mark};
 use super::{StreamImportReport, StreamImportRequest, at_line};
 use crate::engine::commit::CommitDurability;
@@ -517,7 +515,7 @@ impl<'a> StreamImporter<'a> {
         let id = event.map(|_| random()).transpose()?.map(CheckpointId::from_bytes);
         let (mut revisions, mut checkpoints) = (0, 0);
         let written = self.write(&session, mark, &mut |context, refs, operation| {
-            let on = branch_number(refs, &branch)?;
+            let on = refs.branch_by_name(&branch)?;
             let place = CommitTarget { session: number, branch: on, time: at, operation };
             let mut planned = match changes.as_slice() {
                 [] => None,
@@ -573,11 +571,11 @@ impl<'a> StreamImporter<'a> {
                     return Ok((branch_changes(context, refs, number, at, event)?, None));
                 }
                 StreamEvent::Switch(to) => {
-                    let to = branch_number(refs, &to.branch)?;
+                    let to = refs.branch_by_name(&to.branch)?;
                     RecordChange::switched(number, to, at)
                 }
                 StreamEvent::Merge(from) => {
-                    let branch = branch_number(refs, &from.branch)?;
+                    let branch = refs.branch_by_name(&from.branch)?;
                     let metadata = refs.branch(branch)?.latest_change().metadata.clone();
                     let change = BranchChange { time: at, status: BranchStatus::Merged, metadata };
                     RecordChange::branch_changed(number, branch, change)
@@ -586,7 +584,7 @@ impl<'a> StreamImporter<'a> {
                     RecordChange::checkpoint(number, tagged(context, number, event)?)
                 }
                 StreamEvent::Restore(target) => {
-                    let on = branch_number(refs, branch)?;
+                    let on = refs.branch_by_name(branch)?;
                     check_not_before_head(refs, on, at)?;
                     let place = CommitTarget { session: number, branch: on, time: at, operation };
                     let to = resolve(context, number, branch, target)?;

@@ -16,10 +16,6 @@ use crate::store::CheckpointFilter;
 use crate::store::branch::check_branch_name;
 use crate::store::validate::check_tag;
 
-pub(super) fn branch_number(refs: &SessionRefs, name: &str) -> Result<BranchNumber> {
-    refs.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
-}
-
 /// Checks that a revision at this time is not before the last one of the branch.
 pub(super) fn check_not_before_head(
     refs: &SessionRefs,
@@ -57,7 +53,7 @@ pub(super) fn resolve(
     let Some(time) = target.at else { return Ok(None) };
     let refs = session_refs(&context.refs, number)?;
     let name = target.branch.as_deref().unwrap_or(branch);
-    let on = branch_number(refs, name)?;
+    let on = refs.branch_by_name(name)?;
     let none = || Error::invalid(format!("'{name}' has no such revision at {time}"));
     let (at, _) =
         timeline::revision_at(&view, &context.refs, number, on, time)?.ok_or_else(none)?;
@@ -159,7 +155,7 @@ pub(super) fn branch_changes(
     }
     check_branch_name(&event.name)?;
     let from = event.from.as_deref().unwrap_or(MAIN);
-    let on = branch_number(refs, from)?;
+    let on = refs.branch_by_name(from)?;
     let at = match &event.base {
         Some(target) => resolve(context, session, from, target)?,
         None => timeline::head_of(&context.refs, session, on)?,

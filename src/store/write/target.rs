@@ -76,10 +76,7 @@ impl SessionWrite<'_> {
                 self.branch_after(context, (number, session), preceding, time)?
             }
             (None, None) => (session.current_branch, None),
-            (None, Some(name)) => {
-                let named = session.branch_named(name);
-                (named.ok_or_else(|| Error::not_found("branch", name.clone()))?, None)
-            }
+            (None, Some(name)) => (session.branch_by_name(name)?, None),
         };
         let branch_as_is = match &self.preceding {
             Some(preceding) if begins.is_some() => preceding.point.branch,
