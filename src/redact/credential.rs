@@ -248,18 +248,9 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let from = end + name + 1;
-    // In quotes, a password may contain any sign.
     let quote = text.get(end - 1).copied().filter(|byte| matches!(byte, b'"' | b'\''));
-    let whole = quote.map_or(0, |quote| {
-        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
-    });
-    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
-    let length = match is_quoted {
-        true => whole,
-        _ => run(text, from, 256, |byte| {
-            is_base64(byte) || b".~!#^*%@$,:;?+|&(){}[]".contains(&byte)
-        }),
-    };
+    let is_bare = |byte| is_base64(byte) || b".~!#^*%@$,:;?+|&(){}[]".contains(&byte);
+    let (length, _) = password_length(text, from, quote, is_bare);
     let range = from..from + length;
     let password = text.get(range.clone())?;
     let is_short = || {
@@ -361,16 +352,8 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let from = from + quotes;
     let quote = text.get(from - 1).copied().filter(|byte| quotes > 0 && is_quote(*byte));
-    let whole = quote.map_or(0, |quote| {
-        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
-    });
-    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
-    let length = match is_quoted {
-        true => whole,
-        _ => run(text, from, 256, |byte| {
-            byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte)
-        }),
-    };
+    let is_bare = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte);
+    let (length, is_quoted) = password_length(text, from, quote, is_bare);
     let range = from..from + length;
     let password = text.get(range.clone())?;
     let is_long =
@@ -378,6 +361,21 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let is_short = short::strength(password) >= short::Strength::Fair
         || is_quoted && short::is_password(password);
     (length >= 6 && (is_long || is_short)).then_some(SecretFinding { range, kind: "password" })
+}
+
+/// Returns the length of the password at an offset, and whether it ends at this quote. Then it may
+/// contain any sign, else those that `is_bare` accepts.
+fn password_length(
+    text: &[u8],
+    from: usize,
+    quote: Option<u8>,
+    is_bare: impl Fn(u8) -> bool,
+) -> (usize, bool) {
+    let whole = quote.map_or(0, |quote| {
+        run(text, from, 256, |byte| byte != quote && byte >= b' ' && !b"\\\"".contains(&byte))
+    });
+    let is_quoted = quote.is_some() && text.get(from + whole).copied() == quote;
+    (if is_quoted { whole } else { run(text, from, 256, is_bare) }, is_quoted)
 }
 
 /// Finds the value of a session cookie: `PHPSESSID=SECRET`.
