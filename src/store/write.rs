@@ -97,7 +97,6 @@ pub struct SessionWrite<'a> {
     /// Facts that contain the next free id.
     next_facts: Vec<NextIdFact<'a>>,
     import_precondition: Option<ImportPrecondition>,
-    auto: bool,
     by_import: bool,
     removed: RedactionCounts,
     durability: CommitDurability,
@@ -163,7 +162,6 @@ impl<'a> SessionWrite<'a> {
             next_id: None,
             next_facts: Vec::new(),
             import_precondition: None,
-            auto: false,
             by_import: false,
             removed: RedactionCounts::new(),
             durability: CommitDurability::Now,
@@ -230,7 +228,6 @@ impl<'a> SessionWrite<'a> {
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a,
     ) -> Self {
         self.steps.push(WriteStep::Rule(Box::new(rule)));
-        self.auto = true;
         self
     }
 
@@ -296,12 +293,6 @@ impl<'a> SessionWrite<'a> {
     /// Adds an automatic checkpoint for this event, unless it is throttled.
     pub fn event(mut self, trigger: AutoTrigger) -> Self {
         self.checkpoint = Some(automatic(trigger, None));
-        self
-    }
-
-    /// Suppresses the automatic checkpoints that rules request.
-    pub const fn without_auto_checkpoints(mut self) -> Self {
-        self.auto = false;
         self
     }
 

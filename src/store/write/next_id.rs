@@ -43,7 +43,6 @@ impl<'a> SessionWrite<'a> {
     ) -> Self {
         self.next_id = Some(NextIdRequest::new(kind, prefix));
         self.steps.push(WriteStep::RuleWithNextId(Box::new(rule)));
-        self.auto = true;
         self
     }
 

@@ -240,7 +240,7 @@ impl SessionWrite<'_> {
                         claims.add(&change);
                         changes.push(Cow::Owned(change));
                     }
-                    if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
+                    if let (Some(trigger), None) = (outcome.trigger, &wanted) {
                         *wanted = Some(automatic(trigger, outcome.tag));
                     }
                     done.warnings.extend(outcome.contradiction);
