@@ -230,12 +230,7 @@ impl Store {
     /// folder is not a store or needs another version, [`Error::Encrypted`] if its key is not in
     /// the keyring, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
-        let marker = marker_of(path)?;
-        if let Some(place) = marker.database.clone() {
-            return Self::open_by_place(path, marker, &place, options);
-        }
-        let trust = StoreTrust::for_store(path, &marker, &options)?;
-        Self::open_with(path, marker, options, trust)
+        Self::open_with(path, options, StoreTrust::for_store)
     }
 
     /// Opens the store in a folder, or creates it if there is none.
@@ -254,20 +249,19 @@ impl Store {
     /// Opens a store without checking its seals. Writes stay in its spool until the store is
     /// adopted. This is for a store that cannot be opened otherwise, if a write must not be lost.
     pub fn open_unverified(path: &Path, options: Options) -> Result<Self> {
-        let marker = marker_of(path)?;
-        if let Some(place) = marker.database.clone() {
-            return Self::open_by_place(path, marker, &place, options);
-        }
-        let trust = StoreTrust::unverified(path, &marker, &options)?;
-        Self::open_with(path, marker, options, trust)
+        Self::open_with(path, options, StoreTrust::unverified)
     }
 
     fn open_with(
         path: &Path,
-        marker: FormatMarker,
         options: Options,
-        trust: StoreTrust,
+        trust: fn(&Path, &FormatMarker, &Options) -> Result<StoreTrust>,
     ) -> Result<Self> {
+        let marker = marker_of(path)?;
+        if let Some(place) = marker.database.clone() {
+            return Self::open_by_place(path, marker, &place, options);
+        }
+        let trust = trust(path, &marker, &options)?;
         let folder = path.join(JOURNAL_FOLDER);
         let journal = if options.read_only {
             Journal::open_read_only(&folder)?
