@@ -132,7 +132,8 @@ impl Session {
                     old: decode(&touched.old)?,
                     new: decode(&touched.new)?,
                 };
-                Ok(HistoryEntry { revision: self.log_entry(&view, touched.at)?, change })
+                let row = lineage::revision(&view, self.number, touched.at)?;
+                Ok(HistoryEntry { revision: self.entry_of_row(&view, touched.at, &row)?, change })
             })
             .collect()
     }
@@ -318,10 +319,6 @@ impl Session {
             }
         }
         Ok(found)
-    }
-
-    pub(crate) fn log_entry(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<LogEntry> {
-        self.entry_of_row(view, at, &lineage::revision(view, self.number, at)?)
     }
 
     /// Returns the log entry of a revision with this row.
