@@ -483,8 +483,8 @@ fn a_large_value_that_a_renamed_claim_shared_stays_with_the_other_claim() {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let large = value(&"what both say ".repeat(900));
     let add = |id: &str| ClaimChange::add(Key::new(Kind::Note, id), large.clone());
-    let both = session.write(&act(1)).change(add(&format!("n-{SECRET}"))).change(add("other"));
-    both.commit().unwrap();
+    let (act, secret) = (act(1), format!("n-{SECRET}"));
+    session.write(&act).change(add(&secret)).change(add("other")).commit().unwrap();
     store.maintain(0).unwrap();
     assert!(purge(&store, 2).is_done());
     for id in [format!("n-{MASK}").as_str(), "other"] {
