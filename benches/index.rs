@@ -88,7 +88,7 @@ fn batch(generation: u64) -> RowBatch {
     for revision in generation * REVISIONS..(generation + 1) * REVISIONS {
         rows.push((OBJECTS, revision.to_be_bytes().to_vec(), Some(noise(revision, 4096))));
         for row in 0..ROWS {
-            // Tables that grow at their end, and one (hashes) that grows everywhere.
+            // Five tables grow at their end; the keys of the sixth are pseudo-random, like hashes.
             let number = revision * ROWS + row;
             let table = 1 + (row % 6) as u8;
             let key = [revision.to_be_bytes(), number.to_be_bytes()].concat();
@@ -111,7 +111,7 @@ fn show(what: &str, mut times: Vec<Duration>) {
     println!("{what:>24} {:8.2} {:8.2} {:8.2}", at(50), at(90), at(100));
 }
 
-/// How many bytes this process has written to the disk, if the system counts them.
+/// Returns how many bytes this process has written to the disk, if the system counts them.
 fn written() -> Option<u64> {
     let counts = fs::read_to_string("/proc/self/io").ok()?;
     counts.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()

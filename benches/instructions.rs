@@ -2,8 +2,8 @@
 //! under callgrind and prints the cost of each part. Unlike times, the counts do not depend on what
 //! else the machine does.
 //!
-//! Each part is a function of its own that is never inlined, so that callgrind can separate them.
-//! All data is in memory: no disk, no RocksDB.
+//! Each part is a function that is never inlined, so that callgrind can separate them. All data is
+//! in memory: no disk, no RocksDB.
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
@@ -69,13 +69,13 @@ fn apply(store: &Store) {
     assert!(store.maintain(0).expect("maintenance"));
 }
 
-/// In a process that has read nothing yet.
+/// Materialises a state of which nothing is cached except what the diff and the lookup read.
 #[inline(never)]
 fn materialize_cold(session: &Session, point: &ResolvedMoment) {
     assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);
 }
 
-/// The same again, with warm caches.
+/// Materialises the same state again, with warm caches.
 #[inline(never)]
 fn materialize_warm(session: &Session, point: &ResolvedMoment) {
     assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);

@@ -7,16 +7,16 @@
 //!   revisions and a hundred checkpoints per session. Measures open, state, list and create, next
 //!   to the same in a store with one such session; create while changes are applied; peak memory.
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes. Measures create, diff, materialize,
-//!   fork and restore, next to the same with ten thousand; and create in a process that has not
-//!   written the state.
+//!   fork and restore, next to the same with ten thousand; and create in a store that was just
+//!   opened, so that it has cached nothing of the state.
 //! * `writers`: eight processes that create at the same time, in one session and in one each,
-//!   alternating with one process; bare appends by as many; threads of one process.
-//! * `pushes` SIZE: create in one session, alone and beside a process that pushes another one of a
-//!   thousand revisions, in turns; the store has SIZE revisions.
-//! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
+//!   alternating with one process; bare appends by one and by eight processes; 1 and 64 threads.
+//! * `pushes` SIZE: create in one session of a store with SIZE revisions, by turns alone and while
+//!   another process pushes another session, which has a thousand revisions.
+//! * `killed` SIZE FOLDER: leaves a store of at least SIZE revisions whose writer was killed.
 //! * `made` SIZE FOLDER: leaves the two stores that `history` uses; `visits` SIZE FOLDER measures
 //!   them in the same way, so that several builds can measure the same stores alternately.
-//! * `pusher` 0 FOLDER SESSION: the process that `pushes` measures beside.
+//! * `pusher` 0 FOLDER SESSION: the process that pushes in `pushes`.
 //! * `visitor` STEP FOLDER SESSION ROUND [create]: one of the processes that `history` measures.
 #![expect(
     clippy::print_stdout,
@@ -40,13 +40,13 @@ use std::time::Instant;
 mod writers;
 
 const START_MICROS: i64 = 1_767_225_600_000_000;
-/// The revisions of each session in a long history.
+/// Revisions of each session in a long history.
 const REVISIONS: usize = 1000;
 const CHECKPOINTS: usize = 100;
 const NOTES: usize = 200;
 /// Visits per store in a turn.
 const ROUNDS: usize = 40;
-/// The results of two turns differ by a tenth.
+/// Turns of each measurement, because the results of two turns differ by a tenth.
 const TURNS: usize = 5;
 /// Revisions after the newest generation.
 const TAIL: usize = 200;
@@ -109,9 +109,10 @@ fn create(session: &Session, step: usize, changes: impl IntoIterator<Item = Clai
 /// Starts new processes that open each of these stores, alternately, and measure opening, a state,
 /// a list and a checkpoint, and the peak memory of the process. Each round uses another moment,
 /// from the first to the last, because the cost of a state depends on its distance from a keyframe.
-/// The processes are new because in a long-lived process the first allocation pays for what was
-/// freed before: that alone makes opening two to four times as slow. A visit that creates a
-/// checkpoint makes the tail longer for later visits, so only the last turn creates.
+/// The processes are new because in a long-lived process the first allocation also does the delayed
+/// work for memory that was freed before: that alone makes opening two to four times as slow. A
+/// visit that creates a checkpoint makes the tail longer for later visits, so only the last turn
+/// creates.
 fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
     let program = std::env::current_exe().expect("this program");
     let mut parts: Vec<[Vec<f64>; 5]> = vec![Default::default(); stores.len()];
@@ -138,7 +139,8 @@ fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
     parts.into_iter().map(said).collect()
 }
 
-/// One visit at the moment of this round. With `creates`, it ends with the checkpoint of this step.
+/// Makes one visit at the moment of this round, and prints its figures. With `creates`, it ends
+/// with the checkpoint of this step.
 fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool) {
     let (open, session) = timed(|| {
         let store = Store::open(path, Options::default()).expect("the store");
@@ -184,7 +186,7 @@ fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
             store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
         }
     }
-    // In each store, the session that is measured has the same number of revisions after the
+    // In each store, the session that is measured has the same number of revisions after the newest
     // generation.
     store.maintain(0).expect("maintenance");
     for number in 0..TAIL {
@@ -194,7 +196,7 @@ fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
     (store, sessions)
 }
 
-/// The number of sessions that together have this many revisions.
+/// Returns the number of sessions that together have this many revisions.
 fn sessions_of(size: usize) -> usize {
     (size / REVISIONS).max(1)
 }
@@ -238,7 +240,8 @@ fn history(size: usize) {
     println!("{result}");
 }
 
-/// How fast zstd alone decompresses these entries on one core, in pieces as large as chunks: MB/s.
+/// Returns how fast zstd alone decompresses these entries on one core, in MB/s. Pieces of 64 KiB
+/// are compressed one by one, as chunks are.
 fn zstd_speed<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
     const PIECE_BYTES: usize = 64 << 10;
     const ENOUGH_BYTES: usize = 20 << 20;
@@ -299,7 +302,7 @@ fn state(size: usize) {
             state.claims().encoded().map(|(key, entry)| key.len() + entry.len()).sum();
         let zstd = zstd_speed(state.claims().encoded());
         drop(state);
-        // Like another process, this store must look up what it replaces.
+        // This handle has cached nothing, so it must look up the claims that it replaces.
         let other = Store::open(&folder.path().join(name), Options::default()).expect("the store");
         let beside = other.session("s").expect("the session");
         let looked_up = creates(&beside, 300..400, count);
@@ -348,7 +351,7 @@ fn pushes(size: usize) {
     let mut creates = || {
         let begin = step;
         step += CREATES;
-        // Else the pushes and creates of later turns apply a longer tail.
+        // Without this, later turns would have a longer tail to apply.
         store.maintain(0).expect("maintenance");
         (begin..step).map(|step| create(&own, step, [note(step % 100, step, 300)])).collect()
     };
@@ -360,7 +363,7 @@ fn pushes(size: usize) {
             let mut pusher = Command::new(program);
             pusher.args(["pusher", "0"]).arg(&path).arg(&name).stdout(Stdio::piped());
             let mut pusher = pusher.spawn().expect("a process");
-            // It is measured from the end of the first push.
+            // The measurement begins after the first push.
             let said = pusher.stdout.take().expect("a pipe");
             let mut lines = std::io::BufReader::new(said).lines();
             lines.next().expect("a push").expect("a line");
@@ -373,9 +376,9 @@ fn pushes(size: usize) {
     println!("{}", json!({ "part": "pushes", "revisions": REVISIONS, "turns": turns }));
 }
 
-/// Creates a store of one session with this many revisions in a folder and is killed: the last
-/// writes are only in the journal. The writer maintains its store, as every long-lived one does,
-/// and is killed when the journal's tail has its greatest length.
+/// Creates a store of one session in a folder, and aborts this process, so that the last writes are
+/// only in the journal. The store is maintained, as by every long-lived writer. It gets more than
+/// `size` revisions if the tail of the journal then becomes as long as it ever does.
 fn killed(folder: &Path, size: usize) -> ! {
     const STEPS_BETWEEN_LOOKS: usize = 10;
     let store = Store::create(folder, Options::default()).expect("a store");
@@ -431,6 +434,8 @@ fn main() {
             },
             None => eprintln!("scale: {part} SIZE FOLDER"),
         },
-        _ => eprintln!("scale: name a part: history, state, writers, pushes or killed"),
+        _ => {
+            eprintln!("scale: name a part: history, state, writers, pushes, killed, made or visits")
+        }
     }
 }

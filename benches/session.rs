@@ -5,11 +5,12 @@
 //! checkpoint is durable before the next (revision and checkpoint in one record, one sync); a
 //! thread of its own applies them to the index. Times are in milliseconds. `diff_far` uses nine
 //! handles, each of which has read fifty states before, like those of the peers. Additional keys:
-//! `create_windows` (p50 and p99 of the slowest window of 100), `limit` and `limit_windows` (the
-//! same for one append and fdatasync of each record's bytes), `restore_cold` (each in a process
-//! that has read nothing yet), `lookup` (one entity at a past moment), `capture` (a whole snapshot
-//! of all entities, 25 of them changed), `syncs` per checkpoint (of the journal, including those of
-//! the other thread), `disk_killed` (bytes before the clean close).
+//! `create_windows` (the greatest p50 and the greatest p99 of windows of 100), `limit` and
+//! `limit_windows` (the same for one append and fdatasync of as many bytes as the closed store has
+//! per checkpoint), `restore_cold` (each from a store that was just opened), `lookup` (one entity
+//! at a past moment), `capture` (a whole snapshot of all entities, 25 of them changed), `syncs` per
+//! checkpoint (of the journal, including those of the other thread), `disk_killed` (bytes before
+//! the clean close).
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -53,7 +54,7 @@ fn read(stream: &Path) -> (Vec<Step>, usize) {
             steps.push(Step { at, puts: std::mem::take(&mut puts), message });
         }
     }
-    // Measured like the peers: JSON with a space after each comma and colon.
+    // The size of a state, in JSON with a space after each comma and colon as the peers write it.
     let full = state
         .into_iter()
         .map(|((kind, id), value)| spaced(&json!([kind, id, value])).len() + 2)
@@ -81,7 +82,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (start.elapsed().as_secs_f64() * 1e3, result)
 }
 
-/// The percentile by the nearest-rank method.
+/// Returns a percentile by the nearest-rank method.
 fn at(sorted: &[f64], share: f64) -> f64 {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted[rank.clamp(1, sorted.len()) - 1]
@@ -93,7 +94,7 @@ fn summary(times: &[f64]) -> Json {
     json!({ "p50": round(at(&sorted, 0.5)), "p99": round(at(&sorted, 0.99)), "max": round(at(&sorted, 1.0)) })
 }
 
-/// The greatest p50 and the greatest p99 of any hundred consecutive times.
+/// Returns the greatest p50 and the greatest p99 of windows of 100 times, which do not overlap.
 fn slowest_window(times: &[f64]) -> Json {
     let windows = times.chunks(100).map(|window| {
         let mut sorted = window.to_vec();
@@ -113,7 +114,7 @@ fn disk(folder: &Path) -> u64 {
     disk_but(folder, &mut BTreeSet::new())
 }
 
-/// Generations share files: each file counts once.
+/// Returns the bytes below a folder. Each file counts once, because generations share files.
 fn disk_but(folder: &Path, counted: &mut BTreeSet<u64>) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries
@@ -156,9 +157,8 @@ fn main() {
         let checkpoint = NewCheckpoint::manual(step.message.clone()).tags(["bench"]);
         let (time, done) =
             timed(|| session.write(&act).changes(changes).checkpoint(checkpoint).commit());
-        // Kept, because malloc delays its work for freed memory until the next allocation. For the
-        // ten thousand claims of the first checkpoint this takes 3 ms, and the next checkpoint
-        // would pay for it.
+        // Kept, because malloc delays its work for freed memory until the next allocation: the
+        // second checkpoint would pay 3 ms for the ten thousand claims of the first one.
         kept.push(done.expect("a checkpoint"));
         creates.push(time);
     }
@@ -205,8 +205,8 @@ fn main() {
         assert!(!changed.expect("a diff").is_empty());
         diffs.push(time);
     }
-    // A single diff of the first and the last moment takes as long as two pauses of a busy machine.
-    // The peers' diff is computed by a process that has read many states before.
+    // Nine diffs, because a pause of a busy machine is about as long as one of them. The peers'
+    // diff is computed by a process that has read many states before.
     let far: Vec<f64> = (0..9)
         .map(|_| {
             let store = Store::open(&path, Options::default()).expect("the store");
@@ -244,7 +244,8 @@ fn main() {
         captures.push(time);
     }
 
-    // The bare cost of the disk, with the same number of bytes per write as forge.
+    // The bare cost of the disk. Each write has as many bytes as the closed store has per
+    // checkpoint, within limits.
     let mut bare =
         OpenOptions::new().create(true).append(true).open(folder.join("bare")).expect("a file");
     let record = vec![0x5a_u8; (closed as usize / steps.len().max(1)).clamp(512, 65_536)];

@@ -1,5 +1,5 @@
-//! Writers at the same time: processes and threads, in one session and in one each, and bare appends
-//! of as many bytes as the limit.
+//! Writers at the same time: processes and threads, in one session and in one each. Bare appends of
+//! the same number of bytes show what the disk allows.
 
 use super::{TURNS, act, create, note, summary};
 use forge_store::store::{NewSession, Options, Store};
@@ -17,7 +17,7 @@ const FOLDER: &str = "FORGE_BENCH_FOLDER";
 const SESSION: &str = "FORGE_BENCH_SESSION";
 /// Checkpoints or appends of each process or thread.
 const CREATES: usize = 300;
-/// Bytes of a bare append: those of the record of a checkpoint with a note of 300 bytes.
+/// Bytes of a bare append: as many as the record of a checkpoint with a note of 300 bytes has.
 const APPEND_BYTES: usize = 1100;
 
 /// The kinds of writers.
@@ -48,7 +48,7 @@ pub(super) fn child(kind: &str) {
     println!("{}", times.join(" "));
 }
 
-/// All processes start at the same time, when the parent writes a line.
+/// Waits for a line from the parent, which starts all its children at the same time.
 fn wait_for_start() {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).expect("a line");
@@ -59,7 +59,8 @@ fn open_to_append(folder: &Path) -> File {
     OpenOptions::new().create(true).append(true).open(path).expect("a file")
 }
 
-/// What no journal does without: a lock, a write, and a sync after the lock is given back.
+/// Does what an append to any journal needs: a lock, a write, and a sync after the lock is
+/// released. Returns the milliseconds.
 fn append(file: &File) -> f64 {
     let start = Instant::now();
     file.lock().expect("the lock");
@@ -69,7 +70,8 @@ fn append(file: &File) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Runs this many processes, each in a session of its own if there is a name for each.
+/// Runs this many processes in these sessions, in turn. Returns the writes per second and the time
+/// of each write in milliseconds.
 fn run_children(kind: &str, path: &Path, sessions: &[String], count: usize) -> (f64, Vec<f64>) {
     let program = std::env::current_exe().expect("this program");
     let start_child = |place: usize| -> Child {
@@ -98,7 +100,8 @@ fn run_children(kind: &str, path: &Path, sessions: &[String], count: usize) -> (
     ((count * CREATES) as f64 / start.elapsed().as_secs_f64(), times)
 }
 
-/// Runs this many threads of this process, each in a session of its own.
+/// Runs this many threads of this process, each in another session. Returns the same as
+/// [`run_children`].
 fn run_threads(store: &Store, count: usize) -> (f64, Vec<f64>) {
     let gate = Barrier::new(count + 1);
     let one = |place: usize| {

@@ -1,8 +1,8 @@
 //! Measures what hooks cost an agent, as whole processes: `cargo bench -p forge-cli --bench hooks`.
 //! One line of JSON per figure.
 //!
-//! `FORGE_MEGABYTES` lists the lengths of transcripts (default `4,16,64`), `FORGE_RUNS` sets how
-//! often each is measured.
+//! `FORGE_MEGABYTES` lists the lengths of transcripts (default `4,16,64`). `FORGE_RUNS` sets how
+//! often each is measured (default 15).
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench that cannot go on stops")]
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// How much of a transcript is new at each call.
+/// How many bytes of a transcript are new at each call.
 const NEW_BYTES: usize = 200 << 10;
 /// The number of files in a checkout.
 const FILES: usize = 500;
@@ -32,7 +32,7 @@ fn main() {
     hand_back(runs);
 }
 
-/// A project with a store, a transcript next to it, and optionally a git repository.
+/// A project with a store and optionally a git repository, and a transcript next to it.
 struct Bench {
     root: tempfile::TempDir,
     lines: u64,
@@ -89,7 +89,7 @@ impl Bench {
         command
     }
 
-    /// Appends this many bytes of conversation.
+    /// Appends at least this many bytes of conversation to the transcript.
     fn grow(&mut self, bytes: usize) {
         let mut text = String::with_capacity(bytes + 4096);
         while text.len() < bytes {
@@ -227,7 +227,7 @@ fn hand_back(runs: usize) {
     );
 }
 
-/// A percentile in milliseconds; null without values.
+/// Returns a percentile of these microseconds, in milliseconds. It is null if there are no values.
 #[expect(clippy::cast_precision_loss, reason = "no call takes hours")]
 fn share(micros: &mut [u64], percent: usize) -> Value {
     micros.sort_unstable();

@@ -95,7 +95,7 @@ fn saves(file: &Path) -> Value {
     for cut in &cuts {
         fs::write(&saved, &text[..*cut]).expect("a write");
         import(&store, &saved);
-        // Like after a hook: applied when the tail is long.
+        // As after a hook: the tail is applied if it is long.
         store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
         let now = disk(&path);
         rows.push(json!({ "bytes": cut, "new": cut - before, "disk": now as i64 - used as i64 }));
@@ -128,6 +128,6 @@ fn main() {
             println!("{}", speed(Path::new(file), runs.parse().expect("a number")));
         }
         ["saves", file] => println!("{}", saves(Path::new(file))),
-        _ => eprintln!("import: say `speed FILE [RUNS]` or `saves FILE`"),
+        _ => eprintln!("import: name a part: `speed FILE [RUNS]` or `saves FILE`"),
     }
 }

@@ -16,14 +16,14 @@ use forge_store::model::{Fact, Kind, Timestamp, Value};
 
 const RECORDED_AT: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
-/// The whole file in one piece.
+/// Reads a whole file in one piece.
 fn at_once(bytes: &[u8]) -> TranscriptPiece {
     TranscriptReader::new(TranscriptOptions::default())
         .read(bytes, InputEnding::File, RECORDED_AT)
         .unwrap()
 }
 
-/// The recorded session with this name, and the offset at which each save of it ended.
+/// Returns the recorded session with this name, and the offset at which each save of it ended.
 fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     let bytes = crate::recorded::read("claude-code", &format!("{name}.jsonl"))?;
     let cuts = crate::recorded::read("claude-code", &format!("{name}.cuts.json"))?;
@@ -36,7 +36,7 @@ fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
-/// The only fact of this kind.
+/// Returns the only fact of this kind.
 fn only(piece: &TranscriptPiece, kind: Kind) -> &Fact {
     let found = of_kind(piece, kind);
     assert_eq!(found.len(), 1, "{found:?}");

@@ -116,7 +116,7 @@ fn a_torn_line_or_a_field_inside_hides_no_form() {
             "{before}"
         );
     }
-    // The beginning is enough, wherever it is cut.
+    // The beginning of the line is enough.
     for cut in 50..whole.len() {
         assert_eq!(FileFormat::detect(&whole.as_bytes()[..cut], None), Some(CODEX), "{cut}");
     }

@@ -47,7 +47,7 @@ fn all_announcements_of_a_compaction_are_equal() {
     }
 }
 
-/// Gemini CLI sends it before each request to the model, whether or not it compacts.
+/// Gemini CLI calls `PreCompress` before each request to the model, whether or not it compacts.
 #[test]
 fn the_event_before_each_request_is_not_a_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
@@ -370,8 +370,7 @@ fn an_answer_never_exceeds_what_the_agent_takes() {
     assert_eq!(budget.cut("abcd"), "abcd");
 }
 
-/// `docs/hooks.md` lists the events of each agent: all of them are known, and the table has them
-/// all.
+/// Each event in the table of `docs/hooks.md` is known, and the events of a row are of one kind.
 #[test]
 fn the_page_lists_the_events_that_are_understood() {
     let page = include_str!("../../../docs/hooks.md");
@@ -398,7 +397,6 @@ fn the_page_lists_the_events_that_are_understood() {
                 }
             }
         }
-        // A row of the table is one kind of event.
         of_row.dedup();
         assert_eq!(of_row.len(), 1, "{row}");
     }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Sentences of recorded sessions, each after the label that a person gave it.
+/// Sentences of recorded sessions, one per line, each after the label that a person gave it.
 const LABELLED: &str = include_str!("sentences.tsv");
 
 #[test]
@@ -69,8 +69,8 @@ fn findings_without_a_word_of_finding_are_read() {
     }
 }
 
-/// Precision and recall on the labelled sentences, printed by `cargo test -p forge-agents precision
-/// -- --nocapture`.
+/// Compares precision and recall on the labelled sentences with `docs/inference.md`. They are
+/// printed by `cargo test -p forge-agents precision -- --nocapture`.
 #[test]
 fn precision_and_recall_on_labelled_sentences_are_as_the_page_says() {
     use std::io::Write;

@@ -213,7 +213,7 @@ fn the_own_exit_code_of_a_check_has_priority() {
 }
 
 #[test]
-fn an_exit_code_of_another_command_means_nothing() {
+fn an_exit_code_of_another_command_gives_no_verdict() {
     for line in [
         "cargo test | tail",
         "cargo test || true",
@@ -264,10 +264,10 @@ fn an_exit_code_is_followed_through_the_line() {
         ("set -e; cargo test; ls", 0, "", "passed"),
         ("set -e; { cargo test; ls; }; ls", 0, "", "passed"),
         ("set -e; (cargo test && ls); ls", 0, "", "passed"),
-        // Bash goes on after a group whose `&&` or `!` failed.
+        // Bash continues after a group in which a command of `&&` or `!` failed.
         ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
         ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
-        // Nor does a part end that a `||`, `&&` or `if` after it tests.
+        // `set -e` has no effect in a part that `if`, or a `||` or `&&` after it, tests.
         ("(set -e; cargo test; ls) || exit 1", 0, "x", "unknown"),
         ("if (set -e; cargo test; ls); then echo y; else echo n; fi", 0, "y", "unknown"),
         ("ls && (set -e; cargo test; ls)", 0, "x", "passed"),
@@ -350,16 +350,16 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:unknown 2:failed",
         ),
         ("for p in a b; do if cargo test; then exit 3; fi; done", 3, "x", "1:unknown"),
-        // An argument `case` begins nothing.
+        // `case` as an argument begins no `case` statement.
         ("case $1 in a) echo case studies in use;; esac; cargo test", 0, "x", "1:passed"),
-        // An `exit` ends the loop, so the rounds before had none.
+        // An `exit` ends the loop, so no command failed in earlier rounds.
         (
             "for p in a b; do cargo clippy -p $p || exit 1; cargo test -p $p || exit 1; done",
             1,
             "test result: FAILED. 1 passed; 1 failed",
             "1:passed 2:failed",
         ),
-        // An `exit` with the kept code agrees with the check.
+        // An `exit` with the saved code has the exit code of the check.
         (
             "cargo test; s=$?; if [ $s -ne 0 ]; then tail log; exit $s; fi; rm log; exit $s",
             101,
@@ -367,7 +367,7 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:failed",
         ),
         ("cargo test; s=$?; [ $s -ne 0 ] && exit $s; ls; exit $s", 0, "x", "1:passed"),
-        // What an escape stands for is not in the output as it is written.
+        // The output contains the character that an escape stands for, not the escape.
         ("cargo test || echo $'\\e[31mfailed\\e[0m'", 0, "failed", "1:unknown"),
         ("cargo test || echo $'a\\nb'", 0, "a\nb", "1:unknown"),
         ("cargo test || echo 'a\nb'", 0, "a\nb", "1:unknown"),
@@ -385,7 +385,7 @@ fn a_printed_code_belongs_to_its_own_echo() {
         (two, "x\nexit 101\nexit 0", "1:failed 2:passed"),
         (two, "exit 0\nexit 101", "1:passed 2:failed"),
         (&format!("{two}; ls"), "exit 0\nexit 101", "1:passed 2:failed"),
-        // One of these lines is not an echo's, or one is missing.
+        // There is one line more than the echoes print, or one less.
         (&format!("{two}; ls"), "exit 0\nexit 0\nexit 101", "1:unknown 2:unknown"),
         (&format!("{two}; ls"), "exit 0", "1:unknown 2:unknown"),
         ("cargo test; echo $?; ls; echo $?", "101\nx\n0", "1:failed"),
@@ -405,7 +405,7 @@ fn a_printed_code_belongs_to_its_own_echo() {
         ("out=$(cargo test 2>&1); echo \"$out\" | tail -1", red, "1:failed"),
         ("out=$(cargo test 2>&1); echo \"$none\" | tail -1", red, "1:unknown"),
         ("out+=$(cargo test 2>&1); echo \"$out\" | tail -1", red, "1:failed"),
-        // A failure that is visible is not overruled.
+        // A visible failure has priority over a printed code 0.
         ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 0"), "1:unknown"),
         ("cargo test; echo \"exit $?\"", &format!("{red}\nexit 101"), "1:failed"),
         ("(cargo test; echo EXIT $?) 2>&1 | tail -2", "x\nEXIT 101", "1:failed"),
@@ -540,7 +540,7 @@ fn the_output_of_another_program_is_not_the_checks() {
             "passed",
         ),
         ("cargo test | tail; echo ---; cat old.log", format!("{green}\n---\n{red}"), "passed"),
-        // The marker is not unique.
+        // The marker occurs twice in the output.
         (
             "cat old.log; echo ---; cargo test | cat; ls",
             format!("{red}\n---\n---\n{green}"),
@@ -603,7 +603,7 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
             r#"npm error Missing script: "win\server:test""#,
             "error",
         ),
-        // The file of the environment is not there, so the check did not run.
+        // The script that sets up the environment is missing, so the check did not run.
         (". .venv/bin/activate && pytest", 1, "sh: 1: .: cannot open .venv/bin/activate", ""),
         ("source v/a && pytest", 1, "bash: v/a: No such file or directory", ""),
     ] {
@@ -693,7 +693,7 @@ fn a_run_that_may_go_on_has_not_passed() {
 }
 
 #[test]
-fn a_summary_counts_by_what_is_visible_of_it() {
+fn a_summary_that_is_cut_counts_as_far_as_it_is_visible() {
     for (line, output, expected) in [
         ("cargo test | tail", "x\ntest result: ok. 1 passed", "passed"),
         ("cargo test | tail -1", "test result: ok. 1 passed", "passed"),
@@ -717,7 +717,7 @@ fn a_summary_counts_by_what_is_visible_of_it() {
             "Test Suites: 3 passed, 3 total\nTests: 5 passed\nSnapshots: 0\nTime: 1 s",
             "passed",
         ),
-        // A suite that could not be loaded has no failed tests.
+        // Of a suite that could not be loaded, this summary would show no failed test.
         (
             "npx jest 2>&1 | tail -3",
             "Tests:       3 passed, 3 total\nSnapshots: 0\nTime: 1 s",
@@ -888,7 +888,8 @@ fn a_switch_of_go_test_takes_no_path_as_its_value() {
     }
 }
 
-/// The rows of the page's table: the calls of a kind with the same summary, and its last lines.
+/// Returns the rows of the page's table: the calls of one kind with the same summary, and its lines
+/// for success and failure.
 fn rows() -> Vec<String> {
     let mut groups: Vec<(CheckKind, &summary::SummaryPatterns, Vec<String>)> = Vec::new();
     for tool in tools::TOOLS {

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// A way to run a program: its name, the shell lines that set it up, and whether plain git runs it
-/// in [`PLAIN`]. `$M` is the program that writes a mark.
+/// A way to make git run a program: its name, the shell lines that set it up, and whether [`PLAIN`]
+/// runs the program. `$M` is the program that writes a mark.
 type Way = (&'static str, &'static str, bool);
 
 const WAYS: [Way; 45] = [
@@ -198,14 +198,15 @@ const WAYS: [Way; 45] = [
     ),
 ];
 
-/// What a person does in a checkout.
+/// Commands that a person runs in a checkout.
 const PLAIN: &str = "git status; git diff HEAD; touch a.rs; git add -A; git log -1 -p; git checkout -q -b plain; \
     git worktree add ../plain-worktree HEAD; git fetch origin; git gc --auto; true";
 
 /// A checkout with a commit, a recorded state, and the program that writes marks.
 fn checkout() -> Environment {
     let environment = Environment::new();
-    // It writes a mark when it is run, and copies its input to its output like a filter.
+    // The program writes a mark when it is run, and copies its input to its output as a filter
+    // does.
     let program = "#!/bin/sh\necho \"$0 $*\" >> MARKS\nexec cat\n";
     let marks = environment.path("marks");
     environment.write("mark", &program.replace("MARKS", &marks.to_string_lossy()));
@@ -218,9 +219,10 @@ fn checkout() -> Environment {
     environment
 }
 
-/// Runs shell lines in the project, without forge, and returns whether all of them succeeded.
+/// Runs shell lines in the project, without forge, for at most 5 seconds. Returns whether the last
+/// command succeeded.
 fn shell(environment: &Environment, lines: &str) -> bool {
-    // A program that does not answer a protocol would block plain git.
+    // Plain git would wait for ever for a program that does not answer its protocol.
     let mut command = Command::new("timeout");
     command
         .args(["-k", "1", "5", "sh", "-c", lines])
@@ -236,8 +238,8 @@ fn shell(environment: &Environment, lines: &str) -> bool {
     command.output().unwrap().status.success()
 }
 
-/// Runs everything that forge does with git: a capture, the hook before a compaction, and a
-/// recovery into a worktree. Returns what failed.
+/// Runs a capture, the hook before a compaction, and a recovery into a worktree. Returns the names
+/// of those that failed.
 fn use_forge(environment: &Environment) -> Vec<&'static str> {
     let capture = environment.finished(&mut environment.command(["code", "capture", "--json"]));
     let input = json!({
@@ -293,8 +295,8 @@ fn a_capture_says_that_filters_were_not_applied() {
     assert_eq!(marks(&environment), None);
 }
 
-/// A capture did not use the user's attributes: all lines of a file with other line ends had
-/// changed, and it did not say that filters were not applied.
+/// Regression: a capture did not use the user's attributes. All lines of a file with other line
+/// ends had changed, and the skipped filters were not reported.
 #[test]
 fn a_capture_uses_the_attributes_of_the_user() {
     let environment = checkout();
@@ -390,7 +392,7 @@ fn a_repository_of_another_checkout_is_not_captured() {
     }
 }
 
-/// Ways to have a repository elsewhere that are meant.
+/// A repository may be outside of the checkout if git itself put it there.
 #[test]
 fn a_worktree_a_submodule_and_a_separate_repository_are_captured() {
     let environment = checkout();
@@ -406,7 +408,6 @@ fn a_worktree_a_submodule_and_a_separate_repository_are_captured() {
     }
 }
 
-/// Pipes in the place of files that git reads.
 #[test]
 fn a_pipe_in_the_place_of_a_file_that_git_reads_is_named() {
     let names = [
@@ -429,12 +430,12 @@ fn a_pipe_in_the_place_of_a_file_that_git_reads_is_named() {
         assert!(captured.stderr.contains(name), "{name}: {captured}");
         shell(&environment, &format!("rm {name}; mv ../saved {name}"));
     }
-    // An empty list, as some write it.
+    // Some people replace a list by a link to `/dev/null`.
     assert!(shell(&environment, "ln -s /dev/null .gitignore"));
     environment.forge(["code", "capture"]).success();
 }
 
-/// This pipe is found only by git.
+/// Only git finds this pipe, because its configuration includes it.
 #[test]
 fn a_git_that_waits_for_a_pipe_is_ended() {
     let environment = checkout();

@@ -1,6 +1,6 @@
-//! The agents themselves read what `forge hooks install` wrote. Each test is skipped, with a
-//! message, if its agent is not installed; `FORGE_TEST_CLIENTS` names a directory of programs in
-//! addition to the path. No agent reaches anything but the loopback, where no model answers.
+//! Real agents read what `forge hooks install` wrote. Each test is skipped, with a message, if its
+//! agent is not installed; `FORGE_TEST_CLIENTS` names a directory of programs in addition to the
+//! path. No agent reaches anything but the loopback, where no model answers.
 
 use crate::environment::Environment;
 use serde_json::Value;
@@ -25,7 +25,8 @@ fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// The agent in the project, with the home directory and the settings of the test.
+/// Returns a command that runs an agent in the project, with the home directory and the settings of
+/// the test.
 fn command(environment: &Environment, program: &PathBuf) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -94,7 +95,7 @@ fn claude_code_fires_the_hooks_and_finds_the_server() {
     let found = text(&output(look));
     assert!(found.contains(env!("CARGO_BIN_EXE_forge")), "{found}");
     assert!(found.contains("Local"), "{found}");
-    // The agent has written to its own file in the meantime: only forge's entries are removed.
+    // The agent has also written to this file: only forge's entries are removed.
     environment.forge(["hooks", "uninstall", "claude"]).success();
     let left = environment.read("home/.claude.json");
     assert!(!left.contains("CARGO_BIN_EXE_forge") && !left.contains("\"forge\""), "{left}");
@@ -200,7 +201,7 @@ fn the_plugin_passes_events_on_and_answers_back() {
     let Some(node) = program("node") else { return };
     let environment = Environment::new();
     environment.forge(["hooks", "install", "opencode", "--project", "--yes"]).success();
-    // A fake forge that answers.
+    // A fake forge, whose answer contains the event and its input.
     environment.write(
         "tmp/forge",
         "#!/bin/sh\nprintf '{\"context\":[\"%s ' \"$3\"\ncat | tr -d '\\n' | sed 's/\"/+/g'\nprintf '\"]}'\n",
@@ -247,7 +248,7 @@ fn the_plugin_passes_events_on_and_answers_back() {
 /// and adds the answer to each request. Prompts in the session of a sub-agent do not come from a
 /// person.
 #[test]
-fn the_plugin_hands_the_same_to_each_request_and_passes_prompts_of_people_on() {
+fn the_plugin_adds_the_same_brief_to_each_request_and_reports_prompts_of_people() {
     let Some(node) = program("node") else { return };
     let environment = Environment::new();
     environment.forge(["hooks", "install", "opencode", "--project", "--yes"]).success();

@@ -1,4 +1,4 @@
-//! Finds the transcripts of Claude Code for a directory.
+//! The transcripts of Claude Code that are found for a directory.
 
 use crate::environment::Environment;
 

@@ -121,7 +121,7 @@ fn an_unusable_store_is_reported_with_the_reason() {
     environment.forge(["doctor"]).success();
 }
 
-/// It also works in read-only folders, and reports that hooks cannot save anything.
+/// `forge doctor` works in read-only folders too, and reports that hooks cannot save anything.
 #[test]
 fn a_read_only_store_is_reported() {
     let environment = Environment::new();

@@ -22,7 +22,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files of a folder whose name or content contains this text.
+/// Returns the files below a folder whose path or content contains this text.
 fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
     let shows = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     let mut found = files(folder);
@@ -31,7 +31,7 @@ fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Runs what people and hooks do in a project.
+/// Makes a project in which a person and hooks have recorded texts with `zebra`.
 fn worked<const N: usize>(init: [&str; N]) -> Environment {
     let environment = Environment::new();
     environment.forge(init).success();
@@ -80,7 +80,7 @@ fn nothing_that_was_recorded_is_seen_in_the_folder_of_an_encrypted_store() {
     assert!(!store.join("log").exists() && !store.join("agents").exists());
 }
 
-/// Everything that the test above searches for can be found.
+/// Shows that the search of the test above finds a text that is there.
 #[test]
 fn recorded_text_is_seen_in_the_folder_of_an_unencrypted_store() {
     let environment = worked(["init", "--name", "zebra-effort"]);
@@ -176,7 +176,7 @@ fn without_format_and_key_every_command_says_what_is_wrong_and_what_to_do() {
                     let said = "the store is encrypted, and its key is not on this machine";
                     assert!(told.contains(said), "{damaged}: {refused}");
                 } else {
-                    // Nothing is left that could identify the store.
+                    // Nothing is left that shows which store it was.
                     assert_ne!(refused.code, 0, "{damaged}, {command:?}: {refused}");
                 }
                 assert!(!told.contains("version"), "{damaged}: {refused}");

@@ -1,5 +1,5 @@
-//! A separate environment for each test: no variables, its own home directory, fixed width, time
-//! zone and clock.
+//! A separate environment for each test: its own variables and home directory, and a fixed width,
+//! time zone and clock.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ impl Environment {
         Self { root, path, commands, ids, variables: Vec::new() }
     }
 
-    /// Adds a variable.
+    /// Sets an environment variable for all commands.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
         self
@@ -111,7 +111,7 @@ impl Environment {
         self.finished(self.command(args).current_dir(self.path.join(directory)))
     }
 
-    /// Returns the unchanged output of a command, with real ids.
+    /// Runs a command that must succeed, and returns its unchanged output, with real ids.
     pub(crate) fn finished_raw<const N: usize>(&self, args: [&str; N]) -> String {
         let output = self.command(args).output().unwrap();
         assert!(output.status.success(), "{args:?}");
@@ -175,7 +175,7 @@ impl Environment {
     }
 }
 
-/// Whether a word is the tag of a store at the end of the id of a claim or the name of a branch.
+/// Returns whether a word is the tag of a store, after the id of a claim or after `main.`.
 fn is_tag(before: &str, word: &str) -> bool {
     let is_id = |text: &str| {
         let kind = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
@@ -187,7 +187,7 @@ fn is_tag(before: &str, word: &str) -> bool {
         && (before.ends_with("main.") || before.strip_suffix('-').is_some_and(is_id))
 }
 
-/// The output of a command, and how it ended.
+/// The output and the exit code of a command.
 #[must_use = "compare it with a snapshot, or ask for success"]
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -197,7 +197,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Returns the output; the command must have succeeded.
+    /// Returns the standard output of a command that must have succeeded, without any error output.
     #[track_caller]
     pub(crate) fn success(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self}");
@@ -226,7 +226,8 @@ impl fmt::Display for Output {
     }
 }
 
-/// Where recorded sessions of agents are, if there are any: tests that use them skip loudly.
+/// Returns the folder of recorded sessions of agents. It may not exist: tests that need it then
+/// report a skip.
 pub(crate) fn recorded_sessions() -> PathBuf {
     std::env::var_os("FORGE_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
@@ -234,7 +235,7 @@ pub(crate) fn recorded_sessions() -> PathBuf {
     )
 }
 
-/// The mode of a file or directory.
+/// Returns the permission bits of a file or directory.
 pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -251,7 +252,7 @@ fn ids_and_paths_become_stable() {
 
 /// One store in seven has a tag of decimal digits alone.
 #[test]
-fn a_tag_of_digits_is_a_tag_and_no_fraction() {
+fn a_tag_of_decimal_digits_is_not_taken_for_a_fraction() {
     let environment = Environment::new();
     let text = "main.1502 main.a5d2 N1-1502 N1-a5d2 0.1502 version 1502";
     let normal = "main.<tag> main.<tag> N1-<tag> N1-<tag> 0.1502 version 1502";

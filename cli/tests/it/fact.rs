@@ -210,9 +210,9 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     assert_eq!(clean["checkpoint"], serde_json::Value::Null);
 }
 
-/// Regression: a change to the same size, within the second in which git wrote its index, was not
-/// captured after that second: git detects such changes by the time of its index, and the private
-/// copy was younger.
+/// Regression: a change that kept the size of a file, in the second in which git wrote its index,
+/// was not captured later. Git detects these changes by the time of its index, and the private copy
+/// of the index was younger.
 #[test]
 fn what_was_changed_in_the_second_of_the_index_is_captured() {
     let environment = project();
@@ -224,7 +224,7 @@ fn what_was_changed_in_the_second_of_the_index_is_captured() {
     environment.write("project/a", "one\n");
     set("project/a");
     git(&environment, &["init", "--quiet"]);
-    // The time at which a file's time was set cannot be changed.
+    // Git would notice the change by the inode's change time, which a test cannot set.
     git(&environment, &["config", "core.trustctime", "false"]);
     git(&environment, &["add", "a"]);
     git(&environment, &["commit", "--quiet", "-m", "first"]);
@@ -253,7 +253,7 @@ fn facts_that_were_taken_back_are_not_counted_until_they_are_done_again() {
 }
 
 #[test]
-fn what_was_recorded_here_is_the_same_state_after_export_and_import() {
+fn an_export_and_import_gives_the_same_state() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one"]).success();
     environment.forge(["verification", "add", "unit tests", "--status", "passed"]).success();

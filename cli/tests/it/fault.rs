@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// A user without any rights.
+/// The id of a user and group without any rights.
 pub(crate) const NOBODY: u32 = 65_534;
 
 fn project() -> Environment {
@@ -18,7 +18,7 @@ fn project() -> Environment {
     environment
 }
 
-/// Commands that write, and one that reads.
+/// Five commands that write, and one that reads.
 const COMMANDS: [&[&str]; 6] = [
     &["note", "add", "x"],
     &["hypothesis", "confirm", "H1"],
@@ -101,7 +101,8 @@ fn a_pipe_or_a_directory_where_a_file_should_be_is_an_error() {
     assert_eq!(output.code, 2, "{output}");
 }
 
-/// A frozen process that holds a lock of the store.
+/// Starts a process that takes a lock of the store and then stops itself, so that it never releases
+/// the lock.
 pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
     let mut frozen = Command::new("flock")
         .args(["--no-fork"])
@@ -117,9 +118,9 @@ pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
 }
 
 /// Regression: `forge rebuild` reported another process at the index, without naming it, and exit
-/// code 0, so that scripts assumed success. `forge adopt` did not name it either, and by then it
-/// had sealed the journal with a key that was not saved: the owner of the store's key got the error
-/// that the store is forged.
+/// code 0, so that scripts assumed success. `forge adopt` did not name the process either, after it
+/// had sealed the journal with a key that was not saved: the owner of the store's key then got the
+/// error that the store is forged.
 #[test]
 fn a_process_that_holds_the_index_too_long_is_named() {
     let environment = project();
@@ -150,7 +151,6 @@ fn a_process_that_holds_the_index_too_long_is_named() {
     assert_eq!(notes["notes"].as_array().unwrap().len(), 1, "{notes}");
 }
 
-/// The lock is released while the command waits for it.
 #[test]
 fn rebuilding_waits_for_the_process_that_holds_the_index() {
     let environment = project();
@@ -158,7 +158,7 @@ fn rebuilding_waits_for_the_process_that_holds_the_index() {
     let mut frozen = frozen_with(&environment, "index/apply.lock");
     let mut command = environment.command(["rebuild", "--lock-timeout", "600", "--json"]);
     let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Not before it has tried once: a process that is not waiting proves nothing.
+    // The lock is released only when the command has opened the lock file, so that it really waits.
     let waits = |pid: u32| {
         let opened = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
         opened.flatten().any(|one| {
@@ -198,7 +198,7 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
 
 /// Regression: one wrong bit of FORMAT gave the error "not a forge store" without any advice.
 #[test]
-fn a_damaged_format_is_damage_and_the_hint_says_what_to_do() {
+fn a_damaged_format_file_is_reported_as_damage_with_advice() {
     let environment = project();
     let format = environment.path("project/.forge/FORMAT");
     let mut bytes = std::fs::read(&format).unwrap();
@@ -215,9 +215,9 @@ fn a_damaged_format_is_damage_and_the_hint_says_what_to_do() {
     assert!(notes.contains("one"), "{notes}");
 }
 
-/// An acknowledged write in the spool is visible, or readers get an error with advice.
+/// If an acknowledged write in the spool cannot be shown, readers get an error with advice.
 #[test]
-fn a_write_that_waits_and_cannot_be_read_is_an_error_until_the_store_is_repaired() {
+fn a_spooled_write_that_cannot_be_read_is_an_error_until_the_store_is_repaired() {
     for (kind, code) in [("--unsealed", 5), ("--encrypted", 6)] {
         let environment = Environment::new();
         environment.forge(["init", kind, "--name", "s"]).success();
@@ -367,7 +367,7 @@ fn an_empty_text_is_no_claim() {
     }
 }
 
-/// Regression: the new head of a branch could not be read, nor anything that was added to it, and
+/// Regression: after a repair, the head of a branch and all later claims could not be read, and
 /// verify reported nothing.
 #[test]
 fn a_repair_that_lost_states_makes_a_store_that_can_be_used() {
@@ -411,8 +411,8 @@ fn a_repair_that_lost_states_makes_a_store_that_can_be_used() {
     }
 }
 
-/// What a repair could not save is named by the reads that need it, and by `status` until somebody
-/// acknowledges it.
+/// Checks that reads name what a repair could not save, and that `status` reports it until it is
+/// acknowledged.
 fn reads_name_what_was_lost(environment: &Environment) {
     let fixed = |arguments: &[&str]| {
         let arguments = ["--store", "../fixed"].iter().chain(arguments);

@@ -1,4 +1,4 @@
-//! A store that came with a project: its settings, and its links.
+//! Settings and links of a store that came with a project.
 
 use crate::environment::{Environment, Output};
 use crate::hook;
@@ -14,7 +14,7 @@ fn secret() -> String {
     format!("gh{}_{}", "p", "1xBvQm8Zk3LsYt5RcWnD2HfJp7Ga9Ue4ViOq")
 }
 
-/// A project with a store of someone else and these settings.
+/// Makes a project with a store that another user made, with these settings.
 fn fetched(settings: &str) -> Environment {
     let environment = Environment::new();
     let mut init = environment.command(["init", "--unsealed", "--name", "s"]);
@@ -76,7 +76,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     assert_eq!(get("keep.undo"), "0s\n");
     assert_eq!(note(&environment).stderr, "");
     assert!(is_stored(&environment, &secret()));
-    // Another value was not allowed.
+    // Only the values that were there are allowed, not another one.
     let changed = WEAK.replace("keep.undo = \"0s\"", "keep.undo = \"1s\"");
     environment.write("project/.forge/config.toml", &changed);
     let output = environment.forge(["config", "get", "keep.undo"]);
@@ -86,7 +86,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     assert_eq!(get("redact.enabled"), "true\n");
 }
 
-/// Only the agent reads a hook's output, so it does not mention this.
+/// Only the agent reads a hook's output, so the ignored settings are named in the hook's log.
 #[test]
 fn a_hook_stores_no_secret_by_settings_of_others_and_its_log_says_why() {
     let environment = fetched(WEAK);
@@ -104,7 +104,7 @@ fn a_hook_stores_no_secret_by_settings_of_others_and_its_log_says_why() {
 }
 
 #[test]
-fn what_the_user_sets_or_writes_in_a_store_of_his_own_holds() {
+fn settings_that_the_user_makes_apply() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.write("project/.forge/config.toml", "keep.undo = \"1d\"\n");
@@ -118,7 +118,7 @@ fn what_the_user_sets_or_writes_in_a_store_of_his_own_holds() {
     assert_eq!(set.code, 0, "{set}");
     let get = |key: &str| environment.forge(["config", "get", key]).stdout;
     assert_eq!((get("keep.undo").as_str(), get("keep.last").as_str()), ("1d\n", "\n"));
-    // The user's own settings are not weakened either, but may be strengthened.
+    // The store cannot weaken the user's own settings either, but can strengthen them.
     let environment = fetched("redact.enabled = true\nprune.automatic = false\nkeep.last = 7\n");
     environment.write(
         "config/forge/config.toml",
@@ -131,7 +131,7 @@ fn what_the_user_sets_or_writes_in_a_store_of_his_own_holds() {
     }
 }
 
-/// The store is the user's own, and a pull brings a settings file into it.
+/// The store is the user's own, but its settings file is tracked by git, as after a pull.
 #[test]
 fn settings_that_git_brings_into_a_store_of_the_users_own_are_ignored() {
     let environment = Environment::new();
@@ -147,7 +147,6 @@ fn settings_that_git_brings_into_a_store_of_the_users_own_are_ignored() {
     assert_eq!(environment.forge(["config", "get", "redact.enabled"]).success(), "false\n");
 }
 
-/// Another store in the place of the user's own is not trusted.
 #[test]
 fn a_store_that_replaces_the_users_own_is_not_trusted() {
     let environment = Environment::new();
@@ -186,7 +185,7 @@ fn a_link_to_another_projects_store_is_refused_by_every_way_in_until_it_is_allow
     let allowed = environment.forge(["config", "trust"]).success();
     assert_eq!(allowed, "Allowed $ROOT/project/.forge to lead to $ROOT/other/.forge\n");
     environment.forge(["note", "add", "from the project"]).success();
-    // Its new target was not allowed.
+    // Only the first target of the link was allowed.
     environment.make_directory("third");
     environment.forge_in("third", ["init"]).success();
     fs::remove_file(environment.path("project/.forge")).unwrap();
@@ -194,7 +193,7 @@ fn a_link_to_another_projects_store_is_refused_by_every_way_in_until_it_is_allow
     assert_eq!(environment.forge(["note", "list"]).code, 2);
 }
 
-/// Settings of another project would be changed through the link.
+/// A write through the link would change a file outside of the store.
 #[test]
 fn settings_that_are_a_link_are_refused() {
     let environment = fetched("");

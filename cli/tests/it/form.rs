@@ -124,7 +124,7 @@ fn the_format_does_not_depend_on_the_file_name() {
 fn a_compressed_rollout_is_the_same_source_as_the_plain_one() {
     let environment = project();
     let packed = zstd::encode_all(CODEX.as_bytes(), 3).unwrap();
-    // The name does not matter.
+    // The format is detected by the content: the name has no ending of a compressed file.
     std::fs::write(environment.path("project/old.jsonl"), &packed).unwrap();
     let took = environment.forge(["import", "codex", "old.jsonl"]).success();
     assert!(took.contains("imported 2 lines"), "{took}");
@@ -148,7 +148,7 @@ fn a_compressed_rollout_is_the_same_source_as_the_plain_one() {
 }
 
 #[test]
-fn the_good_files_of_a_list_are_taken_and_the_others_named() {
+fn the_good_files_of_a_list_are_imported_and_the_others_are_named() {
     let environment = project();
     environment.write("project/good.jsonl", CODEX);
     environment.write("project/other.jsonl", CLAUDE);
@@ -166,7 +166,7 @@ fn the_good_files_of_a_list_are_taken_and_the_others_named() {
 }
 
 #[test]
-fn a_longer_save_of_a_run_of_openhands_goes_on_with_its_session() {
+fn a_longer_save_of_an_openhands_run_continues_its_session() {
     let environment = project();
     let event = |id: u32, more: Json| {
         let mut event =
@@ -201,7 +201,7 @@ fn a_longer_save_of_a_run_of_openhands_goes_on_with_its_session() {
 }
 
 #[test]
-fn a_run_of_mini_swe_agent_is_taken() {
+fn a_run_of_mini_swe_agent_is_imported() {
     let environment = project();
     let document = json!({"info": {"mini_version": "2.4.6", "exit_status": "Submitted", "submission": ""},
         "messages": [

@@ -1,5 +1,5 @@
-//! A process that is frozen at any point: wherever a writing `forge` is stopped, hooks and people
-//! can save and read in the meantime, and nothing of either is lost once it continues.
+//! A process that is frozen at any point. Wherever a writing `forge` is stopped, hooks and people
+//! can save and read in the meantime, and once it continues, no write is lost.
 
 #![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
@@ -56,7 +56,7 @@ const NOTES: usize = 300;
 const STORE: &str = "project/.forge";
 const FOLDERS: [&str; 2] = ["project", "home"];
 
-/// The event of a hook after a command.
+/// Returns the event of a hook after a command.
 fn ran(environment: &Environment, session: &str) -> String {
     json!({
         "session_id": session,
@@ -93,7 +93,7 @@ fn prepared(environment: &Environment) {
     }
 }
 
-/// Restores the store, its key and its witness.
+/// Restores the store, its key and its witness as they were before any command was stopped.
 fn again(environment: &Environment) {
     for folder in FOLDERS {
         let place = environment.path(folder);
@@ -111,14 +111,14 @@ fn facts(session: &Session, kind: Kind) -> usize {
     session.state(&session.head().unwrap()).unwrap().facts_of(kind).unwrap().len()
 }
 
-/// The number of facts of each kind that were imported.
+/// Returns how many facts of each kind the imported session has.
 fn imported(store: &Store) -> Vec<usize> {
     let session = store.agent_session("cc-1").unwrap();
     let count = |session: Session| Kind::facts().map(|kind| facts(&session, kind)).collect();
     session.map_or_else(Vec::new, count)
 }
 
-/// How often one thread makes each of the calls, at most.
+/// Returns how often one thread of a command makes each of the calls, at most.
 fn counted(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, usize> {
     let trace = environment.path("trace");
     let only = format!("trace={}", CALLS.join(","));
@@ -176,7 +176,7 @@ fn beside(environment: &Environment, what: &str) {
     saved_beside(environment, what);
 }
 
-/// Checks that everything that was saved in the meantime is there.
+/// Checks that everything that [`beside`] saved is there.
 fn saved_beside(environment: &Environment, what: &str) {
     let store = opened(environment);
     let session = store.agent_session("beside").unwrap();
@@ -192,7 +192,8 @@ fn saved_beside(environment: &Environment, what: &str) {
     assert_eq!(notes.count(), 1, "{what}");
 }
 
-/// Stops a command at a call. Returns whether it made that many.
+/// Stops a command at its n-th call of this name, and runs [`beside`] meanwhile. Returns whether
+/// the command made n of these calls.
 fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize)) -> bool {
     again(environment);
     let what = format!("{args:?} stopped at {call} {nth}");
@@ -215,7 +216,7 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
             stood = true;
         }
         let thread = line.split_whitespace().next().unwrap();
-        // It may have ended by now, because each of its threads reports its stop.
+        // The thread may have ended by now, because each thread of the process reports the stop.
         let _ = Command::new("sh").args(["-c", &format!("kill -CONT {thread}")]).output();
     }
     let output = child.wait_with_output().unwrap();
@@ -224,7 +225,7 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
     stood
 }
 
-/// Checks that the command did its work, and that the whole store is sound.
+/// Checks that the command did its work, and that no write was lost.
 fn done(environment: &Environment, name: &str, what: &str, stood: bool, reference: &[usize]) {
     let added = environment.forge(["note", "add", "last", "--session", "s"]);
     assert_eq!(added.code, 0, "{what}: {added}");
@@ -244,8 +245,7 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
     let has = |message: &str| messages.contains(message);
     match name {
         "create" => assert!(has("stopped") && has("one"), "{what}: {messages:?}"),
-        // The checkpoint that was made in the meantime may be the newest, and the only one that is
-        // kept.
+        // A checkpoint from the meantime may be the newest, and so the only one that is kept.
         "prune" => {
             assert!(!has("one") && !has("two") && !messages.is_empty(), "{what}: {messages:?}");
         }
@@ -262,7 +262,8 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
     assert_eq!(verified.code, 0, "{what}: {verified}");
 }
 
-/// `FORGE_FROZEN` calls of each command, chosen by `FORGE_SEED`, or all of them if there are fewer.
+/// Each command is stopped at `FORGE_FROZEN` of its calls (default 6), which `FORGE_SEED` chooses,
+/// or at all of them if there are fewer.
 #[test]
 fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
     let test = "stopped at calls";

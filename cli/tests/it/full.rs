@@ -12,7 +12,7 @@ use std::process::Command;
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// Reports a skip and returns `None` if this is not allowed.
+    /// Mounts a file system of this size. Reports a skip and returns `None` if this is not allowed.
     fn tmpfs(test: &str, size: &str, place: PathBuf) -> Option<Self> {
         fs::create_dir_all(&place).unwrap();
         let mut mount = Command::new("mount");
@@ -32,7 +32,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A transcript of one day, of about this many megabytes that hardly compress.
+/// Returns a transcript of one day, of about this many megabytes that hardly compress.
 fn transcript(id: &str, megabytes: u64, day: &str) -> String {
     let line = |number: u64| {
         let noise: String = (0..60)
@@ -68,7 +68,7 @@ fn import(environment: &Environment, id: &str, megabytes: u64, day: &str) {
 
 const NOW: [&str; 6] = ["checkpoint", "prune", "--transcripts", "1d", "--now", "--yes"];
 
-/// A store whose index takes 10 MB, 6 of which can be freed, on a full disk of 24 MB.
+/// Makes a store on a full disk of 24 MB. Its index takes 10 MB, and pruning can free 6 MB.
 fn full(test: &str, reserve: bool) -> Option<(Environment, Mounted)> {
     let environment = Environment::new();
     let store = environment.path("project/.forge");
@@ -110,7 +110,7 @@ fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
     };
     environment.write("project/more.jsonl", &transcript("more", 1, "2026-01-31"));
     said(&environment.forge(["import", "claude-code", "more.jsonl"]));
-    // Pruning cannot free space either without a reserve.
+    // Without a reserve, pruning cannot free space either.
     said(&environment.forge(NOW));
     environment.forge(["verify", "--read-data"]).success();
     empty(&mounted.0);
@@ -119,7 +119,7 @@ fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
     environment.forge(["verify", "--read-data"]).success();
 }
 
-/// What is kept takes ten times the reserve: the index cannot be rewritten at once.
+/// The kept part of the index is ten times the reserve, so the index cannot be rewritten at once.
 #[test]
 fn on_a_full_disk_pruning_makes_room_with_the_room_that_was_kept() {
     let Some((environment, mounted)) = full("prune on a full disk", true) else { return };

@@ -1,11 +1,11 @@
-//! Threads of a graph of an agent framework, as people see them.
+//! Threads of a graph of an agent framework, on the command line.
 
 use crate::environment::Environment;
 use forge_store::Timestamp;
 use forge_store::store::{Options, Store};
 use forge_systems::graph::{GraphStore, NewChannel, NewStep, NewValue, StepNotes, TypedBytes};
 
-/// MessagePack of a list of texts of at most 31 bytes.
+/// Returns the MessagePack of a list of at most 15 texts, each of at most 31 bytes.
 fn list(texts: &[&str]) -> TypedBytes {
     let mut bytes = vec![0x90 | texts.len() as u8];
     for text in texts {
@@ -84,7 +84,7 @@ fn a_thread_of_a_graph_is_listed_compared_and_searched_by_what_it_says() {
     assert!(state.contains(ANSWERED), "{state}");
 }
 
-/// A program in place of Python, which says what it was called with.
+/// Writes a program in place of Python, with this shell script. Returns its path.
 fn interpreter(environment: &Environment, script: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
     let path = environment.path("python");

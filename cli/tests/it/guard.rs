@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-/// A checkout, and a git that never ends and starts processes, which leave its group and ignore
-/// signals. All of them hold the pipe open.
+/// Makes a checkout and a git that never ends. The git starts processes, one of them outside of its
+/// process group, and they ignore SIGTERM and SIGHUP. All of them hold the pipe open.
 fn place() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
@@ -56,7 +56,7 @@ fn all_have_ended(mut pipe: BufReader<File>) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn git_ends_with_all_it_started_when_forge_is_killed() {
+fn git_and_its_processes_end_when_forge_is_killed() {
     let environment = place();
     let (mut forge, pipe) = begun(&environment, &["code", "capture"]);
     forge.kill().unwrap();
@@ -66,7 +66,7 @@ fn git_ends_with_all_it_started_when_forge_is_killed() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn git_ends_with_all_it_started_when_a_hook_has_waited_long_enough() {
+fn git_and_its_processes_end_at_the_time_limit_of_a_hook() {
     let environment = place();
     let (mut forge, pipe) = begun(&environment, &["hook", "claude-code", "Stop"]);
     assert!(forge.wait().unwrap().success());

@@ -1,4 +1,4 @@
-//! Lines that cannot be read, and lines of any length.
+//! Lines that cannot be read, incomplete lines, and lines that are too long.
 
 use super::script::Script;
 use super::*;
@@ -50,7 +50,7 @@ fn deep_nesting_anywhere_in_a_message_is_reported() {
         r#"{{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00Z","message":{{"content":{deep}}}}}"#
     ) + "\n";
     assert_eq!(skipped(line.as_bytes())[0].2, "is nested deeper than 512 levels");
-    // Brackets in a text are no nesting.
+    // Brackets inside a string are not nesting.
     let text = format!(r#"{{"type":"summary","summary":"\"{}"}}"#, "[".repeat(1000));
     assert_eq!(skipped(text.as_bytes()), []);
 }
@@ -86,7 +86,7 @@ fn a_byte_that_is_not_utf_8_does_not_lose_its_record() {
         let noted = &piece.skipped[0];
         assert_eq!((noted.line, noted.offset, noted.read), (1, 0, true));
         assert!(noted.reason.starts_with(&format!("is not UTF-8 at its byte {place}")));
-        // The reference covers the bytes of the record, and leads to its text.
+        // The reference covers the bytes of the record, and its text is resolved from them.
         let prompt = of_kind(&piece, Kind::Prompt)[0].value.field("text").unwrap().clone();
         let text = TextRef::from_value(&prompt).unwrap();
         let (offset, length) = text.place.unwrap();
@@ -116,7 +116,7 @@ fn a_last_line_waits_until_it_is_complete() {
     let next = reader.read(rest.as_bytes(), InputEnding::File, RECORDED_AT).unwrap();
     assert_eq!((next.taken as usize, of_kind(&next, Kind::Message).len()), (rest.len(), 1));
     assert_eq!(next.facts[0].place, whole.len() as u64);
-    // What is neither an object nor ended goes on waiting.
+    // A last line without a line break is not taken unless it is an object.
     assert_eq!(at_once(b"[1]").taken, 0);
 }
 
@@ -130,7 +130,7 @@ fn text_after_a_line_that_was_taken_is_reported() {
     assert_eq!((piece.taken, lines), (8, vec![(1, 3), (2, 8)]));
 }
 
-/// Such a text was neither read nor skipped: it waited for its end in memory.
+/// Regression: the text was neither read nor skipped, so all of it was kept in memory.
 #[test]
 fn an_endless_text_after_a_line_that_was_taken_is_skipped() {
     let options = TranscriptOptions { max_line: 1000, ..TranscriptOptions::default() };
@@ -206,7 +206,8 @@ fn control_characters_that_are_not_escaped_lose_no_record() {
     let script = Script::new().user("one\t\u{7}two").user(&long).user("three");
     let raw = script.text.replace("\\t\\u0007", "\t\u{7}").replace("\\u001b", "\u{1b}");
     assert_ne!(raw, script.text);
-    // Alone on their lines, two on a line, after an incomplete one, and without a line break.
+    // The records alone on their lines, two on a line, after an incomplete one, without a last line
+    // break, and with other line ends.
     let lines: Vec<&str> = raw.lines().collect();
     for (text, lost) in [
         (raw.clone(), 0),

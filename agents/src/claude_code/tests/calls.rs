@@ -47,7 +47,7 @@ fn an_error_without_exit_code_has_an_unknown_code() {
     let value = &only(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
     assert_eq!(text(value, "stdout_preview"), Some("spawn /bin/zsh ENOENT"));
-    // Words that are not known: whether the command ran is not known either.
+    // With an unknown message, it is not known either whether the command ran.
     let piece = Script::new().failed("cargo test", "the words of another client").read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("unknown")));
@@ -306,7 +306,7 @@ fn a_call_that_never_started_is_refused() {
         assert_eq!(value.field("stdout_preview"), None, "{told}");
         assert!(told.contains(text(value, "reason").unwrap()), "{told}");
     }
-    // A command that prints such words did run.
+    // A command that prints the words of a refusal did run.
     let told = "Exit code 1\nPermission to use Bash has been denied.";
     let piece = Script::new().failed("./run", told).read();
     assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("failed"));
@@ -341,7 +341,7 @@ fn the_permission_decision_of_a_record_is_read() {
         (json!("deny"), "not today", "refused"),
         (json!({ "decision": "accept", "source": "config" }), "not today", "unknown"),
         (json!(null), "not today", "unknown"),
-        // It ran, whatever was decided about it.
+        // The exit code shows that it ran, whatever the decision was.
         (json!("deny"), "Exit code 1\nnot today", "failed"),
     ] {
         let piece = script.clone().line(

@@ -1,4 +1,4 @@
-//! Reading in pieces, whatever the cuts, gives what reading at once gives.
+//! Reading in pieces gives the same result as reading at once, wherever the pieces are cut.
 
 use super::*;
 use crate::piece::{CheckpointDraft, SkippedLine};
@@ -47,7 +47,7 @@ fn in_saves(bytes: &[u8], cuts: &[usize]) -> Sum {
     sum
 }
 
-/// How a caller saves a carry: any serde format works.
+/// Saves a carry between two pieces, as a caller does. Any serde format works.
 mod kept {
     use crate::claude_code::TranscriptState;
 
@@ -64,7 +64,8 @@ mod kept {
     }
 }
 
-/// Reads the file in blocks of this size, made longer only where a line needs it.
+/// Reads the file in blocks of this size. A block from which nothing was taken is read again with
+/// twice the length.
 fn in_blocks(bytes: &[u8], block: usize) -> Sum {
     let mut sum = Sum::default();
     let mut reader = TranscriptReader::new(TranscriptOptions::default());
@@ -83,7 +84,7 @@ fn in_blocks(bytes: &[u8], block: usize) -> Sum {
 }
 
 #[test]
-fn the_saves_of_the_recorded_sessions_give_what_the_whole_gives() {
+fn the_saves_of_the_recorded_sessions_give_the_same_as_the_whole() {
     for name in ["review-e2e", "long", "small"] {
         let Some((bytes, cuts)) = recorded(name) else { return };
         assert!(cuts.len() > 3);
@@ -161,7 +162,7 @@ proptest! {
     }
 }
 
-/// The index of a line with text after its complete records.
+/// The index in [`LINES`] of a line with text after its complete records.
 const GOES_ON: usize = 12;
 /// Lines that depend on each other, and lines that cannot be read.
 const LINES: &[&[u8]] = &[

@@ -45,11 +45,11 @@ fn a_prompt_typed_while_the_agent_works_is_kept_at_its_own_time() {
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     assert_eq!(prompts(&piece), one(text, 2));
     assert_eq!(text_of_place(&script), text);
-    // It may still wait when the model is called again.
+    // The prompt may still be in the queue when the model is called again.
     assert_eq!(prompts(&agent_continues(script).read()), one(text, 2));
 }
 
-/// The text at the pointer of the first prompt in the queue.
+/// Returns the text that the pointer `/content` finds in the line of the only prompt.
 fn text_of_place(script: &Script) -> String {
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     let fact = only(&piece, Kind::Prompt);
@@ -68,7 +68,7 @@ fn a_prompt_in_several_lines_is_recorded_once() {
     let script = script.line("attachment", queued(&json!(text)));
     assert_eq!(prompts(&agent_continues(script.clone()).read()), one(text, 4));
     assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
-    // The prompt's own line says what it was: here a notice.
+    // The attachment says what the text was: here a notice.
     let mut notice = queued(&json!(text));
     notice["attachment"]["commandMode"] = json!("task-notification");
     let script = enqueued().line("queue-operation", removed.clone()).line("attachment", notice);
@@ -77,7 +77,7 @@ fn a_prompt_in_several_lines_is_recorded_once() {
     let script = enqueued().line("attachment", queued(&json!(text)));
     let script = script.line("queue-operation", removed);
     assert_eq!(prompts(&agent_continues(script).read()), one(text, 3));
-    // The prompt waits until the turn ends, and gets a turn of its own.
+    // If the prompt waits until the turn ends, it begins a new turn.
     let script = enqueued().line("queue-operation", queue("dequeue", None)).user(text);
     assert_eq!(prompts(&agent_continues(script).read()), one(text, 4));
     let script =

@@ -1,8 +1,8 @@
-//! Edits: patches as calls, in command lines, in events and items.
+//! Edits: patches in calls, in command lines, in events and in items.
 
 use super::*;
 
-/// The edits: id, path, lines added and removed.
+/// Returns the edits: id, path, lines added, lines removed.
 fn edits(piece: &TranscriptPiece) -> Vec<(String, String, i64, i64)> {
     let code = of(piece, Kind::Code).into_iter().map(|fact| {
         let number = |name| field(fact, name).and_then(Value::as_i64).unwrap();
@@ -43,7 +43,7 @@ fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
             json!({"cmd": format!("pushd sub >/dev/null && apply_patch <<'EOF'\n{PATCH}\nEOF\npopd")}),
             "sub/a.txt",
         ),
-        // Only a shell knows where the patch is applied.
+        // The folder is the value of a variable, so the path is not known.
         (json!({"cmd": format!("cd \"$DIR\" && apply_patch <<'EOF'\n{PATCH}\nEOF")}), "?/a.txt"),
     ] {
         let script =

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The versions of the commands: command, outcome, exit code and time.
+/// Returns the versions of the commands: id, outcome, exit code, minute and second.
 fn ends(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>, String)> {
     let commands = of(piece, Kind::Command).into_iter().map(|fact| {
         let code = field(fact, "exit_code").and_then(Value::as_i64);
@@ -74,7 +74,7 @@ fn a_background_command_ends_with_the_poll_that_reports_it() {
         [end("k1", "background", None, "00:12"), end("k1", "failed", Some(101), "00:50")]
     );
     let last = of(&piece, Kind::Command)[1];
-    // The last poll printed nothing: the last output is shown.
+    // The last poll printed nothing, so the output before it is shown.
     assert_eq!(text(last, "stdout_preview").as_deref(), Some("test result: ok\n"));
     assert_eq!(field(last, "duration_ms"), Some(&49_000_i64.into()));
     assert_eq!(verdicts(&piece), ["unknown", "failed"]);
@@ -162,7 +162,7 @@ fn a_stopped_process_gives_no_verdict() {
         runs(1, "k1", "cargo test"),
         goes_on(2, "k1", 7, ""),
         item_of(9, &execution("k1", "7", "cargo test", "failed", Some(-1))),
-        // Before the call's own result, which has priority.
+        // This item comes before the call's own result, which has priority.
         runs(10, "k2", "make test"),
         item_of(11, &execution("k2", "8", "make test", "failed", Some(-1))),
         output(12, "k2", &json!("Wall time: 1.0 seconds\naborted by user")),
@@ -214,7 +214,7 @@ fn commands_of_a_script_are_read_from_their_items() {
         ),
         item_of(8, &execution("exec-1", "7", "cargo test", "failed", Some(101))),
         printed(9, "s1", "printed"),
-        // A command that still runs after its script ended.
+        // This command still runs after its script has ended.
         script_call(10, "s2", "tools.exec_command({cmd: 'make test'}); text('started')"),
         printed(11, "s2", "started"),
         item_of(30, &execution("exec-2", "8", "make test", "completed", Some(0))),
@@ -243,7 +243,7 @@ fn a_script_without_items_leaves_its_commands_unknown() {
     assert_eq!(verdicts(&piece), ["unknown"]);
     let command = of(&piece, Kind::Command)[0];
     assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
-    // A later item reports its end, under the id that the fact has.
+    // A later item reports the end of the command, which becomes a version of the same fact.
     let late = item_of(3, &execution("exec-9", "7", "make lint; exit 3", "failed", Some(3)));
     let piece = read(&(script.concat() + &late));
     assert_eq!(
@@ -298,9 +298,9 @@ fn a_running_script_is_judged_by_its_final_output() {
     check_same_in_pieces(&script);
 }
 
-/// The cell of a script that never ended was remembered for ever.
+/// Regression: the cell of a script that never ended was remembered for ever.
 #[test]
-fn of_many_running_scripts_the_latest_are_remembered() {
+fn only_the_latest_of_many_running_scripts_are_remembered() {
     let printed = |second, id: &str, head: &str| {
         let text = format!("{head}\nWall time 1.0 seconds\nOutput:\n");
         item(second, &json!({"type": "custom_tool_call_output", "call_id": id, "output": text}))

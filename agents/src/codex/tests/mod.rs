@@ -70,8 +70,8 @@ fn text(fact: &Fact, name: &str) -> Option<String> {
 /// once.
 fn check_same_in_pieces(script: &str) {
     let whole = read(script);
-    // A short rollout is cut at every byte; a long one at steps that cut each line at a different
-    // place.
+    // A short rollout is cut at every byte. A long one is cut at every 37th byte, so that lines are
+    // cut at different places.
     let step = if script.len() < 1500 { 1 } else { 37 };
     for cut in (0..script.len()).step_by(step) {
         let mut first = TranscriptReader::new(options());
@@ -350,7 +350,7 @@ fn a_word_of_a_command_with_a_semicolon_or_bar_is_no_command() {
 
 #[test]
 fn control_characters_that_are_not_escaped_lose_nothing() {
-    // They are in the line, and in the JSON of a call's arguments.
+    // The control characters are in the line, and in the JSON of a call's arguments.
     let called = json!({"type": "function_call", "name": "shell_command", "call_id": "k1",
         "arguments": "{\"command\":\"printf 'a\n\tb'\"}"});
     let script = [meta(), item(1, &called), output(2, "k1", &json!("Exit code: 0\nOutput:\nBELL"))]

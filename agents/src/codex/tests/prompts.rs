@@ -59,7 +59,7 @@ fn the_record_names_the_author() {
 }
 
 #[test]
-fn a_prompt_is_one_whichever_lines_report_it() {
+fn a_prompt_is_recorded_once_whichever_lines_report_it() {
     let script = [
         meta(),
         // All three kinds of lines, only one kind, and two prompts at once.
@@ -72,7 +72,7 @@ fn a_prompt_is_one_whichever_lines_report_it() {
         shown(30, "five"),
         said(31, &["four"], &[]),
         said(31, &["five"], &[]),
-        // The same text again, and the same text in parts.
+        // The text of an earlier prompt again, and one prompt in two parts.
         said(40, &["one"], &["user.text"]),
         shown(40, "one"),
         said(50, &["a", "b"], &["user.text", "user.text"]),
@@ -102,7 +102,7 @@ fn texts_of_codex_in_the_persons_name_are_not_prompts() {
 }
 
 #[test]
-fn an_event_says_that_a_text_is_the_persons_whatever_it_looks_like() {
+fn a_text_that_an_event_reports_is_a_prompt_whatever_it_looks_like() {
     let typed = [
         "<theme_context>wrap the app in it</theme_context>",
         "# AGENTS.md instructions\nwhat does <INSTRUCTIONS> mean?",
@@ -135,7 +135,7 @@ fn the_editors_context_and_attachments_are_left_out() {
         shown(1, wrapped),
         item(2, &image),
         shown(2, "what is this?"),
-        // Nothing but an image.
+        // A prompt that is only an image.
         at(3, "event_msg", &json!({"type": "user_message", "message": "", "images": ["x"]})),
     ];
     let script = script.concat();
@@ -166,7 +166,8 @@ fn first(id: &str, more: &Json) -> String {
 
 #[test]
 fn lines_copied_by_a_fork_are_not_its_prompts() {
-    // A turn from before the fork, and one from after it: their ids contain when they were made.
+    // The ids of a turn before the fork and of one after it: an id contains the time of its
+    // creation.
     let old = "019de2ec-0000-7000-8000-000000000000";
     let new = "019e6000-0000-7000-8000-000000000000";
     let turn =
@@ -187,7 +188,8 @@ fn lines_copied_by_a_fork_are_not_its_prompts() {
     assert_eq!(title(&piece).as_deref(), Some("asked here"));
     assert_eq!(piece.session.unwrap().agent_session, "f2");
     check_same_in_pieces(&script);
-    // Without such ids: copies come without a pause, or have times from before the fork.
+    // Without ids of turns, copied lines are those that follow without a pause, or have times
+    // before the fork.
     let script = [
         first("f2", &json!({"forked_from_id": "f1"})),
         first("f1", &json!({})),

@@ -18,7 +18,8 @@ fn runs(second: u32, id: &str, command: &str) -> String {
     call(second, "exec_command", id, &json!({"cmd": command}))
 }
 
-/// The versions of the facts of a kind: id, outcome or status, exit code, and time.
+/// Returns the versions of the facts of a kind: id, outcome or status, exit code, minute and
+/// second.
 fn ends(piece: &TranscriptPiece, kind: Kind) -> Vec<String> {
     let ends = of(piece, kind).into_iter().map(|fact| {
         let outcome = text(fact, "outcome").or(text(fact, "status")).unwrap();
@@ -124,7 +125,7 @@ fn commands_of_an_aborted_script_have_an_unknown_end() {
     assert_eq!(ends(&piece, Kind::Command), ["k1/1 unknown 00:05"]);
     assert_eq!(ends(&piece, Kind::Verification), ["k1/1 unknown 00:05"]);
     check_same_in_pieces(&script);
-    // An event that comes later ends the same command.
+    // A later event reports the end of the same command.
     let script = script + &event(6, &end);
     let commands = ends(&read(&script), Kind::Command);
     assert_eq!(commands, ["k1/1 unknown 00:05", "k1/1 finished 0 00:06"]);

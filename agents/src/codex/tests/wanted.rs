@@ -212,7 +212,7 @@ fn a_compaction_lists_the_kept_messages() {
     let (offset, length) = found.place.unwrap();
     let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
     assert_eq!(resolve(&script.as_bytes()[from..to], &found.pointer), Some(long));
-    // The newest form names messages that are in the file.
+    // The newest form refers to messages in the file by their ids.
     let entries = json!([{"type": "reference", "item_id": "msg_1"}, {"type": "inline", "item": message("user", "go on")}]);
     let script = [
         meta(),

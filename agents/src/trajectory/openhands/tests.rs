@@ -27,7 +27,7 @@ fn time(second: u32) -> String {
     format!("2026-05-01T10:00:{second:02}.500000")
 }
 
-/// A run as events of the server.
+/// Returns a run as events of the server.
 fn server() -> Vec<Json> {
     let action = |id: u32, action: &str, args: Json| json!({"id": id, "timestamp": time(id), "source": "agent", "action": action, "args": args});
     let observed = |id: u32, cause: u32, observation: &str, content: &str, extras: Json| {
@@ -139,7 +139,7 @@ fn the_events_of_the_server_are_read_as_a_list_and_as_lines() {
     let lines = read(&lines);
     check_server(&lines);
     assert_eq!(lines.session.unwrap().agent_session, list.session.unwrap().agent_session);
-    // Early versions stored pairs.
+    // Early versions stored pairs of an action and its observation.
     let pairs: Vec<Json> = events.chunks(2).map(|pair| json!(pair)).collect();
     check_server(&read(&json!(pairs).to_string()));
 }
@@ -303,7 +303,7 @@ fn an_edit_that_the_editor_refused_is_not_code() {
     }
     let piece = run("edit", "str_replace", "edit", edited, "oh_aci");
     assert_eq!((of(&piece, Kind::Code).len(), of(&piece, Kind::Tool).len()), (1, 0));
-    // What the editor could not show, and a file that begins with such a word.
+    // An error of the editor begins with `ERROR:`; from another source, this is the file's content.
     for (source, outcome) in [("oh_aci", "failed"), ("default", "finished")] {
         let piece = run("read", "view", "read", "ERROR:\nno such file", source);
         assert_eq!(text(of(&piece, Kind::Tool)[0], "outcome"), outcome);

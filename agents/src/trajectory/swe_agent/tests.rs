@@ -49,7 +49,7 @@ fn a_step_is_a_message_and_a_command_and_its_edit_is_code() {
         (field(4, "path"), field(4, "applied")),
         (Some("/w/a.py".into()), Some(false.into()))
     );
-    // Nothing says that the edit was applied.
+    // The document does not say whether this edit was applied.
     assert_eq!((field(7, "path"), field(7, "applied")), (Some("b.py".into()), None));
     assert_eq!(field(8, "paths"), Some(vec!["s/a.py"].into()));
 }

@@ -14,7 +14,7 @@ fn member(path: &[&str], value: CstInputValue) -> JsonEdit {
 }
 
 #[test]
-fn what_is_there_stays_as_it_is_written() {
+fn an_edit_keeps_comments_and_formatting() {
     let text = "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", ],\n  },\n}\n";
     let edit = element(&["permissions", "allow"], "Bash(forge)");
     let with = apply_edit(text, &edit).unwrap();
@@ -27,7 +27,7 @@ fn what_is_there_stays_as_it_is_written() {
 }
 
 #[test]
-fn ways_are_made_where_there_are_none() {
+fn missing_objects_on_the_path_are_created() {
     let edit = member(&["a", "b", "c"], CstInputValue::Number("1".to_owned()));
     for text in ["", "{}", "\u{feff}{ }", "{\"a\": {}}", " // only a remark\n"] {
         let with = apply_edit(text, &edit).unwrap();
@@ -37,13 +37,13 @@ fn ways_are_made_where_there_are_none() {
 }
 
 #[test]
-fn lines_end_as_the_others_do() {
+fn an_added_line_ends_as_the_others_do() {
     let with = apply_edit("{\r\n  \"a\": 1\r\n}\r\n", &element(&["b"], "x")).unwrap();
     assert!(!with.replace("\r\n", "").contains('\n'), "{with:?}");
 }
 
 #[test]
-fn what_is_no_json_or_another_thing_is_refused() {
+fn text_that_is_not_json_or_a_value_of_another_type_is_refused() {
     let edit = element(&["a", "b"], "x");
     for (text, reason) in [
         ("{", "it is not JSON"),
@@ -62,7 +62,7 @@ fn what_is_no_json_or_another_thing_is_refused() {
 }
 
 #[test]
-fn what_is_empty_only_since_then_goes_too() {
+fn a_list_that_becomes_empty_is_removed_and_one_that_was_empty_stays() {
     let is_x = |_: &[String], value: &serde_json::Value| value == "x";
     let text = "{\n  \"a\": {\"b\": [\"x\"]},\n  \"kept\": [],\n  \"c\": [\"x\", \"y\"]\n}\n";
     let left = without(text, &is_x, &[]).unwrap();
@@ -121,18 +121,18 @@ fn jsonc() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn an_edit_adds_one_thing_and_goes_to_the_byte(text in jsonc(), deep in any::<bool>()) {
+    fn an_edit_adds_one_value_and_is_undone_to_the_byte(text in jsonc(), deep in any::<bool>()) {
         let before = values(&text).unwrap();
         let path: &[&str] = if deep { &["permissions", "allow"] } else { &["hooks"] };
         let edit = element(path, "forge's own");
         let Ok(with) = apply_edit(&text, &edit) else {
-            // Something else is in its place.
+            // Another value is at the path.
             return Ok(());
         };
         let splice = TextSplice::between(&text, &with).unwrap();
         prop_assert_eq!(splice.undo(&with), Some(text));
         prop_assert_eq!(&apply_edit(&with, &edit).unwrap(), &with);
-        // Only what is between two positions of one change may be missing.
+        // If the array was not empty before, removing the value gives the values from before.
         let after = values(&with).unwrap();
         let left = without(&with, &|_, value| value == "forge's own", &[]).unwrap();
         let (left, pointer) = (values(&left).unwrap(), format!("/{}", path.join("/")));

@@ -82,7 +82,7 @@ fn every() -> impl Iterator<Item = (CodingAgent, InstallScope)> {
 }
 
 #[test]
-fn where_nothing_was_nothing_is_left() {
+fn without_settings_before_an_uninstall_leaves_no_file() {
     for (agent, scope) in every() {
         let house = House::new();
         let before = house.tree();
@@ -103,7 +103,7 @@ fn where_nothing_was_nothing_is_left() {
 }
 
 #[test]
-fn without_a_receipt_what_is_forges_is_told_by_its_looks() {
+fn without_a_receipt_forges_entries_are_recognised_by_their_content() {
     for (agent, scope) in every() {
         let house = House::new();
         house.install(agent, scope);
@@ -116,7 +116,7 @@ fn without_a_receipt_what_is_forges_is_told_by_its_looks() {
 }
 
 #[test]
-fn what_was_written_since_then_stays() {
+fn an_uninstall_keeps_settings_that_were_added_after_the_install() {
     let house = House::new();
     let settings = house.place.project.join(".claude/settings.local.json");
     house.write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
@@ -131,7 +131,7 @@ fn what_was_written_since_then_stays() {
 }
 
 #[test]
-fn settings_that_the_agent_rewrote_lose_what_is_forges_alone() {
+fn an_uninstall_from_rewritten_settings_removes_only_forges_entries() {
     let house = House::new();
     let settings = house.place.project.join(".claude/settings.local.json");
     let own = r#"{"permissions":{"allow":["Bash(ls)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;
@@ -144,9 +144,9 @@ fn settings_that_the_agent_rewrote_lose_what_is_forges_alone() {
     assert_eq!(left, json::values(own).unwrap());
 }
 
-/// Clients rewrite their settings with other formatting and more entries.
+/// Clients rewrite their settings, with other formatting and more entries.
 #[test]
-fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
+fn rewritten_settings_keep_lists_that_were_empty_before_and_new_entries() {
     for (agent, scope) in every() {
         let house = House::new();
         let own = r#"{"a":{},"permissions":{"allow":[],"deny":[]},"permission":{"bash":{}},"hooks":{"Stop":[]},"mcpServers":{},"mcp":{},"tools":{"allowed":[]}}"#;
@@ -172,7 +172,8 @@ fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
     }
 }
 
-/// Content that earlier versions of forge wrote, next to entries of a person: installing fixes it.
+/// An installation replaces what earlier versions of forge wrote, and keeps the entries of a
+/// person.
 #[test]
 fn what_an_earlier_forge_wrote_is_found_and_replaced() {
     let house = House::new();
@@ -276,7 +277,7 @@ fn the_server_of_another_project_is_not_touched() {
 }
 
 #[test]
-fn a_page_that_two_agents_read_keeps_its_section_until_both_are_gone() {
+fn a_page_that_two_agents_read_keeps_its_section_until_both_are_uninstalled() {
     let house = House::new();
     let before = house.tree();
     let page = house.place.project.join("AGENTS.md");
@@ -293,7 +294,7 @@ fn a_page_that_two_agents_read_keeps_its_section_until_both_are_gone() {
 }
 
 #[test]
-fn a_new_binary_takes_the_place_of_the_old() {
+fn installing_again_replaces_the_path_of_an_old_binary() {
     let mut house = House::new();
     let before = house.tree();
     house.install(CodingAgent::Claude, InstallScope::Local);
@@ -307,7 +308,7 @@ fn a_new_binary_takes_the_place_of_the_old() {
 }
 
 #[test]
-fn a_broken_file_stops_all_and_changes_nothing() {
+fn a_file_that_cannot_be_parsed_stops_the_installation_and_nothing_is_changed() {
     for (agent, scope) in every() {
         let house = House::new();
         let shared = |it: &WantedChange| !matches!(it.form, WantedContent::Whole(_));
@@ -356,7 +357,7 @@ fn links_are_followed_at_home_and_refused_out_of_the_project() {
     assert!(error.message().contains("out of"), "{error}");
 }
 
-/// A link to a directory above the project was followed if the file did not exist yet.
+/// Regression: a link to a directory above the project was followed if the file did not exist yet.
 #[test]
 fn a_link_to_a_directory_above_the_project_is_refused() {
     let house = House::new();
@@ -372,7 +373,7 @@ fn a_link_to_a_directory_above_the_project_is_refused() {
 }
 
 #[test]
-fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
+fn a_file_keeps_its_permissions_and_a_plugin_of_another_program_its_content() {
     let house = House::new();
     let page = house.place.project.join("CLAUDE.md");
     house.write(&page, "# Rules\n");
@@ -386,7 +387,7 @@ fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
 }
 
 #[test]
-fn a_server_of_that_name_is_not_replaced() {
+fn a_server_of_another_program_with_that_name_is_not_replaced() {
     let house = House::new();
     let servers = house.place.project.join(".mcp.json");
     house.write(&servers, r#"{"mcpServers": {"forge": {"command": "smithy"}}}"#);
