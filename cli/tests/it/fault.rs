@@ -117,10 +117,10 @@ pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
     frozen
 }
 
-/// Regression: `forge rebuild` reported another process at the index, without naming it, and exit
-/// code 0, so that scripts assumed success. `forge adopt` did not name the process either, after it
-/// had sealed the journal with a key that was not saved: the owner of the store's key then got the
-/// error that the store is forged.
+/// Regression: `forge rebuild` said that another process holds the index, but did not name it, and
+/// had exit code 0, so that scripts assumed success. `forge adopt` did not name the process either,
+/// after it had sealed the journal with a key that was not saved: the owner of the store's key then
+/// got the error that the store is forged.
 #[test]
 fn a_process_that_holds_the_index_too_long_is_named() {
     let environment = project();

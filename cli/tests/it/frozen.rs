@@ -192,8 +192,8 @@ fn saved_beside(environment: &Environment, what: &str) {
     assert_eq!(notes.count(), 1, "{what}");
 }
 
-/// Stops a command at its n-th call of this name, and runs [`beside`] meanwhile. Returns whether
-/// the command made n of these calls.
+/// Stops a command at its n-th call of this name, and runs [`beside`] meanwhile. Returns whether a
+/// thread of the command made n of these calls.
 fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize)) -> bool {
     again(environment);
     let what = format!("{args:?} stopped at {call} {nth}");
@@ -225,7 +225,7 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
     stood
 }
 
-/// Checks that the command did its work, and that no write was lost.
+/// Checks that the command did its work, that no write was lost, and that the store is undamaged.
 fn done(environment: &Environment, name: &str, what: &str, stood: bool, reference: &[usize]) {
     let added = environment.forge(["note", "add", "last", "--session", "s"]);
     assert_eq!(added.code, 0, "{what}: {added}");

@@ -36,7 +36,7 @@ pub(crate) fn call_by(command: &mut Command, input: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A hook to be run under strace with these arguments.
+/// Returns a command that runs a hook under strace with these arguments.
 pub(crate) fn traced<I: IntoIterator<Item: AsRef<OsStr>>>(hook: &Command, args: I) -> Command {
     let mut command = Command::new("strace");
     command
@@ -74,7 +74,8 @@ pub(crate) fn seen_doing(
     Some(std::fs::read_to_string(file).unwrap())
 }
 
-/// The lines of a log, each without what differs between runs.
+/// Returns the lines of a log, without the fields that differ between runs. Each line must have
+/// `micros`.
 pub(crate) fn log(environment: &Environment, path: &str) -> Vec<serde_json::Value> {
     let Ok(text) = std::fs::read_to_string(environment.path(path)) else { return Vec::new() };
     let mut lines: Vec<serde_json::Value> =
@@ -110,7 +111,7 @@ fn every_failure_lets_the_agent_go_on_and_is_logged() {
     assert_eq!(outcomes, ["failed", "failed", "failed", "ignored"], "{log:?}");
     assert!(log[0]["error"].as_str().unwrap().contains("is not JSON"), "{log:?}");
     assert_eq!(log[3]["session"], "s");
-    // Without an agent, the project is not known.
+    // If the agent is not known, the project is not either, so the log of the user is used.
     assert_eq!(self::log(&environment, USER_LOG).len(), 2);
 }
 
@@ -149,10 +150,10 @@ fn a_relative_directory_of_the_state_is_ignored() {
     assert_eq!(log(&environment, USER_LOG).len(), 1);
 }
 
-/// An agent calls its hooks in one project while it works in another: the settings of the written
-/// store apply.
+/// An agent calls its hooks in one project while it works in another. The settings of the store
+/// that is written to apply.
 #[test]
-fn the_settings_of_the_store_that_is_written_to_hold() {
+fn the_settings_of_the_store_that_is_written_to_apply() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.make_directory("other");
@@ -176,7 +177,7 @@ fn the_settings_of_the_store_that_is_written_to_hold() {
         let listed = environment.finished(command.current_dir(environment.path(directory))).json();
         listed["checkpoints"].as_array().unwrap().len()
     };
-    // Called here about the other project, and the other way round.
+    // A hook is called in this project about the other one, and the other way round.
     call(&environment, "claude", "PostToolUse", &input("s1", "other"));
     assert_eq!(checkpoints("s1", "other"), 0);
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);

@@ -10,7 +10,8 @@ fn page() -> String {
     std::fs::read_to_string(page).unwrap()
 }
 
-/// The binary under test is not the 'forge' on the path: its path replaces the word.
+/// Replaces the path of the binary under test by `FORGE`: it is printed, because this binary is not
+/// the `forge` on the path.
 fn named(text: &str) -> String {
     text.replace(env!("CARGO_BIN_EXE_forge"), "FORGE")
 }
@@ -187,7 +188,7 @@ fn the_page_holds_the_section_the_rules_and_the_files() {
             let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
             for part in shown["parts"].as_array().unwrap() {
                 let file = part["file"].as_str().unwrap();
-                // The configuration of the tests is not in the home directory.
+                // In the tests, the directory of settings is not in the home directory.
                 let file = file.replace("$ROOT/config", "~/.config");
                 assert!(row.contains(&format!("`{file}`")), "{agent} {scope}: {file}");
             }

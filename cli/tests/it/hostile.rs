@@ -1,4 +1,4 @@
-//! Hostile text from others, shown by every command: it stays text.
+//! Hostile text, files and stores from others: every command shows them safely or refuses them.
 
 use crate::environment::Environment;
 use forge_testkit::skip::skipped;
@@ -8,17 +8,18 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 
-/// Clears the screen, sets the title, fills the clipboard, makes a link, reverses letters, hides
-/// some.
+/// A text that clears the screen, sets the title, fills the clipboard, makes a link, and reverses
+/// and hides letters.
 const PAYLOAD: &str = "a\u{1b}[2J\u{1b}]0;t\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}]8;;file:///\u{1b}\\b\u{9b}31m\u{202e}c\u{200b}d\re\u{8}f";
 
-/// Returns a character that may only occur in escaped form in output for people.
-fn drives(text: &str) -> Option<char> {
+/// Returns the first character that output for people may contain only in escaped form, if there is
+/// one.
+fn unescaped(text: &str) -> Option<char> {
     let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     text.chars().find(|c| (c.is_control() && *c != '\n' && *c != '\t') || hides(*c))
 }
 
-fn told() -> Environment {
+fn hostile_store() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.forge(["hypothesis", "add", PAYLOAD, "--id", "H1"]).success();
@@ -64,7 +65,7 @@ fn told() -> Environment {
 
 #[test]
 fn no_text_of_others_drives_the_terminal_by_any_command() {
-    let environment = told();
+    let environment = hostile_store();
     let runs: [&[&str]; 26] = [
         &["status"],
         &["brief"],
@@ -98,14 +99,14 @@ fn no_text_of_others_drives_the_terminal_by_any_command() {
         let output = environment.finished(&mut environment.command(run));
         assert_ne!(output.code, 70, "{run:?}: {output}");
         for text in [&output.stdout, &output.stderr] {
-            assert_eq!(drives(text), None, "{run:?}: {text:?}");
+            assert_eq!(unescaped(text), None, "{run:?}: {text:?}");
             shown += usize::from(text.contains("x1b[2J"));
         }
     }
     assert!(shown > 10, "the text was shown by {shown} commands");
 }
 
-/// File names are bytes.
+/// The names of files are bytes, not always UTF-8.
 #[test]
 fn a_project_whose_path_is_no_text_has_a_store_like_any_other() {
     let environment = Environment::new();
@@ -190,8 +191,8 @@ fn a_store_that_others_may_write_to_is_refused() {
     assert!(output.code == 0 && output.stdout.contains("mine"), "{output}");
 }
 
-/// Like git with a repository of another user. Root can read any, because files in a container
-/// rarely belong to it.
+/// As git refuses a repository of another user. Root may read all stores, because files in a
+/// container rarely belong to it.
 #[test]
 fn a_store_of_another_user_is_refused_but_by_root() {
     use std::fs::{Permissions, copy, set_permissions};
@@ -208,7 +209,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
         return;
     }
     environment.forge(["note", "list"]).success();
-    // For a user who is neither: the parent folders and the program must be accessible.
+    // A third user needs access to the parent folders and to the program.
     for folder in project
         .ancestors()
         .take_while(|folder| folder.starts_with(std::env::temp_dir()))
@@ -223,7 +224,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
     assert!(output.code != 0 && output.stdout.contains("belongs to another user"), "{output}");
 }
 
-/// Writes a text of any length from its parts.
+/// Writes a file part by part, so that it can be larger than memory.
 fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item = String>) {
     let file = File::create(environment.path("project").join(name)).unwrap();
     let mut file = BufWriter::new(file);

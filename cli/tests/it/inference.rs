@@ -1,4 +1,5 @@
-//! Inferences from messages: listed, promoted, dismissed; they never become claims by themselves.
+//! Inferences from messages are listed, promoted and dismissed. They never become claims by
+//! themselves.
 
 use crate::environment::Environment;
 

@@ -1,4 +1,4 @@
-//! Seals, keys and witnesses end to end: what a person, a script and an agent's hook see of them.
+//! Seals, keys and witnesses, as a person, a script and the hook of an agent see them.
 
 use crate::environment::Environment;
 use forge_testkit::fault::copy;
@@ -16,7 +16,8 @@ fn started() -> Environment {
     environment
 }
 
-/// Runs on a machine that has the project, but not the home directory.
+/// Runs a command with another keyring, as on a machine that has the project but not the home
+/// directory.
 fn without_key(environment: &Environment, args: &[&str]) -> crate::environment::Output {
     let mut command = environment.command(args);
     command.env("FORGE_KEYRING", environment.path(ELSEWHERE));
@@ -44,7 +45,7 @@ fn a_new_store_is_sealed_and_doctor_key_and_verify_say_so() {
 }
 
 #[test]
-fn a_store_may_be_made_without_seals_and_be_given_some_later() {
+fn a_store_without_seals_can_be_sealed_later() {
     let environment = Environment::new();
     environment.forge(["init", "--unsealed", "--name", "effort"]).success();
     environment.forge(["note", "add", "the cache is cold"]).success();
@@ -99,7 +100,7 @@ fn a_damaged_key_is_named_and_the_store_is_read_and_taken_over_without_it() {
 }
 
 #[test]
-fn a_key_goes_to_another_machine_in_a_file() {
+fn a_key_is_moved_to_another_machine_in_a_file() {
     let environment = started();
     let file = environment.path("carried");
     let name = file.to_str().unwrap();
@@ -172,8 +173,8 @@ fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_ov
     assert!(read.contains("cargo test"), "{read}");
 }
 
-/// A public suite that tampers with stores. `agmi-check` is searched on the path and in
-/// `FORGE_AGMI`.
+/// Runs a public suite that tampers with stores. Its program `agmi-check` is searched on the path,
+/// and `FORGE_AGMI` can name it.
 #[test]
 fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
     let named = std::env::var_os("FORGE_AGMI").map(PathBuf::from);
@@ -227,7 +228,8 @@ fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted()
     assert_eq!(environment.forge(["verify"]).code, 0, "the store itself is as it was");
 }
 
-/// Regression: the new store was refused by every command, as one that somebody had put there.
+/// Regression: every command refused the new store, as a replacement of the sealed one by somebody
+/// else.
 #[test]
 fn an_unsealed_store_that_the_user_makes_takes_the_place_of_a_sealed_one() {
     let environment = Environment::new();

@@ -1,4 +1,4 @@
-//! How often the loss report is right, on the recorded sessions in `../shared/data`.
+//! How often the loss report is right, on two recorded sessions.
 
 use crate::hook::data;
 use forge_cli::compaction::mention::SummaryText;
@@ -10,7 +10,7 @@ use std::io::Write;
 /// Each prompt and statement that was compared with a summary, labelled by hand.
 const LABELS: &str = include_str!("lost_labels.tsv");
 
-/// The recorded sessions.
+/// The texts and summaries of the recorded sessions.
 struct RecordedSessions {
     /// The texts by the id of the line.
     texts: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ fn read_sessions() -> Option<RecordedSessions> {
     Some(recorded)
 }
 
-/// The text of a line of a transcript.
+/// Returns the text of a line of a transcript.
 fn text_of(line: &Value) -> Option<String> {
     match &line["message"]["content"] {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! The cost of hooks: counted and not timed, because times depend on the machine.
+//! The cost of hooks. Calls and bytes are counted, because times depend on the machine.
 
 use super::player::Player;
 use super::seen_doing;
@@ -26,7 +26,7 @@ fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
     let Some(trace) = seen_doing(&hook, &input, &calls, &trace) else { return };
     let lines = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
     assert_eq!(lines("execve("), 1, "{trace}");
-    // The list of generations may be read, but none of them may be opened.
+    // The list of generations may be read, but no generation may be opened.
     for file in ["MANIFEST", "CURRENT", ".sst", "/LOCK"] {
         assert_eq!(lines(file), 0, "{file}: {trace}");
     }
@@ -38,10 +38,10 @@ fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
     assert!(state.facts_of(Kind::Command).unwrap().iter().any(|known| known.fact.id == "c9"));
 }
 
-/// A hook reads what is new in a transcript and a part of its end, however long it is; the number
-/// of syncs does not grow either.
+/// Of a transcript of any length, a hook reads the new bytes and a part of its end. The number of
+/// syncs does not depend on the length either.
 #[test]
-fn before_a_compaction_what_is_read_follows_what_is_new() {
+fn before_a_compaction_only_the_new_part_of_a_transcript_is_read() {
     const NEW: usize = 200 << 10;
     let text = |from: usize, bytes: usize| {
         let mut text = String::new();
@@ -73,8 +73,8 @@ fn before_a_compaction_what_is_read_follows_what_is_new() {
         Some((bytes, syncs))
     };
     let (Some(short), Some(long)) = (cost(1 << 20), cost(4 << 20)) else { return };
-    // What is new, the end for the last message and its session, and twice the block that was
-    // incomplete.
+    // The new bytes, the end of the file for the last message and for the session, and twice the
+    // block that was incomplete.
     let most = NEW + (256 << 10) + (64 << 10) + 2 * (64 << 10) + (64 << 10);
     assert!(short.0 <= most && long.0 <= most, "{short:?} {long:?}, at most {most}");
     assert_eq!(short.1, long.1, "syncs: {short:?} {long:?}");

@@ -1,6 +1,6 @@
-//! The whole sequence: an agent works, its transcript grows, its context is compacted, and its
-//! hooks are called in time, twice, killed, in another order, or not at all. Afterwards nothing is
-//! missing, nothing is duplicated, and the checkpoints have the right times.
+//! An agent works, its transcript grows, and its context is compacted. Its hooks are called in
+//! time, twice, in another order, or not at all, or they are killed. Afterwards nothing is missing
+//! or duplicated, and the checkpoints have the right times.
 
 use super::player::{Player, data, imported, reference};
 use crate::transcript::{line, small};
@@ -9,14 +9,14 @@ use forge_store::model::Timestamp;
 use forge_testkit::skip::skipped;
 use serde_json::{Value, json};
 
-/// The events around a compaction, besides the rest of the conversation.
+/// A step around a compaction: an event of a hook, or lines of the transcript.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// `PreCompact`, 50 s before the boundary's time, while the last lines are not on disk yet.
     Pre,
     /// `PreCompact`, so late that the boundary is on disk.
     LatePre,
-    /// This many `PreCompact` at the same time.
+    /// This many calls of `PreCompact` at the same time.
     Pres(usize),
     /// `SessionStart` with source `compact`, half a second before the boundary's time.
     Start,
@@ -24,7 +24,7 @@ enum Step {
     /// `PostCompact` with the summary.
     Post,
     Posts(usize),
-    /// One of these events, killed after this many steps of counting.
+    /// A hook of this event, killed after the test has counted to this number.
     Killed(&'static str, u64),
     /// Boundary and summary are written to disk.
     Lines,
@@ -90,7 +90,7 @@ fn play(lines: &[&str], order: &[Step]) -> Player {
         let announced = announced.min(time.plus_micros(-1_000_000));
         let summary: Value = serde_json::from_str(lines[boundary + 1]).unwrap();
         let summary = summary["message"]["content"].as_str().unwrap();
-        // As a hook gets it: without the sentence that the transcript puts before it.
+        // A hook gets the summary without the sentence that the transcript puts before it.
         let summary = summary.split_once("\n\n").map_or(summary, |(_, rest)| rest);
         let compacted = json!({"trigger": "auto", "compact_summary": summary});
         let auto = json!({"trigger": "auto", "custom_instructions": ""});
@@ -144,8 +144,8 @@ fn play(lines: &[&str], order: &[Step]) -> Player {
     player
 }
 
-/// Checks that everything is there once, with each compaction at the boundary's time, and each
-/// brief delivered once.
+/// Checks that everything was recorded once, that each compaction has the boundary's time, and that
+/// each brief was delivered once.
 #[track_caller]
 fn check(player: &Player, lines: &[&str], order: &[Step], reference: &[String]) {
     let known = imported(&player.opened());
@@ -230,7 +230,7 @@ fn a_recorded_session_is_saved_at_each_of_its_saved_moments() {
 }
 
 #[test]
-fn a_compaction_that_is_announced_and_does_not_come_stays_and_says_so() {
+fn an_announced_compaction_that_does_not_follow_stays_and_says_so() {
     let text = small();
     let mut player = Player::new("cc-1");
     player.append(&text[..10].concat());
@@ -254,7 +254,7 @@ fn a_compaction_that_is_announced_and_does_not_come_stays_and_says_so() {
 }
 
 #[test]
-fn what_was_said_before_an_announcement_is_part_of_it_and_what_is_said_after_is_not() {
+fn lines_from_after_an_announcement_make_the_next_one_another_compaction() {
     let text = small();
     let mut player = Player::new("cc-1");
     player.append(&text[..2].concat());
@@ -291,8 +291,8 @@ fn two_agents_in_one_project_do_not_mix() {
     assert_eq!(imported(&player.opened()), reference(&other));
 }
 
-/// Whatever a hook does when it is killed, the next one finishes it: it is killed at each of its
-/// writes, syncs and renames in turn.
+/// A hook is killed at each of its writes, syncs and renames in turn. The next hook must finish its
+/// work.
 #[test]
 fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
     const CALLS: &str = "write,pwrite64,fdatasync,fsync,rename,renameat,renameat2,unlink";
@@ -324,8 +324,7 @@ fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
             assert_eq!(known.len(), 1, "{event} {n}");
             if event == "SessionStart" {
                 let whole = player.handed.len();
-                // The answer was complete and recorded when it was killed: only the end of the
-                // process was left.
+                // The hook was killed after it had recorded that its answer was complete.
                 let late = !ended && known[0].handed_at() == Some(announced.plus_micros(1));
                 assert_eq!(whole, usize::from(!late), "{n}: {:#?}", player.handed);
             }

@@ -1,4 +1,4 @@
-//! Hooks on machines with a remote: what one machine saved is there when the agent goes on on
+//! Hooks on machines with a remote: what one machine saved is known when the agent continues on
 //! another one.
 
 mod begun;
@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 /// The agent's own id of its session.
 const SESSION: &str = "agent-1";
 
-/// An agent with its names of events.
+/// An agent: its name and the names of its events.
 #[derive(Clone, Copy)]
 struct Agent {
     word: &'static str,
@@ -50,7 +50,7 @@ const CURSOR: Agent = Agent {
     end: "sessionEnd",
 };
 
-/// The processes that a hook started, as long as they run.
+/// The processes that a hook started. They hold the other end of the pipe as long as they run.
 struct Background {
     pipe: PipeReader,
 }
@@ -94,7 +94,8 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// A machine that has made the remote `shared`, with the key in the file `key`.
+    /// Makes a machine that has created the remote `shared`, and has written its key to the file
+    /// `key`.
     fn first(environment: &'a Environment, agent: Agent) -> Self {
         environment.make_directory("shared");
         let machine = Self::new(environment, "first", agent);
@@ -140,10 +141,10 @@ impl<'a> Machine<'a> {
         (self.command(["hook", self.agent.word, event]), input.to_string())
     }
 
-    /// Calls a hook, and returns its answer and what goes on in the background.
+    /// Calls a hook, and returns its answer and the processes that it started.
     fn call(&self, (mut hook, input): (Command, String)) -> (String, Background) {
         let (pipe, held) = std::io::pipe().unwrap();
-        // The hook and all processes that it starts inherit the end.
+        // The hook and all processes that it starts inherit this end of the pipe.
         fcntl_setfd(&held, FdFlags::empty()).unwrap();
         let answer = call_by(&mut hook, &input);
         drop(held);
@@ -166,7 +167,7 @@ impl<'a> Machine<'a> {
         self.hook(self.agent.start, json!({"source": source}))
     }
 
-    /// Returns the exchanges in the log: which, and how they ended.
+    /// Returns the exchanges in the log: the verb and the outcome of each.
     fn exchanges(&self) -> Vec<(String, String)> {
         let log = log(self.environment, &format!("{}/project/.forge/log/hooks.jsonl", self.name));
         let exchanges = log.iter().filter(|line| line["agent"] == "remote");
@@ -174,7 +175,7 @@ impl<'a> Machine<'a> {
         exchanges.map(|line| (text(&line["event"]), text(&line["outcome"]))).collect()
     }
 
-    /// Returns the commands that the agent ran, as far as its session here says.
+    /// Returns the commands of the agent's session in the store of this machine.
     fn commands(&self) -> Vec<String> {
         let store =
             Store::open(&self.path("project/.forge"), Options::default().read_only(true)).unwrap();
@@ -235,10 +236,10 @@ fn on_another_machine_the_agent_gets_what_was_known() {
     }
 }
 
-/// The agent never waits for an exchange that does not end; it goes on, and what it brings is there
-/// later.
+/// A hook waits for a pull for a limited time. The pull continues in the background, and its result
+/// is visible later.
 #[test]
-fn a_pull_that_is_held_does_not_hold_the_agent() {
+fn an_agent_does_not_wait_for_a_pull_that_does_not_end() {
     let environment = Environment::new();
     let first = Machine::first(&environment, CLAUDE);
     first.runs("cargo test");
@@ -257,11 +258,11 @@ fn a_pull_that_is_held_does_not_hold_the_agent() {
     assert_eq!(second.exchanges(), [said("pull", "failed")]);
     let doctor = second.forge(["doctor"]).stdout;
     assert!(doctor.contains("it took longer than 2 s"), "{doctor}");
-    // The next one sees that it goes on, and does not wait.
+    // The next hook sees that the pull is still running, and does not wait.
     let (_, again) = start();
     assert!(held.is_running());
     assert_eq!(second.exchanges().len(), 1);
-    // A sync that is asked for follows it.
+    // A sync that a hook requests meanwhile follows the pull.
     second.hook("Stop", json!({}));
     assert!(held.is_running());
     lock.unlock().unwrap();
@@ -337,7 +338,7 @@ fn without_a_remote_or_with_the_setting_off_nothing_is_started() {
 }
 
 #[test]
-fn a_project_does_not_say_what_is_sent() {
+fn a_project_cannot_set_what_is_sent_to_a_remote() {
     let environment = Environment::new();
     let first = Machine::first(&environment, CLAUDE);
     insta::assert_snapshot!(first.forge(["config", "set", "sync.wait", "true"]), @r"
@@ -357,7 +358,8 @@ fn a_project_does_not_say_what_is_sent() {
     ");
 }
 
-/// A machine, and a sandbox that waits for its last sync and has something that is not pushed.
+/// Makes a machine, and a sandbox that waits for its last sync. The sandbox has a note that is not
+/// pushed.
 fn with_sandbox(environment: &Environment) -> (Machine<'_>, Machine<'_>) {
     let first = Machine::first(environment, CLAUDE);
     let second = Machine::container(environment, CLAUDE);
@@ -369,7 +371,7 @@ fn with_sandbox(environment: &Environment) -> (Machine<'_>, Machine<'_>) {
 
 /// The process of the hook does not end before the session is on the remote.
 #[test]
-fn a_sandbox_that_is_thrown_away_can_wait_for_the_end() {
+fn a_sandbox_can_wait_for_its_last_sync() {
     let environment = Environment::new();
     let (first, second) = with_sandbox(&environment);
     let (_, mut background) = second.call(second.prepared("SessionEnd", used("make")));
@@ -433,7 +435,7 @@ fn a_secret_is_not_pushed_and_the_reports_say_what_to_do() {
     assert_eq!(found.len(), 1, "{doctor}");
     assert!(found[0]["what"].as_str().unwrap().contains("'forge purge --rules"), "{doctor}");
     first.forge(["purge", "--rules", "--yes"]).success();
-    // By hand, without a hook.
+    // A person runs the sync, not a hook.
     first.forge(["sync", SESSION]).success();
     assert!(!first.forge(["status"]).stdout.contains("could not"));
     first.hook("Stop", json!({}));
@@ -441,7 +443,7 @@ fn a_secret_is_not_pushed_and_the_reports_say_what_to_do() {
 }
 
 #[test]
-fn a_purge_elsewhere_is_done_by_the_sync_of_a_hook_and_told_once() {
+fn the_sync_of_a_hook_applies_a_purge_from_elsewhere_and_reports_it_once() {
     let environment = Environment::new();
     let first = Machine::first(&environment, CLAUDE);
     first.runs("login --with station-alpha");
@@ -450,7 +452,7 @@ fn a_purge_elsewhere_is_done_by_the_sync_of_a_hook_and_told_once() {
     assert_eq!(second.commands(), ["login --with station-alpha"]);
     environment.write("secret", "station-alpha");
     first.forge(["purge", "../../secret", "--yes"]).success();
-    // A hook tells the remote, and writes the session anew.
+    // A hook sends the purge notice to the remote, and rewrites the session there.
     first.hook("Stop", json!({}));
     let status = first.forge(["status"]).stdout;
     assert!(!status.contains("not sent to"), "{status}");

@@ -15,8 +15,8 @@ fn at(second: i64) -> Timestamp {
 const SUMMARY: &str =
     "It was about a test. H1 is confirmed: stale cache entries. Changed src/other.rs.";
 
-/// A session with claims, up to just before its compaction.
-fn told() -> Player {
+/// Plays a session with claims, up to the announcement of its compaction.
+fn session_before_compaction() -> Player {
     let mut player = Player::new("cc-1");
     player.append(&small()[..10].concat());
     player.hook("Stop", at(413), json!({}));
@@ -43,7 +43,7 @@ fn told() -> Player {
 
 #[test]
 fn the_handover_contains_everything_that_matters() {
-    let mut player = told();
+    let mut player = session_before_compaction();
     let text = player.hook("SessionStart", at(500), json!({"source": "compact"})).unwrap();
     for part in [
         "The context was compacted at 2026-01-28T10:08:19Z (auto)",
@@ -64,10 +64,10 @@ fn the_handover_contains_everything_that_matters() {
     }
     assert!(!text.contains("does not mention"), "no summary is known yet");
     assert!(text.encode_utf16().count() <= 4000);
-    // Once is enough, even if the agent is restarted.
+    // The brief is delivered once, even if the agent is restarted.
     assert_eq!(player.hook("SessionStart", at(501), json!({"source": "compact"})), None);
     assert_eq!(player.hook("SessionStart", at(502), json!({"source": "resume"})), None);
-    // The summary comes late: what it omits is reported once.
+    // The summary comes late. What it leaves out is reported once.
     let more = json!({"trigger": "auto", "compact_summary": SUMMARY});
     player.hook("PostCompact", at(503), more);
     let loss = player.hook("UserPromptSubmit", at(504), json!({"prompt": "go on"})).unwrap();
@@ -79,8 +79,8 @@ fn the_handover_contains_everything_that_matters() {
 }
 
 #[test]
-fn what_the_summary_left_out_comes_first_where_the_summary_is_known() {
-    let mut player = told();
+fn a_brief_begins_with_what_a_known_summary_leaves_out() {
+    let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
     let text = player.hook("SessionStart", at(501), json!({"source": "compact"})).unwrap();
     let second = text.lines().nth(1).unwrap();
@@ -93,7 +93,7 @@ fn what_the_summary_left_out_comes_first_where_the_summary_is_known() {
 
 #[test]
 fn a_checkpoint_with_the_tag_of_compactions_hides_none() {
-    let mut player = told();
+    let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
     player.says(at(501), &["checkpoint", "create", "after it", "--tags", "compaction"]);
     let list = player.json(&["compaction", "list", "--limit", "1"]);
@@ -103,7 +103,7 @@ fn a_checkpoint_with_the_tag_of_compactions_hides_none() {
 
 #[test]
 fn a_person_sees_compactions_and_what_was_lost() {
-    let mut player = told();
+    let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
     let list = player.json(&["compaction", "list"]);
     let one = &list["compactions"][0];
@@ -181,10 +181,10 @@ fn instructions_and_refusals_that_the_summary_left_out_are_handed_back() {
     assert_eq!(brief["refused"][0]["reason"], "main is protected", "{brief}");
 }
 
-/// Foreign text cannot control anything: what looks like an instruction, a heading or an escape
-/// stays inside its line.
+/// Text from elsewhere that looks like a heading, a list item or an escape sequence stays inside
+/// its line of the brief.
 #[test]
-fn what_is_handed_keeps_foreign_text_in_its_line() {
+fn a_brief_keeps_foreign_text_in_its_line() {
     let mut player = Player::new("cc-1");
     player.append(&line(
         0,
@@ -200,7 +200,7 @@ fn what_is_handed_keeps_foreign_text_in_its_line() {
 }
 
 #[test]
-fn an_empty_session_is_handed_that_nothing_is_known() {
+fn the_brief_of_an_empty_session_says_that_nothing_is_known() {
     let mut player = Player::new("cc-1");
     let text = player.hook("SessionStart", at(4), json!({"source": "compact"})).unwrap();
     for part in ["Last prompt: none recorded.", "Last commands: none recorded.", "Commits: none"] {
@@ -208,8 +208,8 @@ fn an_empty_session_is_handed_that_nothing_is_known() {
     }
 }
 
-/// Every confirmed and rejected hypothesis, every open gap that blocks, and every failing check of
-/// a planted scenario.
+/// The brief has every confirmed and rejected hypothesis, every open gap that blocks, and every
+/// failing check that the test has planted.
 #[test]
 fn the_brief_of_a_long_session_has_all_that_was_planted() {
     let Some(text) = data("claude-code/long.jsonl") else { return };
@@ -272,7 +272,7 @@ fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn(
         let input = format!("{{\"sessionID\":\"o1\",\"directory\":\"{project}\"}}");
         call(&environment, "opencode", event, &input)
     };
-    // It goes into the prompt for the summary, and to the model in each request after it.
+    // The brief goes into the prompt for the summary, and into each later request to the model.
     assert!(opencode("session.compacting").contains("{\"context\":[\"forge keeps a record"));
     assert_eq!(opencode("session.compacted"), "{}\n");
     let handed = opencode("chat.system.transform");
@@ -295,7 +295,7 @@ fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn(
 
 #[test]
 fn the_commands_of_the_page_work() {
-    let mut player = told();
+    let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
     let number = player.compactions()[0].checkpoint.sequence;
     let page = include_str!("../../../../docs/hooks.md");

@@ -1,5 +1,4 @@
-//! Hooks next to a process that never releases the lock, and on a damaged store: whatever is
-//! possible is done.
+//! Hooks next to a process that never releases the lock, and on a damaged store.
 
 use super::log;
 use super::player::Player;
@@ -15,7 +14,8 @@ fn at(second: i64) -> Timestamp {
     begin.plus_micros(second * 1_000_000)
 }
 
-/// A process that was frozen while it holds the lock of the store.
+/// Starts a process that takes the lock of the store and then stops itself, so that it never
+/// releases the lock.
 fn frozen(player: &Player) -> Child {
     let mut frozen = Command::new("flock")
         .args(["--no-fork"])
@@ -30,7 +30,7 @@ fn frozen(player: &Player) -> Child {
     frozen
 }
 
-/// The lock is waited for once: then the data is spooled, and the brief is delivered.
+/// The data is spooled, and the brief is delivered once.
 #[test]
 fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     let mut player = Player::new("cc-1");
@@ -67,7 +67,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     assert!(log.iter().any(|line| line["error"].as_str().is_some_and(|it| it.contains("lock"))));
 }
 
-/// What happened just before the store was repaired is not lost.
+/// Events from before a repair are not lost.
 #[test]
 fn on_a_damaged_store_hook_events_are_spooled() {
     let mut player = Player::new("cc-1");
@@ -87,7 +87,7 @@ fn on_a_damaged_store_hook_events_are_spooled() {
     std::fs::write(&journal, &damaged).unwrap();
     player.hook("PostToolUse", at(3), call("c3"));
     assert_eq!(player.hook("PreCompact", at(4), json!({"trigger": "auto"})), None);
-    // Nothing of this event needs to be kept.
+    // Nothing of this event is spooled, so its hook fails.
     player.hook("UserPromptSubmit", at(5), json!({"prompt": "go on"}));
     let outcomes: Vec<(String, bool)> = log(&player.environment, super::LOG)
         .iter()

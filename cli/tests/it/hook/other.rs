@@ -11,7 +11,7 @@ fn at(second: i64) -> Timestamp {
     begin.plus_micros(second * 1_000_000)
 }
 
-/// A rollout with a compaction at its fourth-last line.
+/// Returns the lines of a rollout, of which the fourth-last is a compaction.
 fn rollout() -> Vec<String> {
     let line = |second: i64, kind: &str, payload: Value| {
         let line = json!({"timestamp": at(second).to_string(), "type": kind, "payload": payload});
@@ -97,10 +97,10 @@ fn a_rollout_is_saved_and_handed_back_in_any_order_of_hooks() {
     }
 }
 
-/// Codex keeps no rollout of an ephemeral thread: then there is nothing to import, and nothing
-/// fails.
+/// Codex keeps no rollout of an ephemeral thread, so there is nothing to import. No hook may fail
+/// then.
 #[test]
-fn a_thread_without_a_rollout_is_saved_as_far_as_its_hooks_tell() {
+fn a_thread_without_a_rollout_is_saved_from_its_hooks() {
     let mut player = Player::of("codex", "c0de-1");
     let call = json!({"transcript_path": null, "tool_name": "Bash", "tool_use_id": "k1",
         "tool_input": {"command": "make"}, "tool_response": "ok"});
@@ -168,7 +168,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     let points = player.opened().checkpoints(&Default::default()).unwrap();
     assert_eq!(points[0].message, "a verification finished");
     assert_eq!(player.compactions(), []);
-    // Then it compacts, and continues with a tool that is not a command.
+    // Then the agent compacts, and continues with a tool that is not a command.
     player.append(&lines[3]);
     let call = json!({"tool_name": "read_file", "tool_input": {"file_path": "a.rs"},
         "tool_response": {"llmContent": "text"}});
@@ -189,7 +189,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
 /// OpenCode builds its system prompt for each request: the brief is in each of them, in the same
 /// words, until the next compaction.
 #[test]
-fn each_request_after_a_compaction_is_handed_the_same() {
+fn each_request_after_a_compaction_gets_the_same_brief() {
     let mut player = Player::of("opencode", "ses_1");
     let prompt = json!({"messageID": "m1", "prompt": "never touch the lexer"});
     player.hook("chat.message", at(0), prompt.clone());
@@ -210,7 +210,7 @@ fn each_request_after_a_compaction_is_handed_the_same() {
     player.hook("chat.message", at(17), json!({"messageID": "m2", "prompt": "go on"}));
     player.hook("session.compacted", at(17), json!({}));
     assert_eq!(request(&mut player, 18).as_ref(), Some(&first));
-    // Another one follows soon.
+    // Another compaction follows soon.
     player.hook("session.compacting", at(19), json!({}));
     player.hook("session.compacting", at(19), json!({}));
     player.hook("session.compacted", at(19), json!({}));

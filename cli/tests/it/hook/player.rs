@@ -1,4 +1,4 @@
-//! Plays an agent: a transcript that grows on disk, and hook calls like the agent's.
+//! Plays an agent: its transcript grows on disk, and its hooks are called as the agent calls them.
 
 use super::call_by;
 use crate::environment::Environment;
@@ -14,11 +14,11 @@ use std::process::{Child, Command, Stdio};
 /// An agent with a project and a transcript.
 pub(crate) struct Player {
     pub(crate) environment: Environment,
-    /// The agent's word.
+    /// The name of the agent on the command line.
     pub(crate) agent: &'static str,
     pub(crate) session: String,
     pub(crate) transcript: PathBuf,
-    /// Everything that the agent got so far.
+    /// All texts that hooks have delivered to the agent so far.
     pub(crate) handed: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Player {
         if answer.is_empty() || answer == "{}\n" {
             return None;
         }
-        // A text for the prompt of the summary is not a delivery.
+        // A text for the prompt of the summary does not count as delivered.
         if self.agent == "claude" && event == "PreCompact" {
             return Some(answer.to_owned());
         }
@@ -110,7 +110,7 @@ impl Player {
         child
     }
 
-    /// Calls a hook and kills it somewhere in the middle: after this many steps of counting.
+    /// Starts a hook, and kills it after counting to this number.
     #[track_caller]
     pub(crate) fn killed(&mut self, event: &str, at: Timestamp, more: &Value, steps: u64) {
         let mut child = self.started(event, at, more);
@@ -119,7 +119,7 @@ impl Player {
         }
         let _ = child.kill();
         let output = child.wait_with_output().unwrap();
-        // It may have been finished already.
+        // The hook may have finished before it was killed.
         let handed = || self.compactions().last().is_some_and(|one| one.handed_at().is_some());
         if output.status.success() || (!output.stdout.is_empty() && handed()) {
             self.hear(event, &String::from_utf8(output.stdout).unwrap());
@@ -151,7 +151,7 @@ impl Player {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Runs a command at a time.
+    /// Runs a command with the clock at this time.
     #[track_caller]
     pub(crate) fn says(&self, at: Timestamp, args: &[&str]) {
         let mut command = self.environment.command(args);
@@ -160,8 +160,8 @@ impl Player {
     }
 }
 
-/// All facts that were imported from transcripts, and all checkpoints that these cause, each in one
-/// line.
+/// Returns all facts that were imported from transcripts, and all checkpoints that hooks did not
+/// make, each in one line.
 pub(crate) fn imported(session: &Session) -> Vec<String> {
     let state = session.state(&session.head().unwrap()).unwrap();
     let mut lines = Vec::new();
@@ -193,7 +193,7 @@ pub(crate) fn imported(session: &Session) -> Vec<String> {
     lines
 }
 
-/// The result of importing the whole file at once.
+/// Returns the result of importing the whole file at once, in the form of [`imported`].
 pub(crate) fn reference(text: &str) -> Vec<String> {
     reference_of("claude-code", text)
 }
@@ -205,7 +205,7 @@ pub(crate) fn reference_of(agent: &str, text: &str) -> Vec<String> {
     let path = environment.path("home/whole.jsonl");
     let path = path.to_str().unwrap();
     let mut command = environment.command(["import", agent, path]);
-    // Later than anything recorded.
+    // This time is later than all times in the file.
     let output = environment.finished(command.env("FORGE_TEST_NOW", "2026-06-01T00:00:00Z"));
     assert_eq!(output.code, 0, "{output}");
     let path = environment.path("project/.forge");

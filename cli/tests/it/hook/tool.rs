@@ -1,4 +1,4 @@
-//! Tool calls: one append to the journal.
+//! Hooks of tool calls.
 
 use super::player::{Player, imported, reference};
 use super::{call, log};
@@ -18,7 +18,7 @@ fn bash(id: &str, command: &str, stdout: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_tool_call_is_there_at_once_and_its_transcript_takes_its_place() {
+fn a_tool_call_is_visible_at_once_and_its_transcript_replaces_it() {
     let mut player = Player::new("cc-1");
     let test = bash("c1", "cargo test", "test result: ok. 3 passed");
     player.hook("PostToolUse", at(9), test.clone());

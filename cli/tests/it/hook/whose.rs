@@ -21,7 +21,7 @@ fn commands_run_by_an_agent_are_recorded_in_its_session_and_the_answer_says_so()
     let mut player = Player::new("cc-1");
     player.environment.forge(["session", "new", "mine"]).success();
     player.append(&small().concat());
-    // This test is the process around the hook and the command.
+    // The process of this test plays the agent, which runs the hook and the command.
     player.hook("UserPromptSubmit", now(), json!({"prompt": "go"}));
     player.environment.forge(["session", "use", "mine"]).success();
     let output = player.environment.forge(["hypothesis", "add", "by the agent", "--id", "H1"]);
@@ -64,7 +64,7 @@ fn the_session_is_exported_to_an_agents_shell_once() {
     let (mut command, input) = player.prepared("SessionStart", now(), wild);
     call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
     assert_eq!(player.environment.read("home/env"), text);
-    // Its first record creates the session, although no hook has saved anything of it.
+    // The first record creates the session, although no hook has saved anything of it.
     let mut command = player.environment.command(["note", "add", "first"]);
     let output = player.environment.finished(command.env("FORGE_SESSION", "cc-1"));
     assert_eq!(output.code, 0, "{output}");
@@ -122,13 +122,13 @@ fn an_event_without_a_session_is_ignored() {
 
 /// A worktree may be removed while the agent in it still runs.
 #[test]
-fn where_the_directory_is_gone_the_store_of_the_project_is_written() {
+fn a_hook_in_a_removed_directory_writes_to_the_store_of_the_project() {
     let player = Player::new("cc-1");
     player.append(&small().concat());
     let project = player.environment.path("project");
     let calls = [
         ("PreCompact", project.join("gone"), Some(project.clone())),
-        // The rest of the path leads to the store, too.
+        // Without `CLAUDE_PROJECT_DIR`, the store is found above the removed directory.
         ("Stop", project.join("gone/deeper"), None),
     ];
     for (event, cwd, named) in calls {
