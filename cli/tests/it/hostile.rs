@@ -224,7 +224,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
     assert!(output.code != 0 && output.stdout.contains("belongs to another user"), "{output}");
 }
 
-/// Writes a file part by part, so that it can be larger than memory.
+/// Writes a file from its parts, without all of it in memory.
 fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item = String>) {
     let file = File::create(environment.path("project").join(name)).unwrap();
     let mut file = BufWriter::new(file);

@@ -12,7 +12,8 @@ fn run(environment: &Environment, args: &[&str]) -> Output {
     environment.finished(&mut environment.command(args))
 }
 
-/// Two branches that disagree about H1; one of them removed what the other needs.
+/// Two branches: both changed the description of H1, and only `try` changed its confidence and has
+/// evidence.
 fn apart() -> Environment {
     let environment = Environment::new();
     for command in [
@@ -113,7 +114,7 @@ fn resolving_an_unknown_conflict_is_refused() {
     ");
 }
 
-/// The command that a merge suggested after the first resolution was refused.
+/// Regression: the command that a merge suggested after the first resolution was refused.
 #[test]
 fn a_conflict_that_a_resolution_causes_is_settled_in_the_same_command() {
     let environment = Environment::new();
@@ -123,7 +124,7 @@ fn a_conflict_that_a_resolution_causes_is_settled_in_the_same_command() {
         &["hypothesis", "add", "two"],
         &["hypothesis", "add", "three"],
         &["branch", "create", "try"],
-        // H3 is removed here, and needed there if H1 is a part of it.
+        // H3 is removed on `main`. On `try` it is the parent of H1, so that the merge needs it.
         &["checkpoint", "restore", "#2"],
         &["hypothesis", "update", "H1", "--parent", "H2"],
         &["branch", "switch", "try"],
@@ -153,7 +154,7 @@ fn a_conflict_that_a_resolution_causes_is_settled_in_the_same_command() {
 }
 
 #[test]
-fn a_branch_goes_into_another_than_the_current_one() {
+fn a_branch_is_merged_into_another_than_the_current_one() {
     let environment = apart();
     environment.forge(["branch", "switch", "try"]).success();
     let merged = environment.forge(["branch", "merge", "try", "--into", "main", "--theirs"]);

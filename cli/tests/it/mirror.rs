@@ -1,4 +1,4 @@
-//! Transcripts that are handed over line by line become what an import makes of the file.
+//! Transcripts that are mirrored line by line give the same sessions as an import of the file.
 
 use crate::environment::{Environment, recorded_sessions};
 use crate::transcript::{import, small};
@@ -19,7 +19,7 @@ fn key(session: &str) -> MirrorKey {
     MirrorKey { project: "p".to_owned(), session: session.to_owned(), subpath: None }
 }
 
-/// Appends lines as a program does that has seen the end.
+/// Appends lines after the present end of the transcript.
 fn append(store: &Store, key: &MirrorKey, lines: &str) {
     let mirror = TranscriptMirror::new(store);
     let end = mirror.state(key).unwrap().map_or(0, |state| state.end);
@@ -47,8 +47,8 @@ fn events(store: &Store, id: &str) -> String {
     String::from_utf8(whole).unwrap()
 }
 
-/// Compares the session that an import of a file makes with that of its lines, of which `first` are
-/// appended at once.
+/// Compares the session that an import of a file makes with the one from mirrored lines. The first
+/// `first` lines are appended at once, the others `lines_at_once` at a time.
 fn compare(text: &str, id: &str, (first, lines_at_once): (usize, usize)) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{id}.jsonl"));
@@ -65,20 +65,20 @@ fn compare(text: &str, id: &str, (first, lines_at_once): (usize, usize)) {
     assert!(found == wanted, "{different:?}");
     let session = pieces.agent_session(id).unwrap().unwrap();
     assert!(transcript(&session, &format!("claude-code:{id}")) == text);
-    // The file is what is stored: nothing is read again.
+    // The stored transcript equals the file, so nothing is read again.
     let again = import(&pieces, &file);
     assert!(again.unchanged && !again.again, "{again:?}");
 }
 
 #[test]
-fn lines_become_what_an_import_makes_of_them() {
+fn mirrored_lines_give_the_session_of_an_import() {
     for lines_at_once in [1, 4, 100] {
         compare(&small().concat(), "cc-1", (lines_at_once, lines_at_once));
     }
 }
 
 #[test]
-fn a_recorded_session_in_pieces_becomes_what_its_import_makes() {
+fn a_recorded_session_in_pieces_gives_the_session_of_its_import() {
     let file = recorded_sessions().join("claude-code/small.jsonl");
     let Ok(mut text) = std::fs::read_to_string(&file) else {
         skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", file.display()));
@@ -115,7 +115,7 @@ fn lines_follow_an_import_whose_last_line_has_no_end() {
     assert!(import(&store, &file).unchanged);
 }
 
-/// The line break that its last line lacked remained.
+/// Regression: the line break that the last line lacked remained.
 #[test]
 fn a_deleted_transcript_whose_last_line_had_no_end_is_empty() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn an_append_after_an_old_end_is_refused() {
     let refused = mirror.append(&act(), &key, 0, &small()[1], None).unwrap_err();
     assert!(matches!(refused, Error::Conflict(_)), "{refused}");
     assert_eq!(mirror.lines(&key).unwrap().unwrap(), small()[0].as_bytes());
-    // What has no line break is refused too, and a key that cannot be one.
+    // A line without a line break and an invalid key are refused too.
     let end = mirror.state(&key).unwrap().unwrap().end;
     assert!(mirror.append(&act(), &key, end, "{\"type\":", None).is_err());
     let bad = MirrorKey { subpath: Some(String::new()), ..key.clone() };
@@ -148,8 +148,8 @@ fn an_append_after_an_old_end_is_refused() {
     assert_eq!(mirror.state(&key).unwrap().unwrap().end, end);
 }
 
-/// A writer that saw no session took one that another had created since for that of another
-/// project, and began a second session.
+/// Regression: a writer that had seen no session took the session that another writer created
+/// meanwhile for one of another project, and began a second session.
 #[test]
 fn writers_that_begin_one_transcript_at_once_share_its_session() {
     let store = Store::in_memory().unwrap();

@@ -1,5 +1,5 @@
-//! Directories, pipes, devices and very large files in the place of files: every command reports
-//! them, and none blocks.
+//! Directories, pipes, links to devices and very large files in the place of files. Every command
+//! reports them, and none blocks.
 
 use crate::environment::Environment;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// The kinds of replacements for a file, and the message for each.
+/// The kinds of replacements for a file, with the words of the message about each.
 const KINDS: [(&str, &str); 4] =
     [("pipe", "a pipe"), ("folder", "a directory"), ("link", "a link"), ("large", "bytes")];
 
@@ -42,8 +42,8 @@ const COMMANDS: [&str; 11] = [
     "config get color",
 ];
 
-/// Runs the commands; returns their combined output.
-fn said(environment: &Environment) -> String {
+/// Runs the commands, none of which may panic. Returns their combined output.
+fn outputs(environment: &Environment) -> String {
     let mut said = String::new();
     for command in COMMANDS {
         // With an address space of one gigabyte, no large file is read completely.
@@ -68,7 +68,7 @@ fn a_special_file_in_a_store_is_named_by_every_command() {
             let environment = Environment::new();
             environment.forge(["init", "--name", "s"]).success();
             put(&environment.path("project/.forge").join(name), kind);
-            let said = said(&environment);
+            let said = outputs(&environment);
             assert!(said.contains(what), "{name} is {kind}: {said}");
         }
     }
@@ -85,7 +85,7 @@ fn an_odd_key_is_named_by_what_it_is() {
             for key in keys.map(|entry| entry.path().join("key")).filter(|key| key.is_file()) {
                 put(&key, kind);
             }
-            let said = said(&environment);
+            let said = outputs(&environment);
             let what = match kind {
                 "pipe" => "it is a pipe, not a file",
                 "folder" => "it is a directory, not a file",
@@ -97,7 +97,7 @@ fn an_odd_key_is_named_by_what_it_is() {
     }
 }
 
-/// An index without generations, with a journal whose beginning was removed.
+/// The index is missing, and the journal does not have the removed records any more.
 #[test]
 fn a_backup_of_a_store_whose_index_is_gone_says_so() {
     for kind in ["empty", "gone", "pipe", "folder", "link", "large"] {
@@ -165,8 +165,8 @@ fn a_compressed_transcript_is_unpacked_in_the_stores_folder() {
     }
 }
 
-/// What is put in the place of parts of a store: `(parts, what)`. `WRITE` is the name of a waiting
-/// write, `.sst` and `MANIFEST` are files of the index.
+/// Parts of a store, and what is put in their place. `WRITE` is the name of a spooled write. `.sst`
+/// and `MANIFEST` are files of the index.
 const REPLACED: [(&[&str], &str); 8] = [
     (&["spool/WRITE", "spool.copy/WRITE"], "folder"),
     (&["spool/WRITE", "spool.copy/WRITE"], "pipe"),
@@ -215,7 +215,7 @@ fn a_repair_lists_what_is_no_file_and_saves_the_rest() {
     }
 }
 
-/// A file of the index whose name contains this text.
+/// Returns a file of the index whose path contains this text.
 fn file_of(index: &Path, part: &str) -> std::path::PathBuf {
     let folders = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());
     let files =
@@ -224,7 +224,7 @@ fn file_of(index: &Path, part: &str) -> std::path::PathBuf {
     paths.find(|path| path.to_string_lossy().contains(part)).unwrap()
 }
 
-/// Regression: a backup read two gigabytes of nothing and reported success.
+/// Regression: a backup read two gigabytes of zeros and reported success.
 #[test]
 fn a_backup_refuses_a_list_of_files_of_an_impossible_size() {
     for sealing in ["--quiet", "--unsealed"] {

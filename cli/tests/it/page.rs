@@ -25,7 +25,7 @@ pub(crate) fn holds(name: &str) {
     let environment = Environment::new();
     let example = std::fs::read_to_string(root().join(EXAMPLE)).unwrap();
     environment.write(&format!("home/forge/{EXAMPLE}"), &example);
-    let wanted = told(&environment, &page);
+    let wanted = with_current_output(&environment, &page);
     assert!(page.matches(BEGIN).count() > 1, "{name} has no examples");
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
         std::fs::write(&path, wanted).unwrap();
@@ -39,9 +39,9 @@ pub(crate) fn holds(name: &str) {
     );
 }
 
-/// The page with the current output of its commands; the binary under test is shown as if it were
-/// installed.
-fn told(environment: &Environment, page: &str) -> String {
+/// Returns the page with the current output of its commands. The binary under test is shown as if
+/// it were installed.
+fn with_current_output(environment: &Environment, page: &str) -> String {
     let binaries = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap().to_str().unwrap();
     let mut told = String::new();
     let mut lines = page.lines().peekable();
@@ -59,7 +59,7 @@ fn told(environment: &Environment, page: &str) -> String {
                 push(line);
                 break;
             }
-            // Output that the page already has is replaced.
+            // The output that the page has is left out.
             let Some(first) = line.strip_prefix("$ ") else { continue };
             push(line);
             let mut command = first.to_owned();
@@ -85,7 +85,7 @@ fn examples_of_the_readme_work() {
 
 /// `make readme-screen` updates the screen in the README.
 #[test]
-fn the_screen_of_the_readme_is_what_an_agent_is_handed() {
+fn the_screen_of_the_readme_is_the_brief_that_an_agent_gets() {
     let environment = Environment::new();
     let script = root().join("scripts/demo");
     let mut play = environment.shell(&format!("{} --handed", script.display()));
@@ -161,9 +161,9 @@ fn examples_of_the_verify_page_work() {
 }
 
 #[test]
-fn what_commands_print_takes_the_place_of_what_stood_there() {
+fn the_output_of_commands_replaces_the_output_in_the_page() {
     let page = "x\n```console\n$ echo a\nold\n$ printf '%s\\n' \\\n> b; exit 3\n```\ny\n";
     let wanted =
         "x\n```console\n$ echo a\na\n$ printf '%s\\n' \\\n> b; exit 3\nb\n[exit 3]\n```\ny\n";
-    assert_eq!(told(&Environment::new(), page), wanted);
+    assert_eq!(with_current_output(&Environment::new(), page), wanted);
 }

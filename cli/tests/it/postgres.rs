@@ -29,7 +29,7 @@ fn finished(environment: &Environment, command: &[&str]) -> String {
     done.said
 }
 
-/// A machine whose project has joined the store `team`.
+/// Makes a machine whose project creates or joins the store `team`.
 fn machine(address: &str) -> Environment {
     let environment = Environment::new();
     finished(&environment, &["init", "--at", address, "--name", "team", "--unsealed"]);
@@ -55,7 +55,7 @@ fn two_machines_write_to_one_store_and_see_each_other_at_once() {
     assert!(said.contains("(PostgreSQL "), "{said}");
 }
 
-/// What another machine purged stayed in the copy of the texts for searching.
+/// Regression: a text that another machine had purged stayed in the copy for searching.
 #[test]
 fn a_search_shows_nothing_that_another_machine_has_purged() {
     let Some(server) = PostgresServer::start("search after a purge") else { return };
@@ -69,7 +69,7 @@ fn a_search_shows_nothing_that_another_machine_has_purged() {
     assert!(said.contains("here") && !said.contains("the-secret-value-1234"), "{said}");
 }
 
-/// A restored backup is shorter than what was acknowledged. It is refused until somebody accepts it.
+/// A restored backup lacks acknowledged writes. It is refused until it is adopted.
 #[test]
 fn a_database_that_was_set_back_is_refused_until_it_is_adopted() {
     for sealed in [false, true] {
@@ -132,7 +132,7 @@ fn shards_are_made_once_and_their_number_stays() {
 }
 
 #[test]
-fn what_is_for_files_says_what_to_do_instead() {
+fn commands_for_stores_in_files_say_what_to_do_instead() {
     let Some(server) = PostgresServer::start("for files") else { return };
     let one = machine(&server.new_database());
     for (command, instead) in [
@@ -151,9 +151,9 @@ fn what_is_for_files_says_what_to_do_instead() {
     assert!(done.said.contains("is for a store in a database"), "{}", done.said);
 }
 
-/// A folder that came with a project could name a server that collects passwords.
+/// A folder from elsewhere could name a server that collects passwords.
 #[test]
-fn a_folder_that_somebody_else_made_does_not_connect() {
+fn a_folder_from_elsewhere_does_not_connect() {
     let Some(server) = PostgresServer::start("folder of somebody else") else { return };
     let (one, other) = (machine(&server.new_database()), Environment::new());
     let marker = one.read("project/.forge/FORMAT");
@@ -195,9 +195,10 @@ fn a_server_that_is_not_there_is_reported_and_nothing_is_lost() {
     assert!(finished(&one, &["note", "list"]).contains("before"));
 }
 
-/// Events of hooks were lost: a spool was kept for a held lock and a damaged store only.
+/// Regression: events of hooks were lost, because writes were spooled only if the lock was held or
+/// the store was damaged.
 #[test]
-fn what_hooks_report_while_the_server_is_away_waits_in_the_spool() {
+fn events_of_hooks_wait_in_the_spool_while_the_server_is_away() {
     let Some(mut server) = PostgresServer::start("hooks without a server") else { return };
     let one = machine(&server.new_database());
     let hook = |event: &str, input: Value| {
@@ -229,9 +230,9 @@ fn what_hooks_report_while_the_server_is_away_waits_in_the_spool() {
     assert!(finished(&one, &["verify"]).contains("Clean."));
 }
 
-/// It ended when the server was away for longer than a read is tried again.
+/// Regression: `forge watch` ended if the server was away for longer than reads are retried.
 #[test]
-fn watching_goes_on_when_the_server_is_back() {
+fn watching_continues_when_the_server_is_back() {
     let Some(mut server) = PostgresServer::start("watching") else { return };
     let one = machine(&server.new_database());
     finished(&one, &["note", "add", "before"]);
@@ -290,7 +291,7 @@ fn sessions_are_pushed_and_pulled_between_stores_of_both_kinds() {
     assert!(finished(&files, &["note", "list"]).contains("written in a database"));
 }
 
-/// Commands whose round trips the table has, on a store with 1,000 checkpoints.
+/// The commands in the table of round trips, on a store with 1,000 checkpoints.
 const COMMANDS: [&[&str]; 12] = [
     &["status"],
     &["note", "add", "a note"],
@@ -332,7 +333,7 @@ fn a_command_makes_few_round_trips_to_the_database() {
     for command in COMMANDS {
         let before = (proxy.round_trips(), proxy.connections());
         finished(&one, command);
-        // The first round trip of a connection makes it.
+        // The first round trip of a connection establishes it, and is not counted.
         let count = proxy.round_trips() - before.0 - (proxy.connections() - before.1);
         let shown = command.join(" ");
         writeln!(table, "| `forge {shown}` | {count} |").unwrap();

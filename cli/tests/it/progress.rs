@@ -158,8 +158,8 @@ fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
     environment.forge(["progress", "show", "--review", "r"]).success();
 }
 
-/// An item on standard input needs a stage, from the flag or from a saved document. Regression:
-/// without either it was refused only after an execution had been created, which stayed empty.
+/// Regression: an item without a stage, from the flag or a saved document, was refused only after
+/// an execution had been created, which stayed empty.
 #[test]
 fn an_item_without_a_stage_makes_no_execution() {
     let environment = project();

@@ -119,8 +119,8 @@ fn the_state_of_the_code_is_saved_when_it_changes() {
     assert_eq!(git(&["status", "--porcelain"]), status, "nothing of the user's has changed");
     let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
     assert_eq!(log.len(), 3);
-    // Another branch is a moment of its own, even with a clean checkout, but not twice within a
-    // minute.
+    // A switch to another branch makes a checkpoint, even with a clean checkout, but not two of
+    // them within a minute.
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "second"]);
     player.hook("Stop", at(300), json!({}));

@@ -1,4 +1,4 @@
-//! The two eras of the protocol, and what they have in common.
+//! The two eras of the protocol: their differences, and what they have in common.
 
 use super::{Server, meta, place};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn a_client_of_2026_needs_no_handshake() {
 }
 
 #[test]
-fn a_client_of_2025_shakes_hands() {
+fn a_client_of_2025_begins_with_a_handshake() {
     let environment = place();
     let mut server = Server::of_2025(&environment);
     assert_eq!(server.request("ping", &json!({}))["result"], json!({}));
@@ -68,7 +68,7 @@ fn a_probe_may_be_followed_by_a_handshake() {
 }
 
 #[test]
-fn a_version_that_is_not_served_is_refused_with_those_that_are() {
+fn an_unknown_version_is_refused_with_a_list_of_the_known_ones() {
     let environment = place();
     let mut server = Server::begin(&environment);
     let mut of_tomorrow = meta(&json!({}));
@@ -101,7 +101,7 @@ fn requests_before_the_handshake_are_refused() {
 }
 
 #[test]
-fn all_that_was_asked_before_the_input_ended_is_answered() {
+fn all_requests_before_the_end_of_the_input_are_answered() {
     let environment = place();
     let mut server = Server::begin(&environment);
     let note = |number: usize| {
@@ -123,7 +123,8 @@ fn all_that_was_asked_before_the_input_ended_is_answered() {
         .iter()
         .map(|answer| answer["result"]["structuredContent"]["id"].as_str().unwrap())
         .collect();
-    // Written in the order of the requests, although these are received concurrently.
+    // The notes are written in the order of the requests, although the requests are received
+    // concurrently.
     let wanted: Vec<String> = (1..=20).map(|number| format!("N{number}")).collect();
     assert_eq!(ids, wanted);
 }

@@ -12,7 +12,7 @@ const TOKEN: &str = "a-token-that-is-long-enough";
 struct Http {
     child: std::process::Child,
     address: String,
-    /// Its output when it began to listen.
+    /// What the server printed when it began to listen.
     said: String,
 }
 
@@ -86,7 +86,7 @@ fn hello() -> String {
 }
 
 #[test]
-fn only_own_host_and_origin_with_the_token_are_heard() {
+fn only_requests_to_its_own_host_with_the_token_are_accepted() {
     let environment = place().with("FORGE_MCP_TOKEN", TOKEN);
     let server = Http::begin(&environment);
     assert!(!server.said.contains(TOKEN), "{}", server.said);
@@ -194,7 +194,7 @@ fn junk_over_http_is_an_error_and_the_server_lives_on() {
 
 /// A given token needs 16 bytes, and the message says so: `ö` is one character of two bytes.
 #[test]
-fn a_token_is_made_where_none_is_given_and_a_short_one_refused() {
+fn without_a_token_one_is_generated_and_a_short_one_is_refused() {
     let environment = place();
     let server = Http::begin(&environment);
     let token = server.said.split("Bearer ").nth(1).unwrap().trim_end().trim_end_matches('\'');

@@ -1,4 +1,4 @@
-//! An invalid message is answered with an error, and the server continues.
+//! Invalid messages: each is answered with an error, and the server continues.
 
 use super::{Server, place};
 use serde_json::json;
@@ -51,7 +51,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
     let text = "y".repeat(1024 * 1024);
     let note = json!({ "kind": "note", "description": text });
     assert_eq!(server.found("record_finding", &note)["id"], "N1");
-    // The part of it in an answer is limited.
+    // An answer contains a limited part of a long text.
     let state = server.found("state", &json!({ "kinds": ["note"] }));
     assert!(state.to_string().len() < 4000, "{}", state.to_string().len());
     let whole = server.found("state", &json!({ "kinds": ["note"], "id": "N1", "full": true }));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// A server and its client side.
+/// A running server, and the pipes of its client.
 pub(super) struct Server {
     pub(super) child: Child,
     input: Option<ChildStdin>,
@@ -93,7 +93,8 @@ impl Server {
         answer["result"].clone()
     }
 
-    /// Returns the result of a tool, which must also be there as text.
+    /// Calls a tool that must succeed, and returns its structured result. The text of the answer
+    /// must be the same.
     pub(super) fn found(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
@@ -103,7 +104,7 @@ impl Server {
         mirrored
     }
 
-    /// Returns the error message of a tool.
+    /// Calls a tool that must fail, and returns the error message.
     pub(super) fn wrong(&mut self, tool: &str, arguments: &Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
@@ -123,7 +124,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Ends a server that a failed test left.
+        // A test that failed did not end the server.
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();

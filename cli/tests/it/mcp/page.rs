@@ -15,7 +15,7 @@ fn doc(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
 }
 
-/// Compares a file with its expected content, or writes it.
+/// Compares a file with its expected content, or writes it if `FORGE_UPDATE_DOCS` is set.
 #[track_caller]
 fn holds(path: &Path, wanted: &str) {
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
@@ -77,7 +77,7 @@ fn the_page_names_every_client_that_forge_is_added_to() {
     for client in ["Claude Code", "Codex", "Gemini", "Cursor", "OpenCode"] {
         assert!(page.contains(&format!("### {client}")), "{client}");
     }
-    // Each example of a configuration file is JSON, or TOML with the command in it.
+    // Each example of a configuration file in JSON can be parsed.
     let mut blocks = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     assert!(blocks.clone().count() >= 3);
     assert!(blocks.all(|block| serde_json::from_str::<Value>(block).is_ok()));

@@ -13,7 +13,7 @@ fn count(server: &mut Server) -> Value {
     server.found("state", &json!({ "kinds": ["note"] }))["counts"]["note"].clone()
 }
 
-/// A call in 2026-07-28 by a client that can ask its user.
+/// Calls `restore` with the protocol of 2026-07-28, as a client that can ask its user.
 fn asked(server: &mut Server, more: &Value) -> Value {
     let mut params = json!({
         "_meta": meta(&json!({ "elicitation": {} })),
@@ -29,7 +29,7 @@ fn asked(server: &mut Server, more: &Value) -> Value {
 }
 
 #[test]
-fn a_client_that_can_ask_is_asked_first() {
+fn a_client_that_can_ask_its_user_is_asked_for_consent() {
     let environment = place();
     let mut server = Server::begin(&environment);
     notes(&mut server, &["one", "two\u{1b}[2J"]);
@@ -51,7 +51,7 @@ fn a_client_that_can_ask_is_asked_first() {
         assert!(found["next"].as_str().unwrap().contains("refused"), "{found}");
     }
     assert_eq!(count(&mut server), 2);
-    // A yes to another preview does not count.
+    // Consent to another preview does not count.
     let result = asked(&mut server, &answered("accept", true, &json!("0123456789abcdef")));
     assert_eq!(result["resultType"], "input_required", "{result}");
     let result = asked(&mut server, &answered("accept", true, state));
@@ -72,7 +72,7 @@ fn a_client_that_cannot_ask_confirms_with_the_token_of_the_preview() {
     assert_eq!(preview["changes"].as_array().map(Vec::len), Some(2), "{preview}");
     assert!(preview["next"].as_str().unwrap().contains("'confirm'"), "{preview}");
     let token = preview["confirm_token"].clone();
-    // Something else is written in the meantime: the yes no longer counts.
+    // Something else is written in the meantime, so the consent no longer counts.
     notes(&mut server, &["four"]);
     let stale = server.found("restore", &json!({ "moment": "#1", "confirm": token }));
     assert_eq!(stale["done"], false);
@@ -86,7 +86,7 @@ fn a_client_that_cannot_ask_confirms_with_the_token_of_the_preview() {
 }
 
 #[test]
-fn a_client_of_2025_is_never_asked_back() {
+fn a_client_of_2025_is_never_asked_for_consent() {
     let environment = place();
     let mut server = Server::of_2025(&environment);
     let mut call = |tool: &str, arguments: Value| {

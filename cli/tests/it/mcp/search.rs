@@ -27,7 +27,7 @@ fn words_are_found_where_kinds_sessions_and_quotes_say() {
     assert_eq!(ids(&found(&mut server, json!({ "query": "\"cache is stale\"" }))), ["H1"]);
     let notes = json!({ "query": "cache", "kinds": ["note"] });
     assert_eq!(ids(&found(&mut server, notes)), ["N1"]);
-    // All records of a test have the same time.
+    // All records of this test have the same time.
     let since = json!({ "query": "cache", "since": "#1" });
     assert_eq!(ids(&found(&mut server, since)), ["N1", "H1"]);
     let until = json!({ "query": "cache", "until": "2000-01-01 00:00:00" });
@@ -42,7 +42,7 @@ fn words_are_found_where_kinds_sessions_and_quotes_say() {
 }
 
 #[test]
-fn what_was_found_can_be_read_where_it_was_dropped_since() {
+fn a_hit_that_a_restore_removed_can_still_be_read() {
     let environment = place();
     let mut server = Server::begin(&environment);
     server.found("record_hypothesis", &json!({ "description": "the clock is late" }));
@@ -60,7 +60,7 @@ fn what_was_found_can_be_read_where_it_was_dropped_since() {
 }
 
 #[test]
-fn a_page_of_long_rows_is_shorter_and_the_next_goes_on_where_it_ended() {
+fn a_page_of_long_rows_is_shorter_and_the_next_page_continues_there() {
     let environment = place();
     let _ = environment.forge(["session", "new", &"s".repeat(120)]).success();
     let mut server = Server::begin(&environment);
