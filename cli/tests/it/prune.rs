@@ -8,8 +8,8 @@ fn examples_of_the_pruning_page_work() {
     crate::page::holds("prune.md");
 }
 
-/// Five notes, a checkpoint in the middle and one at the end.
-fn told() -> Environment {
+/// Makes a store with five notes, and a checkpoint after the first, the third and the last.
+fn store_with_notes() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     for (place, note) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
@@ -30,7 +30,7 @@ fn bare(environment: &Environment, more: &[&str]) -> Output {
 
 #[test]
 fn a_dry_run_changes_nothing_and_gives_every_reason() {
-    let environment = told();
+    let environment = store_with_notes();
     let log = environment.forge(["log", "--json"]).stdout;
     let looked = bare(&environment, &["--dry-run"]).json();
     let session = &looked["sessions"][0];
@@ -46,7 +46,7 @@ fn a_dry_run_changes_nothing_and_gives_every_reason() {
 
 #[test]
 fn a_time_inside_a_fold_says_so() {
-    let environment = told();
+    let environment = store_with_notes();
     environment.forge(BARE).success();
     // The notes were added at seconds 1, 3, 4, 6 and 7, and the first four of their revisions are
     // folded.
@@ -74,8 +74,8 @@ fn a_time_inside_a_fold_says_so() {
 }
 
 #[test]
-fn what_cannot_be_undone_needs_yes_and_is_gone() {
-    let environment = told();
+fn a_pruning_that_cannot_be_undone_needs_yes() {
+    let environment = store_with_notes();
     let refused = bare(&environment, &["--now"]);
     assert_eq!(refused.code, 2, "{refused}");
     assert_eq!(bare(&environment, &["--dry-run"]).json()["sessions"][0]["folded"], 4);
@@ -86,8 +86,8 @@ fn what_cannot_be_undone_needs_yes_and_is_gone() {
 }
 
 #[test]
-fn maintaining_drops_what_is_older_than_the_time_to_take_it_back() {
-    let environment = told();
+fn maintaining_sweeps_a_pruning_after_the_undo_period() {
+    let environment = store_with_notes();
     environment.forge(BARE).success();
     assert_eq!(environment.forge(["maintain", "--json"]).json()["swept"], 0);
     let later = environment.with("FORGE_TEST_NOW", "2026-02-16T12:00:00Z");
@@ -97,7 +97,7 @@ fn maintaining_drops_what_is_older_than_the_time_to_take_it_back() {
 
 #[test]
 fn maintaining_prunes_by_itself_where_the_settings_say_so() {
-    let environment = told();
+    let environment = store_with_notes();
     let later = environment.with("FORGE_TEST_NOW", "2026-02-16T12:00:00Z");
     let revisions = || {
         let log = later.forge(["log", "--json"]).json();
@@ -114,8 +114,8 @@ fn maintaining_prunes_by_itself_where_the_settings_say_so() {
     assert!(undo.stdout.contains("checkpoint create"), "a verb of one's own comes first: {undo}");
 }
 
-/// Checkpoints at known times, each named by a letter. All are manual except `s`, which reports a
-/// confirmed hypothesis.
+/// Makes a store with checkpoints at known times, each named by a letter. All are manual except
+/// `s`, which reports a confirmed hypothesis.
 fn timed() -> Environment {
     let environment = Environment::new();
     let at = |time: &str, args: &[&str]| {
@@ -153,7 +153,7 @@ fn timed() -> Environment {
     environment
 }
 
-/// The letters of the kept and of the dropped checkpoints, newest first.
+/// Prunes, and returns the letters of the kept and of the dropped checkpoints, newest first.
 fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
     let mut command = environment.command(["checkpoint", "prune", "--json"]);
     command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");
@@ -222,8 +222,8 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
     assert_eq!(judge(&bare, &["--keep-daily=2"]), "jg");
 }
 
-/// Regression: `--keep-last 0` was treated as if no rule was given, so the default rules applied
-/// and dropped other checkpoints.
+/// Regression: `--keep-last 0` was treated as no rule, so the default rules applied and dropped
+/// other checkpoints.
 #[test]
 fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
     let environment = timed();
@@ -249,15 +249,15 @@ fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
     let output = environment.forge(["checkpoint", "prune", "--dry-run"]);
     assert_eq!(output.code, 2, "{output}");
     assert!(output.stderr.contains("each rule in the settings (keep.*) is zero"), "{output}");
-    // A rule on the command line has priority over the settings, and one setting is enough besides
-    // it.
+    // A rule on the command line has priority over the settings. One rule in the settings that is
+    // not zero is enough, too.
     assert_eq!(judged(&environment, &["--keep-last=100", "--dry-run"]).1, "");
     environment.forge(["config", "set", "keep.daily", "2"]).success();
     let bare = ["--drop-manual", "--drop-significant", "--dry-run"];
     assert_eq!(judged(&environment, &bare).0, "jg");
 }
 
-/// The preview equals the result, and the next preview has nothing to do.
+/// The preview equals the result, and after it a preview drops nothing.
 #[test]
 fn a_run_drops_what_the_dry_run_listed() {
     for rules in [&["--keep-daily=3"][..], &["--keep-weekly", "--keep-last=2"], &["--keep-days=2"]]
@@ -277,7 +277,8 @@ fn a_run_drops_what_the_dry_run_listed() {
     }
 }
 
-/// A session with a transcript that ended long before the tests' clock, and an active one.
+/// Makes a store with an active session, and one with a transcript that ended long before the
+/// tests' clock.
 fn ended() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
@@ -299,7 +300,7 @@ fn ended() -> Environment {
     environment
 }
 
-/// The name of the session that ended.
+/// Returns the name of the session that ended.
 fn old(environment: &Environment) -> String {
     names(environment).into_iter().find(|name| name != "work").unwrap()
 }
@@ -311,7 +312,7 @@ fn names(environment: &Environment) -> Vec<String> {
 }
 
 #[test]
-fn of_a_pruned_transcript_the_beginnings_of_texts_stay() {
+fn the_beginnings_of_texts_of_a_pruned_transcript_stay() {
     let environment = ended();
     let old = old(&environment);
     let listed = environment.forge(["--session", &old, "message", "list", "--json"]).json();
@@ -338,7 +339,7 @@ fn of_a_pruned_transcript_the_beginnings_of_texts_stay() {
 }
 
 #[test]
-fn a_session_that_ended_goes_and_comes_back() {
+fn a_session_that_ended_is_dropped_and_an_undo_brings_it_back() {
     let environment = ended();
     let old = old(&environment);
     assert_eq!(names(&environment).len(), 2);
@@ -352,7 +353,7 @@ fn a_session_that_ended_goes_and_comes_back() {
     assert_eq!(names(&environment).len(), 2);
 }
 
-/// Regression: for a session that would be dropped, no bytes were reported.
+/// Regression: the preview reported no bytes for a session that would be dropped.
 #[test]
 fn a_dry_run_estimates_the_freed_bytes() {
     let environment = Environment::new();
@@ -405,7 +406,7 @@ fn a_dry_run_estimates_the_freed_bytes() {
 }
 
 #[test]
-fn sessions_go_by_the_settings_too() {
+fn sessions_are_dropped_by_the_settings_too() {
     let environment = ended();
     environment.forge(["config", "set", "keep.sessions", "30d"]).success();
     environment.forge(["config", "set", "prune.automatic", "true"]).success();
@@ -413,8 +414,8 @@ fn sessions_go_by_the_settings_too() {
     assert_eq!(names(&environment), ["work"]);
 }
 
-/// With these settings, the hook at the end of an agent's session prunes, at most once a day.
-/// Earlier hooks do not, and without the settings none does.
+/// With the settings for automatic pruning, the hook at the end of an agent's session prunes, at
+/// most once a day. Other hooks do not, and without the settings none does.
 #[test]
 fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     let environment = ended();
@@ -470,7 +471,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     assert!(revisions() < held, "a day later it goes on");
 }
 
-/// Regression: a session that the first one had dropped was pruned too, which was refused.
+/// Regression: a session that the same command had dropped was pruned too, which failed.
 #[test]
 fn sessions_that_are_dropped_are_not_pruned_too() {
     let environment = Environment::new();

@@ -11,8 +11,8 @@ fn examples_of_the_purging_page_work() {
     crate::page::holds("purge.md");
 }
 
-/// A store with the secret in a note and a checkpoint, and a file that contains it.
-fn told() -> Environment {
+/// Makes a store with the secret in a note and a checkpoint, and a file that contains the secret.
+fn store_with_secret() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.forge(["note", "add", &format!("the key is {SECRET}")]).success();
@@ -22,8 +22,8 @@ fn told() -> Environment {
 }
 
 #[test]
-fn a_secret_from_a_file_or_the_environment_is_purged_and_never_said() {
-    let environment = told();
+fn a_secret_from_a_file_or_the_environment_is_purged_and_never_printed() {
+    let environment = store_with_secret();
     let refused = environment.forge(["purge", "secret"]);
     assert_eq!(refused.code, 2, "it cannot be taken back: {refused}");
     let before = environment.forge(["log", "--json"]).stdout;
@@ -47,8 +47,8 @@ fn a_secret_from_a_file_or_the_environment_is_purged_and_never_said() {
 }
 
 #[test]
-fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
-    let environment = told();
+fn a_secret_that_cannot_be_searched_is_refused_and_nothing_is_changed() {
+    let environment = store_with_secret();
     environment.write("project/short", "abc");
     for (arguments, said) in [
         (vec!["purge", "short", "--yes"], "shorter than 6 bytes"),
@@ -73,7 +73,7 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
 
 #[test]
 fn patterns_and_rules_find_secrets_that_were_not_named() {
-    let environment = told();
+    let environment = store_with_secret();
     let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
     environment.forge(["note", "add", "--no-redact", &format!("token {token}")]).success();
     let found = environment.forge([
@@ -97,12 +97,13 @@ fn patterns_and_rules_find_secrets_that_were_not_named() {
     assert_eq!((&nothing["secrets"], &nothing["places"]), (&json!(0), &json!([])));
 }
 
-/// In ids that the systems join from several words, it is escaped, and so is its replacement.
+/// A secret with a slash: ids that are joined from several words contain it and its replacement in
+/// escaped form.
 const SLASHED: &str = "s3cr3t/Zx9Kq2Lm7Pv4";
 const MASK: &str = "purged/xxxxxxxxxxxx";
 
-/// Runs shell lines with a text in place of `SECRET`, and returns the output of each without times
-/// of day.
+/// Runs shell lines with a text in place of `SECRET`. Returns each line with its output, without
+/// numbers and words of times.
 fn said(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, String)> {
     let is_time = |word: &&str| {
         ["s", "min", "ago", "in", "now"].contains(word)
@@ -117,7 +118,7 @@ fn said(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, S
     lines.iter().map(run).collect()
 }
 
-/// The number of files in a folder that contain the secret in one of these forms.
+/// Returns the number of files below a folder that contain the secret in one of its forms.
 fn files_with_it(folder: &std::path::Path) -> usize {
     let forms = [SLASHED.to_owned(), SLASHED.replace('/', "%2F"), SLASHED.replace('/', "\\/")];
     let mut count = 0;
@@ -133,10 +134,10 @@ fn files_with_it(folder: &std::path::Path) -> usize {
     count
 }
 
-/// Runs, progress, threads and programs that were written with the secret can be read and continued
+/// Runs, progress, threads and programs whose ids contained the secret can be read and continued
 /// with its replacement.
 #[test]
-fn the_systems_go_on_from_what_a_purge_left() {
+fn the_systems_continue_after_a_purge() {
     let environment = Environment::new();
     environment.write("project/secret", SLASHED);
     environment.write(
@@ -208,7 +209,7 @@ fn the_systems_go_on_from_what_a_purge_left() {
     for ((line, after), (_, before)) in said(&environment, &reads, MASK).into_iter().zip(before) {
         assert_eq!(after, before.replace(SLASHED, MASK), "{line}");
     }
-    // They can be continued.
+    // They can also be continued.
     let further = [
         "forge run record --run 'r SECRET' --item SECRET --step s3 --output more --terminal",
         "forge run record --run 'r SECRET' --item SECRET --step s1 --name made --output 'out SECRET' --data '{\"k\":\"SECRET\"}' --next s2",
@@ -226,10 +227,10 @@ fn the_systems_go_on_from_what_a_purge_left() {
     }
 }
 
-/// The log of hooks, settings and foreign files: overwritten, or reported.
+/// The log of hooks is overwritten; settings and foreign files are reported.
 #[test]
-fn what_lies_beside_the_records_is_written_over_or_named() {
-    let environment = told();
+fn files_beside_the_records_are_overwritten_or_named() {
+    let environment = store_with_secret();
     let line = format!("{{\"session\":\"{SECRET}\"}}\n");
     environment.write("project/.forge/log/hooks.jsonl", &line);
     environment.write("project/.forge/agents/77", &line);
@@ -257,10 +258,10 @@ fn what_lies_beside_the_records_is_written_over_or_named() {
     environment.forge(["purge", "secret", "--yes"]).success();
 }
 
-/// Its files show nothing, so only the files that a reader has open show that it uses an older
-/// generation.
+/// In an encrypted store, the lease that a reader holds shows that it uses an older generation, not
+/// the content of its files.
 #[test]
-fn who_reads_an_older_state_of_an_encrypted_store_is_named_with_exit_code_8() {
+fn a_reader_of_an_older_state_of_an_encrypted_store_is_named_with_exit_code_8() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s", "--encrypted"]).success();
     environment.forge(["note", "add", &format!("the key is {SECRET}")]).success();

@@ -1,5 +1,5 @@
-//! Counts the reads of the journal and of the index by command. `FORGE_UPDATE_DOCS=1 cargo test -p
-//! forge-cli reads` updates the table in `docs/reads.md`.
+//! Counts how often each command reads the journal and the index. `FORGE_UPDATE_DOCS=1 cargo test
+//! -p forge-cli reads` updates the table in `docs/reads.md`.
 
 use crate::environment::Environment;
 use std::fmt::Write as _;
@@ -65,7 +65,8 @@ impl Reads {
     }
 }
 
-/// A store whose index has the recorded example and this many checkpoints, revisions and commands.
+/// Makes a store with the recorded example, and in addition with this many checkpoints, revisions
+/// and commands.
 fn store(moments: usize) -> Environment {
     let environment = Environment::new();
     environment.finished_raw(["init"]);

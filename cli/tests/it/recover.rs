@@ -1,4 +1,4 @@
-//! Recovery points, in a git repository.
+//! Recovery in a git repository.
 
 use crate::environment::{Environment, Output};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn run(environment: &Environment, args: &[&str]) -> Output {
     environment.finished(&mut environment.command(args))
 }
 
-/// A project in git with a commit, and a store.
+/// Makes a project in git with a commit, and a store.
 fn project() -> Environment {
     let environment = Environment::new();
     git(&environment, &["init", "--quiet", "--initial-branch", "trunk"]);
@@ -40,7 +40,8 @@ fn project() -> Environment {
     environment
 }
 
-/// Everything in the checkout and the branches that a recovery must not change.
+/// Returns everything that a recovery must not change: the state of the checkout, the index, and
+/// the local configuration of git.
 fn untouched(environment: &Environment) -> Vec<String> {
     [
         "status --porcelain=v2 --branch",
@@ -119,7 +120,8 @@ fn uncommitted_changes_are_restored_beside_the_checkout() {
     assert_eq!(git(&environment, &["branch", "--list", "forge/*"]).lines().count(), 1);
 }
 
-/// Everything that a recovery may add to: branches, worktrees, and what is next to the checkout.
+/// Returns everything that a recovery may add to: refs, worktrees, and the files next to the
+/// checkout.
 fn around(environment: &Environment) -> Vec<String> {
     let entries = std::fs::read_dir(environment.path("")).unwrap().map(Result::unwrap);
     let mut names: Vec<String> =
@@ -130,7 +132,7 @@ fn around(environment: &Environment) -> Vec<String> {
     names
 }
 
-/// A `git` that fails at one call, before or after it.
+/// A `git` that fails at one call, or kills forge before or after that call.
 const SHIM: &str = r#"#!/bin/sh
 count=$(($(cat "$SHIM_COUNT" 2>/dev/null || echo 0) + 1))
 echo "$count" > "$SHIM_COUNT"
@@ -140,7 +142,7 @@ if [ "$count" = "$SHIM_AT" ]; then
     case "$SHIM_HOW" in
         fails) exit 1 ;;
         killed-before) kill -9 "$forge"; exit 1 ;;
-        killed-behind) /usr/bin/git "$@" > /dev/null 2>&1; kill -9 "$forge"; exit 1 ;;
+        killed-after) /usr/bin/git "$@" > /dev/null 2>&1; kill -9 "$forge"; exit 1 ;;
     esac
 fi
 exec /usr/bin/git "$@"
@@ -195,7 +197,7 @@ fn an_interrupted_recovery_changes_nothing_or_is_finished_by_the_next_one() {
     let (output, all) = calls(0, "never");
     done(output);
     assert!(all > 8, "{all} calls of git");
-    for how in ["fails", "killed-before", "killed-behind"] {
+    for how in ["fails", "killed-before", "killed-after"] {
         for at in 1..=all {
             let (output, _) = calls(at, how);
             assert_eq!(untouched(&environment), before, "{how} {at}");
@@ -212,8 +214,8 @@ fn an_interrupted_recovery_changes_nothing_or_is_finished_by_the_next_one() {
                 _ => assert_eq!(output.status.code(), None, "{how} {at}: {output:?}"),
             }
             if environment.path("again").exists() {
-                // It had finished except for its report: the result is complete, and is removed by
-                // hand.
+                // Only the report was missing when it was killed: the worktree is complete, and the
+                // test removes it.
                 assert_eq!(environment.read("again/a.rs"), "one\nTWO\nthree\n", "{how} {at}");
                 git(&environment, &["worktree", "remove", "--force", "../again"]);
             }
@@ -223,7 +225,7 @@ fn an_interrupted_recovery_changes_nothing_or_is_finished_by_the_next_one() {
 }
 
 #[test]
-fn edits_after_the_last_capture_come_too_and_what_cannot_is_named() {
+fn edits_after_the_last_capture_are_restored_or_named() {
     let environment = project();
     let commit = git(&environment, &["rev-parse", "HEAD"]).trim().to_owned();
     let top = environment.path("project").canonicalize().unwrap();
@@ -299,8 +301,8 @@ fn a_redacted_value_counts_in_a_line_that_looks_like_the_name_of_a_file() {
     assert_eq!(made["redacted"], json!(1), "{done}");
 }
 
-/// For any path or link in a recorded patch: nothing is written outside the worktree, or into git's
-/// own files.
+/// No path or link in a recorded patch leads to a write outside of the worktree or into git's own
+/// files.
 #[test]
 fn hostile_patches_write_nowhere() {
     let environment = project();

@@ -12,7 +12,7 @@ fn fake(shape: &str) -> FakeSecret {
     fake_secrets(1).into_iter().find(|fake| fake.shape == shape).unwrap()
 }
 
-/// Whether the text occurs in the whole state.
+/// Returns whether the text occurs in the whole state at the head.
 fn knows(place: &Environment, text: &str) -> bool {
     place.finished_raw(["checkpoint", "at", "HEAD", "--full", "--json"]).contains(text)
 }
@@ -23,7 +23,7 @@ fn examples_of_the_redaction_page_work() {
 }
 
 #[test]
-fn secrets_are_taken_out_unless_somebody_lets_them_through() {
+fn secrets_are_removed_unless_they_are_allowed() {
     let place = Environment::new();
     place.forge(["init"]).success();
     let token = fake("github");
@@ -93,7 +93,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     // The long text of a fact is read from the stored source.
     let text = place.forge(["prompt", "show", "u4"]).success();
     assert!(text.contains("[redacted:aws-access-key] and went on and so on"), "{text}");
-    // Nothing is new, even if the file is shorter for a while.
+    // Nothing new is imported, even if the file was shorter for a while.
     for again in [&whole, &first, &whole] {
         place.write("project/t.jsonl", again);
         let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
@@ -135,7 +135,7 @@ fn recorded_transcripts_come_back_unchanged() {
     }
 }
 
-/// The content of every file below a folder, joined.
+/// Returns the contents of all files below a folder, joined.
 fn raw(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -148,9 +148,9 @@ fn raw(folder: &Path) -> Vec<u8> {
     all
 }
 
-/// Records events of hooks and spooled writes next to a frozen process, each with a secret of its
-/// own. Returns what was planted where, and the files, both while the writes wait and after they
-/// were drained.
+/// Records events of hooks, and writes that are spooled next to a frozen process, each with another
+/// secret. Returns the secrets with their ways in, and the content of all files: while the writes
+/// are spooled, after they were appended, and after maintenance.
 fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
         "prompt",
@@ -232,12 +232,12 @@ fn found<'a>(planted: &'a [(&str, FakeSecret)], all: &[u8]) -> Vec<(&'a str, &'a
 }
 
 #[test]
-fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
+fn no_secret_of_a_hook_or_a_spooled_write_reaches_the_files() {
     let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
     assert_eq!(planted.len(), 8 * shape_count());
     assert_eq!(found(&planted, &all), []);
-    // Without redaction, the same search finds the secrets from every source except one, which is
-    // not stored.
+    // Without redaction, the same search finds the secrets of every way in except the instructions,
+    // which are not stored.
     let (planted, all) =
         heard("lock_timeout = 0.01\n[redact]\nenabled = false\n", &["github", "aws access key"]);
     let wanted = planted.iter().map(|(way, fake)| (*way, fake.shape));
@@ -245,8 +245,8 @@ fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     assert_eq!(found(&planted, &all), wanted);
 }
 
-/// All names that come from outside: of events, sessions, files, settings, messages, branches,
-/// commits, folders.
+/// Covers all names that come from outside: of events, sessions, files, settings, messages,
+/// branches, commits and folders.
 #[test]
 fn no_secret_in_a_name_reaches_the_files() {
     let place = Environment::new();
@@ -300,6 +300,7 @@ fn no_secret_in_a_name_reaches_the_files() {
     let all = String::from_utf8_lossy(&all);
     assert!(all.contains("[redacted:github-token]"));
     assert!(!all.contains(&token));
-    // Nor its beginning, which is used for names of sessions.
+    // The beginning of the secret is not there either, although names of sessions are made of
+    // beginnings.
     assert!(!all.contains(&token[..8]));
 }

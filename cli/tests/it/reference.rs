@@ -46,7 +46,8 @@ fn the_page_names_every_setting_and_exit_code() {
     }
 }
 
-/// Every command in a page, in an example or within a sentence, exists and has the named options.
+/// Every command in the pages, in an example or within a sentence, exists and has the options that
+/// are named with it.
 #[test]
 fn the_pages_name_only_commands_and_options_that_exist() {
     let mut tree = ForgeArgs::command();
@@ -54,7 +55,7 @@ fn the_pages_name_only_commands_and_options_that_exist() {
     let (mut examples, mut spans) = (0, 0);
     for path in pages() {
         let page = std::fs::read_to_string(&path).unwrap();
-        // This page names the contexts of keys, such as `forge entity`.
+        // `format.md` names contexts of keys such as `forge entity`, which are not commands.
         let has_commands = !path.ends_with("format.md");
         let mut block = None;
         for line in page.lines() {

@@ -24,7 +24,7 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// A machine with an empty project.
+    /// Makes a machine with an empty project.
     fn new(environment: &'a Environment, name: &'static str) -> Self {
         for folder in ["home", "checkout"] {
             environment.make_directory(&format!("{name}/{folder}"));
@@ -32,7 +32,7 @@ impl<'a> Machine<'a> {
         Self { environment, name }
     }
 
-    /// A machine whose project has a store that has joined the remote.
+    /// Makes a machine with a store that has added the remote.
     fn joined(environment: &'a Environment, name: &'static str) -> Self {
         let machine = Self::new(environment, name);
         machine.forge(["init"]).success();
@@ -61,8 +61,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// A folder for a remote, and a machine that has made the remote and pushed a session `checkout`
-/// with one note. The key is in the file `key`.
+/// Makes a machine that has created a remote in the folder `shared`, has written its key to the
+/// file `key`, and has pushed the session `checkout` with one note.
 fn shared(environment: &Environment) -> Machine<'_> {
     environment.make_directory("shared");
     let first = Machine::new(environment, "first");
@@ -191,7 +191,7 @@ fn a_key_is_private_and_is_not_in_the_project() {
     assert!(holders.iter().all(|path| mode(path) == 0o600));
 }
 
-/// The files below a folder whose content has this text.
+/// Returns the files below a folder whose content contains this text.
 fn files_with(folder: &std::path::Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -322,11 +322,11 @@ fn a_wrong_or_damaged_key_joins_nothing() {
 }
 
 #[test]
-fn a_remote_that_is_not_what_it_was_is_refused() {
+fn an_empty_or_another_or_a_missing_remote_is_refused() {
     let environment = Environment::new();
     let first = shared(&environment);
     first.forge(["note", "add", "two"]).success();
-    // Emptied.
+    // The folder of the remote is empty.
     fs::rename(environment.path("shared"), environment.path("moved")).unwrap();
     environment.make_directory("shared");
     insta::assert_snapshot!(first.forge(["push"]), @r"
@@ -336,7 +336,7 @@ fn a_remote_that_is_not_what_it_was_is_refused() {
     hint: 'forge remote show' says which it was; 'forge remote remove' forgets it
     [exit 6]
     ");
-    // Another one.
+    // Another remote is in the folder.
     let other = Machine::new(&environment, "other");
     other.forge(["init"]).success();
     other.forge(["remote", "create", "../../shared"]).success();
@@ -348,7 +348,7 @@ fn a_remote_that_is_not_what_it_was_is_refused() {
     [exit 6]
     ");
     assert!(!environment.path("shared/refs").exists());
-    // Missing, as if it were not mounted.
+    // The folder is missing, as if it were not mounted.
     fs::remove_dir_all(environment.path("shared")).unwrap();
     insta::assert_snapshot!(first.forge(["push"]), @r"
     [stderr]
@@ -358,7 +358,7 @@ fn a_remote_that_is_not_what_it_was_is_refused() {
       2: No such file or directory (os error 2)
     [exit 4]
     ");
-    // Back.
+    // The remote is back.
     fs::rename(environment.path("moved"), environment.path("shared")).unwrap();
     assert_eq!(first.forge(["push"]).code, 0);
 }
@@ -390,7 +390,7 @@ fn a_remote_that_cannot_be_written_is_read() {
 }
 
 #[test]
-fn a_name_that_is_taken_gets_an_end_and_stays_its_own_session() {
+fn a_pulled_session_whose_name_is_taken_gets_a_suffix() {
     let environment = Environment::new();
     let first = shared(&environment);
     let second = Machine::joined(&environment, "second");
@@ -404,7 +404,7 @@ fn a_name_that_is_taken_gets_an_end_and_stays_its_own_session() {
     second.forge(["push", &name]).success();
     assert_eq!(first.forge(["pull"]).code, 0);
     assert_eq!(first.notes("checkout"), ["one", "two"]);
-    // The session of that name here is another one on the remote.
+    // The own session of that name becomes another session on the remote.
     assert_eq!(second.forge(["push", "checkout"]).code, 0);
     let listed = first.forge(["session", "list", "--remote", "--json"]).json();
     let names: Vec<_> = listed["sessions"].as_array().unwrap().iter().collect();
@@ -422,7 +422,7 @@ fn a_name_that_is_taken_gets_an_end_and_stays_its_own_session() {
 }
 
 #[test]
-fn what_both_sides_wrote_is_joined() {
+fn changes_of_both_sides_are_joined() {
     let environment = Environment::new();
     let first = shared(&environment);
     let second = Machine::joined(&environment, "second");
@@ -441,7 +441,7 @@ fn what_both_sides_wrote_is_joined() {
     second.forge(["sync"]).success();
     first.forge(["sync"]).success();
     assert_eq!(first.notes("checkout"), ["one", "there", "here"]);
-    // Both change one claim.
+    // Both machines change one claim.
     first.forge(["note", "update", "N1", "-m", "changed there"]).success();
     first.forge(["push"]).success();
     second.forge(["note", "update", "N1", "-m", "changed here"]).success();
@@ -608,7 +608,7 @@ fn a_container_needs_two_variables() {
     assert_eq!(run(&["remote", "remove", "--yes"]).code, 2);
     first.forge(["pull"]).success();
     assert_eq!(first.notes("checkout"), ["one", "two"]);
-    // Nothing is kept.
+    // The container keeps nothing of the key.
     let secret = environment.read("key").lines().nth(2).unwrap().to_owned();
     assert!(files_with(&container.path(""), secret.trim_start_matches("secret ")).is_empty());
     let without = container.forge(["push"]);
@@ -620,7 +620,7 @@ fn a_container_needs_two_variables() {
 }
 
 #[test]
-fn what_is_not_pushed_is_told_without_the_remote() {
+fn unpushed_operations_are_reported_without_the_remote() {
     let environment = Environment::new();
     let first = shared(&environment);
     fs::remove_dir_all(environment.path("shared")).unwrap();

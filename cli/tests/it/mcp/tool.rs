@@ -241,7 +241,7 @@ fn pages_of_the_story_contain_every_line_once_from_the_end() {
     let mut server = Server::begin(&environment);
     let lines = |found: &Value| found["lines"].as_array().unwrap().clone();
     for all in [false, true] {
-        let told = |server: &mut Server, limit: u32| {
+        let all_lines = |server: &mut Server, limit: u32| {
             let mut arguments = json!({ "all": all, "limit": limit });
             let (mut told, mut pages) = (Vec::new(), 0);
             loop {
@@ -254,8 +254,8 @@ fn pages_of_the_story_contain_every_line_once_from_the_end() {
                 }
             }
         };
-        let (whole, few) = record_all_kinds(&mut server, 200);
-        let (parts, many) = record_all_kinds(&mut server, 3);
+        let (whole, few) = all_lines(&mut server, 200);
+        let (parts, many) = all_lines(&mut server, 3);
         assert!(whole.len() > 20 && few < many, "{} {few} {many}", whole.len());
         assert_eq!(whole, parts);
         let times: Vec<&str> = whole.iter().map(|line| line["at"].as_str().unwrap()).collect();
@@ -440,7 +440,8 @@ fn annotations_say_what_tools_do() {
     assert_eq!(named("readOnlyHint", true), reading);
     assert_eq!(named("destructiveHint", true), ["restore"]);
     assert_eq!(named("openWorldHint", true), [""; 0]);
-    // The annotations are true: tools that only read do not change the size of the journal.
+    // The annotations are true: tools that only read, and the preview of a restore, do not change
+    // the size of the journal.
     record_all_kinds(&mut server);
     let bytes = || {
         let journal = environment.path("project/.forge/journal");

@@ -1,11 +1,11 @@
-//! What a machine trusts of a remote: what it has seen before, and grants of single sessions.
+//! What protects a machine and a remote: the witness of refs, and grants of single sessions.
 
 use super::{Machine, shared};
 use crate::environment::{Environment, Output};
 use std::fs;
 use std::path::Path;
 
-/// Copies the folder of a remote, in place of what is there.
+/// Replaces a folder by a copy of the folder of a remote.
 pub(super) fn copy(from: &Path, to: &Path) {
     fs::remove_dir_all(to).ok();
     fs::create_dir(to).unwrap();
@@ -20,7 +20,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
+fn a_remote_that_was_set_back_is_refused_until_its_history_is_accepted() {
     let environment = Environment::new();
     let first = shared(&environment);
     let (there, backup) = (environment.path("shared"), environment.path("backup"));
@@ -52,18 +52,18 @@ fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
     let third = Machine::joined(&environment, "third");
     third.forge(["pull", "checkout"]).success();
     assert_eq!(third.notes("checkout"), ["one"]);
-    // The store here has what is missing there.
+    // The store of the first machine has what is missing on the remote.
     insta::assert_snapshot!(first.forge(["push", "--accept-history"]), @r"Pushed checkout to origin: 1 operation, version 2");
     third.forge(["pull"]).success();
     assert_eq!(third.notes("checkout"), ["one", "two"]);
-    // The second one has seen another version 2.
+    // The second machine has seen another version 2.
     assert_eq!(second.forge(["pull", "checkout"]).code, 6);
     insta::assert_snapshot!(second.forge(["pull", "checkout", "--accept-history"]), @r"Pulled checkout from origin: new here, 2 operations, version 2");
     assert_eq!(second.notes("checkout"), ["one", "two"]);
     assert_eq!(second.forge(["pull"]).code, 0);
 }
 
-/// A container: a machine whose environment names the remote and a grant.
+/// Runs a command in a container: a machine whose environment names the remote and a grant.
 pub(super) fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output {
     let mut command = container.environment.command(args);
     command
@@ -74,14 +74,16 @@ pub(super) fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output
     container.environment.finished(&mut command)
 }
 
-/// The grant of the session `checkout` on a remote, with the ids that other output hides.
+/// Returns the grant of the session `checkout` on a remote. Ids in it are not replaced, as they are
+/// in other output.
 fn grant_of(machine: &Machine<'_>, remote: &str) -> String {
     let mut command = machine.command(["remote", "grant", remote, "--session", "checkout"]);
     let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
     printed.trim_end().to_owned()
 }
 
-/// A remote with two sessions, `checkout` and `other`, and the grant of the first.
+/// Makes a remote with the sessions `checkout` and `other`. Returns its machine and the grant of
+/// `checkout`.
 fn granted(environment: &Environment) -> (Machine<'_>, String) {
     let first = shared(environment);
     first.forge(["session", "new", "other"]).success();
@@ -115,7 +117,7 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
     insta::assert_snapshot!(run(&["sync"]), @r"checkout: pulled 0 operations, pushed 1, version 3");
     first.forge(["pull"]).success();
     assert_eq!(first.notes("checkout"), ["one", "two", "three"]);
-    // A session of its own stays here.
+    // A session that the container creates is not pushed.
     run(&["session", "new", "own"]).success();
     run(&["note", "add", "mine", "--session", "own"]).success();
     insta::assert_snapshot!(run(&["push", "own"]), @r"
@@ -129,7 +131,7 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
     assert_eq!(run(&["push", "own", "--dry-run"]).code, 7);
     let listed = run(&["remote", "show", "--json"]).json();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
-    // What needs the key.
+    // These commands need the key.
     insta::assert_snapshot!(run(&["remote", "key", "export", "k"]), @r"
     [stderr]
     error: the remote 'origin' is opened with a grant, without its key
@@ -141,7 +143,7 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
         let refused = run(args);
         assert_eq!(refused.code, 7, "{refused}");
     }
-    // Nothing is kept.
+    // The container keeps no remote.
     assert_eq!(container.forge(["push"]).code, 3);
 }
 
@@ -225,7 +227,7 @@ fn a_wrong_grant_says_what_to_do() {
     let refused = environment.finished(&mut as_key);
     assert_eq!(refused.code, 2, "{refused}");
     assert!(!refused.stderr.contains(&grant), "{refused}");
-    // One of another remote.
+    // The grant of another remote.
     environment.make_directory("elsewhere");
     first.forge(["remote", "create", "../../elsewhere", "second"]).success();
     first.forge(["push", "checkout", "--to", "second"]).success();

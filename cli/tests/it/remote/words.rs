@@ -1,4 +1,4 @@
-//! What the commands of remotes say, and which sessions they are about.
+//! The messages of the commands about remotes, and the sessions that they choose.
 
 use super::trust::run;
 use super::{Machine, shared};
@@ -97,7 +97,7 @@ fn a_key_or_a_grant_without_the_address_says_so() {
     hint: set FORGE_REMOTE to the URL of the remote
     [exit 2]
     ");
-    // It concerns no other command.
+    // Other commands ignore these variables.
     run("FORGE_GRANT", &grant, &["status"]).success();
     let known = environment.finished(first.command(["push"]).env("FORGE_GRANT", &grant));
     assert_eq!(known.code, 0, "{known}");
