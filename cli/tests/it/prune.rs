@@ -153,7 +153,8 @@ fn timed() -> Environment {
     environment
 }
 
-/// Prunes, and returns the letters of the kept and of the dropped checkpoints, newest first.
+/// Runs `forge checkpoint prune` with these arguments. Returns the letters of the kept and of the
+/// dropped checkpoints, newest first.
 fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
     let mut command = environment.command(["checkpoint", "prune", "--json"]);
     command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");

@@ -130,10 +130,10 @@ fn nothing_of_a_hostile_text_is_a_tag_an_attribute_or_a_hidden_character() {
     let markdown = environment.forge(["report", "--markdown", "-o", "-"]).success();
     let outside = markdown.replace("<details><summary>", "").replace("</summary>", "");
     for line in outside.replace("</details>", "").lines() {
-        // What is between back quotes is code, in which nothing is a tag. A back quote after a
-        // backslash is a back quote.
+        // Text between back quotes is code, in which nothing is a tag. A back quote after a
+        // backslash begins no code.
         let plain: String = line.replace("\\`", "").split('`').step_by(2).collect();
-        // A bracket after a backslash is a bracket.
+        // A bracket after a backslash is not a part of a link.
         let plain = plain.replace("\\]", "");
         assert!(!plain.contains('<') && !plain.contains("](") && !plain.contains("://"), "{line}");
     }

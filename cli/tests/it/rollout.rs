@@ -88,7 +88,7 @@ fn archived_compressed_and_worktree_sessions_are_offered() {
     let file = environment.path("home/.codex/archived_sessions/rollout-e.jsonl.zst");
     std::fs::write(file, packed).unwrap();
     environment.make_directory("project/sub");
-    // From a subdirectory too, and each file only once.
+    // The sessions are also found from a subdirectory, and each file only once.
     for from in ["project", "project/sub"] {
         let shown = environment.forge_in(from, ["import", "codex", "--json"]).json();
         let mut found: Vec<&str> = shown["found"]
@@ -160,7 +160,7 @@ fn what_a_compaction_kept_word_for_word_is_not_lost() {
 }
 
 #[test]
-fn a_recording_in_either_form_is_the_same_session() {
+fn recordings_in_both_formats_continue_one_session() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let project = environment.path("project").canonicalize().unwrap();

@@ -57,7 +57,7 @@ impl PageServer {
         Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
 
-    /// Asks as the browser does that has the cookie.
+    /// Gets a page as a browser with the cookie does.
     fn get(&self, path: &str) -> Answer {
         self.ask("GET", path, &[("Host", &self.address), ("Cookie", &self.cookie())])
     }
@@ -161,7 +161,7 @@ fn each_address_has_its_page() {
 }
 
 #[test]
-fn an_open_page_gets_what_is_written() {
+fn an_open_page_receives_new_entries() {
     let environment = told();
     let server = PageServer::begin(&environment);
     let page = server.get("/s/tensor").body;

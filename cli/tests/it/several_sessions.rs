@@ -1,4 +1,5 @@
-//! Files that hold several sessions: each is imported by itself, unless one continues the other.
+//! Files with several sessions: each session is imported separately, unless one continues the
+//! other.
 
 use crate::environment::Environment;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ fn each_session_of_a_file_is_imported_once_whatever_is_appended() {
     assert_eq!(sessions(&import(&environment, "claude-code", &more)), [("a", 0), ("b", 1)]);
     let found = environment.forge(["session", "list"]).success();
     assert!(found.contains("read the lease") && found.contains("the second"), "{found}");
-    // A transcript of one of them alone adds nothing.
+    // A transcript that contains only one of the sessions adds nothing.
     let alone =
         [said("a", 1, None, "read the lease"), said("a", 3, Some("a-1"), "and the other one")];
     let alone = import(&environment, "claude-code", &alone.concat());
@@ -56,7 +57,7 @@ fn each_session_of_a_file_is_imported_once_whatever_is_appended() {
 }
 
 #[test]
-fn sessions_whose_records_share_a_line_are_told_apart_and_bad_lines_keep_their_number() {
+fn sessions_that_share_a_line_are_separated_and_bad_lines_keep_their_number() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let first = said("a", 1, None, "read the lease");
@@ -82,7 +83,7 @@ fn sessions_whose_records_share_a_line_are_told_apart_and_bad_lines_keep_their_n
 }
 
 #[test]
-fn a_copy_that_the_own_lines_follow_stays_with_them() {
+fn copied_lines_before_the_own_lines_belong_to_the_same_session() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let text = [
@@ -93,14 +94,14 @@ fn a_copy_that_the_own_lines_follow_stays_with_them() {
     let imported = import(&environment, "claude-code", &text.concat());
     assert_eq!(sessions(&imported), [("b", 2)]);
     assert_eq!(imported["files"][0]["other_session"], "a");
-    // The client names a file by its session: in it, other sessions are copies.
+    // The client names a file after its session, so lines of other sessions in it are copies.
     let text = [said("c", 1, None, "read the lease"), said("d", 2, None, "write the report")];
     let imported = import_file(&environment, "claude-code", "d.jsonl", &text.concat());
     assert_eq!(sessions(&imported), [("d", 1)]);
 }
 
 #[test]
-fn rollouts_in_one_file_are_told_apart_and_a_fork_is_one() {
+fn rollouts_in_one_file_are_separated_and_a_fork_is_one_session() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let begun = |minute: u32, id: &str, origin: Option<&str>| {
@@ -132,7 +133,7 @@ fn rollouts_in_one_file_are_told_apart_and_a_fork_is_one() {
 }
 
 #[test]
-fn recordings_of_gemini_in_one_file_are_told_apart() {
+fn recordings_of_gemini_in_one_file_are_separated() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let begun = |id: &str| {

@@ -1,4 +1,4 @@
-//! Creating a store, its place, its sessions and its maintenance.
+//! Stores: creation, status, sessions, maintenance, verification and repair.
 
 use crate::environment::{Environment, mode};
 use insta::assert_snapshot;
@@ -68,7 +68,7 @@ fn status_shows_store_session_and_branch() {
 }
 
 #[test]
-fn sessions_are_begun_listed_and_chosen() {
+fn sessions_are_created_listed_and_chosen() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     assert_snapshot!(environment.forge(["session", "list"]), @r"
@@ -150,7 +150,7 @@ fn a_list_without_lines_does_not_deny_sessions_that_it_omits() {
 }
 
 #[test]
-fn the_settings_schedule_holds_for_new_sessions() {
+fn the_schedule_of_the_settings_applies_to_new_sessions() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["config", "set", "schedule.every", "10m"]).success();
@@ -176,7 +176,7 @@ fn maintain_brings_the_index_up_to_date_and_nothing_changes() {
 }
 
 #[test]
-fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
+fn verify_rebuild_and_repair_report_damage_and_losses() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     for text in ["one", "two", "three"] {

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 #[test]
-fn the_story_of_a_session_is_told_in_lines() {
+fn the_story_of_a_session_is_printed_in_lines() {
     let environment = told();
     assert_snapshot!(environment.forge(["story"]), @r"
     tensor, 12 s: 13 of 14 items shown
@@ -75,7 +75,7 @@ fn imported() -> Environment {
 }
 
 #[test]
-fn a_transcript_is_told_as_its_turns() {
+fn the_story_of_a_transcript_has_its_turns() {
     let environment = imported();
     assert_snapshot!(environment.forge(["story"]), @"
     Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 4 items
@@ -107,12 +107,12 @@ fn the_document_has_turns_and_findings() {
     assert_eq!(findings["title"], "Keep the cache after a restart");
     assert_eq!(findings["commits"][0]["sha"], "49f6518");
     assert_eq!(findings["uncommitted"], json!([]));
-    // What an entity's reference names can be shown.
+    // An entity that the document refers to can be shown.
     environment.forge(["command", "show", "t1"]).success();
 }
 
 #[test]
-fn the_log_tells_the_end_of_the_story() {
+fn the_log_prints_the_end_of_the_story() {
     let environment = imported();
     assert_snapshot!(environment.forge(["log", "-n", "2"]), @"
     Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 4 items
@@ -153,7 +153,7 @@ fn a_log_without_a_heading_says_what_it_leaves_out() {
     let short = environment.forge(["log", "--oneline"]);
     assert_eq!((short.code, short.stdout.lines().count()), (0, 20), "{short}");
     assert_eq!(short.stderr, "3 earlier lines are not shown; '-n 23' shows all.\n");
-    // With a number of lines, the caller knows.
+    // With `-n`, the caller knows that lines are left out.
     for number in ["23", "2"] {
         assert_eq!(environment.forge(["log", "--oneline", "-n", number]).stderr, "");
     }
@@ -261,7 +261,7 @@ fn whatever_has_a_name_can_be_shown() {
     ");
 }
 
-/// An id that began with `#` was read as a number.
+/// Regression: an id that began with `#` was read as a number.
 #[test]
 fn an_entity_whose_id_begins_with_a_number_sign_is_shown() {
     let environment = told();

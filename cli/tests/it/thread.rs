@@ -14,7 +14,7 @@ fn place() -> Environment {
 }
 
 #[test]
-fn a_file_is_sanitised_without_a_store_and_answered_as_it_was_given() {
+fn a_file_is_sanitised_without_a_store_and_keeps_its_form() {
     let environment = place();
     let out = environment.forge(["thread", "sanitize", "history.jsonl", "-q"]).success();
     assert_eq!(out.lines().count(), 3);
@@ -39,7 +39,7 @@ fn a_file_is_sanitised_without_a_store_and_answered_as_it_was_given() {
 }
 
 #[test]
-fn a_form_that_is_not_known_is_refused_and_nothing_is_printed() {
+fn an_unknown_form_is_refused_and_nothing_is_printed() {
     let environment = place();
     environment.forge(["init"]).success();
     let parts = r#"[{"role":"user","parts":[{"type":"text","text":"hi"}]}]"#;
@@ -89,7 +89,7 @@ fn check_and_sanitize_report_the_same_faults() {
 }
 
 #[test]
-fn a_call_that_was_under_way_is_put_right_after_a_crash() {
+fn a_call_that_was_running_at_a_crash_can_be_settled() {
     let environment = place();
     environment.forge(["init"]).success();
     let appended =
@@ -113,8 +113,8 @@ fn a_call_that_was_under_way_is_put_right_after_a_crash() {
     assert_eq!(environment.forge(["status", "--json"]).json()["session"], serde_json::Value::Null);
 }
 
-/// The call counted as started before its program was found to be missing, and the error did not
-/// say what to do.
+/// Regression: the call counted as started before its program was found to be missing, and the
+/// error gave no advice.
 #[test]
 fn a_program_that_is_missing_is_refused_before_the_call_is_started() {
     let environment = place();
@@ -199,7 +199,7 @@ fn the_guard_and_the_writer_keep_others_out() {
     environment.forge(["thread", "sanitize", "--thread", "t"]).success();
 }
 
-/// A real LangGraph thread, with its own checkpointer.
+/// Repairs a thread of LangGraph itself, which its own checkpointer stores.
 #[test]
 fn a_langgraph_thread_is_repaired_through_its_state() {
     const SCRIPT: &str = r#"

@@ -5,7 +5,7 @@ use crate::story::told;
 use insta::assert_snapshot;
 use serde_json::json;
 
-/// The tests' clock is at 2026-02-01 12:00 UTC; the note has 12:00:01.
+/// Makes a store with a note at 2026-02-01 12:00:01 UTC.
 fn noted() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
@@ -54,7 +54,7 @@ fn a_time_that_begins_with_a_hyphen_is_taken_by_reading_and_writing_commands() {
 }
 
 #[test]
-fn what_other_programs_print_is_taken_as_a_time() {
+fn times_as_other_programs_print_them_are_accepted() {
     let environment = noted();
     for text in [
         "Sun Feb 1 13:00:01 2026 +0100",
@@ -76,7 +76,7 @@ fn what_other_programs_print_is_taken_as_a_time() {
 }
 
 #[test]
-fn digits_that_a_tag_has_are_the_tag_and_else_a_date() {
+fn digits_are_a_tag_if_one_has_them_and_otherwise_a_date() {
     let environment = noted();
     let log = |since: &str| {
         let log = environment.forge(["log", "--since", since, "--json"]).json();
@@ -130,7 +130,7 @@ fn line(text: &str) -> String {
 }
 
 #[test]
-fn joined_letters_and_emoji_are_shown_and_what_misleads_is_not() {
+fn joined_letters_and_emoji_are_shown_and_misleading_characters_are_not() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let text = "👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم क्\u{200d}ष but pass\u{200d}word \u{202e}txt";
@@ -145,7 +145,8 @@ fn joined_letters_and_emoji_are_shown_and_what_misleads_is_not() {
     );
 }
 
-/// The list of features that a client requests contains a name before a comma: `"token-...","..."`.
+/// The list of features that a client requests contains `"token-...","..."`, which looks like the
+/// name of a token with its value.
 #[test]
 fn a_transcript_with_dated_names_comes_back_byte_for_byte() {
     let environment = Environment::new();
@@ -176,7 +177,7 @@ fn a_transcript_with_dated_names_comes_back_byte_for_byte() {
     assert_eq!(exported.success(), whole);
 }
 
-/// The notes in the state at a moment, with the clock at this time.
+/// Returns the notes in the state at a moment, with the clock at this time.
 fn notes_at(environment: &Environment, clock: &str, moment: &str) -> Vec<String> {
     let mut command = environment.command(["checkpoint", "at", moment, "--json", "--kind", "note"]);
     let state = environment.finished(command.env("FORGE_TEST_NOW", clock)).json();
@@ -193,8 +194,8 @@ fn add_at(environment: &Environment, clock: &str, note: &str) {
     assert_eq!(added.code, 0, "{added}");
 }
 
-/// Regression: after one write with a clock that was ahead, 'now' silently omitted everything after
-/// it.
+/// Regression: after one write with a clock that was ahead, 'now' silently omitted that write and
+/// all later ones.
 #[test]
 fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
     for ahead in ["2026-02-01T14:00:00Z", "2026-02-01T13:00:03Z"] {
@@ -208,14 +209,14 @@ fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
         for now in ["now", "0s", "main@{now}", "2026-02-01T13:00:00Z"] {
             assert_eq!(notes_at(&environment, clock, now), ["after", "ahead", "before"], "{now}");
         }
-        // The state before is unchanged.
+        // The state at an earlier time is unchanged.
         assert_eq!(notes_at(&environment, clock, "2026-02-01T12:45:00Z"), ["before"]);
         let mut listed = environment.command(["log", "--until", "now", "--json"]);
         let listed = environment.finished(listed.env("FORGE_TEST_NOW", clock)).json();
-        // The automatic checkpoints are next to them.
+        // The list also has automatic checkpoints, which are not counted here.
         let entries = listed["entries"].as_array().unwrap().iter();
         assert_eq!(entries.filter(|entry| entry.get("verb").is_some()).count(), 3);
-        // Once the clock has reached this time, everything has its place.
+        // When the clock has passed the time of the early write, a time shows all three notes.
         assert_eq!(notes_at(&environment, "2026-02-01T15:00:00Z", "1 minute ago").len(), 3);
     }
 }
@@ -238,7 +239,8 @@ fn an_id_that_begins_like_a_time_is_an_id() {
     // Eight digits are a time if no id begins with them.
     assert_eq!(environment.forge(["checkpoint", "at", "20260202"]).code, 2);
 }
-/// Nothing happened before 1970, so the clock is wrong.
+
+/// A time before 1970 shows that the clock is wrong.
 #[test]
 fn a_clock_before_1970_is_an_error_that_says_so() {
     let environment = Environment::new();
@@ -256,9 +258,10 @@ fn a_clock_before_1970_is_an_error_that_says_so() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output}");
 }
 
-/// Regression: after a clock that was ahead for one write, that write stayed the first of the list.
+/// Regression: after one write with a clock that was ahead, that write stayed the first of the
+/// list.
 #[test]
-fn what_was_written_last_is_listed_first_whatever_the_clock_said() {
+fn the_last_write_is_listed_first_even_after_a_clock_that_was_ahead() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     for (clock, name) in [("2026-02-01T13:00:00Z", "ahead"), ("2026-02-01T12:00:00Z", "after")] {

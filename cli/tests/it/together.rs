@@ -1,5 +1,5 @@
-//! Several processes at the same time: one session per agent session, one session per stream, and
-//! reading while others prune.
+//! Several processes at the same time. They make one session per agent session and per stream, and
+//! can read while others prune.
 
 use crate::environment::Environment;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
-/// Starts all processes, and then writes their inputs: none begins before all are started.
+/// Starts all processes, and then writes their inputs, so that none begins its work before all are
+/// started. Returns their outputs.
 fn at_once(commands: Vec<(Command, String)>) -> Vec<String> {
     let started: Vec<(Child, String)> = commands
         .into_iter()
@@ -75,7 +76,7 @@ fn import(environment: &Environment, file: &str) -> (Command, String) {
     (environment.command(["import", "claude-code", file, "--yes"]), String::new())
 }
 
-/// The number of facts in each of the agent's sessions.
+/// Returns the number of facts in each session of the agent.
 fn facts(environment: &Environment) -> Vec<u64> {
     let list = environment.forge(["session", "list", "--json"]).json();
     let sessions = list["sessions"].as_array().unwrap().iter();
@@ -140,8 +141,8 @@ fn eight_imports_of_one_stream_make_one_session() {
     assert_eq!(sessions, [(&json!("ev"), &json!(30))]);
 }
 
-/// Reads every number while other processes prune: the result is the state, or the revision that it
-/// was folded into, but never damage.
+/// Reads every revision while other processes prune. The result is the state, or the error that the
+/// revision was folded, but never damage.
 #[test]
 fn reading_beside_a_pruning_gives_the_state_or_says_folded() {
     let environment = begun();

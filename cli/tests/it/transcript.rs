@@ -53,7 +53,7 @@ pub(crate) fn result(second: u32, id: &str, told: &str, noted: &str) -> String {
     line(second, "user", &content)
 }
 
-/// A session with data of every kind.
+/// Returns the lines of a transcript with data of many kinds.
 pub(crate) fn small() -> Vec<String> {
     let long = "x".repeat(9000);
     vec![
@@ -105,7 +105,7 @@ pub(crate) fn small() -> Vec<String> {
     ]
 }
 
-/// Facts and checkpoints at the time of every event, and between them.
+/// Returns the facts at up to 40 times of events and between them, and all checkpoints, as lines.
 fn picture(session: &Session) -> Vec<String> {
     let mut times = BTreeSet::new();
     let all = session.state(&session.head().unwrap()).unwrap();
@@ -193,7 +193,7 @@ fn importing_in_pieces_equals_importing_at_once() {
         let tail = store.tail_bytes().unwrap();
         let again = import(&store, &file);
         assert!(again.unchanged && store.tail_bytes().unwrap() == tail, "cut at {cut}");
-        // An earlier save brings nothing new either.
+        // A shorter, earlier version of the file brings nothing new either.
         std::fs::write(&file, &text[..cut]).unwrap();
         assert_eq!((import(&store, &file).bytes, store.tail_bytes().unwrap()), (0, tail));
     }
@@ -287,7 +287,7 @@ fn what_is_no_plain_file_is_refused() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_passed_over_in_bounded_memory() {
+fn a_line_that_is_too_long_is_skipped_in_bounded_memory() {
     let (_folder, path, store) = place();
     let lines = small();
     let mut file = std::fs::File::create(&path).unwrap();
@@ -327,7 +327,8 @@ fn two_transcripts_with_one_title_are_two_sessions() {
     assert_eq!(names, ["why does the test fail?", "why does the test fail?-2"]);
 }
 
-/// The recorded sessions; empty if they are not on this machine.
+/// Returns the recorded sessions with the offsets of their saves. Reports a skip for each that is
+/// not on this machine.
 fn recorded() -> Vec<(Vec<u8>, Vec<usize>)> {
     #[derive(serde::Deserialize)]
     struct Cuts {
@@ -392,7 +393,7 @@ fn disk(folder: &Path) -> u64 {
         .sum()
 }
 
-/// Saving a transcript again and again costs only what is new in it.
+/// Each save of a transcript costs little more than its new part.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "a ratio")]
 fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
@@ -426,7 +427,7 @@ fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
     }
 }
 
-/// The expected number: ten checkpoints per hour with activity.
+/// The number of checkpoints is about ten per hour of activity.
 #[test]
 fn real_sessions_have_ten_checkpoints_an_active_hour() {
     const IDLE_MICROS: i64 = 5 * 60 * 1_000_000;

@@ -17,7 +17,7 @@ impl Drop for Terminal {
 }
 
 impl Terminal {
-    /// Starts a shell in a window of this size; `None` without tmux.
+    /// Starts a shell in a window of this size. Reports a skip and returns `None` without tmux.
     fn new(place: &Environment, name: &str, (width, height): (&str, &str)) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             skipped(name, "tmux is missing, 'scripts/setup --tests' installs it");
@@ -84,7 +84,7 @@ impl Terminal {
     }
 }
 
-/// A store with the README's example.
+/// Makes a store with the recorded example.
 fn example() -> Environment {
     let place = Environment::new();
     let events = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/example/session.jsonl");
@@ -118,14 +118,14 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     terminal.press(&["d"]);
     terminal.loses("2 Changed between");
 
-    // While other processes write, the end of the story follows.
+    // The story follows what other processes write.
     terminal.sees("● live");
     let note = ["note", "add", "written by somebody else", "--id", "N99"];
     let output = place.finished(&mut place.command(&note));
     assert_eq!(output.code, 0, "{output}");
     terminal.sees("✎  N99  written by somebody else");
 
-    // What is written here is told, too.
+    // A note that is written in the browser is shown, too.
     terminal.press(&["n"]);
     terminal.sees("note:");
     terminal.tmux(&["send-keys", "-l", "written in the browser"]);
@@ -163,14 +163,14 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     }
     let Some(terminal) = Terminal::new(&place, "recorded", ("140", "40")) else { return };
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
-    // The story, what is known at its end, and the nights on the axis of time.
+    // The story, the findings at its end, and the nights on the axis of time.
     terminal.sees("38 prompts, 8 commits");
     terminal.sees("! 4 files uncommitted");
     terminal.sees("Not committed");
     terminal.sees("longest pause 18 h 13 min");
     terminal.sees("|18h|");
 
-    // The later compaction in full.
+    // The later compaction is opened in full.
     terminal.press(&["<"]);
     terminal.sees("▌       ┄  context compacted  manual, 149025 tokens before");
     terminal.press(&["Enter"]);
@@ -186,7 +186,7 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     terminal.press(&["d"]);
     terminal.loses("forge checkpoint diff");
 
-    // Everything, filtered while typing; a failure opens with its output.
+    // The list of everything is filtered while typing, and a failure is opened with its output.
     terminal.press(&["f"]);
     terminal.tmux(&["send-keys", "-l", "kind:verification go test"]);
     terminal.sees("✗ go test");
@@ -214,7 +214,7 @@ fn a_long_text_is_written_in_the_editor_and_the_screen_comes_back() {
     let place = example();
     let Some(terminal) = Terminal::new(&place, "editor", ("120", "30")) else { return };
     let script = place.path("home").join("editor");
-    // It waits for a line of the terminal, as an editor reads keys.
+    // The script waits for a line of the terminal, as an editor reads keys.
     let text = "printf 'ed''iting: ' && cat \"$1\" && read line && printf '%s\\nsecond line\\n' \"$line\" >>\"$1\"\n";
     std::fs::write(&script, text).unwrap();
     terminal.run(&format!("export EDITOR='sh {}'", script.display()));
@@ -268,7 +268,7 @@ fn suspend_and_sigterm_give_the_terminal_back() {
     let child = std::fs::read_to_string(children).unwrap();
     let killed = Command::new("kill").args(["-TERM", child.trim()]).status().unwrap();
     assert!(killed.success());
-    // Until it ends, it reads what is typed.
+    // Until the browser has ended, it reads the keys.
     let process = std::path::PathBuf::from(format!("/proc/{}", child.trim()));
     let until = Instant::now() + Duration::from_secs(60);
     while process.exists() {

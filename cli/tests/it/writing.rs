@@ -80,7 +80,7 @@ fn evidence_is_corrected_and_retracted() {
       belief B1 is in doubt: evidence E1 was retracted
     ");
     assert!((odds(confidence(&environment)) - 0.3).abs() < 1e-9);
-    // The history keeps both.
+    // At the earlier moment, both pieces of evidence are there.
     let then = environment.forge(["e", "list", "--at", "#3", "--format", "{id} {says}"]);
     assert_snapshot!(then, @"
     E1 only 33 lines
@@ -126,7 +126,7 @@ fn notes_and_beliefs_are_retracted() {
 }
 
 #[test]
-fn a_change_is_recorded_at_the_time_at_which_it_took_place() {
+fn a_change_is_recorded_at_a_given_time() {
     let environment = project();
     environment.forge(["h", "add", "one", "--at", "2 hours ago"]).success();
     environment.forge(["h", "confirm", "H1", "-m", "seen", "--at", "1 hour ago"]).success();
@@ -233,7 +233,7 @@ fn bash_completes_with_the_small_script() {
     }
 }
 
-/// The shells themselves run the scripts.
+/// The scripts are run by the shells themselves, if they are installed.
 #[test]
 fn fish_and_zsh_complete_with_the_small_scripts() {
     let environment = project();
@@ -257,7 +257,7 @@ fn fish_and_zsh_complete_with_the_small_scripts() {
 }
 
 #[test]
-fn the_status_line_and_the_prompt_say_how_it_stands() {
+fn the_status_line_and_the_prompt_show_the_state_of_the_session() {
     let environment = project();
     assert_eq!(environment.forge(["prompt-segment"]).success(), "");
     environment.forge(["h", "add", "one", "-c", "0.88"]).success();
@@ -284,7 +284,7 @@ fn the_status_line_and_the_prompt_say_how_it_stands() {
     }
 }
 
-/// The line that `forge watch` shows for this command.
+/// Returns the line that `forge watch` shows for this command.
 fn watched_line<const N: usize>(command: [&str; N]) -> String {
     let environment = project();
     environment.forge(["note", "before"]).success();
@@ -303,7 +303,8 @@ fn what_happens_is_watched() {
     assert!(watched_line(["note", "after"]).ends_with("N2  after"));
 }
 
-/// A write that added no revision, checkpoint or fact was shown only after the next one that did.
+/// Regression: a write that added no revision, checkpoint or fact was shown only after the next one
+/// that did.
 #[test]
 fn a_new_branch_is_watched() {
     assert!(watched_line(["branch", "create", "side"]).contains("branch side"));
@@ -379,7 +380,7 @@ fn a_missing_text_is_written_in_an_editor() {
 }
 
 #[test]
-fn a_hypothesis_confirmed_against_its_evidence_is_remarked_upon() {
+fn confirming_a_hypothesis_against_its_evidence_gives_a_remark() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["h", "add", "one", "-c", "0.06"]).success();
@@ -416,7 +417,7 @@ fn the_operations_of_one_claim_are_listed() {
 fn a_diff_begins_at_the_last_checkpoint_that_was_made_by_hand() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
-    // Without a checkpoint it begins at the first event.
+    // Without a checkpoint, the diff begins at the first event.
     environment.forge(["n", "first"]).success();
     environment.forge(["n", "one"]).success();
     let diff = |environment: &Environment| environment.forge(["diff", "--json"]).json();

@@ -1,13 +1,13 @@
-//! Wrong usages, each with what the answer must say.
+//! Wrong usages, each with texts that the answer must contain.
 
 use crate::environment::{Environment, mode};
 use crate::story::told;
 use std::os::unix::fs::PermissionsExt;
 
-/// How a wrong usage ends, and what its answer contains.
+/// A wrong usage: the arguments, the exit code, and texts that the error output must contain.
 struct WrongUsage(&'static str, i32, &'static [&'static str]);
 
-/// The words are separated by spaces; `_` is a space inside a word.
+/// In the arguments, a space separates words, and `_` is a space inside a word.
 const USAGES: &[WrongUsage] = &[
     WrongUsage("hypothesis add", 2, &["<DESCRIPTION>", "for example: forge hypothesis add '"]),
     WrongUsage("hypothesis add x --confidence 1.5", 2, &["from 0 to 1, a percentage such as 70%"]),
@@ -58,7 +58,7 @@ fn each_wrong_usage_says_what_to_do() {
         let words: Vec<String> = words.split(' ').map(|word| word.replace('_', " ")).collect();
         let output = environment.finished(&mut environment.command(&words));
         let said = output.stderr.as_str();
-        // A tip to switch redaction off would be taken by somebody who only mistyped.
+        // Somebody who only mistyped would follow a tip to switch redaction off.
         let weakens = said.contains("no-redact") || said.contains("redact-allow");
         if output.code != *code || weakens || !parts.iter().all(|part| said.contains(part)) {
             faults.push(format!("{words:?}: {output}"));
@@ -68,7 +68,7 @@ fn each_wrong_usage_says_what_to_do() {
 }
 
 #[test]
-fn a_tip_is_never_silly() {
+fn no_tip_is_given_for_an_unrelated_word() {
     let environment = told();
     for words in ["hooks install vscode", "xyzzy", "log -m", "note add x --quite-other"] {
         let words: Vec<&str> = words.split(' ').collect();
@@ -78,7 +78,7 @@ fn a_tip_is_never_silly() {
 }
 
 #[test]
-fn an_undo_names_the_operation_that_stands_in_its_way() {
+fn a_refused_undo_names_the_later_operation() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let added = environment.forge(["note", "one", "--json"]).json();
@@ -93,7 +93,7 @@ fn an_undo_names_the_operation_that_stands_in_its_way() {
 }
 
 #[test]
-fn a_bundle_of_a_session_that_went_another_way_is_kept_in_another_store() {
+fn a_bundle_of_a_diverged_session_needs_another_store() {
     let environment = Environment::new();
     for directory in ["here", "there"] {
         environment.make_directory(directory);
@@ -117,7 +117,7 @@ fn a_bundle_of_a_session_that_went_another_way_is_kept_in_another_store() {
         .success();
 }
 
-/// The export was written to `FILE.new`, whatever that was.
+/// Regression: the export was first written to `FILE.new`, and replaced a file of this name.
 #[test]
 fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     let environment = Environment::new();
@@ -134,7 +134,8 @@ fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
 }
 
-/// Only a new file was private. An export to standard output by its path failed at the end.
+/// Regression: an export over an existing file kept its permissions, and an export to `/dev/stdout`
+/// failed at the end.
 #[test]
 fn an_export_to_a_file_that_others_could_read_is_private() {
     let environment = Environment::new();

@@ -97,7 +97,7 @@ fn a_key_or_a_grant_without_the_address_says_so() {
     hint: set FORGE_REMOTE to the URL of the remote
     [exit 2]
     ");
-    // Other commands ignore these variables.
+    // Other commands ignore the variable, and so does a store that knows its remote.
     run("FORGE_GRANT", &grant, &["status"]).success();
     let known = environment.finished(first.command(["push"]).env("FORGE_GRANT", &grant));
     assert_eq!(known.code, 0, "{known}");
