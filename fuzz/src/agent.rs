@@ -6,7 +6,7 @@ use forge_agents::claude_code::{
 };
 use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, tool_facts};
 
-/// A transcript is read or its lines are reported, with the same result at once and in two parts.
+/// Each line of a transcript is read or reported, with the same result at once and in two parts.
 fn transcript(dialect: TranscriptDialect, data: &[u8]) {
     let Some((cut, text)) = data.split_first() else { return };
     let options = TranscriptOptions {
@@ -20,7 +20,7 @@ fn transcript(dialect: TranscriptDialect, data: &[u8]) {
     assert!(all.taken as usize <= text.len());
     assert!(all.facts.iter().all(|fact| !fact.id.is_empty()));
 
-    // The same in two parts: the second reader continues where the first stopped.
+    // In two parts, the second reader continues where the first one stopped.
     let at = text.len() * usize::from(*cut) / 256;
     let mut first = TranscriptReader::new(options);
     let one = first.read(&text[..at], InputEnding::More, NOW).expect("no line is an error");
@@ -41,22 +41,22 @@ fn transcript(dialect: TranscriptDialect, data: &[u8]) {
     assert_eq!([one.checkpoints, two.checkpoints].concat(), all.checkpoints);
 }
 
-/// Transcripts of Claude Code.
+/// Reads transcripts of Claude Code.
 pub fn claude_code(data: &[u8]) {
     transcript(TranscriptDialect::ClaudeCode, data);
 }
 
-/// Rollouts of Codex.
+/// Reads rollouts of Codex.
 pub fn codex(data: &[u8]) {
     transcript(TranscriptDialect::Codex, data);
 }
 
-/// Recordings of Gemini CLI.
+/// Reads recordings of Gemini CLI.
 pub fn gemini(data: &[u8]) {
     transcript(TranscriptDialect::Gemini, data);
 }
 
-/// Hook payloads.
+/// Hook payloads: each is refused, or gives facts and an answer in a valid form.
 pub fn hook(data: &[u8]) {
     let Some((which, input)) = data.split_first() else { return };
     let agent = HookAgent::ALL[usize::from(*which) % HookAgent::ALL.len()];

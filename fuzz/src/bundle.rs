@@ -10,14 +10,15 @@ use std::io::Cursor;
 
 const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
 
-/// A bundle is imported completely, or what was imported can be read. A second import adds nothing.
+/// Whether or not a bundle is accepted, all states that it brought can be read. A second import of
+/// an accepted bundle adds nothing.
 pub fn bundle(data: &[u8]) {
     import(data);
-    // A wrong checksum would hide all other faults.
+    // With a wrong checksum, no other fault in the bytes would be found.
     import(&with_right_checksums(data));
 }
 
-/// The items in these bytes, if there are any, with corrected checksums and counts.
+/// Returns a bundle with the items in these bytes, and with correct checksums and counts.
 fn with_right_checksums(data: &[u8]) -> Vec<u8> {
     let header = bundle_header(&BundleContents::default());
     let mut chain = BundleChain::begin(&header).expect("a header");

@@ -1,4 +1,4 @@
-//! Bytes on disk and on a remote: all are refused, or decode to a value that encodes again.
+//! Bytes on disk and on a remote: they are refused, or decode to a value that can be encoded again.
 
 use forge_store::format::remote::{
     PackKey, PurgeNotice, PurgeTrack, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace, handle_in,
@@ -13,8 +13,8 @@ use forge_store::format::{
 };
 use forge_store::model::{PackId, RemoteId, SessionId};
 
-/// Decoded bytes must encode, and decoding that must give a value with the same encoding. The bytes
-/// are compared, because NaN is not equal to itself.
+/// Encodes a decoded value and decodes it again, which must give a value with the same encoding.
+/// The encodings are compared, because NaN is not equal to itself.
 macro_rules! comes_back {
     ($kind:ty, $bytes:expr) => {
         if let Ok(known) = <$kind>::decode($bytes) {
@@ -44,7 +44,7 @@ pub fn record(data: &[u8]) {
 const KINDS: [ObjectKind; 4] =
     [ObjectKind::Delta, ObjectKind::Chunk, ObjectKind::Page, ObjectKind::Blob];
 
-/// Stored objects: decoded, and sealed from these bytes with or without a prefix.
+/// Stored objects: these bytes are opened as an object, or sealed as one, with or without a prefix.
 pub fn object(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let kind = KINDS[usize::from(*which) % 4];
@@ -161,7 +161,7 @@ fn chunk(bytes: &[u8]) {
 const SESSION: SessionId = SessionId::from_bytes([7; 16]);
 const PACK: PackId = PackId::from_bytes([5; 16]);
 
-/// Keys that no seed was encrypted with.
+/// Keys with which no input of the corpus was encrypted.
 fn remote_keys() -> RemoteKeys {
     RemoteKeys::new(&[0xf0; 32])
 }
@@ -170,7 +170,8 @@ fn session_place() -> SessionPlace {
     SessionPlace { remote: RemoteId::from_bytes([2; 16]), handle: remote_keys().handle(&SESSION) }
 }
 
-/// Markers of remotes, as they are and with a corrected last line. What decodes comes back.
+/// Markers of remotes, as they are and with a corrected last line. A marker that decodes gives the
+/// same marker after encoding.
 pub fn remote_marker(data: &[u8]) {
     let decoded = RemoteMarker::decode(data);
     let corrected = RemoteMarker::decode(&with_right_check(data));
@@ -181,7 +182,7 @@ pub fn remote_marker(data: &[u8]) {
     }
 }
 
-/// The lines before the last one, and a last one that matches them.
+/// Returns the lines before the last line, and a last line that matches them.
 fn with_right_check(data: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(data);
     let before = text.rfind("check ").map_or(&*text, |at| &text[..at]);
@@ -189,8 +190,8 @@ fn with_right_check(data: &[u8]) -> Vec<u8> {
     format!("{before}check {}\n", &hash[..16]).into_bytes()
 }
 
-/// Refs and their contents. No bytes open without the key; a content that decodes comes back, also
-/// encrypted.
+/// Remote refs and their contents. No bytes can be opened without the key. A content that decodes
+/// is the same after encoding and after encryption.
 pub fn remote_ref(data: &[u8]) {
     let key = remote_keys().session(&remote_keys().handle(&SESSION));
     assert!(RemoteRef::open(&session_place(), &key, data).is_err());
@@ -205,8 +206,8 @@ pub fn remote_ref(data: &[u8]) {
     }
 }
 
-/// Purge notices and their contents, and lists of them. No bytes open without the key; a content that
-/// decodes comes back, also encrypted.
+/// Purge notices, their contents and lists of them. No bytes can be opened without the key. A
+/// content that decodes is the same after encoding and after encryption.
 pub fn remote_notice(data: &[u8]) {
     let (place, keys) = ((RemoteId::from_bytes([2; 16]), 3), remote_keys());
     assert!(PurgeNotice::open(place, keys.notices(), data).is_err());
@@ -220,8 +221,8 @@ pub fn remote_notice(data: &[u8]) {
     comes_back!(PurgeTrack, data);
 }
 
-/// Packs and their names. No bytes open without the key; a pack comes back, and not with another
-/// byte.
+/// Packs and their names. No bytes can be opened without the key. A sealed pack can be opened, but
+/// not with one wrong bit.
 pub fn remote_pack(data: &[u8]) {
     let key = PackKey::from_bytes([0xf0; 32]);
     assert!(open_pack(&session_place(), &PACK, &key, data).is_err());

@@ -1,8 +1,8 @@
-//! Random bytes for the process: the same in every run, so that the seed alone determines the
-//! input.
+//! Random bytes for the process. They are the same in every run, so that the seed alone determines
+//! the inputs.
 //!
 //! The maps of the standard library take their hash keys from `getrandom`. The iteration order
-//! affects the coverage, and so the inputs that libFuzzer keeps. This function replaces
+//! affects the coverage, and so the inputs that libFuzzer keeps. The function here replaces
 //! `getrandom`.
 
 use std::sync::atomic::{AtomicU64, Ordering};

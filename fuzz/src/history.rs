@@ -5,8 +5,8 @@ use forge_systems::thread::{
     HistoryDocument, OrphanPolicy, SanitizeOptions, apply, sanitize_history,
 };
 
-/// Any history is refused, or its provider accepts the result. Sanitising the result changes
-/// nothing, unless everything that identified the form was removed.
+/// Any history is refused, or sanitised so that its provider accepts the result. Sanitising the
+/// result changes nothing, unless everything that identified the form was removed.
 pub fn thread(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };

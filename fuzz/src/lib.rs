@@ -1,5 +1,5 @@
-//! The fuzz targets: each is a function of bytes that panics if a property is violated. `targets/`
-//! passes each of them to libFuzzer; `docs/reliability.md` says what was tried.
+//! The fuzz targets. Each is a function of bytes that panics if a property is violated. `targets/`
+//! passes them to libFuzzer; `docs/reliability.md` lists the runs.
 
 mod agent;
 mod bundle;
@@ -29,5 +29,5 @@ pub use text::{moment, redact, screen, template};
 
 use forge_store::model::Timestamp;
 
-/// The time of every event in the tests.
+/// The present time in all fuzz targets.
 const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);

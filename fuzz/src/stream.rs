@@ -39,7 +39,7 @@ pub fn events(data: &[u8]) {
     }
 }
 
-/// Documents of progress: judged without a panic, and stored unchanged.
+/// Documents of progress: a document is resumed only if validation refuses nothing.
 pub fn progress(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return };

@@ -6,7 +6,8 @@ use forge_store::model::time_grammar::{parse_duration, parse_moment, parse_time}
 use forge_store::redact::{Redactor, TextForm};
 use forge_systems::run;
 
-/// Moments, times and durations.
+/// Moments, times and durations: each text has one meaning, and a time that is written is read as
+/// the same time.
 pub fn moment(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let moment = parse_moment(text, NOW, &chrono::Utc);

@@ -1,7 +1,7 @@
 //! Measures stores in PostgreSQL on a server of its own: `cargo bench -p forge-postgres --bench
 //! postgres`. Prints JSON.
 //!
-//! Appends alternate with bare inserts of as many bytes. Replicas are processes, see [`replicas`].
+//! Appends alternate with bare inserts of the same number of bytes. For replicas see [`replicas`].
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints and may fail")]
 
@@ -20,7 +20,7 @@ mod replicas;
 
 const TURNS: usize = 5;
 const APPENDS: usize = 200;
-/// As many bytes as the record of an append has.
+/// Bytes of a bare insert: as many as the record of an append has.
 const BARE_BYTES: usize = 450;
 
 fn milliseconds(time: Duration) -> f64 {
@@ -52,7 +52,8 @@ fn insert_bare(client: &mut Client) {
     client.execute_typed(statement, &[(&&payload[..], Type::BYTEA)]).unwrap();
 }
 
-/// Appends to a thread that grows, and bare inserts, in turns: their medians of each turn, as JSON.
+/// Measures appends to a growing thread and bare inserts by turns. Returns the medians of each turn
+/// as JSON.
 fn appends_beside_inserts(address: &str) -> String {
     let database: Arc<dyn Database> =
         Arc::new(PostgresDatabase::open(address, "appends", &Environment::new()).unwrap());

@@ -89,7 +89,7 @@ fn check_and_sanitize_report_the_same_faults() {
 }
 
 #[test]
-fn a_call_that_was_running_at_a_crash_can_be_settled() {
+fn a_pending_call_is_run_again_after_a_crash() {
     let environment = place();
     environment.forge(["init"]).success();
     let appended =

@@ -194,8 +194,8 @@ fn add_at(environment: &Environment, clock: &str, note: &str) {
     assert_eq!(added.code, 0, "{added}");
 }
 
-/// Regression: after one write with a clock that was ahead, 'now' silently omitted that write and
-/// all later ones.
+/// Regression: after one write with a clock that was ahead, 'now' silently omitted everything that
+/// was written later.
 #[test]
 fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
     for ahead in ["2026-02-01T14:00:00Z", "2026-02-01T13:00:03Z"] {

@@ -105,7 +105,8 @@ pub(crate) fn small() -> Vec<String> {
     ]
 }
 
-/// Returns the facts at up to 40 times of events and between them, and all checkpoints, as lines.
+/// Returns the facts at fewer than 80 times of events and just before them, and all checkpoints, as
+/// lines.
 fn picture(session: &Session) -> Vec<String> {
     let mut times = BTreeSet::new();
     let all = session.state(&session.head().unwrap()).unwrap();

@@ -1,9 +1,8 @@
-//! Replicas: processes that append to threads of their own, each behind a proxy that stands for its
-//! network.
+//! Replicas: processes that append, each to another thread. Each connects through a proxy that
+//! delays packets as a network does.
 //!
-//! All of them, the server and the proxies share the processor of one machine. Therefore the
-//! processor time of each side is counted, and bare inserts through the same proxies show what the
-//! machine allows.
+//! The replicas, the server and the proxies share one machine. Therefore the processor time of each
+//! side is measured, and bare inserts through the same proxies show what the machine allows.
 
 use super::{append, context, create_bare, insert_bare, median};
 use forge_postgres::{Environment, Shards};
@@ -22,20 +21,20 @@ pub(crate) const CHILD: &str = "replica";
 const REPLICAS: u32 = 8;
 /// How long the replicas append in one measurement.
 const APPEND_FOR: Duration = Duration::from_secs(3);
-/// What each does before, so that it is warm.
+/// How often each replica does its work before a measurement, to warm up.
 const WARM_UP: usize = 50;
-/// The delay of each packet in microseconds, with the number of turns: requests and answers are
+/// The delays of a packet in microseconds, each with its number of turns. Requests and answers are
 /// delayed, so a round trip takes twice as long.
 const DELAYS: [(u64, usize); 4] = [(0, 3), (500, 3), (1000, 5), (2000, 3)];
 
-/// What one of these processes does again and again.
+/// The work that a replica repeats.
 #[derive(Clone, Copy)]
 enum Work {
     Append,
     Insert,
 }
 
-/// Measures one replica on one shard and eight on eight shards, in turns. Returns JSON.
+/// Measures one replica on one shard and eight replicas on eight shards, by turns. Returns JSON.
 pub(crate) fn measure(server: &PostgresServer) -> String {
     let address = server.new_database();
     create_bare(&address);
@@ -107,7 +106,7 @@ fn run(
     )
 }
 
-/// A process that works when it is told to. It ends with its input.
+/// A process that works after it gets a line on its input. It ends when its input ends.
 struct Replica {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -136,8 +135,8 @@ impl Replica {
         self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     }
 
-    /// How often it did its work, in how many seconds, the median of the times, and the processor
-    /// time of all, both in milliseconds.
+    /// Returns how often the replica did its work, in how many seconds, and in milliseconds the
+    /// median of the times and the processor time of the process.
     fn figures(&mut self) -> Vec<f64> {
         self.line().split(' ').map(|word| word.parse().unwrap()).collect()
     }
@@ -150,7 +149,7 @@ impl Drop for Replica {
     }
 }
 
-/// Works in a process of its own, as [`Replica`] says.
+/// Runs as the process of a [`Replica`].
 pub(crate) fn replica(arguments: &[String]) {
     let [work, address, name, place, ..] = arguments else { panic!("not {arguments:?}") };
     if work == "insert" {
@@ -176,7 +175,7 @@ fn serve(mut work: impl FnMut(usize)) {
     }
     let (took, processor) = (since.elapsed().as_secs_f64(), processor_time("self") - processor);
     println!("{} {took} {} {processor}", times.len(), median(times));
-    // The connection stays open, so that the server's process can be asked for its time.
+    // The connection stays open, so that the processor time of the server's process can be read.
     assert!(input.next().is_none());
 }
 

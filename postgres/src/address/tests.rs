@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-/// The variables of a user without files.
+/// Returns these variables and those of a user without configuration files.
 fn environment(variables: &[(&str, &str)]) -> Environment {
     let usual = [("USER", "me"), ("PGSYSCONFDIR", "/nowhere")];
     let all = usual.iter().chain(variables);
@@ -20,7 +20,7 @@ fn refused(address: &str, variables: &[(&str, &str)]) -> String {
     DatabaseAddress::parse(address, &environment(variables)).unwrap_err().to_string()
 }
 
-/// What is connected to, as `user@host:port/database`.
+/// Returns the targets of an address, each as `user@host:port/database`.
 fn targets(address: &DatabaseAddress) -> String {
     let shown = address.hosts.iter().map(|HostConfig { config, .. }| {
         let host = match &config.get_hosts()[0] {
@@ -40,7 +40,7 @@ fn passwords(address: &DatabaseAddress) -> Vec<Option<String>> {
 }
 
 #[test]
-fn what_the_address_does_not_say_comes_from_the_environment() {
+fn missing_parts_of_an_address_come_from_the_environment() {
     let all = [("PGHOST", "env"), ("PGPORT", "1"), ("PGUSER", "you"), ("PGDATABASE", "base")];
     for (address, variables, expected) in [
         ("postgres://h", &[][..], "me@h:5432/me"),
@@ -133,7 +133,7 @@ fn tls_is_configured_for_each_host() {
     assert_eq!(modes("postgres://h", &[("PGSSLMODE", "allow")]), [prefer]);
     assert_eq!(modes("postgres://h,%2Frun%2Fpg", &[("PGSSLMODE", "require")]), [require, disable]);
     assert_eq!(modes("postgres://h?sslmode=disable", &[("PGSSLMODE", "require")]), [disable]);
-    // The roots of the system are not read.
+    // This mode does not read the root certificates of the system.
     let nowhere = ("SSL_CERT_FILE", "/nowhere");
     assert_eq!(modes("postgres://h?sslmode=require", &[nowhere]), [require]);
 }
@@ -241,7 +241,7 @@ fn the_next_host_is_tried_if_one_is_not_there() {
     let port = listener.local_addr().unwrap().port();
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // The length and the version of the protocol.
+        // The length of the message and the version of the protocol.
         let mut start = [0; 8];
         stream.read_exact(&mut start).unwrap();
         start

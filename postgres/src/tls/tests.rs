@@ -1,5 +1,5 @@
-//! Handshakes with certificates that are valid until 2125. `ISSUED` is for `db.example` and issued by
-//! `ROOT`; `OWN` is for `own.example` and signed by itself, as the manual of PostgreSQL makes it.
+//! Handshakes with certificates that are valid until 2125. `ISSUED` is for `db.example` and issued
+//! by `ROOT`; `OWN` is for `own.example` and signed by itself, as in the manual of PostgreSQL.
 
 use super::*;
 use rustls::client::ClientConnection;
@@ -82,7 +82,7 @@ fn server(certificate: &str, key: &str) -> ServerConfig {
         .with_cert_resolver(Arc::new(shown))
 }
 
-/// Connects both sides in memory.
+/// Makes a handshake in memory. Returns the first error of either side.
 fn handshake(client: ClientConfig, server: ServerConfig, name: &str) -> Result<(), Error> {
     let name = ServerName::try_from(name.to_owned()).unwrap();
     let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
@@ -121,7 +121,7 @@ fn files<const N: usize>(texts: [(&str, u32); N]) -> (tempfile::TempDir, [PathBu
     (folder, paths)
 }
 
-fn said(settings: &TlsSettings) -> String {
+fn error_of(settings: &TlsSettings) -> String {
     client_config(settings).unwrap_err().to_string()
 }
 
@@ -210,7 +210,7 @@ fn a_server_may_ask_for_a_certificate() {
         .with_client_cert_verifier(verifier.build().unwrap())
         .with_single_cert(chain, PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap())
         .unwrap();
-    // It was sent: the server says what is wrong with it.
+    // The client sent its certificate, because the server says what is wrong with it.
     let sent = handshake(client_config(&used).unwrap(), server.clone(), "own.example");
     assert!(matches!(sent, Err(Error::InvalidCertificate(_))), "{sent:?}");
     let missing = client_config(&settings(TlsMode::Require, None)).unwrap();
@@ -218,7 +218,7 @@ fn a_server_may_ask_for_a_certificate() {
     assert!(matches!(missing, Err(Error::NoCertificatesPresented)), "{missing:?}");
 
     used.client = Some(ClientFiles { certificate: own, key: open_key });
-    let error = said(&used);
+    let error = error_of(&used);
     assert!(error.contains("others may use the key") && error.contains("chmod 600"), "{error}");
     used.mode = TlsMode::Disable;
     client_config(&used).unwrap();
@@ -246,18 +246,18 @@ fn files_that_cannot_be_used_are_refused_with_the_setting() {
         (client(&own, &other_key), "check sslcert and sslkey"),
         (settings(TlsMode::VerifyCa, None), "name the root certificate by sslrootcert"),
     ] {
-        let error = said(&settings);
+        let error = error_of(&settings);
         assert!(error.contains(expected) && !error.contains("hidden"), "{error}");
     }
 }
 
-/// A key file was cut at the limit.
+/// Regression: a key file was cut at the limit.
 #[test]
 fn a_key_file_that_is_too_large_is_refused() {
     let (_folder, [certificate, key]) = files([(OWN, 0o644), (KEY, 0o600)]);
     fs::File::options().write(true).open(&key).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
     let client = Some(ClientFiles { certificate, key });
-    let error = said(&TlsSettings { client, ..settings(TlsMode::Require, None) });
+    let error = error_of(&TlsSettings { client, ..settings(TlsMode::Require, None) });
     assert!(error.contains("cannot read sslkey") && error.contains("at most"), "{error}");
 }
 

@@ -1,5 +1,5 @@
-//! Requests and answers that are lost on their way: what was done is found, and what was not is
-//! done once.
+//! Requests and answers that are lost on their way. What was done is found, and what was not done
+//! is done once.
 
 use super::proxy::{Lost, Proxy};
 use super::support::{
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// A statement that appends.
+/// A part of the statement that appends.
 const APPEND: &str = "insert into forge.frame";
-/// The end of a transaction, and not the name of a setting.
+/// The end of a transaction. The NUL distinguishes it from the name of a setting.
 const COMMIT: &str = "commit\0";
 const PUBLISH: &str = "insert into forge.generation";
 
@@ -109,9 +109,9 @@ fn an_append_under_the_lock_without_an_answer_is_there_once() {
 }
 
 /// The database still has the first attempt, which waits for a standby and holds the log. It may
-/// yet be done: to say that the log is busy would make the caller write again.
+/// still be done. The error that the log is busy would make the caller write again.
 #[test]
-fn an_append_that_waits_in_the_database_without_its_client_is_of_unknown_outcome() {
+fn an_append_that_still_waits_after_its_connection_broke_is_of_unknown_outcome() {
     let Some(place) = Place::new("append that waits for a standby") else { return };
     let mut standby = place.server.standby(true);
     create_bare(&place.address);
@@ -132,7 +132,7 @@ fn an_append_that_waits_in_the_database_without_its_client_is_of_unknown_outcome
         assert!(outcome.as_ref().is_err_and(is_unsure), "{outcome:?}");
     });
     standby.restart();
-    // It may be there, said the error, and it is.
+    // The error said that the record may be there, and it is.
     while count(&mut client, "select count(*) from forge.frame") < 2 {
         thread::yield_now();
     }
@@ -140,7 +140,7 @@ fn an_append_that_waits_in_the_database_without_its_client_is_of_unknown_outcome
 }
 
 #[test]
-fn a_generation_that_was_published_without_an_answer_is_published() {
+fn a_publish_without_an_answer_is_found_and_one_without_a_request_fails() {
     let Some(place) = Place::new("publish without an answer") else { return };
     create_bare(&place.address);
     let database = open(&place.through(), "bare");
@@ -165,7 +165,7 @@ fn a_generation_that_was_published_without_an_answer_is_published() {
         writer.publish(before + 10).unwrap();
         assert!(place.proxy.has_lost_all());
         assert_eq!(read(), (before + 10, Some("done".to_owned())));
-        // And what was lost was not published.
+        // A generation whose request was lost is not published.
         let mut writer = begin();
         writer.write(row("lost")).unwrap();
         place.proxy.lose(Lost::Request, PUBLISH);
@@ -197,7 +197,7 @@ fn a_lease_that_was_granted_without_an_answer_ends_by_itself() {
 #[test]
 fn a_store_that_was_created_without_an_answer_is_created_once() {
     let Some(place) = Place::new("creation without an answer") else { return };
-    // The tables are created apart from it.
+    // The tables are created before, in another transaction.
     create_bare(&place.address);
     let database: Arc<dyn Database> = Arc::new(open(&place.through(), NAME));
     place.proxy.lose(Lost::Answer, "insert into forge.store");
@@ -211,7 +211,8 @@ fn a_store_that_was_created_without_an_answer_is_created_once() {
     Store::create_at(&other, options()).unwrap();
 }
 
-/// Whatever a store sends, and whichever answer is lost, each write is there once.
+/// Whichever request or answer of a store is lost, each write is there at most once, and each
+/// acknowledged one is there.
 #[test]
 fn writes_of_a_store_without_answers_are_there_once() {
     let Some(place) = Place::new("store without answers") else { return };
@@ -225,7 +226,7 @@ fn writes_of_a_store_without_answers_are_there_once() {
         place.proxy.forget();
         place.proxy.lose(lost, texts[round / 2 % texts.len()]);
         let name = format!("{round}");
-        // What surely was not written can be written again, and is there only once.
+        // A write that surely was not done is repeated, and must be there only once.
         let mut outcome = add(&session, &name);
         for _ in 0..3 {
             match &outcome {
@@ -240,7 +241,7 @@ fn writes_of_a_store_without_answers_are_there_once() {
             Err(forge_store::Error::Backend(error)) if is_unsure(&error) => unsure += 1,
             Err(other) => panic!("round {round}: {other}"),
         }
-        // A failure loses nothing.
+        // Maintenance may fail here, which must lose nothing.
         let _ = written.maintain(0);
         client.batch_execute("update forge.index set leased_until = '-infinity'").unwrap();
     }
