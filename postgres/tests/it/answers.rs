@@ -197,7 +197,7 @@ fn a_lease_that_was_granted_without_an_answer_ends_by_itself() {
 #[test]
 fn a_store_that_was_created_without_an_answer_is_created_once() {
     let Some(place) = Place::new("creation without an answer") else { return };
-    // The tables are created before, in another transaction.
+    // The tables exist already, so that only the store is created below.
     create_bare(&place.address);
     let database: Arc<dyn Database> = Arc::new(open(&place.through(), NAME));
     place.proxy.lose(Lost::Answer, "insert into forge.store");

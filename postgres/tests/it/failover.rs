@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-/// How long it is tried to have the standby acknowledge, where it does not come back.
+/// How long a writer waits for a standby that does not come back.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same database on the standby.
+/// Returns the address of the same database on the standby.
 fn at_standby(address: &str, primary: &PostgresServer, standby: &PostgresServer) -> String {
     address.replace(&format!(":{}/", primary.port()), &format!(":{}/", standby.port()))
 }
@@ -38,7 +38,7 @@ fn acknowledged_records_are_on_the_synchronous_standby_that_takes_over() {
     }
     primary.kill();
     standby.promote();
-    // Acknowledged before, and not heard yet, or acknowledged by the new primary.
+    // Some of these lines are from before the failover, and the others are of the new primary.
     for _ in 0..200 {
         oracle.hear(&writers.hear());
     }
@@ -46,8 +46,8 @@ fn acknowledged_records_are_on_the_synchronous_standby_that_takes_over() {
     oracle.check(&address, "synchronous standby");
 }
 
-/// After a restart, the primary shows a record that was not acknowledged, because the standby does
-/// not have it. The writer that finds it must not acknowledge it before the standby has it.
+/// After a restart, the primary shows a record that was not acknowledged, because the standby lacks
+/// it. The writer that finds the record must not acknowledge it before the standby has it.
 #[test]
 fn an_append_that_is_found_after_a_restart_is_acknowledged_when_the_standby_has_it() {
     let Some(mut primary) = PostgresServer::start("restart without a standby") else { return };
@@ -82,8 +82,8 @@ fn an_append_that_is_found_after_a_restart_is_acknowledged_when_the_standby_has_
     assert_eq!(frames(&taken_over, ID).len(), 2);
 }
 
-/// Does something while an administrator cancels each wait for a standby, until `enough` of them are
-/// cancelled. Returns what is returned in the end, after `then`.
+/// Runs `work` while an administrator cancels each wait for a standby, until `work` ends or
+/// `enough` waits are cancelled. Then runs `then`, and returns the result of `work`.
 fn while_cancelled<T: Send>(
     address: &str,
     enough: i64,
@@ -105,8 +105,8 @@ fn while_cancelled<T: Send>(
     })
 }
 
-/// PostgreSQL answers a commit whose wait for the standby an administrator cancels, with a warning.
-/// A role can have a setting that hides warnings.
+/// If an administrator cancels the wait of a commit for the standby, PostgreSQL commits with a
+/// warning. A setting of the role can hide warnings.
 #[test]
 fn an_append_whose_wait_for_the_standby_is_cancelled_is_not_acknowledged() {
     let Some(primary) = PostgresServer::start("cancelled wait") else { return };
@@ -130,7 +130,7 @@ fn an_append_whose_wait_for_the_standby_is_cancelled_is_not_acknowledged() {
     }
 }
 
-/// What a purge has replaced would come back with a standby that has not replaced it.
+/// Otherwise a purged text would come back with a standby that still has it.
 #[test]
 fn a_generation_is_not_published_durably_before_the_standby_has_it() {
     let Some(primary) = PostgresServer::start("cancelled publish") else { return };
@@ -141,7 +141,7 @@ fn a_generation_is_not_published_durably_before_the_standby_has_it() {
     let row = |text: &str| RowBatch {
         rows: vec![(TableId(1), b"key".to_vec(), Some(text.as_bytes().to_vec()))],
     };
-    // The standby comes back in time, or too late.
+    // The standby comes back in time, or not before the timeout.
     for (timeout, enough) in [(WAIT, 3), (TIMEOUT, i64::MAX)] {
         let mut writer = index.empty_writer(timeout).unwrap();
         writer.write(row("replaced")).unwrap();
@@ -161,10 +161,10 @@ fn a_generation_is_not_published_durably_before_the_standby_has_it() {
     assert_eq!(index.position().unwrap(), 20, "it may be there, said the error, and it is");
 }
 
-/// What follows it and is durable waits for the standby: the append, and the removal of records
-/// that the index has.
+/// Only later durable operations wait for the standby: appends, and the removal of records that the
+/// index has.
 #[test]
-fn what_an_index_writer_writes_need_not_be_on_the_standby() {
+fn an_index_writer_does_not_wait_for_the_standby() {
     let Some(primary) = PostgresServer::start("cancelled writes of an index") else { return };
     let mut standby = primary.standby(true);
     let address = primary.new_database();
@@ -188,7 +188,7 @@ fn a_store_is_created_when_the_standby_has_it() {
     let Some(mut primary) = PostgresServer::start("cancelled creation") else { return };
     let mut standby = primary.standby(true);
     let address = primary.new_database();
-    // The tables are created apart from it.
+    // The tables exist already, so that only the store is created below.
     create_bare(&address);
     standby.stop();
     let team = database(&address, "team");
@@ -200,9 +200,9 @@ fn a_store_is_created_when_the_standby_has_it() {
     Store::at(&database(&taken_over, "team"), options()).unwrap();
 }
 
-/// The processes that use a store go on with the new primary.
+/// Open handles of a store continue with the new primary.
 #[test]
-fn a_store_goes_on_with_the_synchronous_standby_that_takes_over() {
+fn a_store_continues_on_the_synchronous_standby_that_takes_over() {
     let Some(mut primary) = PostgresServer::start("store on a standby") else { return };
     let standby = primary.standby(true);
     let address = either(&primary.new_database(), standby.port());

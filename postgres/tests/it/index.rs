@@ -1,4 +1,4 @@
-//! Writers of the index that are stopped or killed, and snapshots that are older than what is kept.
+//! Writers of the index that are stopped or killed, and snapshots whose rows were removed.
 
 use super::process::{Role, spawn, unpublished};
 use super::set_back::cut_off;
@@ -50,13 +50,13 @@ impl Place {
         self.index().snapshot().unwrap()
     }
 
-    /// As if the lease of the present writer had ended.
+    /// Ends the lease of the present writer.
     fn expire_lease(&mut self) {
         let sql = "update forge.index set leased_until = clock_timestamp() - interval '1 s'";
         self.client.batch_execute(sql).unwrap();
     }
 
-    /// As if an hour had passed.
+    /// Makes all generations an hour older.
     fn age(&mut self) {
         let sql = "update forge.generation set published = published - interval '1 hour'";
         self.client.batch_execute(sql).unwrap();
@@ -66,8 +66,7 @@ impl Place {
         count(&mut self.client, sql)
     }
 
-    /// The number of rows that no reader may see: of a generation that was not published, or
-    /// closed by one.
+    /// Returns the number of rows that an unpublished generation has added or closed.
     fn left_over(&mut self) -> i64 {
         self.count(
             "select count(*) from forge.row r join forge.index i on i.store = r.store
@@ -82,7 +81,7 @@ fn batch(rows: &[(&str, Option<&str>)]) -> RowBatch {
     RowBatch { rows: rows.iter().map(|row| (TABLE, bytes(row.0), row.1.map(bytes))).collect() }
 }
 
-/// Everything that a snapshot shows, in both directions.
+/// Returns all rows of a snapshot, which must be the same in both directions.
 fn all(snapshot: &dyn Snapshot) -> Result<Vec<TableRow>, BackendError> {
     let scan = |direction| snapshot.scan(TABLE, &[], &[], direction, usize::MAX);
     let (rows, mut against) = (scan(ScanDirection::Ascending)?, scan(ScanDirection::Descending)?);
@@ -112,7 +111,7 @@ fn a_writer_that_was_stopped_past_its_lease_changes_nothing_any_more() {
     assert_eq!(shown(next.view()), pairs(&[("a", "old"), ("b", "old")]));
     assert_eq!(place.left_over(), 0, "what the stopped one wrote is undone");
     next.write(batch(&[("a", Some("next"))])).unwrap();
-    // The stopped one goes on, beside the next one and after it.
+    // The stopped writer continues, while the next one works and after it has ended.
     let message = |error: BackendError| {
         assert!(matches!(error, BackendError::Database { unsure: false, .. }));
         chain(&error)
@@ -156,7 +155,7 @@ fn a_writer_that_began_empty_and_was_stopped_past_its_lease_changes_nothing_any_
 }
 
 #[test]
-fn a_writer_that_was_stopped_goes_on_if_nobody_took_its_place() {
+fn a_writer_that_was_stopped_continues_if_no_other_began() {
     let Some(mut place) = Place::new("stopped index writer alone") else { return };
     let mut stopped = place.writer().unwrap();
     stopped.write(batch(&[("a", Some("1"))])).unwrap();
@@ -197,7 +196,7 @@ fn a_killed_writer_leaves_nothing_visible_and_the_next_one_removes_it() {
         let next = place.writer().expect("the lease has ended");
         assert_eq!(place.left_over(), 0, "round {round}");
         assert!(all(next.view()).unwrap().iter().map(|(key, _)| key).eq(&rows));
-        // It publishes nothing either, and leaves the place at once.
+        // This writer publishes nothing either. It gives its lease back at once.
         drop(next);
     }
     let mut next = place.writer().expect("the place is free");
@@ -209,10 +208,11 @@ fn a_killed_writer_leaves_nothing_visible_and_the_next_one_removes_it() {
 }
 
 #[test]
-fn a_snapshot_older_than_what_is_kept_says_to_read_again_and_never_shows_less() {
+fn a_snapshot_whose_rows_were_removed_is_an_error_and_never_shows_less() {
     let Some(mut place) = Place::new("old snapshots") else { return };
     place.publish(10, &[("a", Some("1")), ("b", Some("1")), ("c", Some("1"))]);
-    // The rows that a process has read it keeps, so that each snapshot is opened twice.
+    // A snapshot keeps the rows that it has read. So each generation has a second snapshot, of
+    // which nothing is read before the rows are removed.
     let [first, unread_first] = [place.snapshot(), place.snapshot()];
     place.publish(20, &[("a", None), ("b", Some("2"))]);
     let [second, unread_second] = [place.snapshot(), place.snapshot()];
@@ -220,13 +220,13 @@ fn a_snapshot_older_than_what_is_kept_says_to_read_again_and_never_shows_less() 
     let [newest, unread_newest] = [place.snapshot(), place.snapshot()];
     let tables = [pairs(&[("a", "1"), ("b", "1"), ("c", "1")]), pairs(&[("b", "2"), ("c", "1")])];
     let last = pairs(&[("b", "2"), ("c", "3"), ("d", "3")]);
-    // What was replaced a moment ago is kept.
+    // Rows that were replaced a moment ago are kept.
     place.index().tidy().unwrap();
     assert_eq!([shown(&*first), shown(&*second)], tables);
-    // One that is replaced now is kept, whatever its age.
+    // A generation that is replaced now is kept, whatever its age.
     place.age();
     place.publish(40, &[("d", None), ("e", Some("4"))]);
-    // A writer stops the tidying.
+    // While there is a writer, nothing is removed.
     let writer = place.writer().unwrap();
     place.index().tidy().unwrap();
     assert_eq!([shown(&*first), shown(&*second)], tables);
@@ -252,9 +252,9 @@ fn a_snapshot_older_than_what_is_kept_says_to_read_again_and_never_shows_less() 
             assert!(message.ends_with("read it again"), "{name}, {number}: {message}");
         }
     }
-    // What was read before shows no less.
+    // Snapshots that have read their rows still show all of them.
     assert_eq!([shown(&*first), shown(&*second)], tables);
-    // Nothing is left of what only they showed.
+    // The rows that only these snapshots showed are removed.
     assert_eq!(place.count("select count(*) from forge.row"), 4);
     assert_eq!(place.count("select count(*) from forge.generation"), 2);
     place.age();
@@ -265,7 +265,7 @@ fn a_snapshot_older_than_what_is_kept_says_to_read_again_and_never_shows_less() 
 }
 
 #[test]
-fn a_snapshot_of_what_was_replaced_as_a_whole_says_to_read_again() {
+fn a_snapshot_from_before_an_empty_writer_is_an_error() {
     let Some(mut place) = Place::new("replaced snapshots") else { return };
     place.publish(10, &[("a", Some("1")), ("b", Some("1"))]);
     let [before, unread] = [place.snapshot(), place.snapshot()];
@@ -284,8 +284,8 @@ fn a_snapshot_of_what_was_replaced_as_a_whole_says_to_read_again() {
     assert_eq!(place.count("select count(*) from forge.row"), 1);
 }
 
-/// What a writer has written, or that it is the writer, can be lost with the server. It does not
-/// publish the rest.
+/// The rows of a writer, or its lease, can be lost with the server. The writer must not publish the
+/// rest.
 #[test]
 fn a_writer_whose_rows_are_not_on_the_standby_that_takes_over_changes_nothing_any_more() {
     for has_begun in [false, true] {
@@ -304,7 +304,7 @@ fn a_writer_whose_rows_are_not_on_the_standby_that_takes_over_changes_nothing_an
         writer.write(batch(&[("a", Some("lost"))])).unwrap();
         primary.kill();
         standby.promote();
-        // It has a connection to the new primary before it goes on.
+        // The index connects to the new primary before the writer continues.
         assert_eq!(index.position().unwrap(), 10);
         let next = (!has_begun).then(|| open(&address, "any").index(&ID).try_writer());
         let mut next = next.map(|writer| writer.unwrap().unwrap());
@@ -321,7 +321,6 @@ fn a_writer_whose_rows_are_not_on_the_standby_that_takes_over_changes_nothing_an
     }
 }
 
-/// Of writers that begin at the same time, one has the place.
 #[test]
 fn one_of_many_writers_that_begin_at_once_becomes_the_writer() {
     let Some(mut place) = Place::new("index writers at once") else { return };

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 const WRITERS: u64 = 8;
-/// Cuts the connection of some writer, while it appends if there is such a one.
+/// Cuts the connection of a random writer, if possible of one that appends now.
 const CUT: &str = "
 select count(pg_terminate_backend(pid)) from (
   select pid from pg_stat_activity
@@ -27,7 +27,7 @@ select count(pg_terminate_backend(pid)) from (
   order by state = 'active' desc, random() limit 1
 ) one";
 
-/// Processes in one role, and what they said.
+/// Processes in one role, and the lines that they print.
 pub(super) struct Writers {
     role: Role,
     address: String,
@@ -52,14 +52,14 @@ impl Writers {
         self.started += 1;
     }
 
-    /// Returns the next line.
+    /// Returns the next line of any writer, with the number of the writer.
     pub(super) fn hear(&self) -> (u64, String) {
         let (writer, line) = self.lines.recv_timeout(WAIT).expect("the writers go on");
         assert!(!line.starts_with("wrong"), "writer {writer}: {line}");
         (writer, line)
     }
 
-    /// Kills one with SIGKILL, and starts another one.
+    /// Kills a writer with SIGKILL, and starts another one.
     fn replace(&mut self, place: usize) {
         let (_, mut child) = self.children.swap_remove(place);
         child.kill().unwrap();
@@ -67,7 +67,7 @@ impl Writers {
         self.start_one();
     }
 
-    /// Kills all with SIGKILL, and returns the lines that were not heard yet.
+    /// Kills all writers with SIGKILL, and returns the lines that [`Self::hear`] has not returned.
     pub(super) fn kill_all(self) -> Vec<(u64, String)> {
         for (writer, mut child) in self.children {
             assert!(child.try_wait().unwrap().is_none(), "writer {writer} ended by itself");
@@ -83,10 +83,10 @@ impl Writers {
     }
 }
 
-/// What writers of two logs have reported.
+/// The records that writers of two logs have reported.
 #[derive(Default)]
 pub(super) struct LogOracle {
-    /// The place and the hash of each acknowledged record, by its writer and number.
+    /// The position and the hash of each acknowledged record, by its writer and number.
     acknowledged: BTreeMap<(u64, u64), (u64, String)>,
     unsure: BTreeSet<(u64, u64)>,
 }
@@ -111,8 +111,8 @@ impl LogOracle {
         self.acknowledged.len()
     }
 
-    /// Checks the logs: all acknowledged records are where they were acknowledged, and there once;
-    /// each log is one chain of hashes.
+    /// Checks that all acknowledged records are at their positions and there once, and that each
+    /// log is one chain of hashes.
     pub(super) fn check(&self, address: &str, what: &str) {
         let mut found: BTreeMap<(u64, u64), (u64, String)> = BTreeMap::new();
         let (mut records, mut doubled) = (0, 0);
@@ -144,7 +144,7 @@ impl LogOracle {
         );
         assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
         assert_eq!((found.len(), doubled), (records, 0), "records are there twice");
-        // What was not reported was written by a killed process: at most one for each.
+        // A record that was not reported is the last one of a killed process.
         let is_reported =
             |name: &(u64, u64)| self.acknowledged.contains_key(name) || self.unsure.contains(name);
         let mut unreported = BTreeSet::new();
@@ -162,7 +162,7 @@ pub(super) fn two_logs(address: &str) {
     }
 }
 
-/// Cuts the connection of a writer. Returns whether there was one.
+/// Cuts the connection of a writer. Returns 1, or 0 if there was none.
 fn cut(client: &mut Client) -> u64 {
     number(client, CUT).unsigned_abs()
 }
@@ -181,21 +181,21 @@ fn acknowledged_records_survive_killed_writers_and_cut_connections() {
         for _ in 0..=numbers.below(20) {
             oracle.hear(&writers.hear());
         }
-        // Not only directly after an acknowledgement, but anywhere.
+        // A random pause, so that writers are not only killed directly after an acknowledgement.
         for n in 0..numbers.below(300_000) {
             std::hint::black_box(n);
         }
         cuts += cut(&mut client);
         writers.replace(numbers.below(WRITERS) as usize);
     }
-    // Those that were started last write too.
+    // The writers that were started last must write too.
     for _ in 0..100 {
         oracle.hear(&writers.hear());
     }
     writers.kill_all().iter().for_each(|line| oracle.hear(line));
     oracle.check(&address, &format!("killed writers ({kills} kills, {cuts} cuts)"));
     assert!(cuts > kills / 2 && oracle.acknowledged() as u64 > kills);
-    // A killed writer holds nothing: the next one appends at once.
+    // A killed writer holds no lock: the next one appends at once.
     for id in [log_of(0), log_of(1)] {
         let log = log(&address, id);
         log.append(0, WAIT, &mut |_| Some(b"1000 0 ".to_vec())).unwrap().unwrap();
@@ -223,8 +223,8 @@ fn acknowledged_records_survive_kills_of_the_server() {
     oracle.check(&address, "killed server (3 kills)");
 }
 
-/// Starts a server that writes its log to the disk only when a commit waits for it, and whose users
-/// do not wait: what they write just before a kill is lost.
+/// Starts a server that writes its log to the disk only when a commit waits for it, and whose role
+/// does not wait. Rows that are written just before a kill are lost.
 fn careless_server(what: &str) -> Option<(PostgresServer, String)> {
     let server = PostgresServer::start(what)?;
     let address = server.new_database();
@@ -236,8 +236,8 @@ fn careless_server(what: &str) -> Option<(PostgresServer, String)> {
     Some((server, address))
 }
 
-/// Kills the server at once after something, and returns whether what was committed last by a user
-/// who did not wait was lost.
+/// Runs `act`, then commits a row without waiting for the disk, and kills the server at once.
+/// Returns whether that row was lost.
 fn kill_after(server: &mut PostgresServer, address: &str, act: impl FnOnce()) -> bool {
     let mut probe = client(address);
     let before = number(&mut probe, "select count(*) from probe");
@@ -249,7 +249,7 @@ fn kill_after(server: &mut PostgresServer, address: &str, act: impl FnOnce()) ->
 }
 
 #[test]
-fn what_is_acknowledged_is_durable_although_the_role_does_not_wait_for_commits() {
+fn acknowledged_records_are_durable_although_the_role_does_not_wait_for_commits() {
     let Some((mut server, address)) = careless_server("synchronous_commit = off") else { return };
     open(&address, "bare").create(&[9; 16], "a marker", None).unwrap();
     assert_eq!(open(&address, "bare").risks().unwrap().len(), 1);
@@ -276,12 +276,11 @@ fn what_is_acknowledged_is_durable_although_the_role_does_not_wait_for_commits()
     assert!(lost > 0, "the kills do not show anything");
 }
 
-/// The statements that create a store and publish a generation are acknowledged too.
 #[test]
 fn a_created_store_and_a_purge_are_durable_although_the_role_does_not_wait_for_commits() {
     let Some((mut server, address)) = careless_server("durable creation") else { return };
     let mut lost = 0;
-    // The tables are created before.
+    // The tables exist already, so that only the store is created below.
     open(&address, "other").create(&[9; 16], "a marker", None).unwrap();
     let database: Arc<dyn Database> = Arc::new(open(&address, NAME));
     lost += usize::from(kill_after(&mut server, &address, || {
@@ -321,8 +320,8 @@ fn a_store_with_killed_writers_and_cut_connections_is_whole_and_has_all_acknowle
             0 => writers.replace(numbers.below(3) as usize),
             _ => cuts += cut(&mut client),
         }
-        // As if 30 seconds had passed since a writer of the index was killed. One that still runs
-        // then loses its place, and changes nothing more.
+        // As if 30 seconds had passed since a writer of the index was killed. A writer that still
+        // runs loses its lease, and must change nothing more.
         if round % 4 == 3 {
             let expired = "update forge.index set leased_until = '-infinity'";
             client.batch_execute(expired).unwrap();

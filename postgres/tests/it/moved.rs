@@ -19,7 +19,8 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-/// A store of files with sessions that have branches, facts, checkpoints, a source and an undo.
+/// Creates a store in files, whose sessions have branches, facts, checkpoints, a source and an
+/// undo.
 fn rich(path: &Path, rounds: i64) -> Store {
     let store = Store::create(path, Options::default()).unwrap();
     example::fill(&store).unwrap();
@@ -77,8 +78,9 @@ fn import(store: &Store, bytes: &[u8]) -> u64 {
     store.import_bundle(&act(500), &mut Cursor::new(bytes), None).unwrap().records
 }
 
-/// Every state with its digest, and everything else that can be read.
-fn told(store: &Store) -> String {
+/// Returns everything that can be read from the store as text. The digest of every state must be
+/// right.
+fn everything_in(store: &Store) -> String {
     let mut text = String::new();
     for session in store.every_session().unwrap() {
         let last = session.summary().unwrap().last_sequence;
@@ -106,7 +108,7 @@ fn told(store: &Store) -> String {
     text
 }
 
-/// Compares texts, and shows the first difference: the whole is long.
+/// Compares texts, which are long, and shows only the first difference.
 #[track_caller]
 fn same(found: &str, wanted: &str, what: &str) {
     let different = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
@@ -120,7 +122,7 @@ fn a_store_moves_from_files_into_a_database_and_back_and_is_the_same() {
     let Some(server) = PostgresServer::start("moved store") else { return };
     let folder = tempfile::tempdir().unwrap();
     let files = rich(&folder.path().join("files"), 16);
-    let (bytes, wanted) = (whole(&files), told(&files));
+    let (bytes, wanted) = (whole(&files), everything_in(&files));
     let encrypted = with_keyring(folder.path()).encrypted(true);
     for (number, options) in [options(), encrypted].into_iter().enumerate() {
         let address = server.new_database();
@@ -128,22 +130,22 @@ fn a_store_moves_from_files_into_a_database_and_back_and_is_the_same() {
         assert!(import(&moved, &bytes) > 50);
         assert!(whole(&moved) == bytes, "the same sessions give other bytes");
         if number == 0 {
-            same(&told(&moved), &wanted, "in the database");
+            same(&everything_in(&moved), &wanted, "in the database");
         }
         moved.maintain(0).unwrap();
         let again = store(&address, &options);
-        same(&told(&again), &wanted, "in the index of the database");
+        same(&everything_in(&again), &wanted, "in the index of the database");
         assert_eq!(import(&again, &bytes), 0, "all of it is there");
         assert_whole(&again);
         let back = Store::create(&folder.path().join(format!("back {number}")), Options::default());
         let back = back.unwrap();
         import(&back, &whole(&again));
-        same(&told(&back), &wanted, "back in files");
+        same(&everything_in(&back), &wanted, "back in files");
         assert!(whole(&back) == bytes);
         let verified =
             Store::verify(back.path().unwrap(), VerifyDepth::ReadData, time(600), None).unwrap();
         assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
-        // Both go on as the same session.
+        // Both stores can continue the session.
         for store in [&again, &back] {
             put(&store.session("s").unwrap(), 700, "N1", "and then");
         }
@@ -155,7 +157,7 @@ fn an_import_into_a_database_that_was_killed_continues_where_it_stopped() {
     let Some(server) = PostgresServer::start("killed import") else { return };
     let folder = tempfile::tempdir().unwrap();
     let files = rich(&folder.path().join("files"), 100);
-    let (bytes, wanted) = (whole(&files), told(&files));
+    let (bytes, wanted) = (whole(&files), everything_in(&files));
     let bundle = folder.path().join("bundle");
     std::fs::write(&bundle, &bytes).unwrap();
     let address = server.new_database();
@@ -167,7 +169,7 @@ fn an_import_into_a_database_that_was_killed_continues_where_it_stopped() {
         let frames = "select count(*) from forge.frame";
         let before = count(&mut client, frames);
         let mut child = spawn(Role::Import, &address, round, bundle.to_str().unwrap(), &sender);
-        // Each is killed a little later than the one before.
+        // Each process is killed a little later than the one before.
         while count(&mut client, frames) < before + 1 + i64::try_from(round).unwrap() {
             if child.try_wait().unwrap().is_some() {
                 break;
@@ -190,7 +192,7 @@ fn an_import_into_a_database_that_was_killed_continues_where_it_stopped() {
     assert!(in_part > 0, "the kills show nothing");
     let store = store(&address, &options());
     import(&store, &bytes);
-    same(&told(&store), &wanted, "after the kills");
+    same(&everything_in(&store), &wanted, "after the kills");
     assert!(whole(&store) == bytes);
     store.maintain(0).unwrap();
     assert_whole(&store);

@@ -21,20 +21,20 @@ const BUNDLE: &str = "FORGE_POSTGRES_BUNDLE";
 const LARGEST: u64 = 20_000;
 /// How long a writer waits after an error.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often a write that surely had no effect is tried again: as long as a server may take to
-/// start again, and much longer.
+/// How often a write that surely had no effect is tried again: for at least 100 seconds, much
+/// longer than a server takes to start again.
 const MAX_REFUSED: usize = 5_000;
 
 /// The role of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
-    /// Append to one of two logs and acknowledge, without end.
+    /// Appends to one of two logs and reports each record, until it is killed.
     Append,
-    /// Write to a store and maintain it, without end.
+    /// Writes to a store and maintains it, until it is killed.
     Write,
-    /// Write rows of the index, and wait.
+    /// Writes rows of the index without publishing them, and waits.
     Index,
-    /// Import a bundle.
+    /// Imports a bundle.
     Import,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn spawn(
     let lines = lines.clone();
     thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            // A line that the kill cut is ignored; the test harness prints lines of its own.
+            // A line that the kill cut is ignored, and so are the lines of the test harness.
             let line = String::from_utf8_lossy(&line).into_owned();
             let said = line.rsplit_once('>').and_then(|(_, said)| said.strip_suffix('.'));
             if let Some(said) = said {
@@ -78,7 +78,7 @@ fn say(what: &str) {
     out.flush().unwrap();
 }
 
-/// Not a test of its own: the body of the processes that other tests start.
+/// Not a test, but the body of the processes that tests start.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {
@@ -180,7 +180,8 @@ fn write(address: &str, writer: u64) {
         }
         if count % 4 == 3
             && let Err(error) = store.maintain(0)
-            // One that lost its lease finds that another process has removed what it applies.
+            // A process that lost its lease finds that another one has removed the records that it
+            // applies.
             && !matches!(error, Error::Backend(BackendError::Gone { .. }))
         {
             again(error);
@@ -188,7 +189,7 @@ fn write(address: &str, writer: u64) {
     }
 }
 
-/// The rows that a process writes and does not publish.
+/// Returns the rows that a process writes and does not publish.
 pub(crate) fn unpublished() -> RowBatch {
     let put = |number: u8| (TableId(1), vec![b'n', number], Some(vec![number; 1000]));
     let mut rows: Vec<_> = (0..200).map(put).collect();

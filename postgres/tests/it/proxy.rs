@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What is lost, and the connection with it.
+/// A part of the traffic that is lost, together with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// The request: the database never sees it.
@@ -17,20 +17,20 @@ pub(crate) enum Lost {
 
 #[derive(Default)]
 struct Traffic {
-    /// What is lost, and a text of the request.
+    /// The coming losses, each with a text that the request contains.
     losses: Vec<(Lost, &'static str)>,
     /// Both sides of all connections.
     streams: Vec<TcpStream>,
 }
 
-/// A proxy on a port of its own, until the test ends.
+/// A proxy on its own port, until the test ends.
 pub(crate) struct Proxy {
     port: u16,
     traffic: Arc<Mutex<Traffic>>,
 }
 
 impl Proxy {
-    /// Starts a proxy before the server on this port.
+    /// Starts a proxy for the server on this port.
     pub(crate) fn start(server: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -38,7 +38,7 @@ impl Proxy {
         let shared = Arc::clone(&traffic);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // A client whose server is gone is refused.
+                // If the server is away, the client is refused.
                 if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) {
                     connect(client, server, &shared);
                 }
@@ -47,7 +47,7 @@ impl Proxy {
         Self { port, traffic }
     }
 
-    /// The address through the proxy of a database, which is given by its address at the server.
+    /// Returns the address of a database through the proxy, from its address at the server.
     pub(crate) fn address_of(&self, address: &str) -> String {
         let (_, database) = address.rsplit_once('/').unwrap();
         format!("postgres://forge@127.0.0.1:{}/{database}?sslmode=disable", self.port)
@@ -69,7 +69,7 @@ impl Proxy {
         lock(&self.traffic).losses.clear();
     }
 
-    /// Cuts all connections. The sessions of the server do not see it while they do something.
+    /// Cuts all connections. A session of the server that is busy does not notice it yet.
     pub(crate) fn cut(&self) {
         for stream in lock(&self.traffic).streams.drain(..) {
             let _ = stream.shutdown(Shutdown::Both);

@@ -1,4 +1,5 @@
-//! What an administrator of the database sees, can change unnoticed, and keeps after a purge.
+//! What an administrator of the database can see and change, and what the database keeps after a
+//! purge.
 #![allow(clippy::print_stderr, reason = "figures must be seen")]
 
 use super::support::{
@@ -22,10 +23,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is planted in every place that a text can be in.
+/// The text that is planted in every place that can hold a text.
 const PLANTED: &str = "zebra-Zx9Kq2Lm7Pv4";
 
-/// Writes everything that a store can hold, with the planted text in it: some in the index, some in
+/// Writes data of all kinds with the planted text: some of it is applied to the index, some is in
 /// the tail.
 fn plant(store: &Store) {
     let new = NewSession {
@@ -85,7 +86,7 @@ fn plant_facts(store: &Store, session: &Session) {
 }
 
 /// Everything that can be read from the store.
-fn told(store: &Store) -> String {
+fn everything_in(store: &Store) -> String {
     let mut text = String::new();
     for session in store.every_session().unwrap() {
         let summary = session.summary().unwrap();
@@ -114,7 +115,7 @@ fn told(store: &Store) -> String {
 fn nothing_recorded_is_visible_in_the_tables_of_an_encrypted_store() {
     let Some(server) = PostgresServer::start("encrypted store") else { return };
     let folder = tempfile::tempdir().unwrap();
-    // In the one that is not encrypted, all of it is.
+    // In the store that is not encrypted, the text is visible.
     for (options, is_encrypted) in
         [(options(), false), (with_keyring(folder.path()).encrypted(true), true)]
     {
@@ -130,21 +131,21 @@ fn nothing_recorded_is_visible_in_the_tables_of_an_encrypted_store() {
             assert!(!is_encrypted || seen == 0, "{words}");
         }
         assert_whole(&written);
-        // Nor in what the database derives from it.
+        // It is not in the statistics of the database either.
         client.batch_execute("analyze").unwrap();
         let statistics = "select count(*) from pg_statistic s where position($1 in s::text) > 0";
         let derived = client.query_one(statistics, &[&hex(PLANTED.as_bytes())]).unwrap();
         assert!(!is_encrypted || derived.get::<_, i64>(0) == 0);
         if is_encrypted {
-            // It cannot be read without the key, and can with it.
+            // The store can be read with the key, and not without it.
             let error = Store::at(&database(&address, NAME), self::options()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unkeyed, "{error}");
-            assert!(told(&store(&address, &options)).contains(PLANTED));
+            assert!(everything_in(&store(&address, &options)).contains(PLANTED));
         }
     }
 }
 
-/// Replaces bytes of the last frame, from the first on.
+/// Replaces bytes of the last frame, from the byte number `first` on (the first byte is 1).
 fn overlay(client: &mut Client, first: i32, bytes: &[u8]) {
     let sql = "update forge.frame set bytes = overlay(bytes placing $2 from $1)
       where position = (select max(position) from forge.frame)";
@@ -156,7 +157,7 @@ fn an_altered_record_of_a_sealed_store_is_refused() {
     let Some(server) = PostgresServer::start("altered record") else { return };
     let folder = tempfile::tempdir().unwrap();
     let options = with_keyring(folder.path());
-    // What an administrator does who knows the format, but has no key.
+    // An administrator makes these changes, who knows the format but has no key.
     type Forgery = fn(&str, &mut Client);
     let forgeries: [(&str, Option<&str>, Forgery); 6] = [
         ("a wrong byte", None, |_, client| overlay(client, 150, &[0, 1, 2, 3])),
@@ -196,7 +197,8 @@ fn an_altered_record_of_a_sealed_store_is_refused() {
             again.maintain(0).map(drop),
             again.create_session(&act(9), NewSession::named("t")).map(drop),
         ];
-        // What an open process has read already, it need not read again.
+        // An open process does not read again what it has read, so it notices only a log that was
+        // set back.
         if wanted == Some("set_back") {
             outcomes.push(notes(&session).map(drop));
             outcomes.push(add(&session, "three"));
@@ -211,7 +213,8 @@ fn an_altered_record_of_a_sealed_store_is_refused() {
     }
 }
 
-/// Rows of the index had no seals: what an administrator made agree was not noticed.
+/// Regression: rows of the index had no seals, so a consistent change by an administrator was not
+/// noticed.
 #[test]
 fn an_altered_row_of_a_sealed_store_is_refused_and_read_without_its_key() {
     let Some(server) = PostgresServer::start("altered row") else { return };
@@ -294,7 +297,7 @@ fn an_altered_marker_of_a_sealed_store_is_refused() {
         change(&mut marker);
         let mut client = client(&address);
         let update = "update forge.store set marker = $1, id = $2";
-        // With another id, the rows are moved too.
+        // The rows of the other tables get the new id too.
         client
             .batch_execute(
                 "alter table forge.log drop constraint log_store_fkey;
@@ -311,7 +314,7 @@ fn an_altered_marker_of_a_sealed_store_is_refused() {
         let opened = Store::at(&database(&address, NAME), options.clone());
         let error = opened.and_then(|store| store.session("s")).expect_err(what);
         assert_eq!(breach(&error), Some(wanted), "{what}: {error:?}");
-        // One that is damaged is no marker.
+        // A damaged marker is invalid.
         client
             .execute("update forge.store set marker = $1", &[&text.replace("key ", "kez ")])
             .unwrap();
@@ -328,7 +331,8 @@ fn purge(store: &Store) -> PurgeReport {
     store.purge(&act(100), &known(), Some("it leaked"), &|_, _| None, &|_| ()).unwrap()
 }
 
-/// The files of the server in which a text is, without the write-ahead log.
+/// Returns the files of the server that contain a text, with the number of times, without the
+/// write-ahead log.
 fn in_files(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -349,17 +353,17 @@ fn in_files(folder: &Path, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_purged_secret_is_gone_from_all_tables_and_after_a_vacuum_from_all_files() {
+fn a_purge_removes_a_secret_from_all_tables_and_a_vacuum_from_all_files() {
     let Some(server) = PostgresServer::start("purge") else { return };
     let address = server.new_database();
     let written = store(&address, &options());
     plant(&written);
     let other = store(&address, &options());
-    assert!(told(&other).contains(PLANTED));
+    assert!(everything_in(&other).contains(PLANTED));
     let mut client = client(&address);
     let folder: String = client.query_one("show data_directory", &[]).unwrap().get(0);
     let folder = Path::new(&folder);
-    // As autovacuum does now and then. What it samples is kept elsewhere.
+    // Autovacuum does this now and then. Its samples of the rows are kept in another table.
     client.batch_execute("analyze").unwrap();
     client.batch_execute("checkpoint").unwrap();
     assert!(in_tables(&mut client, PLANTED) > 10);
@@ -373,9 +377,9 @@ fn a_purged_secret_is_gone_from_all_tables_and_after_a_vacuum_from_all_files() {
     assert!(purged.unvacuumed && !purged.is_done(), "{purged:#?}");
     assert_eq!(in_tables(&mut client, PLANTED), 0);
     assert!(written.keeps_purged().unwrap() && other.keeps_purged().unwrap());
-    // A process that was open meanwhile shows nothing of it either.
+    // Processes that were open during the purge show nothing of the text either.
     for store in [&written, &other, &store(&address, &options())] {
-        assert!(!told(store).contains(PLANTED));
+        assert!(!everything_in(store).contains(PLANTED));
         assert_whole(store);
     }
     client.batch_execute("vacuum").unwrap();
@@ -390,7 +394,7 @@ fn a_purged_secret_is_gone_from_all_tables_and_after_a_vacuum_from_all_files() {
     client.batch_execute("checkpoint").unwrap();
     let left = in_files(folder, PLANTED);
     assert!(left.is_empty(), "{left:#?}");
-    assert!(!told(&other).contains(PLANTED));
+    assert!(!everything_in(&other).contains(PLANTED));
     assert_whole(&other);
     // The next purge leaves replaced rows again.
     let next = session(&other, "next");
@@ -399,9 +403,9 @@ fn a_purged_secret_is_gone_from_all_tables_and_after_a_vacuum_from_all_files() {
     assert_eq!(in_tables(&mut client, PLANTED), 0);
 }
 
-/// For another role than the owner of the tables, PostgreSQL only warns.
+/// If a role that does not own the tables rewrites them, PostgreSQL only warns.
 #[test]
-fn a_vacuum_by_another_role_than_the_owner_leaves_what_is_kept() {
+fn a_vacuum_by_another_role_than_the_owner_removes_nothing() {
     let Some(server) = PostgresServer::start("vacuum by another role") else { return };
     let address = server.new_database();
     let owned = store(&address, &options());
@@ -481,7 +485,7 @@ impl Database for VacuumedMeanwhile {
 }
 
 #[test]
-fn what_is_kept_of_a_purge_is_known_although_the_tables_were_rewritten_while_it_began() {
+fn purged_rows_are_reported_although_the_tables_were_rewritten_while_the_purge_began() {
     let Some(server) = PostgresServer::start("vacuum beside a purge") else { return };
     let address = server.new_database();
     plant(&store(&address, &options()));
@@ -497,9 +501,9 @@ fn what_is_kept_of_a_purge_is_known_although_the_tables_were_rewritten_while_it_
     assert!(purged.unvacuumed && used.keeps_purged().unwrap());
 }
 
-/// Two stores share the tables, so that rewriting them is for both.
+/// Two stores share the tables, so rewriting them removes the replaced rows of both.
 #[test]
-fn what_is_kept_of_a_purge_is_known_for_each_store_of_the_database() {
+fn purged_rows_are_reported_for_each_store_of_the_database() {
     let Some(server) = PostgresServer::start("purge of two stores") else { return };
     let address = server.new_database();
     let [first, second] = ["first", "second"].map(|name| {

@@ -1,5 +1,5 @@
-//! A standby that lagged takes over: it lacks what was acknowledged. Who has seen it refuses the
-//! store.
+//! A standby that lagged takes over, and lacks acknowledged records. Every process that has seen
+//! these records refuses the store.
 
 use super::support::{
     NAME, act, add, breach, client, count, database, either, notes, options, session, store,
@@ -10,7 +10,7 @@ use forge_store::store::{BundleRange, Session, Store};
 use forge_testkit::postgres::PostgresServer;
 use std::io::Cursor;
 
-/// Stops the replication, so that the standby lacks what comes later.
+/// Waits until the standby has all records, and stops the replication, so that it lacks later ones.
 pub(crate) fn cut_off(standby: &PostgresServer, primary: &PostgresServer) {
     let written = primary.run("select pg_current_wal_flush_lsn()");
     let replayed = format!("select pg_last_wal_replay_lsn() >= '{written}'");
@@ -24,7 +24,7 @@ pub(crate) fn cut_off(standby: &PostgresServer, primary: &PostgresServer) {
     }
 }
 
-/// Everything that a program does with a store.
+/// Does everything that a program does with a store, and returns the outcomes.
 fn uses(store: &Store) -> Vec<Result<(), Error>> {
     let of = |name: &str| store.session(name);
     vec![
@@ -58,7 +58,7 @@ fn bundle() -> Vec<u8> {
 
 fn refuses(store: &Store, session: &Session, names: &[&str], what: &str) {
     let mut outcomes = uses(store);
-    // A session that was opened meanwhile.
+    // A session that was open before.
     outcomes.push(notes(session).map(drop));
     outcomes.push(add(session, "new"));
     for (number, outcome) in outcomes.into_iter().enumerate() {
@@ -118,7 +118,7 @@ fn lag(encrypted: bool, sealed: bool, what: &str) {
         }
     }
     refuses(&writer, &written, &["set_back"], "the writer");
-    // What opens the store now.
+    // A process that opens the store now.
     let error = at().session("s").unwrap_err();
     assert_eq!(breach(&error), Some("set_back"), "{error:?}");
     assert!(error.to_string().ends_with("(set_back)"), "{error}");
@@ -129,7 +129,7 @@ fn lag(encrypted: bool, sealed: bool, what: &str) {
     if sealed {
         return;
     }
-    // A machine that has not seen it goes on. What it writes makes the store another one.
+    // A machine that has not seen the lost records continues. Its writes replace them.
     let elsewhere = store(&address, &options());
     let theirs = elsewhere.session("s").unwrap();
     assert_eq!(notes(&theirs).unwrap().len(), 2);
@@ -142,7 +142,7 @@ fn lag(encrypted: bool, sealed: bool, what: &str) {
         let error = at().session("s").unwrap_err();
         assert!(breach(&error).is_some(), "{error:?}");
     }
-    // Also when it is no longer in the log.
+    // The store is also refused when these records are no longer in the log.
     assert!(elsewhere.maintain(0).unwrap());
     let error = at().session("s").and_then(|session| notes(&session)).unwrap_err();
     assert_eq!(breach(&error), Some("replaced"), "{error:?}");

@@ -1,4 +1,4 @@
-//! Several stores under one name.
+//! Shards: several stores that share a name.
 
 use super::support::{act, chain, client, count, database, notes, options, put, with_keyring};
 use forge_postgres::{Environment, MAX_SHARDS, Shards};
@@ -37,7 +37,7 @@ fn a_session_is_always_in_the_same_shard_and_sessions_spread() {
     }
     assert_eq!(sizes.values().sum::<usize>(), names.len());
     assert!(sizes.values().all(|size| (2..=20).contains(size)), "{sizes:?}");
-    // Another process, which need not know how many there are, and one that does.
+    // A process that does not know the number of shards, and one that gives it.
     for again in [open(&address, "team").unwrap(), open_or_create(&address, "team", 8).unwrap()] {
         assert_eq!(again.count(), 8);
         for name in &names {
@@ -46,7 +46,7 @@ fn a_session_is_always_in_the_same_shard_and_sessions_spread() {
         }
         assert_eq!(again.all().unwrap().len(), 8);
     }
-    // Names that never change: they are stored.
+    // The names are stored, so they must not change between versions.
     let mut client = client(&address);
     let first = "select count(*) from forge.store where name = 'team/0-of-8'";
     assert_eq!(count(&mut client, first), 1);
@@ -94,7 +94,7 @@ fn shards_that_are_created_by_many_at_once_or_in_part_are_created_once() {
     assert_eq!(count(&mut client, "select count(*) from forge.store"), 5);
     let marker = "select marker from forge.store where name = 'team/2-of-5'";
     let before: String = client.query_one(marker, &[]).unwrap().get(0);
-    // As a process that was killed leaves it: the first one is created first.
+    // The state that a killed process leaves: shards are created in order.
     let some = "delete from forge.store where name in ('team/3-of-5', 'team/4-of-5')";
     client.batch_execute(some).unwrap();
     let error = open(&address, "team").unwrap_err();
@@ -107,13 +107,13 @@ fn shards_that_are_created_by_many_at_once_or_in_part_are_created_once() {
     assert_eq!(count(&mut client, "select count(*) from forge.store"), 5);
 }
 
-/// A shard without its sessions would take their writes.
+/// A new, empty shard would take writes to the sessions of the removed one.
 #[test]
 fn a_shard_that_was_removed_is_not_created_again() {
     let Some(server) = PostgresServer::start("removed shards") else { return };
     let address = server.new_database();
     let mut client = client(&address);
-    // That a later shard is there, or that one was written to, shows that all were created.
+    // If a later shard exists, or if a shard was written to, then all were created.
     for (name, removed, is_written) in
         [("first", 0, false), ("middle", 1, false), ("last", 2, true)]
     {
@@ -140,7 +140,7 @@ fn a_shard_that_was_removed_is_not_created_again() {
     assert!(error.to_string().contains("'first' has 3 shards"), "{error}");
 }
 
-/// The shards of a name would be one more than their number says.
+/// Otherwise there would be more shards of a name than their number says.
 #[test]
 fn a_store_is_not_created_with_the_name_of_a_shard_among_others() {
     let Some(server) = PostgresServer::start("names of shards") else { return };
@@ -161,14 +161,14 @@ fn a_store_is_not_created_with_the_name_of_a_shard_among_others() {
         create(name).unwrap_or_else(|error| panic!("{name}: {}", chain(&error)));
     }
     assert_eq!(open(&address, "team").unwrap().count(), 2);
-    // It was taken for the first of no shards.
+    // Regression: `other/0-of-0` was taken for the first of no shards.
     assert_eq!(open(&address, "other").unwrap_err().kind(), ErrorKind::NotFound);
     let error = chain(&open_or_create(&address, "other", 2).unwrap_err());
     assert!(error.contains("with another number after '/0-of-': choose another name"), "{error}");
 }
 
-/// Both found no shards, so both created theirs, and a session was in one set for one process and in
-/// the other set for another one.
+/// Regression: both processes found no shards and created theirs, so each had the sessions in
+/// another set of shards.
 #[test]
 fn of_two_processes_that_create_different_numbers_of_shards_one_is_refused() {
     let Some(server) = PostgresServer::start("numbers of shards at once") else { return };

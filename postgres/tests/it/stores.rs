@@ -78,8 +78,8 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied() {
     assert_whole(&again);
 }
 
-/// While a write is planned, another process applies the log, and removes the part that this one
-/// has read.
+/// While a write is planned, another process applies the log, and removes the part that the first
+/// one has read.
 #[test]
 fn a_write_is_planned_again_if_its_part_of_the_log_was_removed_meanwhile() {
     let Some(server) = PostgresServer::start("removed part of the log") else { return };
@@ -139,7 +139,8 @@ fn a_store_that_many_processes_create_at_once_is_one_store() {
     }
 }
 
-/// Small deltas were sent as they are, as for a disk, and stayed in the table as dead rows.
+/// Regression: small deltas were sent uncompressed, as for a disk, and stayed in the table as dead
+/// rows.
 #[test]
 fn a_record_is_compressed_before_it_is_sent() {
     let Some(server) = PostgresServer::start("compressed records") else { return };
@@ -154,7 +155,7 @@ fn a_record_is_compressed_before_it_is_sent() {
 }
 
 #[test]
-fn a_store_that_was_dropped_says_so_to_whoever_has_it_open() {
+fn open_handles_of_a_store_that_was_dropped_report_it() {
     let Some(server) = PostgresServer::start("dropped store") else { return };
     let address = server.new_database();
     let open = store(&address, &options());
@@ -183,7 +184,7 @@ fn a_store_that_was_dropped_says_so_to_whoever_has_it_open() {
             assert!(message.contains("it no longer contains the store"), "{number}: {message}");
         }
     };
-    // Another store, which stays.
+    // Another store in the same database, which is not dropped.
     let other = Store::create_at(&database(&address, "other"), options()).unwrap();
     session(&other, "other");
     let mut client = client(&address);
@@ -196,7 +197,7 @@ fn a_store_that_was_dropped_says_so_to_whoever_has_it_open() {
     says_so(&open, &before);
     let error = Store::at(&database(&address, NAME), options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    // One of the same name is another one.
+    // A new store with the same name does not replace the dropped one for open processes.
     let later = store(&address, &options());
     session(&later, "s");
     says_so(&open, &before);
@@ -235,7 +236,7 @@ fn tables_of_another_version_are_refused() {
     assert_eq!(count(&mut client, "select count(*) from forge.frame"), 2);
 }
 
-/// A folder that is the place of a store: what is in it names the database.
+/// The folder names the address of the database and the name of the store.
 #[test]
 fn a_folder_can_be_the_place_of_a_store() {
     let Some(server) = PostgresServer::start("folder of a store") else { return };

@@ -1,4 +1,4 @@
-//! What several tests begin with.
+//! Helpers that several tests share.
 
 use forge_postgres::{Environment, PostgresDatabase};
 use forge_store::backend::framed_log::FramedLog;
@@ -15,10 +15,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longer than anything here takes; only a fault makes a test wait this long.
+/// A time limit that is longer than anything here takes: only a fault makes a test wait this long.
 pub(crate) const WAIT: Duration = Duration::from_secs(120);
 pub(crate) const ID: [u8; 16] = [7; 16];
-/// The name of the store, where there is one.
+/// The name of the store in the database.
 pub(crate) const NAME: &str = "team";
 
 /// Opens a database as another process would: with connections of its own.
@@ -45,12 +45,12 @@ pub(crate) fn client(address: &str) -> Client {
     Client::connect(address, NoTls).unwrap()
 }
 
-/// The first column of the first row, which is a number.
+/// Returns the first column of the first row, which is a number.
 pub(crate) fn count(client: &mut Client, sql: &str) -> i64 {
     client.query_one(sql, &[]).unwrap().get(0)
 }
 
-/// The address of a database on whichever of two servers can be written.
+/// Returns an address with two servers, of which the writable one is used.
 pub(crate) fn either(address: &str, other_port: u16) -> String {
     let (server, database) = address.rsplit_once('/').unwrap();
     format!("{server},127.0.0.1:{other_port}/{database}?target_session_attrs=read-write")
@@ -98,8 +98,8 @@ pub(crate) fn try_put(session: &Session, minute: i64, id: &str, text: &str) -> R
     session.write(&act(minute)).change(note(id, text)).commit().map(drop)
 }
 
-/// Writes one more claim and a checkpoint with its name, in one record. It is an error if there is
-/// one of this name.
+/// Adds a claim and a checkpoint with this name, in one record. It is an error if there is a claim
+/// of this name.
 pub(crate) fn add(session: &Session, name: &str) -> Result<(), Error> {
     let added = ClaimChange::add(Key::new(Kind::Note, name), value(name));
     let act = act(1);
@@ -107,7 +107,7 @@ pub(crate) fn add(session: &Session, name: &str) -> Result<(), Error> {
     write.checkpoint(NewCheckpoint::manual(name)).commit().map(drop)
 }
 
-/// The ids of the notes at the head of a session.
+/// Returns the ids of the notes at the head of a session.
 pub(crate) fn notes(session: &Session) -> Result<Vec<String>, Error> {
     let state = session.state(&session.head()?)?;
     state.claims().entries().map(|entry| Ok(entry?.0.id)).collect()
@@ -119,7 +119,7 @@ pub(crate) fn assert_whole(store: &Store) {
     assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
 }
 
-/// The breach that an error reports; `None` if it is another error.
+/// Returns the breach that an error reports, or `None` for another error.
 pub(crate) fn breach(error: &Error) -> Option<&'static str> {
     match error {
         Error::Backend(BackendError::Breach { breach, .. }) => {
@@ -130,7 +130,7 @@ pub(crate) fn breach(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// An error with its causes, in one line.
+/// Returns an error with its causes, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -141,12 +141,12 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Whether an error leaves open whether something was written.
+/// Returns whether it is unknown after this error if something was written.
 pub(crate) fn is_unsure(error: &BackendError) -> bool {
     matches!(error, BackendError::Database { unsure: true, .. })
 }
 
-/// All records of a log, read as another process would.
+/// Reads all records of a log as another process would.
 pub(crate) fn frames(address: &str, id: [u8; 16]) -> Vec<LogFrame> {
     let log = log(address, id);
     log.read(log.start().unwrap(), u64::MAX).unwrap().frames
@@ -156,7 +156,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How often a text is in the tables of forge, in names, markers and bytes.
+/// Returns the number of rows in the tables of forge that contain a text, in names, markers or
+/// bytes.
 pub(crate) fn in_tables(client: &mut Client, text: &str) -> i64 {
     let tables = ["store", "log", "frame", "index", "generation", "row"];
     // Bytes are hex digits in the text of a row.
