@@ -1,4 +1,4 @@
-//! The page of the recorded example.
+//! The report of the recorded example, as a page and as Markdown.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -53,7 +53,7 @@ fn page(options: &HtmlOptions) -> String {
     write_page(&model(&example(), None, ReportLimits::default()), None, options).html
 }
 
-/// A tag, a text or something else of a document.
+/// A part of a document: an opening tag with its attributes, a closing tag, or a text.
 #[derive(Debug)]
 enum Token<'h> {
     Open(&'h str, &'h str),
@@ -88,7 +88,7 @@ fn tokens(html: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The values of an attribute in a document.
+/// Returns all values of an attribute in a document.
 fn attributes<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
     let begin = format!("{name}=\"");
     let of_tag = |attributes: &'h str| {
@@ -111,7 +111,7 @@ fn attributes<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
     tags.flat_map(of_tag).collect()
 }
 
-/// What a reader sees, without the section of these ids: a line for each text.
+/// Returns the texts that a reader sees, without the sections with these ids.
 fn words(html: &str, without: &[&str]) -> Vec<String> {
     let mut words = Vec::new();
     let (mut hidden, mut depth) = (0, 0);
@@ -136,8 +136,8 @@ fn words(html: &str, without: &[&str]) -> Vec<String> {
     words
 }
 
-/// Checks that each element is closed in its place, that ids are unique, and that each link inside
-/// of the page leads somewhere.
+/// Checks that elements are closed in the right order, that ids are unique, and that each link
+/// inside of the page has a target.
 fn check(html: &str) {
     const VOID: [&str; 5] = ["meta", "input", "wbr", "!DOCTYPE", "br"];
     let mut open = Vec::new();
@@ -174,7 +174,7 @@ fn the_page_as_markdown() {
 }
 
 #[test]
-fn every_form_of_the_page_is_whole() {
+fn every_form_of_the_page_is_well_formed() {
     let session = example();
     let since = Timestamp::parse_rfc3339("2025-03-11T11:00:00Z");
     for limits in [
@@ -296,7 +296,7 @@ fn the_parts_are_as_small_as_on_the_page() {
 }
 
 #[test]
-fn a_page_as_of_a_moment_has_nothing_of_later() {
+fn a_page_as_of_a_moment_has_no_words_from_later() {
     let session = example();
     let whole = model(&session, None, ReportLimits::default());
     let then = model(&session, Some("2025-03-11T10:50:00Z"), ReportLimits::default());
@@ -310,7 +310,7 @@ fn a_page_as_of_a_moment_has_nothing_of_later() {
     assert!(html.contains("class=\"later\""), "what is later is grey");
 }
 
-/// What supports a belief was left out.
+/// Regression: beliefs that support a belief were left out.
 #[test]
 fn a_belief_rests_on_what_supports_it() {
     let model = model(&example(), None, ReportLimits::default());
@@ -320,7 +320,7 @@ fn a_belief_rests_on_what_supports_it() {
 }
 
 #[test]
-fn what_was_known_at_a_moment_is_that_of_its_branch() {
+fn a_question_that_was_answered_on_an_abandoned_branch_is_still_open() {
     let model = model(&example(), None, ReportLimits::default());
     let gap =
         |name: &str| model.question_texts.iter().position(|(id, _)| id.as_str() == name).unwrap();
@@ -331,7 +331,7 @@ fn what_was_known_at_a_moment_is_that_of_its_branch() {
         .filter(|(_, (place, _))| *place == gap("G2"))
         .map(|(at, (_, is_open))| (at, is_open))
         .collect();
-    // It was answered on a branch that was given up.
+    // The question was answered on a branch that was abandoned.
     let times = [("2025-03-11T09:33:30Z", true), ("2025-03-11T09:55:00Z", false)];
     assert_eq!(of_gap.get(..2).unwrap(), times.map(|(at, open)| (at.to_owned(), open)));
     assert_eq!(of_gap.len(), 3, "{of_gap:?}");

@@ -85,7 +85,8 @@ fn plant_facts(store: &Store, session: &Session) {
     store.sync().unwrap();
 }
 
-/// Everything that can be read from the store.
+/// Returns everything that can be read from the store, as text. The digest of every state must be
+/// right.
 fn everything_in(store: &Store) -> String {
     let mut text = String::new();
     for session in store.every_session().unwrap() {

@@ -142,7 +142,7 @@ fn lag(encrypted: bool, sealed: bool, what: &str) {
         let error = at().session("s").unwrap_err();
         assert!(breach(&error).is_some(), "{error:?}");
     }
-    // The store is also refused when these records are no longer in the log.
+    // The store is also refused after these writes were applied and removed from the log.
     assert!(elsewhere.maintain(0).unwrap());
     let error = at().session("s").and_then(|session| notes(&session)).unwrap_err();
     assert_eq!(breach(&error), Some("replaced"), "{error:?}");

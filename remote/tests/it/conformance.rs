@@ -6,7 +6,7 @@ use forge_store::store::remote::{Depot, DepotWrite, check_depot};
 use forge_testkit::conformance;
 use std::cell::Cell;
 
-/// Starts a server and runs the suite on it, with a folder of the bucket for each case.
+/// Starts a server and runs the suite on it, with another folder of the bucket for each case.
 fn conforming(kind: ServerKind) -> Option<Server> {
     let server = Server::start(kind, "object_depot_conforms")?;
     check_depot(&server.depot("check")).unwrap();
@@ -19,7 +19,7 @@ fn conforming(kind: ServerKind) -> Option<Server> {
     Some(server)
 }
 
-/// Starts a server and runs all of the suite on it.
+/// Starts a server and runs the suite on it, also the part about the order of lists.
 fn conforms(kind: ServerKind) {
     let Some(server) = conforming(kind) else { return };
     conformance::depot_in_byte_order(&|| Box::new(server.depot("order")) as Box<dyn Depot>);
@@ -27,7 +27,7 @@ fn conforms(kind: ServerKind) {
 
 #[test]
 fn a_depot_on_seaweedfs_conforms() {
-    // It lists one folder after the other.
+    // SeaweedFS lists one folder after the other, so not in the order of bytes.
     let _server = conforming(ServerKind::SeaweedFs);
 }
 
@@ -41,8 +41,9 @@ fn a_depot_on_azurite_conforms() {
     conforms(ServerKind::Azurite);
 }
 
-/// Runs all of the suite on the storage that `FORGE_TEST_REMOTE` names, with the credentials of the
-/// environment. It is for storages that no test can start.
+/// Runs the suite, without the part about the order of lists, on the storage that
+/// `FORGE_TEST_REMOTE` names, with the credentials of the environment. It is for storages that no
+/// test can start.
 #[test]
 #[ignore = "needs FORGE_TEST_REMOTE, the address of an empty folder of a real storage"]
 fn a_given_depot_conforms() {
@@ -68,7 +69,7 @@ fn a_server_that_ignores_conditions_is_refused() {
         return;
     };
     let depot = server.depot("bad");
-    // It looks like any other: two writers both succeed, and one write is lost.
+    // It looks like any other server, but two writers both succeed, and one write is lost.
     let written = [b"1", b"2"].map(|bytes| depot.put_new("a", bytes).unwrap());
     assert!(written.iter().all(|written| matches!(written, DepotWrite::Done(_))), "{written:?}");
     let error = check_depot(&depot).unwrap_err();

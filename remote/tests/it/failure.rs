@@ -1,4 +1,4 @@
-//! What a depot makes of each answer, of lost ones, and of none.
+//! How a depot handles each answer, a lost answer, and no answer.
 
 use crate::scripted::{Reply, ScriptedServer, depot};
 use forge_remote::ObjectDepot;
@@ -72,12 +72,12 @@ fn a_busy_storage_says_how_long_to_wait() {
 }
 
 #[test]
-fn an_earlier_attempt_is_not_forgotten() {
+fn an_error_after_a_lost_attempt_leaves_the_outcome_unknown() {
     let lost = Reply::of(500, "InternalError");
     let server = ScriptedServer::start(&[lost.clone(), Reply::of(403, "AccessDenied")]);
     let error = server.depot().put_new("a", b"1").unwrap_err();
     assert!(matches!(error, DepotError::Unsure { .. }), "{error:?}");
-    // It may have been this caller's own write.
+    // The object may be there because of the first attempt of this call.
     let server = ScriptedServer::start(&[lost.clone(), Reply::of(412, "PreconditionFailed")]);
     assert_eq!(server.depot().put_new("a", b"1").unwrap(), DepotWrite::Conflict);
     let server = ScriptedServer::start(&[lost, Reply::of(200, "")]);
@@ -85,7 +85,7 @@ fn an_earlier_attempt_is_not_forgotten() {
 }
 
 #[test]
-fn a_request_beside_it_is_no_conflict() {
+fn a_conflict_with_a_concurrent_request_is_tried_again() {
     let beside = Reply::of(409, "ConditionalRequestConflict");
     let requests = ["PUT /team/forge/a", "HEAD /team/forge/a", "PUT /team/forge/a"];
     let server = ScriptedServer::start(&[beside.clone(), Reply::of(404, ""), Reply::of(200, "")]);
@@ -127,7 +127,7 @@ fn each_call_is_one_request() {
         "GET /team/forge/forge",
     ];
     assert_eq!(server.take_requests(), requests);
-    // A tag that no storage gives is one that the object does not have.
+    // A tag that no storage gives cannot be the tag of the object, so no request is sent.
     for odd in ["", "*", "a b", "a\n"] {
         assert_eq!(depot.swap("a", &DepotTag::new(odd), b"1").unwrap(), DepotWrite::Conflict);
     }
@@ -147,7 +147,7 @@ fn a_list_is_one_request_and_must_be_sorted() {
         let body = format!("<ListBucketResult>{entries}</ListBucketResult>");
         ScriptedServer::start(&[Reply::Answer(200, &[DATE], body)])
     };
-    // What is not of forge is left out.
+    // Names that forge cannot have written are left out.
     let server = listed(&["a/b", "a/c d", "a/d", "b"]);
     let found = server.depot().list("a/", "").unwrap();
     let names: Vec<_> = found.iter().map(|entry| (&*entry.name, entry.bytes)).collect();
@@ -199,7 +199,7 @@ fn a_machine_that_cannot_be_reached_is_named() {
 
 #[test]
 fn missing_credentials_are_named() {
-    // The service of the machine that gives credentials has none.
+    // The metadata service, which can give credentials to a machine, has none.
     let server = ScriptedServer::start(&[Reply::of(404, "")]);
     let endpoint = server.endpoint();
     let variables = [("AWS_ENDPOINT_URL", &*endpoint), ("AWS_METADATA_ENDPOINT", &endpoint)];

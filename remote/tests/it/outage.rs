@@ -15,7 +15,8 @@ fn done(written: DepotWrite) -> DepotTag {
     tag
 }
 
-/// Reads an object. A server that was just started may not know its own disks yet, and says so.
+/// Reads an object. A server that was just started may not know its own disks yet, and is then
+/// unavailable.
 fn read(depot: &dyn Depot, name: &str) -> DepotRead {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -29,7 +30,7 @@ fn read(depot: &dyn Depot, name: &str) -> DepotRead {
 }
 
 #[test]
-fn what_seaweedfs_has_acknowledged_is_there_after_a_kill() {
+fn acknowledged_writes_of_seaweedfs_survive_a_kill() {
     let Some(mut server) = Server::start(ServerKind::SeaweedFs, "killed_server") else { return };
     let depot = server.depot("killed");
     let mut acknowledged: BTreeMap<String, (Vec<u8>, DepotTag)> = BTreeMap::new();
@@ -47,7 +48,7 @@ fn what_seaweedfs_has_acknowledged_is_there_after_a_kill() {
         };
         acknowledged.insert("ref".to_owned(), (counted, tag));
         server.kill();
-        // Nothing listens there: a write is certainly not done, and a read is no absence.
+        // The server is down. A write fails, and a read is an error, not an absent object.
         let lost = depot.put_new("lost", b"1").unwrap_err();
         assert!(
             matches!(lost, DepotError::Unavailable { .. } | DepotError::Unsure { .. }),

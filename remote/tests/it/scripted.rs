@@ -1,4 +1,4 @@
-//! A server that gives the answers that a test wrote down, and keeps the requests.
+//! A server that gives the answers that a test has prepared, and keeps the requests.
 
 use forge_remote::{Environment, ObjectDepot};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,7 +19,8 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// Makes the answer of S3 with this status, and this code if it is an error.
+    /// Returns an answer of S3 with this status and an ETag. If there is a code, the body is an
+    /// error with it.
     pub(crate) fn of(status: u16, code: &str) -> Self {
         let body = if code.is_empty() {
             String::new()
@@ -30,7 +31,7 @@ impl Reply {
     }
 }
 
-/// A server with written answers. The last one is given again and again.
+/// A server with prepared answers. The last answer is repeated.
 pub(crate) struct ScriptedServer {
     address: SocketAddr,
     script: Arc<Mutex<Script>>,
@@ -44,7 +45,7 @@ struct Script {
 }
 
 impl Script {
-    /// Notes a request and returns what to do with it.
+    /// Keeps a request and returns its reply.
     fn next(&mut self, request: String) -> Reply {
         self.requests.push(request);
         if self.replies.len() > 1 { self.replies.remove(0) } else { self.replies[0].clone() }
@@ -72,7 +73,7 @@ impl ScriptedServer {
         std::mem::take(&mut self.script.lock().unwrap().requests)
     }
 
-    /// Returns the address of the server, for a variable.
+    /// Returns the URL of the server.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -105,7 +106,7 @@ pub(crate) fn depot(variables: &[(&str, &str)], limit: Duration) -> ObjectDepot 
 fn serve(mut stream: TcpStream, script: &Mutex<Script>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut first = String::new();
-    // A connection that is made and not used is not a request.
+    // A connection without any bytes is not a request.
     if !reader.read_line(&mut first).is_ok_and(|bytes| bytes > 0) {
         return;
     }
@@ -136,7 +137,7 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) {
                 text.push_str(&format!("{name}: {value}\r\n"));
             }
             let body = if is_head { "" } else { &body };
-            // A client that has gone reads nothing.
+            // The client may have closed the connection.
             let _ = stream.write_all(format!("{text}\r\n{body}").as_bytes());
         }
     }

@@ -1,5 +1,5 @@
-//! Servers of object storage, each in a process of its own with a folder and ports of its own.
-//! `scripts/object-servers` installs them and names their programs in the environment.
+//! Servers of object storage. Each has its own process, folder and ports. `scripts/object-servers`
+//! installs them and names their programs in the environment.
 
 use forge_remote::{Environment, ObjectDepot};
 use forge_store::store::remote::{Depot, DepotWrite};
@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a server may take to start, with all other tests beside it.
+/// How long a server may take to start while other tests run.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-/// How long a request of a depot may take: longer than by default, on a machine that is busy.
+/// How long a request of a depot may take: longer than by default, because the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(60);
 const BUCKET: &str = "team";
 const ACCOUNT: &str = "acme";
@@ -59,7 +59,8 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts a server with an empty bucket. `None`, with a report, if it is not installed here.
+    /// Starts a server with an empty bucket. Reports a skip and returns `None` if it is not
+    /// installed here.
     pub(crate) fn start(kind: ServerKind, test: &str) -> Option<Self> {
         let variable = match kind {
             ServerKind::SeaweedFs => "FORGE_WEED",
@@ -76,7 +77,7 @@ impl Server {
         };
         let folder = tempfile::tempdir().unwrap();
         if kind == ServerKind::Rclone {
-            // It makes buckets only for requests with a signature. A bucket is a folder.
+            // rclone creates buckets only for signed requests. A bucket is a folder.
             std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
         }
         let ports = free_ports(kind);
@@ -86,7 +87,7 @@ impl Server {
         Some(server)
     }
 
-    /// Kills the server without any warning.
+    /// Kills the server with SIGKILL.
     pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -152,7 +153,7 @@ impl Server {
         }
     }
 
-    /// Asks for the bucket. One that is there already is no error.
+    /// Creates the bucket. It is no error if the bucket exists already.
     fn create_bucket(&self) -> io::Result<()> {
         let host = format!("127.0.0.1:{}", self.ports[0]);
         let request = if self.kind == ServerKind::Azurite {
@@ -181,8 +182,8 @@ impl Server {
     }
 }
 
-/// Returns ports that no program uses now. SeaweedFS needs one for each of its parts, and one more
-/// for the talk between them.
+/// Returns ports that no program uses now. SeaweedFS needs several for its parts and for the
+/// connections between them.
 fn free_ports(kind: ServerKind) -> Vec<u16> {
     let count = if kind == ServerKind::SeaweedFs { 8 } else { 1 };
     let listen = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

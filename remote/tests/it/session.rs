@@ -66,7 +66,7 @@ impl Depot for CountedDepot {
     }
 }
 
-/// A store on disk with the remote as it sees it.
+/// A store on disk, with its own connection to the remote.
 struct Machine {
     folder: TempDir,
     store: Store,
@@ -93,14 +93,14 @@ impl Machine {
         self.session().add(&act("note"), Note::default().description(text)).unwrap();
     }
 
-    /// Pushes, and returns how many operations were pushed, and the requests.
+    /// Pushes the session. Returns how many operations were pushed, and the requests.
     fn push(&self) -> (u64, DepotRequests) {
         let report = self.store.push(&act("push"), &self.remote, &self.session()).unwrap();
         (report.operations, self.depot.take_requests())
     }
 
-    /// Pulls the only session, and returns how many operations came, and the requests without those
-    /// of looking which sessions there are.
+    /// Pulls the only session. Returns how many operations came, and the requests without those
+    /// that find the session.
     fn pull(&self) -> (u64, DepotRequests) {
         let handle = self.remote.sessions().unwrap()[0].handle;
         self.depot.take_requests();
@@ -130,8 +130,8 @@ fn two_stores_share_a_session_through_seaweedfs() {
     first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
     first.note("one");
     let none = DepotRequests::default();
-    // A session that is not on the remote is looked for there first.
-    // One request of each push and pull looks for notices of purges.
+    // A push of a session that is not on the remote looks for it there first. One request of each
+    // push and pull looks for purge notices.
     assert_eq!(first.push(), (1, DepotRequests { get: 2, put_new: 1, ..none }));
     assert_eq!(second.pull(), (1, DepotRequests { get: 2, ..none }));
     assert_eq!(second.pull(), (0, DepotRequests { get: 2, ..none }));
@@ -139,7 +139,7 @@ fn two_stores_share_a_session_through_seaweedfs() {
     assert_eq!(second.push(), (1, DepotRequests { get: 1, swap: 1, ..none }));
     assert_eq!(second.push(), (0, DepotRequests { get: 1, ..none }));
     assert_eq!(first.pull(), (1, DepotRequests { get: 2, ..none }));
-    // What is large is an object of its own.
+    // A large pack is a separate object.
     for number in 0..50_u32 {
         first
             .note(&format!("{number} {}", blake3::hash(&number.to_le_bytes()).to_hex().repeat(20)));

@@ -1,4 +1,4 @@
-//! Tests of the log with a table in memory, whose calls fail as those of a database do.
+//! Tests of the log with a table in memory, whose calls fail as the calls of a database do.
 
 mod fake_table;
 
@@ -11,9 +11,9 @@ use fake_table::{FakeRows, FakeTable};
 use std::path::{Path, PathBuf};
 
 const WAIT: Duration = Duration::from_secs(20);
-/// Not long enough to send an append again.
+/// A time limit after which no append is sent again.
 const NO_WAIT: Duration = Duration::ZERO;
-/// Long enough to send it again, and short enough to wait for an error.
+/// A time limit that allows sending an append again, and is short enough to wait for an error.
 const SHORT: Duration = Duration::from_millis(150);
 const STORE: [u8; 16] = [7; 16];
 
@@ -48,12 +48,12 @@ fn add_as_other(table: &FakeTable, text: &str) -> AppendedRecord {
     add(&log(&table.other()), 0, text)
 }
 
-/// A connection that broke: the outcome is unknown.
+/// Returns the error of a connection that broke: the outcome is unknown.
 fn broken() -> Error {
     database(true)
 }
 
-/// A connection that could not be made: nothing was done.
+/// Returns the error of a connection that could not be made: nothing was done.
 fn unreachable() -> Error {
     database(false)
 }
@@ -96,7 +96,7 @@ fn an_append_that_was_done_and_not_answered_is_found_and_not_repeated() {
     let two = two.unwrap().unwrap();
     assert_eq!((two.position, built), (one.end, 1));
     assert_eq!(texts(&table), ["one", "two"]);
-    // What is found in the table may not be on a standby yet.
+    // A record that is found in the table may not be on a standby yet, so the log settles it.
     assert!(table.calls().ends_with(&["append", "append", "read", "settle"]));
     table.on_append(|append| {
         append();
@@ -114,7 +114,7 @@ fn an_append_that_was_not_done_and_not_answered_is_sent_again() {
     let one = add(&log, 0, "one");
     table.calls();
     table.on_append(|_| Err(broken()));
-    // Meanwhile the database cannot be reached.
+    // The second attempt finds that the database cannot be reached.
     table.on_append(|_| Err(unreachable()));
     assert_eq!(add(&log, one.end, "two").position, one.end);
     assert_eq!(texts(&table), ["one", "two"]);
@@ -139,7 +139,7 @@ fn an_append_that_was_lost_while_another_writer_appended_is_built_again_once() {
     assert!(appended.unwrap().is_some());
     assert_eq!(seen, [0, 1]);
     assert_eq!(texts(&table), ["one", "theirs", "ours"]);
-    // Several at once are not built again: the caller does.
+    // Several records at once are not built again here, but by the caller.
     let (end, other) = (log.last_seen().unwrap().0, table.clone());
     table.on_append(move |_| {
         add_as_other(&other, "theirs too");
@@ -157,7 +157,7 @@ fn an_append_whose_outcome_stays_unknown_says_so() {
     let append = |timeout| log.append(one.end, timeout, &mut |_| Some(b"two".to_vec()));
     table.on_append(|_| Err(broken()));
     assert!(is_unsure(append(NO_WAIT)));
-    // The last error says that nothing was done; the first one did not.
+    // The last error says that nothing was done, but after the first one it is unknown.
     table.on_append(|_| Err(broken()));
     for _ in 0..50 {
         table.on_append(|_| Err(unreachable()));
@@ -295,7 +295,7 @@ fn after_three_losses_an_append_takes_the_lock() {
         table.calls(),
         ["append", "read", "append", "read", "append", "lock", "locked append"]
     );
-    // Each time only what came since.
+    // Each build sees only the records since the last one.
     assert_eq!(seen, [0, 1, 1, 1]);
     assert_eq!(texts(&table), ["one", "theirs 0", "theirs 1", "theirs 2", "ours"]);
 }
@@ -367,7 +367,7 @@ fn a_record_that_is_too_large_is_refused_before_anything_is_sent() {
     assert_eq!(table.calls(), [""; 0]);
 }
 
-/// A log of three records of 100 stored bytes, at the positions 0, 196 and 392.
+/// Appends three records of 100 stored bytes, at the positions 0, 196 and 392.
 fn three(log: &FramedLog) -> [AppendedRecord; 3] {
     let bytes = 100 - if log.cipher.is_some() { CIPHER_BYTES } else { 0 };
     let mut end = 0;
@@ -446,7 +446,7 @@ fn a_damaged_row_is_an_error_and_never_a_record() {
             assert!(is_damaged(&read), "{what}: {read:?}");
         }
     }
-    // Another record with the right seal is not the one that the next record follows.
+    // A record with a right seal is damage too, if the next record does not follow it.
     for open in [log, sealed] {
         let table = tampered(open, |rows| forge(rows, &[b'x'; 100], None, &keyed(1)));
         let read = open(&table.other()).read(0, u64::MAX);
@@ -465,7 +465,7 @@ fn a_log_that_ends_elsewhere_than_its_row_says_is_damaged() {
     ];
     for (what, tamper) in ends {
         let table = tampered(log, tamper);
-        // A read with a limit may end before, but not with less than the limit.
+        // A read may end before the end of the log only if it has reached its limit.
         for limit in [u64::MAX, 1000] {
             let read = log(&table.other()).read(0, limit);
             assert!(is_damaged(&read), "{what}: {read:?}");
@@ -475,13 +475,13 @@ fn a_log_that_ends_elsewhere_than_its_row_says_is_damaged() {
     }
 }
 
-/// A log with encryption and without seals.
+/// Opens a log with encryption and without seals.
 fn hidden(table: &FakeTable) -> FramedLog {
     log(table).with_cipher(Some(Cipher::new(&[5; 32])))
 }
 
 #[test]
-fn what_was_not_sealed_with_the_key_is_a_breach() {
+fn a_record_that_was_not_sealed_with_the_key_is_a_breach() {
     let altered = IntegrityBreach::Altered;
     let forgeries: [(&str, IntegrityBreach, Tamper); 4] = [
         ("no seal", IntegrityBreach::Unsealed, |rows| {
@@ -506,20 +506,20 @@ fn what_was_not_sealed_with_the_key_is_a_breach() {
         let rotated = reader.rotate(0, WAIT, &mut |_| Some(b"d".to_vec()));
         assert!(is_breach(&rotated, breach), "{what}: {rotated:?}");
         assert_eq!(table.rows().frames.len(), 3);
-        // Without the key, seals mean nothing.
+        // Without the key, seals are not checked.
         log(&table.other()).read(0, u64::MAX).unwrap();
     }
     let table = FakeTable::default();
     three(&sealed(&table));
-    // One wrong bit is damage: a forger does not come so close.
+    // One wrong bit in a seal is damage and no breach: a forged seal has many wrong bits.
     table.rows().frames.get_mut(&196).unwrap().bytes[70] ^= 1;
     assert!(is_damaged(&sealed(&table).read(0, u64::MAX)));
-    // Other seals are of no use after the store was sealed again.
+    // After the store was sealed again with another key, the old seals are a breach.
     assert!(is_breach(&log(&table).with_seals(keyed(2), None).read(0, u64::MAX), altered));
 }
 
 #[test]
-fn what_was_not_encrypted_for_its_position_is_a_breach() {
+fn a_record_that_was_not_encrypted_for_its_position_is_a_breach() {
     let table = FakeTable::default();
     let [_, second, third] = three(&hidden(&table));
     let plain = hidden(&table).read(0, u64::MAX).unwrap();
@@ -543,7 +543,7 @@ fn what_was_not_encrypted_for_its_position_is_a_breach() {
     assert!(is_breach(&other_key.read(0, u64::MAX), IntegrityBreach::Altered));
 }
 
-/// A log with a witness in this folder.
+/// A log, and a folder for its witness.
 struct Witnessed {
     folder: tempfile::TempDir,
     table: FakeTable,
@@ -566,13 +566,13 @@ impl Witnessed {
     }
 }
 
-/// Opens a log as another process would.
+/// Opens a log with this witness, as another process would.
 fn opened(witness: &Path, table: &FakeTable) -> FramedLog {
     let witness = JournalWitness::open(witness, &STORE).unwrap();
     log(&table.other()).with_seals(SealMode::Absent, Some(witness.unwrap()))
 }
 
-/// The state of a server that takes over, and lacks what came later.
+/// Copies a table as it is now, for a server that takes over later and lacks newer records.
 fn copy_of(table: &FakeTable) -> FakeTable {
     let copy = FakeTable::default();
     let (head, frames) = {
@@ -588,13 +588,13 @@ fn become_copy(table: &FakeTable, copy: &FakeTable) {
     std::mem::swap(&mut *table.rows(), &mut *copied.rows());
 }
 
-/// Every way to use a log from a position on.
+/// Uses a log in every way from a position on, and returns the outcomes.
 fn every_use(log: &FramedLog, from: LogPosition) -> Vec<Result<(), Error>> {
     let mut build = |_: &LogTail| Some(b"new".to_vec());
     vec![
         log.read(from, u64::MAX).map(drop),
         log.append(from, WAIT, &mut build).map(drop),
-        // It only says that something was appended meanwhile.
+        // This call only reports that a record was appended meanwhile.
         log.append_all(from, WAIT, &[b"new".to_vec()]).and_then(|appended| {
             assert_eq!(appended, None);
             log.read(from, u64::MAX).map(drop)
@@ -618,7 +618,7 @@ fn the_witness_has_seen_what_was_acknowledged_or_read() {
     let theirs = add_as_other(&place.table, "five");
     log.read(last.end, u64::MAX).unwrap();
     assert_eq!(seen(&log), Some((theirs.end, theirs.hash)));
-    // What was not acknowledged was not seen.
+    // The witness does not see a record that was not acknowledged.
     place.table.other().on_append(|_| Err(unreachable()));
     let failing = {
         let table = place.table.other();
@@ -646,7 +646,7 @@ fn a_log_that_lost_what_the_witness_saw_was_set_back() {
             }
         }
     }
-    // A process without the witness that was open meanwhile has seen it too.
+    // A process that was open meanwhile without a witness notices it too.
     assert_eq!(texts(&place.table), ["one"]);
     let table = FakeTable::default();
     let open_meanwhile = log(&table);
@@ -671,7 +671,7 @@ fn a_log_with_another_record_where_the_witness_saw_one_was_replaced() {
         add_as_other(&place.table, theirs);
         add_as_other(&place.table, "theirs");
         for log in [place.open(), open_meanwhile] {
-            // From where the witness saw the end, and from before.
+            // Reads from the end that the witness saw, and from before it.
             for from in [two.end, 0, one.end] {
                 for outcome in every_use(&log, from) {
                     assert!(
@@ -704,10 +704,11 @@ fn a_log_with_another_last_record_than_the_witness_saw_was_replaced() {
     assert_eq!(texts(&place.table), ["one", "owt"]);
 }
 
-/// The index has what the witness saw, and the log begins after it. Until the index was asked, the
-/// witness keeps what it saw: otherwise a look at the end would accept a store that was replaced.
+/// The log begins after the record that the witness saw, because the index has that record. The
+/// witness keeps it until it is compared with the index: otherwise a look at the end of the log
+/// would accept a store that was replaced.
 #[test]
-fn a_witness_does_not_forget_what_the_log_has_no_more_before_the_index_was_asked() {
+fn a_witness_keeps_a_removed_record_until_it_is_compared_with_the_index() {
     let place = Witnessed::new();
     let one = add(&place.open(), 0, "one");
     let others = log(&place.table.other());

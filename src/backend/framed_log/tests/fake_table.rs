@@ -1,11 +1,11 @@
-//! A table of frames in memory, whose calls can fail as those of a database do.
+//! A table of frames in memory, whose calls can fail as the calls of a database do.
 
 use super::{Error, FrameRow, FrameRows, FrameTable, LockedFrames, LogHead, LogPosition};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Runs in place of a call, and is given the work of that call.
+/// A function that runs in place of a call. Its argument does the work of that call.
 type Fault<T> = Box<dyn FnOnce(&mut dyn FnMut() -> T) -> Result<T, Error> + Send>;
 
 /// The rows that all handles share.
@@ -31,7 +31,7 @@ impl FakeRows {
     }
 }
 
-/// What happens to the next calls of a handle, in their order.
+/// The faults of the next calls of a handle, in order, and the names of past calls.
 #[derive(Default)]
 struct Faults {
     reads: VecDeque<Fault<FrameRows>>,
@@ -49,14 +49,14 @@ pub(crate) struct FakeTable {
 }
 
 impl FakeTable {
-    /// Returns a handle as another process has it.
+    /// Returns a handle of the same rows without faults, as another process has it.
     pub(crate) fn other(&self) -> Self {
         Self { rows: Arc::clone(&self.rows), faults: Arc::default() }
     }
 
-    /// Returns the rows, to look at or to change.
+    /// Returns the rows, to read or to change them.
     pub(crate) fn rows(&self) -> MutexGuard<'_, FakeRows> {
-        // A test that fails on purpose must not fail here.
+        // A test whose thread panics must not panic again here.
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ impl FakeTable {
 
 #[allow(dead_code, reason = "the conformance suite needs no faults")]
 impl FakeTable {
-    /// Adds what happens to a later read.
+    /// Adds a fault for a later read.
     pub(crate) fn on_read(
         &self,
         fault: impl FnOnce(&mut dyn FnMut() -> FrameRows) -> Result<FrameRows, Error> + Send + 'static,
@@ -92,7 +92,7 @@ impl FakeTable {
         self.faults().reads.push_back(Box::new(fault));
     }
 
-    /// Adds what happens to a later append without a lock.
+    /// Adds a fault for a later append without the lock.
     pub(crate) fn on_append(
         &self,
         fault: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<bool, Error> + Send + 'static,
@@ -100,7 +100,7 @@ impl FakeTable {
         self.faults().appends.push_back(Box::new(fault));
     }
 
-    /// Adds what happens to a later append under the lock.
+    /// Adds a fault for a later append under the lock.
     pub(crate) fn on_locked_append(
         &self,
         fault: impl FnOnce(&mut dyn FnMut()) -> Result<(), Error> + Send + 'static,
@@ -108,7 +108,7 @@ impl FakeTable {
         self.faults().locked_appends.push_back(Box::new(fault));
     }
 
-    /// Adds what happens when it is to settle later.
+    /// Adds a fault for a later call of `settle`.
     pub(crate) fn on_settle(
         &self,
         fault: impl FnOnce(&mut dyn FnMut()) -> Result<(), Error> + Send + 'static,
@@ -116,14 +116,14 @@ impl FakeTable {
         self.faults().settlements.push_back(Box::new(fault));
     }
 
-    /// Returns the calls since the last time.
+    /// Returns the names of the calls since this function was last called.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.faults().calls)
     }
 }
 
 impl FrameTable for FakeTable {
-    /// Reads from the beginning: there is no index beside this table.
+    /// Reads from the beginning, because there is no index beside this table.
     fn read_after_index(&self, limit: u64) -> Result<(LogPosition, FrameRows), Error> {
         Ok((0, self.read(0, limit)?))
     }
