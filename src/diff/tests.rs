@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_what_only_one_side_changed_takes_it(
+    fn merging_takes_a_change_of_only_one_side(
         (a, b) in (any_state(), any_state())
     ) {
         let taken = MergeOutcome { state: b.clone(), conflicts: Vec::new() };
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_is_symmetric_but_for_preference(
+    fn merging_is_symmetric_except_for_the_preferred_side(
         (base, a, b) in (any_state(), any_state(), any_state())
     ) {
         let one = merge3(&base, &a, &b, MergeSide::Ours);
@@ -121,7 +121,7 @@ proptest! {
         let field = |state: &ClaimMap, key: &Key, name: &str| -> Option<Value> {
             state.get(key)?.value.field(name).cloned()
         };
-        // Keys of several states are visited several times, which is harmless.
+        // Some keys are visited several times, which is harmless.
         for key in base.keys().chain(ours.keys()).chain(theirs.keys()) {
             for name in ["status", "confidence", "tags", "env"] {
                 let reported = merge.conflicts.iter().any(|conflict| {
@@ -247,8 +247,8 @@ proptest! {
         let same = AncestorState::from(one.clone()).with(Some(&base.clone().into()), &one);
         prop_assert_eq!(&same, &AncestorState::from(one.clone()));
         for known in [Some(AncestorState::from(base)), None] {
-            // Whichever of the two a side still has, what they disagree about does not count as
-            // unchanged.
+            // A side may have the value of either ancestor. Where the ancestors differ, no value
+            // counts as unchanged.
             let both = AncestorState::from(one.clone()).with(known.as_ref(), &other);
             let merge = merge_by(&both, &one, &other, &mut |_| ConflictResolution::Side(MergeSide::Theirs));
             if known.is_none() {
@@ -303,7 +303,7 @@ fn a_change_that_does_not_fit_the_state_is_named() {
 }
 
 #[test]
-fn equal_bytes_are_no_difference_and_are_not_looked_into() {
+fn equal_bytes_are_no_difference_and_are_not_decoded() {
     let old = [(1, &b"same"[..]), (2, b"old"), (4, b"gone")];
     let new = [(1, &b"same"[..]), (2, b"new"), (3, b"come")];
     let found: Vec<_> = differences(old, new, |old, new| old == new).collect();
@@ -318,7 +318,7 @@ fn equal_bytes_are_no_difference_and_are_not_looked_into() {
 }
 
 #[test]
-fn describe_gives_each_changed_field_its_word_in_order() {
+fn describe_gives_the_changes_of_fields_in_order() {
     let old = state(&[
         (Kind::Hypothesis, "H1", r#"{"status": "active", "confidence": 0.4, "tags": ["a"]}"#),
         (
@@ -366,7 +366,7 @@ fn describe_gives_each_changed_field_its_word_in_order() {
 }
 
 #[test]
-fn describe_when_a_claim_was_removed_and_added_again_says_so() {
+fn describe_says_that_a_claim_was_removed_and_added_again() {
     let old = state(&[(Kind::Note, "n1", "{}")]);
     let mut new = old.clone();
     for entry in new.values_mut() {
@@ -405,7 +405,7 @@ fn describe_facts_takes_the_newest_version_and_goes_both_ways() {
 }
 
 #[test]
-fn summary_says_in_one_sentence_what_a_person_asks_for() {
+fn summary_says_the_changes_in_one_sentence() {
     let old = state(&[
         (Kind::Hypothesis, "H1", r#"{"confidence": 0.4}"#),
         (Kind::Hypothesis, "H3", r#"{"status": "active"}"#),
@@ -449,7 +449,7 @@ fn summary_says_in_one_sentence_what_a_person_asks_for() {
 }
 
 #[test]
-fn summary_when_many_changed_counts_them() {
+fn summary_counts_many_changes() {
     let ids = ["H1", "H2", "H3", "H4"];
     let of = |text: &str| state(&ids.map(|id| (Kind::Hypothesis, id, text)));
     let old = of(r#"{"status": "active", "confidence": 0.5}"#);
@@ -461,7 +461,7 @@ fn summary_when_many_changed_counts_them() {
 }
 
 #[test]
-fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
+fn merge_takes_fields_from_both_sides_and_reports_conflicts() {
     let base = state(&[
         (Kind::Hypothesis, "H1", r#"{"status": "active", "confidence": 0.5}"#),
         (Kind::Note, "n1", r#"{"description": "x"}"#),
@@ -521,20 +521,21 @@ fn weighed(confidence: f64, evidence: &[(char, &[f64])]) -> ClaimMap {
     state
 }
 
-/// The confidence after evidence, from the definition: strengths add up in the logarithm of odds.
+/// Returns the confidence after evidence of these strengths, from the definition: strengths add up
+/// in the logarithm of the odds.
 fn after(confidence: f64, strengths: &[f64]) -> f64 {
     let odds = confidence / (1.0 - confidence) * 9.0_f64.powf(strengths.iter().sum());
     odds / (1.0 + odds)
 }
 
 proptest! {
-    /// Evidence of both sides counts, whoever merges, and once.
+    /// The evidence of both sides counts once, in either direction of the merge.
     #[test]
     fn a_merged_confidence_is_what_all_evidence_leads_to(
         (start, ours, theirs) in (0.3..0.7_f64, any_strengths(), any_strengths())
     ) {
         let all = after(after(start, &ours), &theirs);
-        // At its bounds, a confidence depends on the order of evidence.
+        // At the bounds of confidence, the order of evidence matters.
         prop_assume!((MIN_CONFIDENCE..=MAX_CONFIDENCE).contains(&all));
         let base = weighed(start, &[]);
         let one = weighed(after(start, &ours), &[('a', &ours)]);
@@ -555,7 +556,7 @@ proptest! {
             prop_assert!((confidence(&merge.state) - after(0.5, &theirs)).abs() < 1e-9);
             prop_assert_eq!(&merge.conflicts, &[]);
         }
-        // Both did.
+        // Both sides set the confidence themselves.
         let both = weighed(0.8, &[('b', &theirs)]);
         let merge = merge3(&base, &set, &both, MergeSide::Ours);
         let is_explained = [&ours, &theirs].iter().zip([0.5, 0.8]).any(|(strengths, set)| {
@@ -565,7 +566,7 @@ proptest! {
     }
 }
 
-/// Both sides had the same confidence, and the evidence of one did not count.
+/// Regression: if both sides had the same confidence, the evidence of one side did not count.
 #[test]
 fn equal_confidences_from_different_evidence_are_not_one_change() {
     let side = |letter| weighed(after(0.5, &[0.5]), &[(letter, &[0.5])]);
@@ -578,7 +579,7 @@ fn equal_confidences_from_different_evidence_are_not_one_change() {
     assert_eq!(alike.state, side('a'));
 }
 
-/// A difference about the evidence itself must be decided first.
+/// If the sides disagree about the evidence itself, that must be settled first.
 #[test]
 fn a_confidence_is_in_conflict_while_its_evidence_is() {
     let strong = weighed(after(0.5, &[0.6]), &[('a', &[0.6])]);

@@ -1,4 +1,5 @@
-//! Made-up secrets of every kind in every context; the results are written to `docs/redaction.md`.
+//! Made-up secrets of every kind in every context. The results are compared with
+//! `docs/redaction.md`.
 
 use super::*;
 use crate::redact::token_rule::TokenPlacement;
@@ -71,7 +72,7 @@ const SURROUNDINGS: [(&str, &str, TextForm); 58] = [
     ("Markdown emphasis", "**{}**", TextForm::Plain),
 ];
 
-/// How the secret itself may be written.
+/// Returns ways to write the secret itself, each with its name.
 fn written(secret: &str) -> Vec<(&'static str, String)> {
     let (first, rest) = secret.split_at(1);
     let byte = first.as_bytes()[0];
@@ -128,7 +129,8 @@ fn a_made_up_secret_of_every_kind_is_found() {
     assert!(missed.len() * 20 <= rules().len(), "{missed:#?}");
 }
 
-/// Formats the table rows: a context, and how many of the tokens are found in it.
+/// Returns how many tokens are found, how many there are, and the rows of the table: a context, and
+/// how many of its tokens are found.
 fn surroundings() -> (usize, usize, String) {
     let tokens: Vec<_> =
         fakes().into_iter().filter(|(rule, ..)| rule.place != TokenPlacement::Value).collect();

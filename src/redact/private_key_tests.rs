@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the lines of a made-up key with its first and last line, and the lines between them.
+/// Returns all lines of a made-up key, and the lines between the first and the last one.
 fn key_lines() -> (Vec<String>, Vec<String>) {
     let body: Vec<String> =
         (0..7).map(|line| noise(700 + line, 64)).chain([format!("{}==", noise(710, 22))]).collect();
@@ -56,7 +56,7 @@ fn a_key_with_a_prefix_or_an_end_on_each_line_is_found() {
         let json = serde_json::json!({ "out": text, "next": "kept" }).to_string();
         assert_eq!(leaked(&json, TextForm::Json, &body), [""; 0], "{prefix:?} {end:?}");
         assert!(Redactor::new().clean(&json, TextForm::Json).contains("\"next\":\"kept\""));
-        // The tail of a key, as of `tail -5`, and its beginning, as of `head -5`.
+        // The end of a key, as `tail` prints it, and its beginning, as `head` prints it.
         let tail = text.split_once("KEY-----").unwrap().1;
         assert_eq!(leaked(tail, TextForm::Plain, &body), [""; 0], "{prefix:?} {end:?}");
         let head = text.rsplit_once("-----END").unwrap().0;

@@ -1,4 +1,4 @@
-//! Credentials of particular programs, headers and key formats, and passwords with any sign.
+//! Credentials of particular programs, headers and key formats, and passwords with signs.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn a_password_in_an_address_ends_at_its_last_at_sign() {
 }
 
 #[test]
-fn uuids_hex_digits_and_passphrases_are_values_of_sure_names() {
+fn uuids_hex_digits_and_passphrases_are_found_after_clear_names() {
     let uuid = "7c1e94d2-3b5f-4a86-9e0d-52f8b7a6c413";
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e58012";
     for (text, secret) in [
@@ -314,7 +314,7 @@ fn passwords_among_the_words_of_commands_are_found() {
 }
 
 #[test]
-fn tokens_with_dots_are_found_without_a_beginning_of_their_own() {
+fn tokens_with_dots_are_found_without_a_known_prefix() {
     let discord = format!("M{}.{}.{}", noise(940, 23), noise(941, 6), noise(942, 38));
     let facebook = format!("1234509876543210|{}", noise(943, 30));
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e58012";

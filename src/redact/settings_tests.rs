@@ -1,5 +1,5 @@
-//! Made-up passwords as they occur in settings, commands and configuration files; the results are
-//! written to `docs/redaction.md`.
+//! Made-up passwords as they occur in settings, commands and configuration files. The results are
+//! compared with `docs/redaction.md`.
 
 use super::*;
 use std::fmt::Write as _;
@@ -53,7 +53,8 @@ const SETTINGS: [(&str, &str); 45] = [
     ("Kubernetes in JSON", "{\"data\":{\"a\":\"{}\",\"b\":\"x\"},\"kind\":\"Secret\"}"),
 ];
 
-/// Made-up passwords: letters of both cases with digits, small letters with digits, with signs.
+/// Returns made-up passwords: letters of both cases with digits, small letters with digits, and
+/// some with signs.
 fn passwords() -> Vec<String> {
     let mut all: Vec<String> =
         [8, 10, 12, 16, 19].into_iter().map(|count| noise(300 + count, count as usize)).collect();
@@ -111,9 +112,9 @@ fn the_page_says_which_passwords_are_found() {
     }
 }
 
-/// Names, types, code and placeholders in places where a password might be.
+/// Names, types, code and placeholders where a password could be are not redacted.
 #[test]
-fn what_is_no_password_stays() {
+fn text_that_is_no_password_stays() {
     for text in [
         "password = getPassword1()",
         "password: String1Type,",
@@ -204,7 +205,7 @@ fn cookies_of_sessions_are_found() {
 }
 
 #[test]
-fn a_block_of_a_secret_of_kubernetes_goes_whole() {
+fn a_secret_of_kubernetes_is_removed_as_a_whole() {
     let text =
         "kind: Secret\nstringData:\n  conf: |\n    user: me\n    pw: abcd\n  b: x\ntype: Opaque\n";
     let clean = "kind: Secret\nstringData:\n  conf: |\n    [redacted:kubernetes-secret]\n  b: x\ntype: Opaque\n";
@@ -212,7 +213,7 @@ fn a_block_of_a_secret_of_kubernetes_goes_whole() {
 }
 
 #[test]
-fn the_name_of_a_field_tells_of_a_short_value() {
+fn a_short_value_is_found_by_the_name_of_its_field() {
     let mut value: Value = serde_json::from_str(
         r#"{"password":"v1niUK8iO5","passwords":["v1niUK8iO5"],"name":"v1niUK8iO5"}"#,
     )

@@ -182,8 +182,8 @@ impl Server {
     }
 }
 
-/// Returns ports that no program uses now. SeaweedFS needs several for its parts and for the
-/// connections between them.
+/// Returns ports that no program uses now. SeaweedFS has four parts, each of which needs a port and
+/// another one for gRPC.
 fn free_ports(kind: ServerKind) -> Vec<u16> {
     let count = if kind == ServerKind::SeaweedFs { 8 } else { 1 };
     let listen = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

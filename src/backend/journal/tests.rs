@@ -65,7 +65,7 @@ fn all(journal: &Journal, from: LogPosition) -> Vec<String> {
 }
 
 #[test]
-fn records_when_appended_are_read_in_order_by_everybody() {
+fn appended_records_are_read_in_order_by_all_handles() {
     let place = Place::new();
     let journal = place.create();
     assert_eq!(journal.read(0, 10).unwrap(), LogTail::default());
@@ -82,7 +82,7 @@ fn records_when_appended_are_read_in_order_by_everybody() {
 }
 
 #[test]
-fn build_when_called_sees_what_others_appended_since() {
+fn an_append_builds_its_record_from_the_records_of_others() {
     let place = Place::new();
     let (mine, theirs) = (place.create(), place.open());
     let one = add(&mine, 0, "one");
@@ -97,17 +97,17 @@ fn build_when_called_sees_what_others_appended_since() {
     assert_eq!(all(&mine, 0), ["one", "two", "three"]);
 }
 
-/// Regression test: to append after another writer's record, only that record is read again, not
-/// its segment from the beginning. Otherwise each of eight writers read everything before every
-/// append.
+/// To append after another writer's record, only that record is read again, not its segment from
+/// the beginning: it may be another one than was read before.
 #[test]
-fn a_record_follows_the_one_that_is_there_though_another_was_read_in_its_place() {
+fn an_append_follows_the_present_last_record_even_if_another_was_read() {
     let place = Place::new();
     let (mine, theirs) = (place.create(), place.open());
     let one = add(&theirs, 0, "one");
     let two = add(&theirs, one.end, "two");
     assert_eq!(all(&mine, 0), ["one", "two"]);
-    // Its writer undid it after a failed write; another writer's record has the same length.
+    // As if its writer had removed the record after a failed write, and another writer had appended
+    // one of the same length.
     let file = fs::OpenOptions::new().write(true).open(place.segment(0)).unwrap();
     file.set_len(one.end).unwrap();
     let other = add(&place.open(), one.end, "owt");
@@ -117,7 +117,7 @@ fn a_record_follows_the_one_that_is_there_though_another_was_read_in_its_place()
 }
 
 #[test]
-fn a_position_after_the_end_when_read_or_appended_to_is_damage() {
+fn a_position_after_the_end_is_damage() {
     let place = Place::new();
     let journal = place.create();
     let one = add(&journal, 0, "one");
@@ -130,7 +130,7 @@ fn a_position_after_the_end_when_read_or_appended_to_is_damage() {
 }
 
 #[test]
-fn a_position_inside_a_record_when_appended_to_cuts_nothing() {
+fn an_append_to_a_position_inside_a_record_cuts_nothing() {
     let place = Place::new();
     let one = add(&place.create(), 0, "one");
     for journal in [place.open(), place.open()] {
@@ -152,7 +152,7 @@ fn a_record_when_too_large_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn sync_when_another_process_has_synced_asks_the_disk_nothing() {
+fn a_sync_of_records_that_another_process_synced_does_nothing() {
     let place = Place::new();
     let (mine, theirs) = (place.create(), place.open());
     let one = add(&mine, 0, "one");
@@ -165,7 +165,7 @@ fn sync_when_another_process_has_synced_asks_the_disk_nothing() {
 }
 
 #[test]
-fn sync_of_what_others_appended_covers_it() {
+fn a_sync_covers_the_records_of_others() {
     let place = Place::new();
     let (mine, theirs) = (place.create(), place.open());
     let one = add(&mine, 0, "one");
@@ -175,7 +175,7 @@ fn sync_of_what_others_appended_covers_it() {
 }
 
 #[test]
-fn a_mark_when_noted_never_goes_back() {
+fn a_mark_never_moves_back() {
     let place = Place::new();
     let journal = place.create();
     let ahead = SyncMark { position: 900, hash: [1; 32] };
@@ -185,7 +185,7 @@ fn a_mark_when_noted_never_goes_back() {
 }
 
 #[test]
-fn rotation_when_done_keeps_every_record_and_position() {
+fn a_rotation_keeps_every_record_and_position() {
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
     let one = add(&journal, 0, "one");
@@ -206,7 +206,7 @@ fn rotation_when_done_keeps_every_record_and_position() {
 }
 
 #[test]
-fn rotation_of_an_empty_journal_begins_the_segment_that_is_there() {
+fn a_rotation_of_an_empty_journal_uses_the_existing_segment() {
     let place = Place::new();
     let journal = place.create();
     let refs = rotate(&journal, 0, "refs");
@@ -215,7 +215,7 @@ fn rotation_of_an_empty_journal_begins_the_segment_that_is_there() {
 }
 
 #[test]
-fn segments_when_removed_are_gone_and_the_rest_is_read() {
+fn after_the_removal_of_segments_the_rest_is_read() {
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
     let one = add(&journal, 0, "one");
@@ -239,10 +239,10 @@ fn segments_when_removed_are_gone_and_the_rest_is_read() {
     assert_eq!(all(&journal, more.position), ["more", "two"]);
 }
 
-/// Regression test: a removed segment is truncated from its end. A reader in the middle of it took
-/// that for a rollback of the journal.
+/// Regression: a segment is truncated from its end before it is removed. A reader in the middle of
+/// it took that for a journal that was set back.
 #[test]
-fn a_segment_that_is_removed_under_a_reader_is_gone_and_no_breach() {
+fn a_segment_that_is_removed_while_it_is_read_is_no_breach() {
     let place = Place::new();
     let journal = place.create();
     let texts = ["one", "two", "three"].map(|word| word.repeat(50_000));
@@ -272,7 +272,7 @@ fn a_segment_left_by_an_interrupted_rotation_does_not_count() {
         journal.sync(one.end).unwrap();
         (one, rotate(&journal, one.end, "refs"))
     };
-    // As if killed before the link and the mark were written.
+    // As if the process had been killed before it wrote the link and the mark.
     let old = File::options().write(true).open(place.segment(0)).unwrap();
     old.set_len(one.end).unwrap();
     let mark = SyncMark { position: one.end, hash: one.hash };
@@ -296,7 +296,7 @@ fn a_record_in_a_segment_whose_link_is_not_synced_syncs_the_link_too() {
     let one = add(&journal, 0, "one");
     journal.sync(one.end).unwrap();
     let refs = rotate(&journal, one.end, "refs");
-    // As if the rotating process was killed before the link was synced.
+    // As if the rotating process had been killed before it synced the link.
     let mark = SyncMark { position: one.end, hash: one.hash };
     fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
     let other = place.open();
@@ -343,7 +343,7 @@ fn a_sync_that_keeps_failing_acknowledges_nothing_until_it_works() {
 }
 
 #[test]
-fn rotation_when_any_of_its_syncs_fails_leaves_a_whole_journal() {
+fn a_rotation_of_which_any_sync_fails_leaves_a_whole_journal() {
     for failing in 1..=4 {
         let place = Place::new();
         let journal = place.create();
@@ -368,7 +368,7 @@ fn rotation_when_any_of_its_syncs_fails_leaves_a_whole_journal() {
 }
 
 #[test]
-fn room_when_made_changes_nothing_that_is_read_and_is_written_over() {
+fn preallocated_room_is_not_read_and_is_overwritten() {
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
     let one = add(&journal, 0, "one");
@@ -403,7 +403,7 @@ fn room_when_made_changes_nothing_that_is_read_and_is_written_over() {
 }
 
 #[test]
-fn who_was_told_to_make_room_makes_more_where_it_ends_until_it_gives_it_back() {
+fn a_writer_extends_its_preallocated_room_until_it_gives_it_back() {
     const MORE: u64 = 64 << 10;
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
@@ -441,7 +441,7 @@ fn who_was_told_to_make_room_makes_more_where_it_ends_until_it_gives_it_back() {
 }
 
 #[test]
-fn room_made_for_the_next_segment_is_there_when_it_begins() {
+fn the_next_segment_begins_with_the_room_preallocated_for_it() {
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
     let one = add(&journal, 0, "one");
@@ -461,7 +461,7 @@ fn room_made_for_the_next_segment_is_there_when_it_begins() {
 }
 
 #[test]
-fn room_for_the_next_segment_is_its_makers_alone_and_what_is_left_of_it_goes() {
+fn only_the_maker_of_room_for_the_next_segment_uses_it_and_the_rest_is_removed() {
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
     let one = add(&journal, 0, "one");
@@ -474,7 +474,7 @@ fn room_for_the_next_segment_is_its_makers_alone_and_what_is_left_of_it_goes() {
     other.make_room_in_next(1000).unwrap();
     other.give_back_room(theirs.end).unwrap();
     assert!(!place.next_room().exists());
-    // A file as left by a crash.
+    // A file that a crash left.
     place.open().make_room_in_next(1000).unwrap();
     rotate(&journal, theirs.end, "last");
     assert!(!place.next_room().exists());
@@ -500,7 +500,7 @@ fn room_for_the_next_segment_that_could_not_be_made_takes_up_no_space() {
 /// A power cut may keep the end of a record and lose its beginning. These bytes must not become
 /// part of the journal after the next record.
 #[test]
-fn bytes_in_the_room_that_follow_nothing_are_cut_by_the_next_writer() {
+fn bytes_without_a_record_before_them_are_cut_by_the_next_writer() {
     let place = Place::new();
     let journal = place.create();
     let one = add(&journal, 0, "one");
@@ -540,7 +540,7 @@ fn files_when_made_are_private() {
 }
 
 #[test]
-fn a_journal_when_created_twice_is_opened() {
+fn creating_an_existing_journal_opens_it() {
     let place = Place::new();
     add(&place.create(), 0, "one");
     assert_eq!(all(&place.create(), 0), ["one"]);
@@ -588,9 +588,9 @@ fn threads_of_one_journal_append_each_record_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever a segment contains, reading ends with records or an error.
+    /// Reading any bytes gives records or an error.
     #[test]
-    fn arbitrary_bytes_when_read_never_panic(
+    fn reading_arbitrary_bytes_never_panics(
         garbage in proptest::collection::vec(any::<u8>(), 0..400),
         whole in 0_usize..3,
         at: proptest::sample::Index,
@@ -604,7 +604,7 @@ proptest! {
         }
         let mut bytes = fs::read(place.segment(0)).unwrap();
         bytes.extend(&garbage);
-        // A frame that declares any length, somewhere after the records.
+        // The beginning of a frame with any length, somewhere after the records.
         if let Some(room) = garbage.len().checked_sub(8) {
             let place = end as usize + at.index(room + 1);
             bytes[place..place + 4].copy_from_slice(&frame::FRAME_MAGIC);
@@ -619,9 +619,10 @@ proptest! {
     }
 }
 
-/// A crash during one write of several records leaves the first of them at most, whole.
+/// A crash during one write of several records leaves whole records from the beginning of the
+/// write.
 #[test]
-fn of_records_that_were_cut_off_in_their_write_the_whole_ones_are_left() {
+fn the_whole_records_of_a_write_that_was_cut_off_are_kept() {
     let payloads: Vec<Vec<u8>> = (1..4).map(|number| vec![number; 300]).collect();
     let place = Place::new();
     let first = add(&place.create(), 0, "first");
@@ -636,7 +637,7 @@ fn of_records_that_were_cut_off_in_their_write_the_whole_ones_are_left() {
         let left = appended.iter().filter(|one| one.end <= cut).count();
         let frames = journal.read(first.end, u64::MAX).unwrap().frames;
         assert!(frames.iter().map(|frame| &frame.payload).eq(&payloads[..left]), "{cut}");
-        // The next writer cuts what is left of the torn one.
+        // The next writer cuts off the torn record.
         let end = frames.last().map_or(first.end, |frame| frame.end);
         assert_eq!(add(&journal, end, "next").position, end);
         fs::write(place.segment(0), &bytes).unwrap();

@@ -63,7 +63,7 @@ fn some_key(bytes: Range<usize>) -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn clustered_rows_are_found_as_if_they_were_not(
+    fn reads_find_the_same_rows_with_clustered_tables(
         written in prop::collection::vec((1..3_u8, some_key(4..7), any::<bool>()), 1..80),
         asked in prop::collection::vec(
             (1..4_u8, some_key(0..7), some_key(0..7), any::<bool>(), 0..12_usize), 1..60
@@ -72,7 +72,7 @@ proptest! {
         let (_folder, index) = index();
         let index = index.with_clustered(clustered());
         let mut known = BTreeMap::new();
-        // Half of the rows are in one generation, the rest in the next.
+        // The first half of the rows is in one generation, the rest in the next.
         for (position, part) in (1..).zip(written.chunks(written.len().div_ceil(2))) {
             let mut batch = RowBatch::default();
             for (table, key, is_put) in part {
@@ -121,7 +121,8 @@ proptest! {
     }
 }
 
-/// An index of an earlier version is readable, and keeps its layout until it is rebuilt.
+/// An index without clustered tables, as earlier versions made it, is readable and keeps its layout
+/// until it is rebuilt.
 #[test]
 fn an_index_is_clustered_as_it_was_made() {
     let (_folder, index) = index();
@@ -162,7 +163,7 @@ fn reading_creates_nothing_before_the_first_generation() {
 }
 
 #[test]
-fn opening_fifty_times_leaves_nothing_behind() {
+fn opening_fifty_times_leaves_no_files() {
     let (folder, index) = index();
     publish(&index, 0, 10);
     let before = names(folder.path());
@@ -217,7 +218,7 @@ fn everything_is_private_whatever_the_umask() {
 }
 
 #[test]
-fn files_stay_few_when_generations_pile_up() {
+fn files_stay_few_with_many_generations() {
     let (folder, index) = index();
     for number in 0..100 {
         publish(&index, number * 20, number * 20 + 20);
@@ -255,7 +256,8 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
     publish(&index, 0, 10);
     let path = folder.path().join("index");
     let before = names(&path);
-    // Killed while writing, between the lease and the rename, and while removing an old generation.
+    // As if processes had been killed while they wrote, between the lease and the rename, and while
+    // they removed an old generation.
     fs::create_dir(path.join("work")).unwrap();
     fs::write(path.join("work/000099.sst"), "half").unwrap();
     fs::write(path.join("2-0000000000000014.lease"), "").unwrap();
@@ -271,7 +273,8 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
 }
 
-/// Uses a copy of the folder as a crash would leave it while the next generation is written.
+/// Uses a copy of the folder that was made while the next generation was written, as a crash leaves
+/// it.
 #[test]
 fn a_crash_during_an_apply_leaves_the_last_generation() {
     let (folder, index) = index();
@@ -352,7 +355,7 @@ fn a_renamed_generation_is_refused() {
 }
 
 #[test]
-fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
+fn a_whole_compaction_leaves_no_trace_of_deleted_rows() {
     const SECRET: &[u8] = b"correct horse battery staple";
     let (folder, index) = index();
     let path = folder.path().join("index");
@@ -380,10 +383,10 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
     assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [9, 9]);
 }
 
-/// Half of all rows are deleted in many places: each file is rewritten without them, whatever the
-/// levels above contain.
+/// Half of all rows are deleted in many places. Each file is rewritten without them, whatever is in
+/// the levels above it.
 #[test]
-fn pieces_that_are_rewritten_hold_what_is_left_and_nothing_else() {
+fn rewritten_pieces_contain_only_the_remaining_rows() {
     const ROWS: u64 = 4000;
     let (folder, index) = index();
     let value = |n: u64| {
@@ -452,8 +455,8 @@ fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
     assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 200);
 }
 
-/// A damaged table ends an iterator early and reports it only in its status: a shorter scan would
-/// be a false past.
+/// On a damaged table an iterator ends early, and only its status reports the damage. A scan with
+/// fewer rows would show a false state.
 #[test]
 fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
     const ROWS: u64 = 60;

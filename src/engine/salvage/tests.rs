@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
-/// Returns the record that begins a segment at this position.
+/// Returns the record with which a segment at this position begins.
 fn begun_at(position: LogPosition, refs: &StoreRefs) -> JournalPiece {
     let id = OperationId::from_bytes([4; 16]);
     let operation =
@@ -19,10 +19,9 @@ fn begun_at(position: LogPosition, refs: &StoreRefs) -> JournalPiece {
     JournalPiece::Record(LogFrame { position, end: position + 1, hash: [0; 32], payload }, false)
 }
 
-/// Regression: a wrong bit in the key of a checkpoint moved it to a place where it was not found,
-/// and it was not reported as lost.
+/// Regression: a checkpoint whose key had a wrong bit was not found, and was not reported as lost.
 #[test]
-fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
+fn a_checkpoint_under_a_wrong_key_is_moved_to_its_right_key() {
     let mut refs = crate::engine::refs::tests::of_one_session(NOW);
     let checkpoint = Checkpoint {
         id: CheckpointId::from_bytes([2; 16]),

@@ -66,7 +66,7 @@ fn is_too_large<T>(result: &Result<T, RemoteFormatError>) -> bool {
 }
 
 #[test]
-fn a_session_has_a_handle_and_a_key_of_its_own_in_each_remote() {
+fn a_session_has_another_handle_and_key_in_each_remote() {
     let others = [RemoteKeys::new(&[2; 32]).handle(&session(7)), keys().handle(&session(8))];
     let handle = keys().handle(&session(7));
     assert_eq!(handle, keys().handle(&session(7)));
@@ -84,7 +84,7 @@ fn a_session_has_a_handle_and_a_key_of_its_own_in_each_remote() {
 }
 
 #[test]
-fn a_name_leads_back_to_what_it_names() {
+fn a_name_gives_its_handle_and_pack() {
     let handle = SessionHandle::from_bytes([0x3f; 16]);
     let id = PackId::from_bytes([0x5b; 16]);
     let (digits, pack) = ("3f".repeat(16), "5b".repeat(16));
@@ -114,7 +114,7 @@ fn a_name_leads_back_to_what_it_names() {
 }
 
 #[test]
-fn a_marker_comes_back_and_knows_its_key() {
+fn a_marker_is_read_back_and_recognises_its_key() {
     let marker = RemoteMarker::new(RemoteId::from_bytes([2; 16]), &keys());
     let text = marker.encode();
     let read = RemoteMarker::decode(text.as_bytes()).unwrap();
@@ -123,7 +123,7 @@ fn a_marker_comes_back_and_knows_its_key() {
     read.check_key(&keys()).unwrap();
     let other = read.check_key(&RemoteKeys::new(&[3; 32]));
     assert_eq!(other, Err(RemoteFormatError::WrongKey));
-    // Another marker under the same key.
+    // Another marker with the same secret.
     let other = RemoteMarker::new(RemoteId::from_bytes([3; 16]), &keys()).encode();
     let line = |text: &str| text.lines().find(|line| line.starts_with("key ")).unwrap().to_owned();
     assert_ne!(line(&text), line(&other));
@@ -136,7 +136,8 @@ fn a_marker_with_a_wrong_byte_or_a_missing_end_is_damaged() {
         for bit in 0..8 {
             let mut wrong = text.clone();
             wrong[place] ^= 1 << bit;
-            // A version is read before the check, since later versions may have another check.
+            // The version is read before the check line, because later versions may have another
+            // check.
             let is_version = (20..23).contains(&place);
             let read = RemoteMarker::decode(&wrong);
             assert!(is_damaged(&read) || is_version && read.is_err(), "byte {place}: {read:?}");
@@ -148,7 +149,7 @@ fn a_marker_with_a_wrong_byte_or_a_missing_end_is_damaged() {
     assert!(is_too_large(&RemoteMarker::decode(&endless)));
 }
 
-/// Returns a marker with other lines, whose last line matches them.
+/// Returns a marker in which `new` replaces `old`, with a last line that matches.
 fn with_right_check(text: &str, old: &str, new: &str) -> Vec<u8> {
     assert!(text.contains(old), "{text}");
     let text = text.replacen(old, new, 1);
@@ -180,7 +181,7 @@ fn a_marker_of_a_later_version_says_so_and_a_forged_one_has_the_wrong_key() {
 }
 
 #[test]
-fn a_ref_comes_back_at_its_place_with_its_key_and_nowhere_else() {
+fn a_ref_opens_only_at_its_place_with_its_key() {
     let key = keys().session(&place(7).handle);
     let sealed = content(3).seal(&place(7), &key).unwrap();
     let opened = RemoteRef::open(&place(7), &key, &sealed.bytes).unwrap();
@@ -219,7 +220,8 @@ fn a_ref_with_a_wrong_bit_or_a_missing_end_is_damaged() {
     assert!(is_damaged(&RemoteRef::open(&place(7), &key, &[bytes, vec![0]].concat())));
 }
 
-/// Checks that a content is refused when it is written and when it is read.
+/// Checks that the changed content is refused when it is written and when it is read, with the same
+/// error. Returns the error.
 fn refused(change: impl Fn(&mut RemoteRef)) -> RemoteFormatError {
     let mut changed = content(3);
     change(&mut changed);
@@ -281,7 +283,7 @@ fn every_rule_of_a_ref_holds_when_it_is_written_and_when_it_is_read() {
 }
 
 #[test]
-fn a_clone_recognises_what_follows_and_what_does_not() {
+fn a_clone_recognises_whether_a_version_follows_the_one_it_has_seen() {
     let key = keys().session(&place(7).handle);
     let open = |content: &RemoteRef| {
         RemoteRef::open(&place(7), &key, &content.seal(&place(7), &key).unwrap().bytes).unwrap()
@@ -311,7 +313,7 @@ fn a_clone_recognises_what_follows_and_what_does_not() {
         let before = [RefRelation::SetBack, RefRelation::Same][usize::from(place == 40)];
         assert_eq!(seen.relation(&last.seen()), before);
     }
-    // Another one wrote version 30, and went on.
+    // Another clone wrote another version 30, and the versions after it.
     let mut other = next(&history[28], 99);
     assert_eq!(other.relation(&history[29].seen()), RefRelation::Replaced);
     assert_eq!(other.relation(&history[28].seen()), RefRelation::Later);
@@ -321,7 +323,7 @@ fn a_clone_recognises_what_follows_and_what_does_not() {
 }
 
 #[test]
-fn a_pack_comes_back_at_its_place_under_its_name_and_nowhere_else() {
+fn a_pack_opens_only_at_its_place_under_its_name() {
     let (id, key) = (PackId::from_bytes([5; 16]), PackKey::from_bytes([9; 32]));
     let seal = |bytes: &[u8]| seal_pack(&place(7), &id, &key, bytes).unwrap();
     let open = |sealed: &[u8]| open_pack(&place(7), &id, &key, sealed);
@@ -372,7 +374,7 @@ fn notice(secrets: usize) -> PurgeNotice {
 }
 
 #[test]
-fn a_notice_comes_back_at_its_place_with_its_key_and_nowhere_else() {
+fn a_notice_opens_only_at_its_place_with_its_key() {
     let remote = RemoteId::from_bytes([2; 16]);
     let largest = PurgeNotice {
         sessions: vec![place(7).handle; MAX_NOTICE_SESSIONS],

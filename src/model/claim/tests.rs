@@ -10,7 +10,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Generates values that are valid for a field, by the description of what it allows.
+/// Generates valid values of a field, from the description of its allowed values.
 fn fitting(allowed: &str) -> BoxedStrategy<Value> {
     if let Some(words) = allowed.strip_prefix("one of ") {
         let words: Vec<String> = words.split(", ").map(str::to_owned).collect();
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn a_known_field_with_anything_fits_or_is_named(
+    fn any_value_of_a_known_field_is_accepted_or_the_field_is_named(
         (kind, field, value) in prop::sample::select(Kind::ALL).prop_flat_map(|kind| {
             let names: Vec<_> = fields(kind).iter().map(|field| field.name).collect();
             (Just(kind), prop::sample::select(names), unknown())
@@ -117,7 +117,7 @@ proptest! {
 }
 
 #[test]
-fn check_when_a_field_does_not_fit_says_kind_field_found_and_allowed() {
+fn check_names_kind_field_value_and_allowed_values_of_a_wrong_field() {
     for (kind, text, message) in [
         (
             Kind::Hypothesis,
@@ -175,7 +175,7 @@ fn check_when_a_measured_value_is_bytes_refuses_it() {
 }
 
 #[test]
-fn check_when_a_number_is_not_finite_refuses_it_anywhere() {
+fn check_refuses_a_number_that_is_not_finite_anywhere() {
     for number in [f64::NAN, f64::INFINITY] {
         let deep = Value::from([("x", Value::List(vec![Value::Float(number)]))]);
         assert!(check(Kind::Note, &deep).is_err());
@@ -286,7 +286,7 @@ fn periods_that_overlap_count_once() {
 }
 
 #[test]
-fn metrics_count_what_was_done_and_skip_idle_time() {
+fn metrics_count_claims_and_skip_idle_time() {
     let values = |texts: &[&str]| -> Vec<Value> {
         texts.iter().map(|status| Value::from([("status", (*status).into())])).collect()
     };
@@ -294,7 +294,7 @@ fn metrics_count_what_was_done_and_skip_idle_time() {
     let gaps = values(&["open", "filled", "obsolete"]);
     let mut verifications = values(&["passed", "skipped", "failed"]);
     verifications.push(Value::from([]));
-    // Out of order; 60 s, then exactly the limit, then more than it.
+    // The times are not in order. The pauses are 60 s, exactly the limit, and more than the limit.
     let times = [60, 0, 360, 661].map(second);
     let alone = times.map(|time| time..=time);
     let metrics = SessionMetrics::compute(7, &hypotheses, &gaps, &verifications, alone);

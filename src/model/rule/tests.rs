@@ -1,4 +1,4 @@
-//! What each rule does, case by case. The laws are in `laws`.
+//! The effects of each rule, case by case. Laws over any state are in `laws`.
 
 mod laws;
 
@@ -67,7 +67,7 @@ fn grown() -> State {
 }
 
 #[test]
-fn reject_rejects_everything_below_and_doubts_what_rests_on_it() {
+fn reject_rejects_everything_below_and_puts_dependent_beliefs_in_doubt() {
     let mut state = grown();
     let outcome = reject_hypothesis(&state, "H1", Some("it was the cache")).unwrap();
     assert_eq!(
@@ -161,7 +161,7 @@ fn add_evidence_stores_it_and_moves_its_hypothesis_only() {
 }
 
 #[test]
-fn evidence_against_what_is_decided_is_reported_and_decides_nothing() {
+fn evidence_against_a_decided_hypothesis_is_reported_and_changes_no_status() {
     let mut state = grown();
     let against = Value::from([("hypothesis", "H3".into()), ("strength", (-0.2).into())]);
     let outcome = add_evidence(&state, "e3", &against).unwrap();
@@ -184,7 +184,7 @@ fn evidence_against_what_is_decided_is_reported_and_decides_nothing() {
 }
 
 #[test]
-fn a_verb_that_names_nothing_or_what_is_there_is_refused() {
+fn a_verb_about_a_missing_or_an_existing_claim_is_refused() {
     let state = grown();
     let message = |error: RuleError| error.to_string();
     assert_eq!(
@@ -263,7 +263,7 @@ fn a_cycle_is_refused_and_named() {
 }
 
 #[test]
-fn fill_gap_when_filled_already_changes_nothing() {
+fn filling_a_filled_gap_changes_nothing() {
     let mut state = state(&[(Kind::Gap, "g1", r#"{"status": "open", "criticality": "high"}"#)]);
     let outcome = fill_gap(&state, "g1", Some("asked")).unwrap();
     assert_eq!(outcome.trigger, Some(AutoTrigger::GapFilled));
@@ -310,7 +310,7 @@ fn a_change_by_hand_has_the_trigger_of_its_rule() {
     }
 }
 
-/// A hypothesis with evidence of these strengths, in this order.
+/// Returns a state with a hypothesis and evidence of these strengths, added in this order.
 fn weighed(prior: f64, strengths: &[f64]) -> State {
     let mut state = state(&[(Kind::Hypothesis, "H1", &format!(r#"{{"confidence": {prior}}}"#))]);
     for (number, strength) in (1..).zip(strengths) {
@@ -351,7 +351,7 @@ fn a_retraction_leaves_the_confidence_of_the_other_evidence() {
 }
 
 #[test]
-fn a_retraction_at_a_bound_counts_what_was_cut_off() {
+fn a_retraction_at_a_bound_counts_the_part_that_was_cut_off() {
     let mut state = weighed(0.5, &[1.0; 5]);
     assert!((confidence(&state) - MAX_CONFIDENCE).abs() < 1e-12);
     retract(&mut state, "E5");
@@ -389,7 +389,7 @@ fn evidence_that_moves_to_another_hypothesis_leaves_the_first() {
 }
 
 #[test]
-fn what_rests_on_retracted_evidence_is_in_doubt_and_does_not_name_it() {
+fn beliefs_that_rest_on_retracted_evidence_are_in_doubt_and_do_not_name_it() {
     let mut state = grown();
     let outcome = retract_evidence(&state, "e9").unwrap();
     assert_eq!(outcome.removed, [Key::new(Kind::Evidence, "e9")]);

@@ -19,12 +19,13 @@ fn time(text: &str) -> Timestamp {
     Timestamp::parse_rfc3339(text).unwrap()
 }
 
-/// Wed 2025-06-18 16:45:30 in Berlin.
+/// Returns the fixed time of the tests: Wed 2025-06-18 16:45:30 in Berlin.
 fn now() -> Timestamp {
     time("2025-06-18T16:45:30+02:00")
 }
 
-/// Returns the meaning of a text as a time: the local time and the notes, or the error.
+/// Returns the meaning of a text as a time: the local time with notes, or the reason of the
+/// refusal.
 fn outcome<Z: TimeZone>(text: &str, now: Timestamp, zone: &Z) -> String {
     match parse_time(text, now, zone) {
         Ok(resolved) => describe(resolved, zone),

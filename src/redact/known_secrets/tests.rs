@@ -14,7 +14,7 @@ fn masked(secret: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_secret_gives_way_to_a_mark_of_its_length() {
+fn a_secret_is_replaced_by_a_mark_of_its_length() {
     assert_eq!(masked(SECRET, "key=hunter22-ghp_ABC;"), "key=purgedxxxxxxxxxx;");
     assert_eq!(masked("geheim\u{e4}", "x geheim\u{e4}."), "x purgedxx.");
     assert_eq!(
@@ -25,7 +25,7 @@ fn a_secret_gives_way_to_a_mark_of_its_length() {
 }
 
 #[test]
-fn what_is_too_short_or_the_mark_itself_is_refused() {
+fn a_secret_that_is_too_short_or_too_long_or_a_mark_is_refused() {
     assert_eq!(KnownSecrets::new(["short"]).unwrap_err(), InvalidSecret::Short);
     let long = "long ".repeat(MAX_PURGED_BYTES / 5 + 1);
     assert_eq!(KnownSecrets::new([&long]).unwrap_err(), InvalidSecret::Long);
@@ -34,7 +34,7 @@ fn what_is_too_short_or_the_mark_itself_is_refused() {
 }
 
 #[test]
-fn a_part_at_an_end_of_a_text_counts_and_in_its_middle_not() {
+fn a_part_of_a_secret_is_found_at_an_end_of_a_text_and_not_in_its_middle() {
     for (text, new) in [
         ("begins hunter22-g", "begins purgedxxxx"),
         ("begins hunter22-g...", "begins purgedxxxx..."),
@@ -51,9 +51,8 @@ fn a_part_at_an_end_of_a_text_counts_and_in_its_middle_not() {
 }
 
 #[test]
-fn an_escape_before_a_secret_stays_one() {
-    // The letter of an escape can be the first character of the secret, and so can the digits of
-    // one.
+fn an_escape_before_a_secret_stays_an_escape() {
+    // The letter or the digits of an escape can be the first characters of the secret.
     for (secret, text) in [
         ("nested-secret", r#"{"a":"one\nested-secret"}"#),
         ("u00e9-secret", r#"{"a":"one\u00e9-secret"}"#),
@@ -66,10 +65,10 @@ fn an_escape_before_a_secret_stays_one() {
     }
 }
 
-/// Compound ids write `/` in a word as `%2F`, while the words occur unescaped elsewhere: equal text
-/// must stay equal.
+/// In ids that are joined from words, `/` in a word is written as `%2F`. Elsewhere the same words
+/// are not escaped. After a purge they must still be equal.
 #[test]
-fn a_secret_in_an_id_of_several_words_gives_way_to_what_stands_for_it_elsewhere() {
+fn a_secret_in_an_id_of_several_words_is_replaced_as_elsewhere() {
     let join = |words: &[&str]| {
         words
             .iter()
@@ -120,7 +119,7 @@ fn unquoted(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn at_every_depth_of_json_the_secret_goes_and_all_else_stays_in_its_place(
+    fn the_secret_is_replaced_at_every_depth_of_json_and_all_else_stays(
         secret in "[a-zA-Z0-9\"\\\\/\n\t\u{e9}\u{2022}\u{1f512}-]{8,24}",
         before in "[ a-z\"\n\u{e9}]{0,12}", after in "[ A-Z\"\n\u{e9}]{0,12}",
         ascii: bool,
@@ -148,8 +147,7 @@ proptest! {
     }
 }
 
-/// Finding the secrets at an offset used to test each secret: ten times the secrets took ten times
-/// as long.
+/// Many secrets are searched together. The result must be the same as for each of them alone.
 #[test]
 fn many_secrets_are_found_as_each_alone_is() {
     let words: Vec<String> =
@@ -179,7 +177,7 @@ fn many_secrets_are_found_as_each_alone_is() {
     }
 }
 
-/// The number of search steps hardly grows with the number of secrets.
+/// The number of search steps must hardly grow with the number of secrets.
 #[test]
 fn a_hundred_times_the_secrets_are_little_more_work() {
     let text = (0..2000).map(|n| format!("\"secret_{n}\" ")).collect::<String>();
@@ -193,13 +191,13 @@ fn a_hundred_times_the_secrets_are_little_more_work() {
 }
 
 #[test]
-fn only_what_a_purge_writes_is_taken_for_it() {
+fn only_the_text_that_a_purge_writes_is_recognised_as_purged() {
     let is_purged = |before: &str, after: &str| {
         TextDifference::default().is_purge(before.as_bytes(), after.as_bytes())
     };
     for (before, after) in [
         ("the key is hunter22-ghp", "the key is purgedxxxxxx"),
-        // The first letter is the same.
+        // The secret and the mark begin with the same letter.
         ("a perfect secret", "a purgedx secret"),
         ("\"pin\":12345678", "\"pin\":77777777"),
         (r#""h\u00fcnter22""#, r#""x\u00d7xxxxxx""#),
@@ -218,12 +216,12 @@ fn only_what_a_purge_writes_is_taken_for_it() {
     ] {
         assert!(!is_purged(before, after), "{before} {after}");
     }
-    // Both were purged, of secrets that overlap.
+    // Both texts were purged, of secrets that overlap.
     let (here, there) = (b"purgedxxxxxxxxxxxx", b"password=purgedxxx");
     let both = TextDifference { both_purged: true, ..TextDifference::default() };
     assert!(both.is_purge(here, there) && both.is_purge(there, here));
     assert!(!TextDifference::default().is_purge(here, there));
-    // The mark may go on after a part of a text.
+    // At the end of a part of a text, the mark may be cut.
     for (before, after) in [("a hunt", "a purg"), ("22-ghp a", "gedxxx a")] {
         let cut = TextDifference { is_cut: true, ..TextDifference::default() };
         assert!(cut.is_purge(before.as_bytes(), after.as_bytes()), "{before}");

@@ -5,7 +5,7 @@ use super::{State, apply, link};
 use crate::model::claim::{Confidence, Strength};
 use proptest::prelude::*;
 
-/// Generates hypotheses with any parents (including cycles), beliefs on any of them, and
+/// Generates hypotheses with any parents (including cycles), beliefs that rest on any of them, and
 /// dependencies between any beliefs.
 fn any_state() -> impl Strategy<Value = State> {
     let parent = prop::option::of(0..6usize);
@@ -38,8 +38,8 @@ fn any_state() -> impl Strategy<Value = State> {
     })
 }
 
-/// Returns whether beliefs rest on themselves: repeatedly removes what rests on nothing until
-/// nothing changes (Kahn).
+/// Returns whether a belief rests on itself. Kahn's algorithm: repeatedly removes the edges to
+/// beliefs that rest on nothing, until nothing changes.
 fn has_cycle(state: &State) -> bool {
     let mut edges: Vec<(String, String)> = dependencies(state)
         .iter()
@@ -67,7 +67,8 @@ proptest! {
                 prop_assert!(matches!(text(&value, "status"), Some("rejected" | "archived")));
             }
         }
-        // What rests on a doubtful belief is in doubt: nothing was in doubt before.
+        // A belief that rests on one in doubt is in doubt too, because no belief was in doubt
+        // before.
         for dependency in dependencies(&state) {
             let (rests, ground) = dependency.rests_on().unwrap();
             let doubt = |id: &str| in_doubt(&state[&Key::new(Kind::Belief, id)]);

@@ -138,7 +138,7 @@ fn named_days_and_clock_times_are_the_last_ones() {
 }
 
 #[test]
-fn text_that_is_no_point_up_to_now_is_refused_by_name() {
+fn text_that_is_no_time_up_to_now_is_refused_with_a_reason() {
     let rows = [
         ("", "empty"),
         (" \n ", "empty"),
