@@ -1,5 +1,5 @@
-//! Measures the hot functions one by one, about three seconds each: `cargo bench --bench rooms [--
-//! FILTER]`.
+//! Measures the hot functions one by one: `cargo bench --bench rooms [-- FILTER]`. Each takes about
+//! three seconds.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use forge_store::backend::WriteAheadLog;

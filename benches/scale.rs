@@ -377,8 +377,9 @@ fn pushes(size: usize) {
 }
 
 /// Creates a store of one session in a folder, and aborts this process, so that the last writes are
-/// only in the journal. The store is maintained, as by every long-lived writer. It gets more than
-/// `size` revisions if the tail of the journal then becomes as long as it ever does.
+/// only in the journal. The store is maintained, as by every long-lived writer. After `size`
+/// revisions, writing continues until the tail of the journal is almost as long as when it was last
+/// applied.
 fn killed(folder: &Path, size: usize) -> ! {
     const STEPS_BETWEEN_LOOKS: usize = 10;
     let store = Store::create(folder, Options::default()).expect("a store");

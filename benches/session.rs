@@ -2,13 +2,13 @@
 //! with the same keys.
 //!
 //! `cargo bench --bench session -- STREAM [FOLDER]`: STREAM is the output of `gen.py`. Every
-//! checkpoint is durable before the next (revision and checkpoint in one record, one sync); a
-//! thread of its own applies them to the index. Times are in milliseconds. `diff_far` uses nine
-//! handles, each of which has read fifty states before, like those of the peers. Additional keys:
+//! checkpoint is durable before the next (revision and checkpoint in one record, one sync); another
+//! thread applies them to the index. Times are in milliseconds. `diff_far` uses nine handles, each
+//! of which has read fifty states before, like those of the peers. Additional keys:
 //! `create_windows` (the greatest p50 and the greatest p99 of windows of 100), `limit` and
-//! `limit_windows` (the same for one append and fdatasync of as many bytes as the closed store has
-//! per checkpoint), `restore_cold` (each from a store that was just opened), `lookup` (one entity
-//! at a past moment), `capture` (a whole snapshot of all entities, 25 of them changed), `syncs` per
+//! `limit_windows` (the same for an append and fdatasync of the bytes that the closed store has per
+//! checkpoint), `restore_cold` (each from a store that was just opened), `lookup` (one entity at a
+//! past moment), `capture` (a whole snapshot of all entities, 25 of them changed), `syncs` per
 //! checkpoint (of the journal, including those of the other thread), `disk_killed` (bytes before
 //! the clean close).
 #![expect(
@@ -205,7 +205,7 @@ fn main() {
         assert!(!changed.expect("a diff").is_empty());
         diffs.push(time);
     }
-    // Nine diffs, because a pause of a busy machine is about as long as one of them. The peers'
+    // Nine diffs, because two pauses of a busy machine can take as long as one of them. The peers'
     // diff is computed by a process that has read many states before.
     let far: Vec<f64> = (0..9)
         .map(|_| {
@@ -244,8 +244,8 @@ fn main() {
         captures.push(time);
     }
 
-    // The bare cost of the disk. Each write has as many bytes as the closed store has per
-    // checkpoint, within limits.
+    // The bare cost of the disk. The size of each write is that of the closed store divided by the
+    // checkpoints, within limits.
     let mut bare =
         OpenOptions::new().create(true).append(true).open(folder.join("bare")).expect("a file");
     let record = vec![0x5a_u8; (closed as usize / steps.len().max(1)).clamp(512, 65_536)];

@@ -42,8 +42,8 @@ fn state(bytes: &mut Unstructured<'_>) -> Result<ClaimMap> {
     Ok(state)
 }
 
-/// A diff leads from one state to the other and back. A merge gives the same state if the sides are
-/// exchanged, and as many conflicts.
+/// A diff leads from one state to the other and back. A merge gives the same state and the same
+/// number of conflicts if the sides are exchanged.
 pub fn merge(data: &[u8]) {
     let mut bytes = Unstructured::new(data);
     let Ok([base, ours, theirs]) = (|| {

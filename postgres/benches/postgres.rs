@@ -1,5 +1,5 @@
-//! Measures stores in PostgreSQL on a server of its own: `cargo bench -p forge-postgres --bench
-//! postgres`. Prints JSON.
+//! Measures stores in PostgreSQL, on a server that it starts: `cargo bench -p forge-postgres
+//! --bench postgres`. Prints JSON.
 //!
 //! Appends alternate with bare inserts of the same number of bytes. For replicas see [`replicas`].
 

@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_merge_leaves_out_for_a_reference_is_reported(
+    fn claims_that_a_merge_leaves_out_for_a_reference_are_reported(
         (base, ours, theirs) in (any_referring(), any_referring(), any_referring())
     ) {
         for prefer in [MergeSide::Ours, MergeSide::Theirs] {
@@ -271,7 +271,7 @@ proptest! {
 }
 
 #[test]
-fn what_one_side_removed_and_the_other_refers_to_is_a_conflict() {
+fn a_claim_that_one_side_removed_and_the_other_refers_to_is_a_conflict() {
     let base = state(&[(Kind::Hypothesis, "H1", "{}"), (Kind::Hypothesis, "H2", "{}")]);
     let ours = state(&[(Kind::Hypothesis, "H2", "{}")]);
     let mut theirs = base.clone();

@@ -95,7 +95,7 @@ fn a_prompt_is_kept_where_no_transcript_brings_it() {
 }
 
 #[test]
-fn what_shells_add_to_an_input_is_removed() {
+fn additions_of_shells_to_an_input_are_removed() {
     let text = r#"{"session_id":"s","prompt":"größer"}"#;
     let wide = |unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
     let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));
@@ -353,7 +353,7 @@ fn each_agent_is_answered_in_its_own_form() {
 }
 
 #[test]
-fn an_answer_never_exceeds_what_the_agent_takes() {
+fn an_answer_never_exceeds_the_limit_of_the_agent() {
     let line = "a line about 😀 something\n";
     let text = line.repeat(2000);
     for agent in HookAgent::ALL {

@@ -343,7 +343,7 @@ fn a_checkout_below_a_folder_with_a_colon_is_captured() {
 }
 
 #[test]
-fn what_a_killed_capture_left_is_removed_by_the_next_command() {
+fn leftovers_of_a_killed_capture_are_removed_by_the_next_command() {
     let environment = checkout();
     let left = environment.path("project/.forge/git/work-0123456789abcdef");
     fs::create_dir_all(left.join("objects")).unwrap();

@@ -41,7 +41,7 @@ fn sessions_of_worktrees_and_subdirectories_are_found_and_no_others() {
     put(&place, &name, "s1", &shown);
     put(&place, &of_fix, "s2", &fix);
     put(&place, &format!("{name}-sub-deep"), "s3", &format!("{shown}/sub/deep"));
-    // Other directories with similar names, and one with a store of its own.
+    // Other directories with similar names, and a subdirectory with its own store.
     put(&place, &name, "s4", &format!("{shown}-"));
     put(&place, &format!("{name}-2"), "s5", &format!("{shown}-2"));
     put(&place, &format!("{name}-other"), "s6", &format!("{shown}/other"));

@@ -228,8 +228,8 @@ fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted()
     assert_eq!(environment.forge(["verify"]).code, 0, "the store itself is as it was");
 }
 
-/// Regression: every command refused the new store, as a replacement of the sealed one by somebody
-/// else.
+/// Regression: every command refused the new store, as if another user had replaced the sealed one
+/// by it.
 #[test]
 fn an_unsealed_store_that_the_user_makes_takes_the_place_of_a_sealed_one() {
     let environment = Environment::new();

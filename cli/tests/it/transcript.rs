@@ -278,7 +278,7 @@ fn files_without_a_whole_line_or_a_session_are_no_error() {
 }
 
 #[test]
-fn what_is_no_plain_file_is_refused() {
+fn a_transcript_that_is_no_plain_file_is_refused() {
     let place = Environment::new();
     let _ = place.forge(["init"]).success();
     assert_eq!(place.forge(["import", "claude-code", "."]).code, 2);

@@ -299,7 +299,7 @@ fn watched_line<const N: usize>(command: [&str; N]) -> String {
 }
 
 #[test]
-fn what_happens_is_watched() {
+fn a_new_note_is_watched() {
     assert!(watched_line(["note", "after"]).ends_with("N2  after"));
 }
 

@@ -58,7 +58,7 @@ fn each_wrong_usage_says_what_to_do() {
         let words: Vec<String> = words.split(' ').map(|word| word.replace('_', " ")).collect();
         let output = environment.finished(&mut environment.command(&words));
         let said = output.stderr.as_str();
-        // Somebody who only mistyped would follow a tip to switch redaction off.
+        // A person who only mistyped might follow a tip to switch redaction off.
         let weakens = said.contains("no-redact") || said.contains("redact-allow");
         if output.code != *code || weakens || !parts.iter().all(|part| said.contains(part)) {
             faults.push(format!("{words:?}: {output}"));

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-/// Returns these variables and those of a user without configuration files.
+/// Returns these variables, and `USER` and `PGSYSCONFDIR` for a user without configuration files.
 fn environment(variables: &[(&str, &str)]) -> Environment {
     let usual = [("USER", "me"), ("PGSYSCONFDIR", "/nowhere")];
     let all = usual.iter().chain(variables);

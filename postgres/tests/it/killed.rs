@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 const WRITERS: u64 = 8;
-/// Cuts the connection of a random writer, if possible of one that appends now.
+/// Cuts the connection of a random writer. Writers that append now come first.
 const CUT: &str = "
 select count(pg_terminate_backend(pid)) from (
   select pid from pg_stat_activity

@@ -158,7 +158,7 @@ fn an_altered_record_of_a_sealed_store_is_refused() {
     let Some(server) = PostgresServer::start("altered record") else { return };
     let folder = tempfile::tempdir().unwrap();
     let options = with_keyring(folder.path());
-    // An administrator makes these changes, who knows the format but has no key.
+    // Changes by an administrator with knowledge of the format but without the key.
     type Forgery = fn(&str, &mut Client);
     let forgeries: [(&str, Option<&str>, Forgery); 6] = [
         ("a wrong byte", None, |_, client| overlay(client, 150, &[0, 1, 2, 3])),

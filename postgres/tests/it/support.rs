@@ -21,7 +21,7 @@ pub(crate) const ID: [u8; 16] = [7; 16];
 /// The name of the store in the database.
 pub(crate) const NAME: &str = "team";
 
-/// Opens a database as another process would: with connections of its own.
+/// Opens a database as another process would, with new connections.
 pub(crate) fn open(address: &str, name: &str) -> PostgresDatabase {
     PostgresDatabase::open(address, name, &Environment::new()).unwrap()
 }

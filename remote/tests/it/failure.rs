@@ -45,7 +45,7 @@ fn a_write_whose_answer_is_lost_is_unsure() {
 }
 
 #[test]
-fn what_the_storage_refuses_is_named() {
+fn a_refusal_of_the_storage_is_named() {
     for (reply, kind) in [
         (Reply::of(401, "Unauthorized"), "Refused"),
         (Reply::of(403, "AccessDenied"), "Refused"),

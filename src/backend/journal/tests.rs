@@ -82,7 +82,7 @@ fn appended_records_are_read_in_order_by_all_handles() {
 }
 
 #[test]
-fn an_append_builds_its_record_from_the_records_of_others() {
+fn the_build_function_sees_the_records_that_others_appended() {
     let place = Place::new();
     let (mine, theirs) = (place.create(), place.open());
     let one = add(&mine, 0, "one");

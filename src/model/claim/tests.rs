@@ -72,7 +72,7 @@ fn value_of(kind: Kind) -> BoxedStrategy<Value> {
 }
 
 #[test]
-fn what_check_would_change_or_refuse_is_not_checked() {
+fn a_value_that_check_would_change_or_refuse_is_not_checked() {
     for text in [
         r#"{"description": null}"#,
         r#"{"x": [{"y": null}]}"#,

@@ -8,7 +8,7 @@ fn known(secret: &str) -> KnownSecrets {
 }
 
 fn masked(secret: &str, text: &str) -> String {
-    let (new, _) = known(secret).mask(text.as_bytes()).expect("it stands there");
+    let (new, _) = known(secret).mask(text.as_bytes()).expect("the secret is in the text");
     assert_eq!(new.len(), text.len(), "{text}");
     String::from_utf8(new).unwrap()
 }
@@ -131,7 +131,7 @@ proptest! {
         for _ in 0..depth {
             text = quoted(&text, ascii);
         }
-        let (new, count) = known.mask(text.as_bytes()).expect("it stands there");
+        let (new, count) = known.mask(text.as_bytes()).expect("the secret is in the text");
         prop_assert!(count >= 1);
         prop_assert_eq!(new.len(), text.len());
         prop_assert!(TextDifference::default().is_purge(text.as_bytes(), &new));

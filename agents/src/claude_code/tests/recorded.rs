@@ -164,7 +164,7 @@ fn references(value: &Value, found: &mut Vec<TextRef>) {
     } else if let Some(items) = value.as_list() {
         items.iter().for_each(|value| references(value, found));
     } else if let Some(text) = value.as_text() {
-        assert!(text.len() <= crate::INLINE_BYTES, "a long text stands in a fact: {text}");
+        assert!(text.len() <= crate::INLINE_BYTES, "a long text is in a fact: {text}");
     }
 }
 

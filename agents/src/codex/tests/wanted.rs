@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn uses_of_other_tools_keep_what_they_were_given() {
+fn uses_of_other_tools_keep_their_input() {
     let mcp = json!({"type": "function_call", "namespace": "mcp__docs", "name": "find", "call_id": "m1",
         "arguments": "{\"query\":\"lexer\",\"limit\":3}"});
     let mcp_end = json!({"type": "mcp_tool_call_end", "call_id": "m1", "duration": {"secs": 1, "nanos": 0},

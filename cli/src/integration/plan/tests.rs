@@ -175,7 +175,7 @@ fn rewritten_settings_keep_lists_that_were_empty_before_and_new_entries() {
 /// An installation replaces what earlier versions of forge wrote, and keeps the entries of a
 /// person.
 #[test]
-fn what_an_earlier_forge_wrote_is_found_and_replaced() {
+fn content_of_an_earlier_forge_is_found_and_replaced() {
     let house = House::new();
     let faults = |agent, scope| -> Vec<String> {
         let found = detect::find_parts(agent, scope, &house.place).into_iter();
