@@ -97,7 +97,8 @@ fn an_odd_key_is_named_by_what_it_is() {
     }
 }
 
-/// The index is missing, and the journal does not have the removed records any more.
+/// The index is empty, missing or replaced by something else, and the journal does not have the
+/// applied records any more.
 #[test]
 fn a_backup_of_a_store_whose_index_is_gone_says_so() {
     for kind in ["empty", "gone", "pipe", "folder", "link", "large"] {

@@ -134,8 +134,8 @@ fn files_with_it(folder: &std::path::Path) -> usize {
     count
 }
 
-/// Runs, progress, threads and programs whose ids contained the secret can be read and continued
-/// with its replacement.
+/// Runs, progress, threads and programs that contained the secret can be read and continued with
+/// its replacement.
 #[test]
 fn the_systems_continue_after_a_purge() {
     let environment = Environment::new();
@@ -227,7 +227,8 @@ fn the_systems_continue_after_a_purge() {
     }
 }
 
-/// The log of hooks is overwritten; settings and foreign files are reported.
+/// The secret is overwritten in forge's files beside the records. Settings and foreign files are
+/// reported.
 #[test]
 fn files_beside_the_records_are_overwritten_or_named() {
     let environment = store_with_secret();

@@ -40,8 +40,8 @@ fn project() -> Environment {
     environment
 }
 
-/// Returns everything that a recovery must not change: the state of the checkout, the index, and
-/// the local configuration of git.
+/// Returns everything that a recovery must not change: the state of the checkout, the index, the
+/// stashes, and the local configuration of git.
 fn untouched(environment: &Environment) -> Vec<String> {
     [
         "status --porcelain=v2 --branch",

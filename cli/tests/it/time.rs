@@ -216,7 +216,8 @@ fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
         // The list also has automatic checkpoints, which are not counted here.
         let entries = listed["entries"].as_array().unwrap().iter();
         assert_eq!(entries.filter(|entry| entry.get("verb").is_some()).count(), 3);
-        // When the clock has passed the time of the early write, a time shows all three notes.
+        // When the clock has passed the time of the write that was ahead, all three notes are
+        // shown.
         assert_eq!(notes_at(&environment, "2026-02-01T15:00:00Z", "1 minute ago").len(), 3);
     }
 }

@@ -19,8 +19,8 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// Returns an answer of S3 with this status and an ETag. If there is a code, the body is an
-    /// error with it.
+    /// Returns an answer of S3 with this status and a tag. If there is a code, the body is an error
+    /// with it.
     pub(crate) fn of(status: u16, code: &str) -> Self {
         let body = if code.is_empty() {
             String::new()
