@@ -23,7 +23,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the files below a folder whose path or content contains this text.
-fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
+fn files_showing(folder: &Path, text: &str) -> Vec<PathBuf> {
     let shows = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     let mut found = files(folder);
     found
@@ -32,7 +32,7 @@ fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
 }
 
 /// Makes a project in which a person and hooks have recorded texts with `zebra`.
-fn worked<const N: usize>(init: [&str; N]) -> Environment {
+fn recorded_project<const N: usize>(init: [&str; N]) -> Environment {
     let environment = Environment::new();
     environment.forge(init).success();
     environment.forge(["hypothesis", "add", "zebra-idea", "--id", "zebra-h"]).success();
@@ -57,36 +57,36 @@ fn worked<const N: usize>(init: [&str; N]) -> Environment {
     });
     call(&environment, "claude-code", "PreCompact", &event.to_string());
     // Each command reports that it uses the agent's session.
-    let worked = |output: Output| {
+    let succeeded = |output: Output| {
         assert_eq!(output.code, 0, "{output}");
         output.stdout
     };
-    assert!(worked(environment.forge(["search", "zebra"])).contains("zebra-command"));
-    worked(environment.forge(["maintain"]));
-    worked(environment.forge(["note", "add", "zebra-late"]));
+    assert!(succeeded(environment.forge(["search", "zebra"])).contains("zebra-command"));
+    succeeded(environment.forge(["maintain"]));
+    succeeded(environment.forge(["note", "add", "zebra-late"]));
     environment
 }
 
 #[test]
 fn nothing_that_was_recorded_is_seen_in_the_folder_of_an_encrypted_store() {
-    let environment = worked(["init", "--encrypted", "--name", "zebra-effort"]);
+    let environment = recorded_project(["init", "--encrypted", "--name", "zebra-effort"]);
     let store = environment.path("project/.forge");
-    assert_eq!(showing(&store, "zebra"), Vec::<PathBuf>::new());
+    assert_eq!(files_showing(&store, "zebra"), Vec::<PathBuf>::new());
     assert!(environment.forge(["doctor", "--json"]).json()["store"]["encrypted"] == true);
     assert!(environment.forge(["verify", "--read-data", "--json"]).json()["encrypted"] == true);
     assert!(environment.forge(["key", "show", "--json"]).json()["encrypted"] == true);
     // The log of the hooks is next to the key.
-    assert!(!showing(&environment.path(KEYRING), "zebra-agent-session").is_empty());
+    assert!(!files_showing(&environment.path(KEYRING), "zebra-agent-session").is_empty());
     assert!(!store.join("log").exists() && !store.join("agents").exists());
 }
 
 /// Shows that the search of the test above finds a text that is there.
 #[test]
 fn recorded_text_is_seen_in_the_folder_of_an_unencrypted_store() {
-    let environment = worked(["init", "--name", "zebra-effort"]);
+    let environment = recorded_project(["init", "--name", "zebra-effort"]);
     let store = environment.path("project/.forge");
     for text in ["zebra-late", "zebra-agent-session", "zebra-tag", "zebra-effort"] {
-        assert!(!showing(&store, text).is_empty(), "{text}");
+        assert!(!files_showing(&store, text).is_empty(), "{text}");
     }
     assert!(store.join("log/hooks.jsonl").exists());
     assert!(environment.forge(["doctor", "--json"]).json()["store"]["encrypted"] == false);
@@ -100,7 +100,7 @@ fn without_key(environment: &Environment, args: &[&str]) -> Output {
 
 #[test]
 fn without_its_key_every_command_says_so_and_nothing_changes() {
-    let environment = worked(["init", "--encrypted"]);
+    let environment = recorded_project(["init", "--encrypted"]);
     let store = environment.path("project/.forge");
     let contents = || files(&store).iter().map(|file| fs::read(file).unwrap()).collect::<Vec<_>>();
     let before = contents();

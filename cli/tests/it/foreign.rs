@@ -15,7 +15,7 @@ fn secret() -> String {
 }
 
 /// Makes a project with a store that another user made, with these settings.
-fn fetched(settings: &str) -> Environment {
+fn foreign_store(settings: &str) -> Environment {
     let environment = Environment::new();
     let mut init = environment.command(["init", "--unsealed", "--name", "s"]);
     environment.finished(init.env("HOME", environment.path("theirs"))).success();
@@ -23,11 +23,11 @@ fn fetched(settings: &str) -> Environment {
     environment
 }
 
-fn holds(folder: &Path, text: &str) -> bool {
+fn contains_text(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().flatten().any(|entry| {
         let path = entry.path();
         if path.is_dir() {
-            return holds(&path, text);
+            return contains_text(&path, text);
         }
         let bytes = fs::read(&path).unwrap();
         bytes.windows(text.len()).any(|window| window == text.as_bytes())
@@ -36,7 +36,7 @@ fn holds(folder: &Path, text: &str) -> bool {
 
 fn is_stored(environment: &Environment, text: &str) -> bool {
     let listed = environment.finished(&mut environment.command(["note", "list", "--json"]));
-    listed.stdout.contains(text) || holds(&environment.path("project/.forge"), text)
+    listed.stdout.contains(text) || contains_text(&environment.path("project/.forge"), text)
 }
 
 /// Joins the lines of a wrapped text.
@@ -50,7 +50,7 @@ fn note(environment: &Environment) -> Output {
 
 #[test]
 fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
-    let environment = fetched(WEAK);
+    let environment = foreign_store(WEAK);
     let output = note(&environment);
     let ignored = "warning: this project's settings are not yours and are ignored: keep.sessions = 0s, \
                    keep.undo = 0s, prune.automatic = true, redact.allow = ghp_, redact.enabled = false, \
@@ -89,7 +89,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
 /// Only the agent reads a hook's output, so the ignored settings are named in the hook's log.
 #[test]
 fn a_hook_stores_no_secret_by_settings_of_others_and_its_log_says_why() {
-    let environment = fetched(WEAK);
+    let environment = foreign_store(WEAK);
     let input = json!({
         "session_id": "mine", "cwd": environment.path("project"), "hook_event_name": "UserPromptSubmit",
         "prompt": format!("use {}", secret()),
@@ -113,13 +113,14 @@ fn settings_that_the_user_makes_apply() {
     environment.forge(["adopt"]).success();
     assert_eq!(environment.forge(["config", "get", "keep.undo"]).success(), "1d\n");
     // In a store of someone else, only settings that the user makes there apply.
-    let environment = fetched("keep.last = 1\n");
+    let environment = foreign_store("keep.last = 1\n");
     let set = environment.forge(["config", "set", "keep.undo", "1d"]);
     assert_eq!(set.code, 0, "{set}");
     let get = |key: &str| environment.forge(["config", "get", key]).stdout;
     assert_eq!((get("keep.undo").as_str(), get("keep.last").as_str()), ("1d\n", "\n"));
     // The store cannot weaken the user's own settings either, but can strengthen them.
-    let environment = fetched("redact.enabled = true\nprune.automatic = false\nkeep.last = 7\n");
+    let environment =
+        foreign_store("redact.enabled = true\nprune.automatic = false\nkeep.last = 7\n");
     environment.write(
         "config/forge/config.toml",
         "redact.enabled = false\nprune.automatic = true\nkeep.last = 7\n",
@@ -196,7 +197,7 @@ fn a_link_to_another_projects_store_is_refused_by_every_way_in_until_it_is_allow
 /// A write through the link would change a file outside of the store.
 #[test]
 fn settings_that_are_a_link_are_refused() {
-    let environment = fetched("");
+    let environment = foreign_store("");
     environment.write("other.toml", "keep.last = 1\n");
     fs::remove_file(environment.path("project/.forge/config.toml")).unwrap();
     symlink("../../other.toml", environment.path("project/.forge/config.toml")).unwrap();

@@ -57,7 +57,7 @@ const STORE: &str = "project/.forge";
 const FOLDERS: [&str; 2] = ["project", "home"];
 
 /// Returns the event of a hook after a command.
-fn ran(environment: &Environment, session: &str) -> String {
+fn tool_event(environment: &Environment, session: &str) -> String {
     json!({
         "session_id": session,
         "hook_event_name": "PostToolUse",
@@ -71,7 +71,7 @@ fn ran(environment: &Environment, session: &str) -> String {
 }
 
 /// Creates a store with an index, and a tail that is long enough for the next writer to apply it.
-fn prepared(environment: &Environment) {
+fn prepare(environment: &Environment) {
     environment.forge(["init", "--name", "s"]).success();
     // The maximum wait for the lock.
     environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
@@ -94,7 +94,7 @@ fn prepared(environment: &Environment) {
 }
 
 /// Restores the store, its key and its witness as they were before any command was stopped.
-fn again(environment: &Environment) {
+fn restore_start(environment: &Environment) {
     for folder in FOLDERS {
         let place = environment.path(folder);
         let _ = fs::remove_dir_all(&place);
@@ -119,13 +119,13 @@ fn imported(store: &Store) -> Vec<usize> {
 }
 
 /// Returns how often one thread of a command makes each of the calls, at most.
-fn counted(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, usize> {
+fn count_calls(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, usize> {
     let trace = environment.path("trace");
     let only = format!("trace={}", CALLS.join(","));
     let mut command =
         traced(&environment.command(args), ["-f", "-o", trace.to_str().unwrap(), "-e", &only]);
     let mut child = command.spawn().unwrap();
-    let _ = child.stdin.take().unwrap().write_all(ran(environment, "stopped").as_bytes());
+    let _ = child.stdin.take().unwrap().write_all(tool_event(environment, "stopped").as_bytes());
     assert!(child.wait_with_output().unwrap().status.success(), "{args:?}");
     let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for line in fs::read_to_string(&trace).unwrap().lines() {
@@ -148,7 +148,7 @@ fn counted(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, u
 
 /// Runs other commands while a process is frozen. None may wait longer than for a lock: a process
 /// that hangs is killed, which its exit code shows.
-fn beside(environment: &Environment, what: &str) {
+fn run_others(environment: &Environment, what: &str) {
     let bounded = |args: &[&str]| {
         let command = environment.command(args);
         let mut bounded = Command::new("timeout");
@@ -161,7 +161,10 @@ fn beside(environment: &Environment, what: &str) {
             .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         bounded
     };
-    call_by(&mut bounded(&["hook", "claude-code", "PostToolUse"]), &ran(environment, "beside"));
+    call_by(
+        &mut bounded(&["hook", "claude-code", "PostToolUse"]),
+        &tool_event(environment, "beside"),
+    );
     let compaction = json!({
         "session_id": "beside",
         "hook_event_name": "PreCompact",
@@ -173,11 +176,11 @@ fn beside(environment: &Environment, what: &str) {
         let output = environment.finished(&mut bounded(args));
         assert_eq!(output.code, 0, "{what}: {args:?} {output}");
     }
-    saved_beside(environment, what);
+    check_others(environment, what);
 }
 
-/// Checks that everything that [`beside`] saved is there.
-fn saved_beside(environment: &Environment, what: &str) {
+/// Checks that everything that [`run_others`] saved is there.
+fn check_others(environment: &Environment, what: &str) {
     let store = opened(environment);
     let session = store.agent_session("beside").unwrap();
     let session = session.unwrap_or_else(|| panic!("{what}: no session of the hooks"));
@@ -192,10 +195,10 @@ fn saved_beside(environment: &Environment, what: &str) {
     assert_eq!(notes.count(), 1, "{what}");
 }
 
-/// Stops a command at its n-th call of this name, and runs [`beside`] meanwhile. Returns whether a
+/// Stops a command at its n-th call of this name, and runs [`run_others`] meanwhile. Returns whether a
 /// thread of the command made n of these calls.
-fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize)) -> bool {
-    again(environment);
+fn run_stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize)) -> bool {
+    restore_start(environment);
     let what = format!("{args:?} stopped at {call} {nth}");
     let trace = environment.path("fifo");
     let _ = fs::remove_file(&trace);
@@ -204,16 +207,16 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
     let inject = format!("inject={call}:signal=STOP:when={nth}");
     let arguments = ["-f", "-o", trace.to_str().unwrap(), "-e", &only, "-e", &inject];
     let mut child = traced(&environment.command(args), arguments).spawn().unwrap();
-    let _ = child.stdin.take().unwrap().write_all(ran(environment, "stopped").as_bytes());
-    let mut stood = false;
+    let _ = child.stdin.take().unwrap().write_all(tool_event(environment, "stopped").as_bytes());
+    let mut was_stopped = false;
     // Each of its threads may reach its n-th call.
     for line in BufReader::new(File::open(&trace).unwrap()).lines().map(Result::unwrap) {
         if !line.contains("--- stopped by SIGSTOP ---") {
             continue;
         }
-        if !stood {
-            beside(environment, &what);
-            stood = true;
+        if !was_stopped {
+            run_others(environment, &what);
+            was_stopped = true;
         }
         let thread = line.split_whitespace().next().unwrap();
         // The thread may have ended by now, because each thread of the process reports the stop.
@@ -222,20 +225,26 @@ fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize))
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{what}: {said}");
-    stood
+    was_stopped
 }
 
 /// Checks that the command did its work, that no write was lost, and that the store is undamaged.
-fn done(environment: &Environment, name: &str, what: &str, stood: bool, reference: &[usize]) {
+fn check_result(
+    environment: &Environment,
+    name: &str,
+    what: &str,
+    was_stopped: bool,
+    reference: &[usize],
+) {
     let added = environment.forge(["note", "add", "last", "--session", "s"]);
     assert_eq!(added.code, 0, "{what}: {added}");
-    if stood {
-        saved_beside(environment, what);
+    if was_stopped {
+        check_others(environment, what);
     }
     let store = opened(environment);
     let session = store.session("s").unwrap();
     let state = session.state(&session.head().unwrap()).unwrap();
-    assert_eq!(state.claims().len(), NOTES + 1 + usize::from(stood), "{what}");
+    assert_eq!(state.claims().len(), NOTES + 1 + usize::from(was_stopped), "{what}");
     let messages: BTreeSet<String> = session
         .checkpoints(&CheckpointFilter::default())
         .unwrap()
@@ -273,14 +282,14 @@ fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
     let wanted = count("FORGE_FROZEN", 6) as usize;
     let mut numbers = SeededNumbers::from_environment(test);
     let environment = Environment::new();
-    prepared(&environment);
+    prepare(&environment);
     for folder in FOLDERS {
         copy(&environment.path(folder), &environment.path(&format!("first/{folder}")));
     }
     let mut stops = BTreeMap::new();
     for (name, args) in STOPPED {
-        again(&environment);
-        let counts = counted(&environment, args);
+        restore_start(&environment);
+        let counts = count_calls(&environment, args);
         let reference = imported(&opened(&environment));
         assert_eq!(reference.iter().sum::<usize>() > 5, name == "import", "{reference:?}");
         let mut places: Vec<_> =
@@ -291,10 +300,10 @@ fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
             places.swap_remove(out as usize);
         }
         for place in places {
-            let stood = stopped(&environment, args, place);
+            let was_stopped = run_stopped(&environment, args, place);
             let what = format!("{name} stopped at {place:?}");
-            done(&environment, name, &what, stood, &reference);
-            *stops.entry(name).or_insert(0) += usize::from(stood);
+            check_result(&environment, name, &what, was_stopped, &reference);
+            *stops.entry(name).or_insert(0) += usize::from(was_stopped);
         }
     }
     let all: usize = stops.values().sum();

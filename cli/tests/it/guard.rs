@@ -29,7 +29,10 @@ fn place() -> Environment {
     environment
 }
 
-fn begun(environment: &Environment, args: &[&str]) -> (std::process::Child, BufReader<File>) {
+fn start_until_git_runs(
+    environment: &Environment,
+    args: &[&str],
+) -> (std::process::Child, BufReader<File>) {
     let mut command = environment.command(args);
     let path = format!("{}:/usr/bin:/bin", environment.path("bin").display());
     command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -48,7 +51,7 @@ fn begun(environment: &Environment, args: &[&str]) -> (std::process::Child, BufR
 }
 
 /// Waits until no process holds the pipe open.
-fn all_have_ended(mut pipe: BufReader<File>) {
+fn wait_until_all_end(mut pipe: BufReader<File>) {
     let mut rest = Vec::new();
     pipe.read_to_end(&mut rest).unwrap();
     assert_eq!(rest, b"");
@@ -58,17 +61,17 @@ fn all_have_ended(mut pipe: BufReader<File>) {
 #[test]
 fn git_and_its_processes_end_when_forge_is_killed() {
     let environment = place();
-    let (mut forge, pipe) = begun(&environment, &["code", "capture"]);
+    let (mut forge, pipe) = start_until_git_runs(&environment, &["code", "capture"]);
     forge.kill().unwrap();
     forge.wait().unwrap();
-    all_have_ended(pipe);
+    wait_until_all_end(pipe);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn git_and_its_processes_end_at_the_time_limit_of_a_hook() {
     let environment = place();
-    let (mut forge, pipe) = begun(&environment, &["hook", "claude-code", "Stop"]);
+    let (mut forge, pipe) = start_until_git_runs(&environment, &["hook", "claude-code", "Stop"]);
     assert!(forge.wait().unwrap().success());
-    all_have_ended(pipe);
+    wait_until_all_end(pipe);
 }

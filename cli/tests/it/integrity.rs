@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 const KEYRING: &str = "home/.local/state/forge/keyring";
 const ELSEWHERE: &str = "elsewhere";
 
-fn started() -> Environment {
+fn sealed_store() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "effort"]).success();
     environment.forge(["note", "add", "the cache is cold"]).success();
@@ -31,7 +31,7 @@ fn examples_of_the_integrity_page_work() {
 
 #[test]
 fn a_new_store_is_sealed_and_doctor_key_and_verify_say_so() {
-    let environment = started();
+    let environment = sealed_store();
     let format = environment.read("project/.forge/FORMAT");
     assert!(format.contains("optional sealed"), "{format}");
     let key = environment.forge(["key", "show", "--json"]).json();
@@ -58,7 +58,7 @@ fn a_store_without_seals_can_be_sealed_later() {
 
 #[test]
 fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
-    let environment = started();
+    let environment = sealed_store();
     let read = without_key(&environment, &["note", "list"]);
     assert_eq!(read.code, 7, "{read}");
     assert!(read.stdout.contains("the cache is cold"));
@@ -82,7 +82,7 @@ fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
 
 #[test]
 fn a_damaged_key_is_named_and_the_store_is_read_and_taken_over_without_it() {
-    let environment = started();
+    let environment = sealed_store();
     let folders = fs::read_dir(environment.path(KEYRING)).unwrap();
     let mut keys = folders.map(|folder| folder.unwrap().path().join("key"));
     let key = keys.find(|key| key.exists()).unwrap();
@@ -101,7 +101,7 @@ fn a_damaged_key_is_named_and_the_store_is_read_and_taken_over_without_it() {
 
 #[test]
 fn a_key_is_moved_to_another_machine_in_a_file() {
-    let environment = started();
+    let environment = sealed_store();
     let file = environment.path("carried");
     let name = file.to_str().unwrap();
     environment.forge(["key", "export", name]).success();
@@ -116,7 +116,7 @@ fn a_key_is_moved_to_another_machine_in_a_file() {
 
 #[test]
 fn an_older_copy_in_the_place_of_a_store_is_refused_by_every_reader() {
-    let environment = started();
+    let environment = sealed_store();
     let (store, aside) = (environment.path("project/.forge"), environment.path("aside"));
     copy(&store, &aside);
     environment.forge(["note", "add", "the disk is full"]).success();
@@ -150,7 +150,7 @@ fn hook(environment: &Environment, keyring: &Path) -> std::process::Output {
     child.wait_with_output().unwrap()
 }
 
-fn waiting(environment: &Environment) -> Vec<PathBuf> {
+fn spooled_files(environment: &Environment) -> Vec<PathBuf> {
     let spool = environment.path("project/.forge/spool");
     let files = fs::read_dir(spool).into_iter().flatten().map(|file| file.unwrap().path());
     files.filter(|path| path.extension().is_none()).collect()
@@ -158,17 +158,17 @@ fn waiting(environment: &Environment) -> Vec<PathBuf> {
 
 #[test]
 fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_over() {
-    let environment = started();
+    let environment = sealed_store();
     let elsewhere = environment.path(ELSEWHERE);
     assert!(hook(&environment, &elsewhere).status.success());
-    assert_eq!(waiting(&environment).len(), 1);
+    assert_eq!(spooled_files(&environment).len(), 1);
     // A user with the key gets a warning, and sees only what was written with it.
     let read = environment.forge(["--session", "5e55", "command", "list"]);
     assert_eq!(read.code, 3, "{read}");
     let read = environment.forge(["note", "list"]);
     assert!(read.code == 7 && read.stderr.contains("1 writes in the spool"), "{read}");
     environment.forge(["adopt"]).success();
-    assert_eq!(waiting(&environment).len(), 0);
+    assert_eq!(spooled_files(&environment).len(), 0);
     let read = environment.forge(["--session", "5e55", "command", "list"]).success();
     assert!(read.contains("cargo test"), "{read}");
 }
@@ -210,7 +210,7 @@ fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
 /// Regression: a copy treated the frames of a sealed journal as damaged.
 #[test]
 fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted() {
-    let environment = started();
+    let environment = sealed_store();
     environment.forge(["maintain"]).success();
     environment.forge(["note", "add", "the cache is warm"]).success();
     environment.forge(["backup", "../copy"]).success();

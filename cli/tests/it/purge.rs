@@ -104,7 +104,7 @@ const MASK: &str = "purged/xxxxxxxxxxxx";
 
 /// Runs shell lines with a text in place of `SECRET`. Returns each line with its output, without
 /// numbers and words of times.
-fn said(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, String)> {
+fn outputs_of(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, String)> {
     let is_time = |word: &&str| {
         ["s", "min", "ago", "in", "now"].contains(word)
             || word.bytes().all(|byte| byte.is_ascii_digit())
@@ -170,7 +170,7 @@ fn the_systems_continue_after_a_purge() {
         "forge --no-redact program checkpoint --program 'p SECRET' --agent 'a SECRET=first' --agent b=second",
         "forge --no-redact program message 'offer SECRET' --program 'p SECRET' --from 'a SECRET' --to b",
     ];
-    for (line, said) in said(&environment, &writes, SLASHED) {
+    for (line, said) in outputs_of(&environment, &writes, SLASHED) {
         assert!(said.ends_with("[exit 0]"), "{line}: {said}");
     }
     let reads = [
@@ -196,7 +196,7 @@ fn the_systems_continue_after_a_purge() {
         "forge program resume --program 'p SECRET'",
         "forge session list",
     ];
-    let before = said(&environment, &reads, SLASHED);
+    let before = outputs_of(&environment, &reads, SLASHED);
     let told = before.iter().filter(|(_, said)| said.contains(SLASHED)).count();
     assert!(told > 14, "{before:#?}");
     assert!(files_with_it(&environment.path("project/.forge")) > 0);
@@ -206,7 +206,9 @@ fn the_systems_continue_after_a_purge() {
     assert_eq!(files_with_it(&environment.path("project/.forge")), 0);
     let left = environment.forge(["purge", "secret", "--dry-run"]).success();
     assert!(left.starts_with("Nothing would be replaced"), "{left}");
-    for ((line, after), (_, before)) in said(&environment, &reads, MASK).into_iter().zip(before) {
+    for ((line, after), (_, before)) in
+        outputs_of(&environment, &reads, MASK).into_iter().zip(before)
+    {
         assert_eq!(after, before.replace(SLASHED, MASK), "{line}");
     }
     // They can also be continued.
@@ -222,7 +224,7 @@ fn the_systems_continue_after_a_purge() {
         "forge undo --session 'a SECRET'",
         "forge verify --read-data",
     ];
-    for (line, said) in said(&environment, &further, MASK) {
+    for (line, said) in outputs_of(&environment, &further, MASK) {
         assert!(said.ends_with("[exit 0]"), "{line}: {said}");
     }
 }

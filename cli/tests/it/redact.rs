@@ -13,7 +13,7 @@ fn fake(shape: &str) -> FakeSecret {
 }
 
 /// Returns whether the text occurs in the whole state at the head.
-fn knows(place: &Environment, text: &str) -> bool {
+fn state_contains(place: &Environment, text: &str) -> bool {
     place.finished_raw(["checkpoint", "at", "HEAD", "--full", "--json"]).contains(text)
 }
 
@@ -31,8 +31,8 @@ fn secrets_are_removed_unless_they_are_allowed() {
     assert_eq!(said.code, 0, "{said}");
     let warning = "warning: 1 secret was removed before storing: github-token\n";
     assert!(said.stdout.ends_with(warning), "{said}");
-    assert!(!knows(&place, &token.secret));
-    assert!(knows(&place, "[redacted:github-token]"));
+    assert!(!state_contains(&place, &token.secret));
+    assert!(state_contains(&place, "[redacted:github-token]"));
 
     let refused = place.forge(["note", "add", "x", "--id", &token.secret]);
     assert_eq!(refused.code, 2, "{refused}");
@@ -43,13 +43,13 @@ fn secrets_are_removed_unless_they_are_allowed() {
     place.forge(["config", "set", "redact.allow", "kind:npm-token other"]).success();
     let npm = fake("npm");
     place.forge(["note", "add", &npm.text]).success();
-    assert!(knows(&place, &npm.secret));
+    assert!(state_contains(&place, &npm.secret));
     let gitlab = fake("gitlab");
     place.forge(["note", "add", &gitlab.text, "--redact-allow", &gitlab.secret[..12]]).success();
-    assert!(knows(&place, &gitlab.secret));
+    assert!(state_contains(&place, &gitlab.secret));
     let slack = fake("slack");
     place.forge(["note", "add", &slack.text, "--no-redact"]).success();
-    assert!(knows(&place, &slack.secret));
+    assert!(state_contains(&place, &slack.secret));
 }
 
 fn line(number: u64, text: &str) -> String {
@@ -136,11 +136,11 @@ fn recorded_transcripts_come_back_unchanged() {
 }
 
 /// Returns the contents of all files below a folder, joined.
-fn raw(folder: &Path) -> Vec<u8> {
+fn contents_of(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {
-            all.extend(raw(&entry.path()));
+            all.extend(contents_of(&entry.path()));
         } else {
             all.extend(std::fs::read(entry.path()).unwrap());
         }
@@ -151,7 +151,7 @@ fn raw(folder: &Path) -> Vec<u8> {
 /// Records events of hooks, and writes that are spooled next to a frozen process, each with another
 /// secret. Returns the secrets with their ways in, and the content of all files: while the writes
 /// are spooled, after they were appended, and after maintenance.
-fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
+fn record_secrets(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
         "prompt",
         "call",
@@ -200,14 +200,17 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec
         call(number, "beside", &ways[6], &ways[7]);
         planted.extend(WAYS.into_iter().zip(ways.iter().cloned()));
     }
-    let look = || ["project/.forge", "home"].map(|name| raw(&place.path(name))).concat();
-    let spool = raw(&place.path("project/.forge/spool"));
+    let look = || ["project/.forge", "home"].map(|name| contents_of(&place.path(name))).concat();
+    let spool = contents_of(&place.path("project/.forge/spool"));
     assert!(spool.len() > fakes.len() / 4 * 100, "{} bytes wait", spool.len());
     let waiting = look();
     frozen.kill().unwrap();
     frozen.wait().unwrap();
     assert_eq!(place.forge(["note", "add", "the lock is free"]).code, 0);
-    assert!(raw(&place.path("project/.forge/spool")).is_empty(), "all of it was brought in");
+    assert!(
+        contents_of(&place.path("project/.forge/spool")).is_empty(),
+        "all of it was brought in"
+    );
     let brought = look();
     place.forge(["maintain"]).success();
     let mut all = [waiting, brought, look()].concat();
@@ -233,13 +236,15 @@ fn found<'a>(planted: &'a [(&str, FakeSecret)], all: &[u8]) -> Vec<(&'a str, &'a
 
 #[test]
 fn no_secret_of_a_hook_or_a_spooled_write_reaches_the_files() {
-    let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
+    let (planted, all) = record_secrets("lock_timeout = 0.01\n", &[]);
     assert_eq!(planted.len(), 8 * shape_count());
     assert_eq!(found(&planted, &all), []);
     // Without redaction, the same search finds the secrets of every way in except the instructions,
     // which are not stored.
-    let (planted, all) =
-        heard("lock_timeout = 0.01\n[redact]\nenabled = false\n", &["github", "aws access key"]);
+    let (planted, all) = record_secrets(
+        "lock_timeout = 0.01\n[redact]\nenabled = false\n",
+        &["github", "aws access key"],
+    );
     let wanted = planted.iter().map(|(way, fake)| (*way, fake.shape));
     let wanted: Vec<_> = wanted.filter(|(way, _)| *way != "instructions").collect();
     assert_eq!(found(&planted, &all), wanted);
@@ -289,7 +294,7 @@ fn no_secret_in_a_name_reaches_the_files() {
     let _ = place.forge(["command", "record", "--", &token]);
     let _ = place.forge(["checkpoint", "create", &token, "--tags", &token]);
     place.forge(["maintain"]).success();
-    let mut all = ["project/.forge", "home"].map(|name| raw(&place.path(name))).concat();
+    let mut all = ["project/.forge", "home"].map(|name| contents_of(&place.path(name))).concat();
     let listed = place.finished_raw(["session", "list", "--json"]);
     let sessions: serde_json::Value = serde_json::from_str(&listed).unwrap();
     all.extend(listed.into_bytes());

@@ -4,7 +4,7 @@
 use crate::environment::Environment;
 use serde_json::{Value, json};
 
-fn said(session: &str, minute: u32, parent: Option<&str>, text: &str) -> String {
+fn prompt_line(session: &str, minute: u32, parent: Option<&str>, text: &str) -> String {
     let line = json!({"type": "user", "uuid": format!("{session}-{minute}"), "parentUuid": parent,
         "sessionId": session, "timestamp": format!("2026-01-05T10:{minute:02}:00Z"), "cwd": "/w",
         "message": {"role": "user", "content": text}});
@@ -34,10 +34,10 @@ fn each_session_of_a_file_is_imported_once_whatever_is_appended() {
     environment.forge(["init"]).success();
     let title = json!({"type": "ai-title", "aiTitle": "the second", "sessionId": "b"});
     let begun = [
-        said("a", 1, None, "read the lease"),
-        said("b", 2, None, "write the report"),
+        prompt_line("a", 1, None, "read the lease"),
+        prompt_line("b", 2, None, "write the report"),
         format!("{title}\n"),
-        said("a", 3, Some("a-1"), "and the other one"),
+        prompt_line("a", 3, Some("a-1"), "and the other one"),
     ];
     let imported = import(&environment, "claude-code", &begun.concat());
     assert_eq!(sessions(&imported), [("a", 2), ("b", 1)]);
@@ -45,13 +45,15 @@ fn each_session_of_a_file_is_imported_once_whatever_is_appended() {
     let unchanged: Vec<_> =
         again["files"].as_array().unwrap().iter().map(|file| &file["unchanged"]).collect();
     assert_eq!(unchanged, [true, true]);
-    let more = [begun.concat(), said("b", 4, Some("b-2"), "send it")].concat();
+    let more = [begun.concat(), prompt_line("b", 4, Some("b-2"), "send it")].concat();
     assert_eq!(sessions(&import(&environment, "claude-code", &more)), [("a", 0), ("b", 1)]);
     let found = environment.forge(["session", "list"]).success();
     assert!(found.contains("read the lease") && found.contains("the second"), "{found}");
     // A transcript that contains only one of the sessions adds nothing.
-    let alone =
-        [said("a", 1, None, "read the lease"), said("a", 3, Some("a-1"), "and the other one")];
+    let alone = [
+        prompt_line("a", 1, None, "read the lease"),
+        prompt_line("a", 3, Some("a-1"), "and the other one"),
+    ];
     let alone = import(&environment, "claude-code", &alone.concat());
     assert_eq!(alone["files"][0]["unchanged"], true, "{alone}");
 }
@@ -60,12 +62,12 @@ fn each_session_of_a_file_is_imported_once_whatever_is_appended() {
 fn sessions_that_share_a_line_are_separated_and_bad_lines_keep_their_number() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
-    let first = said("a", 1, None, "read the lease");
+    let first = prompt_line("a", 1, None, "read the lease");
     let text = [
         first.trim_end().to_owned(),
-        said("b", 2, None, "write the report"),
+        prompt_line("b", 2, None, "write the report"),
         "no record\n".to_owned(),
-        said("b", 3, Some("b-2"), "send it"),
+        prompt_line("b", 3, Some("b-2"), "send it"),
     ];
     let imported = import(&environment, "claude-code", &text.concat());
     assert_eq!(sessions(&imported), [("a", 1), ("b", 2)]);
@@ -87,15 +89,18 @@ fn copied_lines_before_the_own_lines_belong_to_the_same_session() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let text = [
-        said("a", 1, None, "read the lease"),
-        said("b", 2, Some("a-1"), "write the report"),
-        said("b", 3, Some("b-2"), "send it"),
+        prompt_line("a", 1, None, "read the lease"),
+        prompt_line("b", 2, Some("a-1"), "write the report"),
+        prompt_line("b", 3, Some("b-2"), "send it"),
     ];
     let imported = import(&environment, "claude-code", &text.concat());
     assert_eq!(sessions(&imported), [("b", 2)]);
     assert_eq!(imported["files"][0]["other_session"], "a");
     // The client names a file after its session, so lines of other sessions in it are copies.
-    let text = [said("c", 1, None, "read the lease"), said("d", 2, None, "write the report")];
+    let text = [
+        prompt_line("c", 1, None, "read the lease"),
+        prompt_line("d", 2, None, "write the report"),
+    ];
     let imported = import_file(&environment, "claude-code", "d.jsonl", &text.concat());
     assert_eq!(sessions(&imported), [("d", 1)]);
 }
@@ -109,24 +114,24 @@ fn rollouts_in_one_file_are_separated_and_a_fork_is_one_session() {
         let payload = json!({"id": id, "timestamp": at, "cwd": "/w", "forked_from_id": origin});
         json!({"timestamp": at, "type": "session_meta", "payload": payload}).to_string() + "\n"
     };
-    let said = |minute: u32, text: &str| {
+    let line = |minute: u32, text: &str| {
         let payload = json!({"type": "user_message", "message": text});
         let at = format!("2026-01-05T10:{minute:02}:00Z");
         json!({"timestamp": at, "type": "event_msg", "payload": payload}).to_string() + "\n"
     };
     let text = [
         begun(1, "a", None),
-        said(2, "read the lease"),
+        line(2, "read the lease"),
         begun(10, "b", None),
-        said(11, "write the report"),
+        line(11, "write the report"),
     ];
     let imported = import(&environment, "codex", &text.concat());
     assert_eq!(sessions(&imported), [("a", 1), ("b", 1)]);
     let fork = [
         begun(20, "c", Some("a")),
         begun(20, "a", None),
-        said(20, "read the lease"),
-        said(30, "another way"),
+        line(20, "read the lease"),
+        line(30, "another way"),
     ];
     let imported = import_file(&environment, "codex", "fork.jsonl", &fork.concat());
     assert_eq!(sessions(&imported), [("c", 1)]);
@@ -141,12 +146,12 @@ fn recordings_of_gemini_in_one_file_are_separated() {
             "startTime": "2026-01-05T10:00:00Z", "lastUpdated": "2026-01-05T10:00:00Z"});
         head.to_string() + "\n"
     };
-    let said = |id: &str, text: &str| {
+    let line = |id: &str, text: &str| {
         json!({"id": id, "timestamp": "2026-01-05T10:01:00Z", "type": "user", "content": text})
             .to_string()
             + "\n"
     };
-    let text = [begun("a"), said("1", "read the lease"), begun("b"), said("2", "write the report")];
+    let text = [begun("a"), line("1", "read the lease"), begun("b"), line("2", "write the report")];
     let imported = import(&environment, "gemini", &text.concat());
     assert_eq!(sessions(&imported), [("a", 1), ("b", 1)]);
 }

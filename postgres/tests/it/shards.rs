@@ -17,7 +17,7 @@ fn open_or_create(address: &str, name: &str, count: u32) -> Result<Shards, Error
     Shards::open_or_create(address, name, count, &Environment::new(), options())
 }
 
-fn begun(store: &Store, name: &str) -> Session {
+fn new_session(store: &Store, name: &str) -> Session {
     store.create_session(&act(0), NewSession::named(name)).unwrap()
 }
 
@@ -29,7 +29,7 @@ fn a_session_is_always_in_the_same_shard_and_sessions_spread() {
     let shards = open_or_create(&address, "team", 8).unwrap();
     assert_eq!(shards.count(), 8);
     for name in &names {
-        put(&begun(&shards.of(name).unwrap(), name), 1, "N1", name);
+        put(&new_session(&shards.of(name).unwrap(), name), 1, "N1", name);
     }
     let mut sizes = BTreeMap::new();
     for (number, store) in shards.all().unwrap().into_iter().enumerate() {
@@ -119,7 +119,7 @@ fn a_shard_that_was_removed_is_not_created_again() {
     {
         let shards = open_or_create(&address, name, 3).unwrap();
         if is_written {
-            begun(&shards.all().unwrap()[0], "s");
+            new_session(&shards.all().unwrap()[0], "s");
         }
         let missing = format!("{name}/{removed}-of-3");
         client.execute("delete from forge.store where name = $1", &[&missing]).unwrap();
@@ -198,7 +198,7 @@ fn writers_of_different_shards_write_at_once() {
             let shards = &shards;
             scope.spawn(move || {
                 let name = format!("thread {thread}");
-                let session = begun(&shards.of(&name).unwrap(), &name);
+                let session = new_session(&shards.of(&name).unwrap(), &name);
                 (0..10).for_each(|number| put(&session, number, &format!("N{number}"), &name));
             });
         }

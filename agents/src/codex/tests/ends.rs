@@ -29,7 +29,7 @@ fn runs(second: u32, id: &str, command: &str) -> String {
     call(second, "exec_command", id, &json!({"cmd": command, "workdir": "/w"}))
 }
 
-fn goes_on(second: u32, id: &str, process: u32, printed: &str) -> String {
+fn still_running(second: u32, id: &str, process: u32, printed: &str) -> String {
     let told = format!(
         "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID {process}\nOutput:\n{printed}"
     );
@@ -62,9 +62,9 @@ fn a_background_command_ends_with_the_poll_that_reports_it() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
-        goes_on(12, "k1", 7, "Compiling\n"),
+        still_running(12, "k1", 7, "Compiling\n"),
         poll(13, "k2", 7, ""),
-        goes_on(20, "k2", 7, "test result: ok\n"),
+        still_running(20, "k2", 7, "test result: ok\n"),
         poll(21, "k3", 7, "y\n"),
         exited(50, "k3", 101, 29.0, ""),
     ];
@@ -89,7 +89,7 @@ fn a_poll_without_a_process_reports_nothing() {
         let script = [
             meta(),
             runs(1, "k1", "cargo test"),
-            goes_on(2, "k1", 7, ""),
+            still_running(2, "k1", 7, ""),
             poll(3, "k2", 7, ""),
             output(4, "k2", &json!(told)),
             poll(5, "k3", 99, ""),
@@ -107,10 +107,10 @@ fn a_reused_number_names_the_newer_process() {
         meta(),
         runs(1, "k1", "make one"),
         runs(1, "k2", "make two"),
-        goes_on(2, "k1", 7, ""),
-        goes_on(3, "k2", 8, ""),
+        still_running(2, "k1", 7, ""),
+        still_running(3, "k2", 8, ""),
         runs(4, "k3", "make three"),
-        goes_on(5, "k3", 7, ""),
+        still_running(5, "k3", 7, ""),
         poll(6, "p1", 7, ""),
         poll(6, "p2", 8, ""),
         exited(7, "p2", 2, 1.0, ""),
@@ -132,7 +132,7 @@ fn an_end_that_several_lines_report_is_recorded_once() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
-        goes_on(2, "k1", 7, ""),
+        still_running(2, "k1", 7, ""),
         at(10, "event_msg", &event),
         item_of(10, &execution("k1", "7", "cargo test", "failed", Some(101))),
         poll(11, "k2", 7, ""),
@@ -160,7 +160,7 @@ fn a_stopped_process_gives_no_verdict() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
-        goes_on(2, "k1", 7, ""),
+        still_running(2, "k1", 7, ""),
         item_of(9, &execution("k1", "7", "cargo test", "failed", Some(-1))),
         // This item comes before the call's own result, which has priority.
         runs(10, "k2", "make test"),
@@ -374,7 +374,7 @@ fn a_commit_that_ends_in_a_poll_makes_its_checkpoint() {
     let script = [
         meta(),
         runs(1, "k1", "git commit -m 'fix the cache'"),
-        goes_on(2, "k1", 7, "hooks run\n"),
+        still_running(2, "k1", 7, "hooks run\n"),
         poll(3, "k2", 7, ""),
         exited(9, "k2", 0, 5.0, "[main 49f6518] fix the cache\n 1 file changed\n"),
     ];
@@ -391,7 +391,7 @@ fn ends_are_the_same_wherever_the_file_is_cut() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),
-        goes_on(2, "k1", 7, "x\n"),
+        still_running(2, "k1", 7, "x\n"),
         poll(3, "k2", 7, ""),
         exited(9, "k2", 0, 5.0, ""),
         item_of(10, &execution("k1", "7", "cargo test", "completed", Some(0))),

@@ -10,7 +10,7 @@ fn title(piece: &TranscriptPiece) -> Option<String> {
     piece.session.clone().unwrap().title
 }
 
-fn said(second: u32, texts: &[&str], kinds: &[&str]) -> String {
+fn message_line(second: u32, texts: &[&str], kinds: &[&str]) -> String {
     let content: Vec<Json> =
         texts.iter().map(|text| json!({"type": "input_text", "text": text})).collect();
     let mut payload = json!({"type": "message", "role": "user", "content": content});
@@ -21,11 +21,11 @@ fn said(second: u32, texts: &[&str], kinds: &[&str]) -> String {
     item(second, &payload)
 }
 
-fn shown(second: u32, message: &str) -> String {
+fn event_line(second: u32, message: &str) -> String {
     at(second, "event_msg", &json!({"type": "user_message", "message": message, "images": []}))
 }
 
-fn completed(second: u32, texts: &[&str]) -> String {
+fn item_line(second: u32, texts: &[&str]) -> String {
     let content: Vec<Json> =
         texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
     let item = json!({"type": "UserMessage", "id": format!("i{second}"), "content": content});
@@ -36,15 +36,15 @@ fn completed(second: u32, texts: &[&str]) -> String {
 fn the_record_names_the_author() {
     let script = [
         meta(),
-        said(
+        message_line(
             1,
             &["# AGENTS.md instructions\n\nbe kind", "<x>"],
             &["agents_md.instructions", "environments.environment_context"],
         ),
-        said(2, &["<div> does not render"], &["user.text"]),
-        completed(2, &["<div> does not render"]),
-        said(3, &["go on, says the hook"], &["hooks.additional_context"]),
-        said(
+        message_line(2, &["<div> does not render"], &["user.text"]),
+        item_line(2, &["<div> does not render"]),
+        message_line(3, &["go on, says the hook"], &["hooks.additional_context"]),
+        message_line(
             4,
             &["use this", "<skill>\n<name>a</name>\n</skill>"],
             &["user.text", "skills.selected_skill_instructions"],
@@ -63,21 +63,21 @@ fn a_prompt_is_recorded_once_whichever_lines_report_it() {
     let script = [
         meta(),
         // All three kinds of lines, only one kind, and two prompts at once.
-        said(1, &["one"], &["user.text"]),
-        shown(1, "one"),
-        completed(1, &["one"]),
-        shown(10, "two"),
-        completed(20, &["three"]),
-        shown(30, "four"),
-        shown(30, "five"),
-        said(31, &["four"], &[]),
-        said(31, &["five"], &[]),
+        message_line(1, &["one"], &["user.text"]),
+        event_line(1, "one"),
+        item_line(1, &["one"]),
+        event_line(10, "two"),
+        item_line(20, &["three"]),
+        event_line(30, "four"),
+        event_line(30, "five"),
+        message_line(31, &["four"], &[]),
+        message_line(31, &["five"], &[]),
         // The text of an earlier prompt again, and one prompt in two parts.
-        said(40, &["one"], &["user.text"]),
-        shown(40, "one"),
-        said(50, &["a", "b"], &["user.text", "user.text"]),
-        completed(50, &["a", "b"]),
-        shown(50, "ab"),
+        message_line(40, &["one"], &["user.text"]),
+        event_line(40, "one"),
+        message_line(50, &["a", "b"], &["user.text", "user.text"]),
+        item_line(50, &["a", "b"]),
+        event_line(50, "ab"),
     ]
     .concat();
     let piece = read(&script);
@@ -94,7 +94,7 @@ fn texts_of_codex_in_the_persons_name_are_not_prompts() {
         "<user_shell_command>\n<command>ls</command>\n</user_shell_command>",
         "<subagent_notification>\n{\"agent_id\":\"a1\",\"status\":\"running\"}\n</subagent_notification>",
     ];
-    let lines: String = own.iter().map(|text| said(1, &[text], &[])).collect();
+    let lines: String = own.iter().map(|text| message_line(1, &[text], &[])).collect();
     let piece = read(&(meta() + &lines));
     assert_eq!(prompts(&piece), [] as [&str; 0]);
     assert_eq!(title(&piece), None);
@@ -108,9 +108,10 @@ fn a_text_that_an_event_reports_is_a_prompt_whatever_it_looks_like() {
         "# AGENTS.md instructions\nwhat does <INSTRUCTIONS> mean?",
         "<skill>why is this shown?</skill>",
     ];
-    let old: String = typed.iter().map(|text| said(1, &[text], &[]) + &shown(1, text)).collect();
+    let old: String =
+        typed.iter().map(|text| message_line(1, &[text], &[]) + &event_line(1, text)).collect();
     assert_eq!(prompts(&read(&(meta() + &old))), typed);
-    let new: String = typed.iter().map(|text| completed(1, &[text])).collect();
+    let new: String = typed.iter().map(|text| item_line(1, &[text])).collect();
     assert_eq!(prompts(&read(&(meta() + &new))), typed);
     // Early versions reported their own texts in such events too, with their kind.
     let event = |kind: &str| {
@@ -131,10 +132,10 @@ fn the_editors_context_and_attachments_are_left_out() {
         {"type": "input_text", "text": "what is this?"}]});
     let script = [
         meta(),
-        said(1, &[wrapped], &[]),
-        shown(1, wrapped),
+        message_line(1, &[wrapped], &[]),
+        event_line(1, wrapped),
         item(2, &image),
-        shown(2, "what is this?"),
+        event_line(2, "what is this?"),
         // A prompt that is only an image.
         at(3, "event_msg", &json!({"type": "user_message", "message": "", "images": ["x"]})),
     ];
@@ -147,8 +148,8 @@ fn the_editors_context_and_attachments_are_left_out() {
 #[test]
 fn a_long_prompt_of_several_parts_is_resolved() {
     let long = "x".repeat(300);
-    let script =
-        meta() + &said(1, &["<environment_context></environment_context>", &long, "and"], &[]);
+    let script = meta()
+        + &message_line(1, &["<environment_context></environment_context>", &long, "and"], &[]);
     let piece = read(&script);
     let prompt = of(&piece, Kind::Prompt)[0];
     let found = TextRef::from_value(field(prompt, "text").unwrap()).unwrap();
@@ -158,7 +159,7 @@ fn a_long_prompt_of_several_parts_is_resolved() {
     assert_eq!(whole, Some(format!("{long}\nand")));
 }
 
-fn first(id: &str, more: &Json) -> String {
+fn meta_line(id: &str, more: &Json) -> String {
     let mut payload = json!({"id": id, "cwd": "/w", "timestamp": "2026-05-01T10:00:00.000Z"});
     payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     at(0, "session_meta", &payload)
@@ -173,14 +174,14 @@ fn lines_copied_by_a_fork_are_not_its_prompts() {
     let turn =
         |second, id: &str| at(second, "event_msg", &json!({"type": "task_started", "turn_id": id}));
     let script = [
-        first("f2", &json!({"forked_from_id": "f1"})),
-        first("f1", &json!({})),
+        meta_line("f2", &json!({"forked_from_id": "f1"})),
+        meta_line("f1", &json!({})),
         turn(0, old),
-        said(0, &["asked before"], &[]),
-        shown(0, "asked before"),
+        message_line(0, &["asked before"], &[]),
+        event_line(0, "asked before"),
         turn(1, new),
-        said(1, &["asked here"], &[]),
-        shown(1, "asked here"),
+        message_line(1, &["asked here"], &[]),
+        event_line(1, "asked here"),
     ]
     .concat();
     let piece = read(&script);
@@ -191,18 +192,18 @@ fn lines_copied_by_a_fork_are_not_its_prompts() {
     // Without ids of turns, copied lines are those that follow without a pause, or have times
     // before the fork.
     let script = [
-        first("f2", &json!({"forked_from_id": "f1"})),
-        first("f1", &json!({})),
-        said(0, &["asked before"], &[]),
-        said(20, &["asked here"], &[]),
+        meta_line("f2", &json!({"forked_from_id": "f1"})),
+        meta_line("f1", &json!({})),
+        message_line(0, &["asked before"], &[]),
+        message_line(20, &["asked here"], &[]),
     ];
     assert_eq!(prompts(&read(&script.concat())), ["asked here"]);
     let before = json!({"timestamp": "2026-05-01T09:00:00.000Z", "type": "event_msg",
         "payload": {"type": "user_message", "message": "asked before"}});
     let script = [
-        first("f2", &json!({"forked_from_id": "f1"})),
+        meta_line("f2", &json!({"forked_from_id": "f1"})),
         format!("{before}\n"),
-        shown(1, "asked here"),
+        event_line(1, "asked here"),
     ];
     assert_eq!(prompts(&read(&script.concat())), ["asked here"]);
 }
@@ -218,7 +219,7 @@ fn inherited_lines_are_known_by_their_number_or_their_mark() {
         "metadata": {"inherited_user_message": true}, "payload": {"type": "message", "role": "user",
         "content": [{"type": "input_text", "text": "marked"}]}});
     let script = [
-        first("f2", &json!({"forked_from_ordinal_exclusive": 4})),
+        meta_line("f2", &json!({"forked_from_ordinal_exclusive": 4})),
         numbered(3, "before"),
         numbered(5, "here"),
         format!("{marked}\n"),
@@ -233,7 +234,11 @@ fn the_task_of_a_sub_agent_is_not_a_prompt() {
         json!({"source": {"subagent": "review"}}),
         json!({"thread_source": "subagent", "agent_nickname": "Ada", "agent_role": "explorer"}),
     ] {
-        let script = [first("a1", &source), said(1, &["look at it"], &[]), shown(1, "look at it")];
+        let script = [
+            meta_line("a1", &source),
+            message_line(1, &["look at it"], &[]),
+            event_line(1, "look at it"),
+        ];
         let piece = read(&script.concat());
         assert_eq!(prompts(&piece), [] as [&str; 0], "{source}");
         let named = source.get("agent_nickname").map(|_| "Ada, explorer");

@@ -200,7 +200,7 @@ fn used(command: &str) -> Value {
         "tool_response": {"stdout": "ok", "stderr": ""}, "command": command, "output": "ok"})
 }
 
-fn said(verb: &str, outcome: &str) -> (String, String) {
+fn exchange(verb: &str, outcome: &str) -> (String, String) {
     (verb.to_owned(), outcome.to_owned())
 }
 
@@ -232,7 +232,7 @@ fn on_another_machine_the_agent_gets_what_was_known() {
         second.hook(agent.end, json!({}));
         first.starts("resume");
         assert_eq!(first.commands(), ["cargo test", "cargo run"], "{}", agent.word);
-        assert_eq!(second.exchanges()[0], said("pull", "saved"));
+        assert_eq!(second.exchanges()[0], exchange("pull", "saved"));
     }
 }
 
@@ -255,7 +255,7 @@ fn an_agent_does_not_wait_for_a_pull_that_does_not_end() {
     let (answer, mut held) = start();
     assert!(held.is_running());
     assert_eq!(answer, "");
-    assert_eq!(second.exchanges(), [said("pull", "failed")]);
+    assert_eq!(second.exchanges(), [exchange("pull", "failed")]);
     let doctor = second.forge(["doctor"]).stdout;
     assert!(doctor.contains("it took longer than 2 s"), "{doctor}");
     // The next hook sees that the pull is still running, and does not wait.
@@ -268,7 +268,7 @@ fn an_agent_does_not_wait_for_a_pull_that_does_not_end() {
     lock.unlock().unwrap();
     again.end();
     held.end();
-    assert_eq!(second.exchanges(), [said("pull", "failed"), said("sync", "saved")]);
+    assert_eq!(second.exchanges(), [exchange("pull", "failed"), exchange("sync", "saved")]);
     assert_eq!(second.commands(), ["cargo test"]);
     assert!(!second.forge(["doctor"]).stdout.contains("it took longer"));
 }
@@ -413,7 +413,7 @@ fn a_secret_is_not_pushed_and_the_reports_say_what_to_do() {
     first.forge(["--session", SESSION, "note", "add", "--no-redact", &text]).success();
     first.hook("Stop", json!({}));
     assert_eq!(first.version(), Some(1));
-    assert_eq!(first.exchanges().last(), Some(&said("sync", "failed")));
+    assert_eq!(first.exchanges().last(), Some(&exchange("sync", "failed")));
     insta::assert_snapshot!(first.forge(["status"]), @r"
     Store $ROOT/first/project/.forge (1 session)
     1 operation of 1 session not pushed to origin, the first 3 s ago
@@ -458,7 +458,7 @@ fn the_sync_of_a_hook_applies_a_purge_from_elsewhere_and_reports_it_once() {
     assert!(!status.contains("not sent to"), "{status}");
     second.hook("Stop", json!({}));
     assert_eq!(second.commands(), ["login --with purgedxxxxxxx"]);
-    assert_eq!(second.exchanges().last(), Some(&said("sync", "saved")));
+    assert_eq!(second.exchanges().last(), Some(&exchange("sync", "saved")));
     let prompt = || second.hook("UserPromptSubmit", json!({"prompt": "go on"}));
     let answer = prompt();
     assert!(answer.contains("as a purge elsewhere did: this cannot be undone"), "{answer}");
@@ -474,7 +474,7 @@ fn a_remote_that_cannot_be_used_is_reported_until_it_can() {
     fs::rename(environment.path("shared"), environment.path("moved")).unwrap();
     assert_eq!(first.starts("startup"), "");
     first.runs("make");
-    let failed = [said("pull", "failed"), said("sync", "failed")];
+    let failed = [exchange("pull", "failed"), exchange("sync", "failed")];
     assert_eq!(first.exchanges(), failed);
     let status = first.forge(["status"]).stdout;
     assert!(status.contains("a hook could not sync the agent's session agent-1"), "{status}");
@@ -504,7 +504,7 @@ fn syncs_of_a_session_at_the_same_time_are_one() {
         assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
     }
     let exchanges = first.exchanges();
-    let count = |outcome| exchanges.iter().filter(|one| **one == said("sync", outcome)).count();
+    let count = |outcome| exchanges.iter().filter(|one| **one == exchange("sync", outcome)).count();
     assert_eq!((count("saved"), count("failed")), (1, 0), "{exchanges:?}");
     assert_eq!(first.version(), Some(1));
 }

@@ -14,7 +14,7 @@ fn count(server: &mut Server) -> Value {
 }
 
 /// Calls `restore` with the protocol of 2026-07-28, as a client that can ask its user.
-fn asked(server: &mut Server, more: &Value) -> Value {
+fn call_restore(server: &mut Server, more: &Value) -> Value {
     let mut params = json!({
         "_meta": meta(&json!({ "elicitation": {} })),
         "name": "restore",
@@ -33,7 +33,7 @@ fn a_client_that_can_ask_its_user_is_asked_for_consent() {
     let environment = place();
     let mut server = Server::begin(&environment);
     notes(&mut server, &["one", "two\u{1b}[2J"]);
-    let question = asked(&mut server, &json!({}));
+    let question = call_restore(&mut server, &json!({}));
     assert_eq!(question["resultType"], "input_required", "{question}");
     let request = &question["inputRequests"]["confirm"];
     assert_eq!(request["method"], "elicitation/create");
@@ -45,16 +45,16 @@ fn a_client_that_can_ask_its_user_is_asked_for_consent() {
         json!({ "inputResponses": { "confirm": response }, "requestState": state })
     };
     for (action, confirm) in [("decline", true), ("cancel", true), ("accept", false)] {
-        let result = asked(&mut server, &answered(action, confirm, state));
+        let result = call_restore(&mut server, &answered(action, confirm, state));
         let found = &result["structuredContent"];
         assert_eq!((&found["done"], &found["confirm_token"]), (&json!(false), &Value::Null));
         assert!(found["next"].as_str().unwrap().contains("refused"), "{found}");
     }
     assert_eq!(count(&mut server), 2);
     // Consent to another preview does not count.
-    let result = asked(&mut server, &answered("accept", true, &json!("0123456789abcdef")));
+    let result = call_restore(&mut server, &answered("accept", true, &json!("0123456789abcdef")));
     assert_eq!(result["resultType"], "input_required", "{result}");
-    let result = asked(&mut server, &answered("accept", true, state));
+    let result = call_restore(&mut server, &answered("accept", true, state));
     let found = &result["structuredContent"];
     assert_eq!((&found["done"], &found["revision"]), (&json!(true), &json!(3)), "{result}");
     assert_eq!(count(&mut server), 1);
