@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// The environment variable with the kind of a child; its other arguments are in two more.
+/// The environment variables with the arguments of a child: its kind, the folder of its store, and
+/// its session.
 const CHILD: &str = "FORGE_BENCH_CHILD";
 const FOLDER: &str = "FORGE_BENCH_FOLDER";
 const SESSION: &str = "FORGE_BENCH_SESSION";
@@ -29,7 +30,7 @@ pub(super) fn child_kind() -> Option<String> {
     std::env::var(CHILD).ok()
 }
 
-/// Writes as a child, and prints how long each write took.
+/// Writes as a child, and prints how long each write took in milliseconds.
 pub(super) fn child(kind: &str) {
     let path = std::env::var(FOLDER).expect("a folder");
     let path = Path::new(&path);
@@ -131,7 +132,7 @@ fn store_with_sessions(path: &Path, count: usize) -> (Store, Vec<String>) {
     (store, names)
 }
 
-/// Measures all kinds of writers in turns, and prints the figures.
+/// Measures all kinds of writers by turns, and prints the figures.
 pub(super) fn writers() {
     let turn = || {
         let folder = tempfile::tempdir().expect("a folder");

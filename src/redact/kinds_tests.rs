@@ -73,7 +73,7 @@ const SURROUNDINGS: [(&str, &str, TextForm); 58] = [
 ];
 
 /// Returns ways to write the secret itself, each with its name.
-fn written(secret: &str) -> Vec<(&'static str, String)> {
+fn spellings(secret: &str) -> Vec<(&'static str, String)> {
     let (first, rest) = secret.split_at(1);
     let byte = first.as_bytes()[0];
     let middle = secret.len() / 2;
@@ -156,8 +156,8 @@ fn surroundings() -> (usize, usize, String) {
             &mut tokens.iter().map(|(_, token, secret)| (text(token), secret.clone(), form)),
         );
     }
-    for (place, (name, _)) in written("a/bcdefgh").iter().enumerate() {
-        let text = |token: &str| written(token).get(place).map(|(_, text)| text.clone());
+    for (place, (name, _)) in spellings("a/bcdefgh").iter().enumerate() {
+        let text = |token: &str| spellings(token).get(place).map(|(_, text)| text.clone());
         count(
             name,
             &mut tokens.iter().filter_map(|(_, token, secret)| {

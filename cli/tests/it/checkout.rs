@@ -202,7 +202,7 @@ const WAYS: [Way; 45] = [
 const PLAIN: &str = "git status; git diff HEAD; touch a.rs; git add -A; git log -1 -p; git checkout -q -b plain; \
     git worktree add ../plain-worktree HEAD; git fetch origin; git gc --auto; true";
 
-/// A checkout with a commit, a recorded state, and the program that writes marks.
+/// Makes a checkout with a commit, a captured state, and the program that writes marks.
 fn checkout() -> Environment {
     let environment = Environment::new();
     // The program writes a mark when it is run, and copies its input to its output as a filter
@@ -353,7 +353,7 @@ fn leftovers_of_a_killed_capture_are_removed_by_the_next_command() {
     assert!(!left.exists());
 }
 
-/// Links that lead to another checkout's repository. `$R` is the folder above both.
+/// Ways to make a checkout use another checkout's repository. `$R` is the folder above both.
 const FOREIGN: [(&str, &str); 6] = [
     ("commondir", "echo $R/other/.git > .git/commondir"),
     ("a relative commondir", "echo ../../other/.git > .git/commondir"),

@@ -150,7 +150,7 @@ fn without_format_and_key_every_command_says_what_is_wrong_and_what_to_do() {
             assert!(refused.stderr.contains("its file FORMAT"), "{refused}");
             assert!(refused.stderr.contains("'forge repair TO'"), "{refused}");
         }
-        // The log of a hook could reveal data.
+        // No log is written, because it could reveal data of an encrypted store.
         let event = serde_json::json!({"session_id": "s", "hook_event_name": "UserPromptSubmit",
             "cwd": environment.path("project"), "prompt": "zebra"});
         call(&environment, "claude-code", "UserPromptSubmit", &event.to_string());

@@ -183,7 +183,7 @@ fn the_settings_of_the_store_that_is_written_to_apply() {
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);
     call_by(command.current_dir(environment.path("other")), &input("s2", "project"));
     assert_eq!(checkpoints("s2", "project"), 1);
-    // The same for a store that is set explicitly.
+    // The same holds for a store that is named explicitly.
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);
     command.env("FORGE_STORE", environment.path("other/.forge"));
     call_by(&mut command, &input("s3", "project"));

@@ -240,7 +240,7 @@ fn an_unsealed_store_that_the_user_makes_takes_the_place_of_a_sealed_one() {
     assert!(made.stderr.contains("a sealed store was here before"), "{made}");
     environment.forge(["note", "add", "kept"]).success();
     assert!(environment.forge(["note", "list"]).success().contains("kept"));
-    // Another one, which the user did not make, is still refused.
+    // Another store, which the user did not make, is still refused.
     environment.forge_in("", ["--store", "other", "init", "--unsealed"]).success();
     fs::remove_dir_all(environment.path("project/.forge")).unwrap();
     fs::rename(environment.path("other"), environment.path("project/.forge")).unwrap();

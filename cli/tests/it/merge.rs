@@ -14,7 +14,7 @@ fn run(environment: &Environment, args: &[&str]) -> Output {
 
 /// Two branches: both changed the description of H1, and only `try` changed its confidence and has
 /// evidence.
-fn apart() -> Environment {
+fn diverged_branches() -> Environment {
     let environment = Environment::new();
     for command in [
         &["init"][..],
@@ -34,7 +34,7 @@ fn apart() -> Environment {
 
 #[test]
 fn a_conflict_changes_nothing_and_names_what_settles_it() {
-    let environment = apart();
+    let environment = diverged_branches();
     let before = environment.forge(["log", "--json"]).json();
     assert_snapshot!(environment.forge(["branch", "merge", "try"]), @r"
     Did not merge try into main: both changed one thing differently (session project)
@@ -59,7 +59,7 @@ fn a_conflict_changes_nothing_and_names_what_settles_it() {
     let shown = environment.forge(["hypothesis", "show", "H1", "--json"]).json();
     assert_eq!(shown["hypothesis"]["description"], "ours");
     assert_eq!(shown["hypothesis"]["confidence"], 0.9);
-    // Undone completely: claims, checkpoint, status.
+    // The merge was undone completely: its claims, its checkpoint and the status of the branch.
     environment.forge(["undo"]).success();
     let again = environment.forge(["branch", "merge", "try", "--theirs", "--json"]).json();
     assert_eq!(again["result"], "merged");
@@ -72,7 +72,7 @@ fn a_conflict_changes_nothing_and_names_what_settles_it() {
 
 #[test]
 fn resolving_an_unknown_conflict_is_refused() {
-    let environment = apart();
+    let environment = diverged_branches();
     let merge =
         |more: &[&str]| run(&environment, &[&["branch", "merge", "try"][..], more].concat());
     assert_snapshot!(merge(&["--resolve", "hypothesis/H1.status=ours"]), @r"
@@ -155,7 +155,7 @@ fn a_conflict_that_a_resolution_causes_is_settled_in_the_same_command() {
 
 #[test]
 fn a_branch_is_merged_into_another_than_the_current_one() {
-    let environment = apart();
+    let environment = diverged_branches();
     environment.forge(["branch", "switch", "try"]).success();
     let merged = environment.forge(["branch", "merge", "try", "--into", "main", "--theirs"]);
     assert_snapshot!(merged, @r"

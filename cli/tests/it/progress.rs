@@ -1,4 +1,4 @@
-//! `forge progress` from the outside: exit codes, JSON, one long-running process.
+//! `forge progress` on the command line: exit codes, JSON, one long-running process.
 
 use crate::environment::Environment;
 use serde_json::{Value, json};

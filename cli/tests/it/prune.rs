@@ -24,7 +24,7 @@ fn store_with_notes() -> Environment {
 const BARE: [&str; 6] =
     ["checkpoint", "prune", "--drop-manual", "--keep-last=1", "--keep-revisions=0s", "--json"];
 
-fn bare(environment: &Environment, more: &[&str]) -> Output {
+fn prune_bare(environment: &Environment, more: &[&str]) -> Output {
     environment.finished(&mut environment.command(BARE.iter().chain(more)))
 }
 
@@ -32,7 +32,7 @@ fn bare(environment: &Environment, more: &[&str]) -> Output {
 fn a_dry_run_changes_nothing_and_gives_every_reason() {
     let environment = store_with_notes();
     let log = environment.forge(["log", "--json"]).stdout;
-    let looked = bare(&environment, &["--dry-run"]).json();
+    let looked = prune_bare(&environment, &["--dry-run"]).json();
     let session = &looked["sessions"][0];
     assert_eq!(session["dropped"].as_array().unwrap().len(), 2);
     assert_eq!(session["kept"][0]["kept_by"], json!(["newest", "last"]));
@@ -76,10 +76,10 @@ fn a_time_inside_a_fold_says_so() {
 #[test]
 fn a_pruning_that_cannot_be_undone_needs_yes() {
     let environment = store_with_notes();
-    let refused = bare(&environment, &["--now"]);
+    let refused = prune_bare(&environment, &["--now"]);
     assert_eq!(refused.code, 2, "{refused}");
-    assert_eq!(bare(&environment, &["--dry-run"]).json()["sessions"][0]["folded"], 4);
-    let pruned = bare(&environment, &["--now", "--yes"]).json();
+    assert_eq!(prune_bare(&environment, &["--dry-run"]).json()["sessions"][0]["folded"], 4);
+    let pruned = prune_bare(&environment, &["--now", "--yes"]).json();
     assert_eq!(pruned["freed"]["prunings"], 1);
     let undo = environment.forge(["undo"]);
     assert!(undo.stdout.contains("checkpoint create"), "not what is gone for good: {undo}");
@@ -116,7 +116,7 @@ fn maintaining_prunes_by_itself_where_the_settings_say_so() {
 
 /// Makes a store with checkpoints at known times, each named by a letter. All are manual except
 /// `s`, which reports a confirmed hypothesis.
-fn timed() -> Environment {
+fn store_with_times() -> Environment {
     let environment = Environment::new();
     let at = |time: &str, args: &[&str]| {
         let mut command = environment.command(args);
@@ -155,7 +155,7 @@ fn timed() -> Environment {
 
 /// Runs `forge checkpoint prune` with these arguments. Returns the letters of the kept and of the
 /// dropped checkpoints, newest first.
-fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
+fn kept_and_dropped(environment: &Environment, args: &[&str]) -> (String, String) {
     let mut command = environment.command(["checkpoint", "prune", "--json"]);
     command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");
     let told = environment.finished(&mut command).json();
@@ -168,18 +168,18 @@ fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
 
 #[test]
 fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
-    let environment = timed();
+    let environment = store_with_times();
     let all = "jihgfedscba";
     let bare = ["--drop-manual", "--drop-significant"];
     let judge = |rules: &[&str], more: &[&str]| {
         let args: Vec<&str> = rules.iter().chain(more).chain(&["--dry-run"]).copied().collect();
-        let (kept, dropped) = judged(&environment, &args);
+        let (kept, dropped) = kept_and_dropped(&environment, &args);
         let rest: String = all.chars().filter(|name| !kept.contains(*name)).collect();
         assert_eq!(dropped, rest, "{args:?}: what does not stay goes");
         kept
     };
     for (rules, kept) in [
-        // By default the checkpoints of the last hour, and one per hour.
+        // By default, the checkpoints of the last hour and one per hour are kept.
         (&[][..], "jhgfescba"),
         (&["--keep-last=1"], "j"),
         (&["--keep-last=3"], "jih"),
@@ -201,7 +201,7 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-tag=release"], "ja"),
         (&["--keep-tag=release", "--keep-tag=baseline"], "jga"),
         (&["--keep-tag=nowhere"], "j"),
-        // Zero keeps none by this rule.
+        // A rule of zero keeps no checkpoint.
         (&["--keep-last=0", "--keep-daily=2"], "jg"),
         (&["--keep-hourly=0", "--keep-within=0s", "--keep-days=0", "--keep-last=2"], "ji"),
         (&["--keep-last=0", "--keep-tag=release"], "ja"),
@@ -227,7 +227,7 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
 /// other checkpoints.
 #[test]
 fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
-    let environment = timed();
+    let environment = store_with_times();
     for rules in [
         &["--keep-last", "0"][..],
         &["--keep-daily=0"],
@@ -252,10 +252,10 @@ fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
     assert!(output.stderr.contains("each rule in the settings (keep.*) is zero"), "{output}");
     // A rule on the command line has priority over the settings. One rule in the settings that is
     // not zero is enough, too.
-    assert_eq!(judged(&environment, &["--keep-last=100", "--dry-run"]).1, "");
+    assert_eq!(kept_and_dropped(&environment, &["--keep-last=100", "--dry-run"]).1, "");
     environment.forge(["config", "set", "keep.daily", "2"]).success();
     let bare = ["--drop-manual", "--drop-significant", "--dry-run"];
-    assert_eq!(judged(&environment, &bare).0, "jg");
+    assert_eq!(kept_and_dropped(&environment, &bare).0, "jg");
 }
 
 /// The preview equals the result, and after it a preview drops nothing.
@@ -263,11 +263,11 @@ fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
 fn a_run_drops_what_the_dry_run_listed() {
     for rules in [&["--keep-daily=3"][..], &["--keep-weekly", "--keep-last=2"], &["--keep-days=2"]]
     {
-        let environment = timed();
+        let environment = store_with_times();
         let with = |more: &[&'static str]| {
             let bare = ["--drop-manual", "--drop-significant"];
             let args: Vec<&str> = bare.iter().chain(rules).chain(more).copied().collect();
-            judged(&environment, &args)
+            kept_and_dropped(&environment, &args)
         };
         let looked = with(&["--dry-run"]);
         assert_eq!(with(&[]), looked);
@@ -280,7 +280,7 @@ fn a_run_drops_what_the_dry_run_listed() {
 
 /// Makes a store with an active session, and one with a transcript that ended long before the
 /// tests' clock.
-fn ended() -> Environment {
+fn store_with_ended_session() -> Environment {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
     let line = |second: u32, text: &str| {
@@ -302,7 +302,7 @@ fn ended() -> Environment {
 }
 
 /// Returns the name of the session that ended.
-fn old(environment: &Environment) -> String {
+fn ended_session(environment: &Environment) -> String {
     names(environment).into_iter().find(|name| name != "work").unwrap()
 }
 
@@ -314,8 +314,8 @@ fn names(environment: &Environment) -> Vec<String> {
 
 #[test]
 fn the_beginnings_of_texts_of_a_pruned_transcript_stay() {
-    let environment = ended();
-    let old = old(&environment);
+    let environment = store_with_ended_session();
+    let old = ended_session(&environment);
     let listed = environment.forge(["--session", &old, "message", "list", "--json"]).json();
     let id = listed["messages"][1]["id"].as_str().unwrap().to_owned();
     let message = || {
@@ -341,8 +341,8 @@ fn the_beginnings_of_texts_of_a_pruned_transcript_stay() {
 
 #[test]
 fn a_session_that_ended_is_dropped_and_an_undo_brings_it_back() {
-    let environment = ended();
-    let old = old(&environment);
+    let environment = store_with_ended_session();
+    let old = ended_session(&environment);
     assert_eq!(names(&environment).len(), 2);
     let looked = environment.forge(["checkpoint", "prune", "--sessions", "30d", "--dry-run"]);
     assert!(looked.stdout.contains("1 session would be removed"), "{looked}");
@@ -360,7 +360,7 @@ fn a_dry_run_estimates_the_freed_bytes() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
     environment.forge(["session", "use", "work"]).success();
-    // Random digits for each line, which compress to half their size.
+    // Each line has random digits, which compress to half their size.
     let mut drawn = 1_u64;
     let mut digits = |count: usize| -> String {
         let mut draw = || {
@@ -392,7 +392,7 @@ fn a_dry_run_estimates_the_freed_bytes() {
     };
     // The journal is shortened and the index compacted before anything is dropped.
     now(&[]);
-    // First the transcripts, then the rest of the sessions.
+    // First the transcripts are dropped, then the rest of the sessions.
     for rule in ["--transcripts=30d", "--sessions=30d"] {
         let look = ["checkpoint", "prune", rule, "--dry-run"];
         let human = environment.forge(look).stdout;
@@ -408,7 +408,7 @@ fn a_dry_run_estimates_the_freed_bytes() {
 
 #[test]
 fn sessions_are_dropped_by_the_settings_too() {
-    let environment = ended();
+    let environment = store_with_ended_session();
     environment.forge(["config", "set", "keep.sessions", "30d"]).success();
     environment.forge(["config", "set", "prune.automatic", "true"]).success();
     environment.forge(["maintain"]).success();
@@ -419,7 +419,7 @@ fn sessions_are_dropped_by_the_settings_too() {
 /// most once a day. Other hooks do not, and without the settings none does.
 #[test]
 fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
-    let environment = ended();
+    let environment = store_with_ended_session();
     for note in ["a", "b", "c"] {
         environment.forge(["note", "add", note]).success();
     }
@@ -437,7 +437,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
         let log = environment.forge(["--session", "work", "log", "--json"]).json();
         log["entries"].as_array().unwrap().len()
     };
-    let gone = old(&environment);
+    let gone = ended_session(&environment);
     // Late enough for the notes to be folded, and for the ended session to be dropped.
     let ends = "2026-02-16T12:00:00Z";
     let before = (names(&environment).len(), revisions());

@@ -98,7 +98,7 @@ fn a_command_reads_the_journal_once_and_the_index_in_batches() {
     for command in COMMANDS {
         let (few, many) = (Reads::of(&short, command), Reads::of(&long, command));
         assert!(many.journal <= 1, "{command:?}: {many:?}");
-        // Of each kind 300 more are read, in batches.
+        // The long store has 300 more of each kind, which are read in batches.
         assert!(many.index <= few.index + 30, "{command:?}: {few:?}, then {many:?}");
         let command = command.join(" ");
         writeln!(table, "| `forge {command}` | {} | {} |", many.journal, many.index).unwrap();

@@ -90,7 +90,7 @@ fn uncommitted_changes_are_restored_beside_the_checkout() {
     ]);
     assert_eq!(shown["steps"][0]["files"], files);
     assert_eq!(shown["point"]["is_last"], true);
-    // There is no consent yet.
+    // Without consent, the step is refused.
     assert_eq!(environment.forge(["recover", "--step", "1"]).code, 2);
     let made = ["recover", "--step", "1", "--yes", "--worktree", "../again", "--json"];
     let made = environment.forge(made).json();

@@ -194,7 +194,7 @@ fn record_secrets(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecr
     }
     let mut frozen = frozen_with(&place, "journal/append.lock");
     for (number, ways) in fakes.chunks(WAYS.len()).enumerate() {
-        // The text may begin with any character.
+        // After `--`, because the text may begin with any character.
         assert_eq!(place.forge(["note", "add", "--", &ways[4].text]).code, 0);
         assert_eq!(place.forge(["checkpoint", "create", "--", &ways[5].text]).code, 0);
         call(number, "beside", &ways[6], &ways[7]);

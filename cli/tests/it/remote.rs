@@ -565,8 +565,8 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     assert!(!first.forge(["status"]).stdout.contains("purge"));
     insta::assert_snapshot!(first.forge(["push"]), @"Nothing to push to origin: checkout");
 
-    // The work of the second machine that was not pushed has the secret too, and so does a session
-    // that the first one does not know.
+    // The unpushed work of the second machine has the secret too, and so has a session that the
+    // first one does not know.
     let pulled = second.forge(["pull", "checkout", "--json"]);
     assert_eq!(pulled.code, 8, "{pulled}");
     assert!(pulled.stderr.contains("as a purge elsewhere did"), "{pulled}");

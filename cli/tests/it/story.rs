@@ -2,8 +2,9 @@
 
 use crate::environment::Environment;
 
-/// A hypothesis with evidence, two beliefs and a gap; a checkpoint `baseline`; a branch `alt` on
-/// which the hypothesis is rejected; on `main` a failing command and a verification.
+/// Makes a store with a hypothesis with evidence, two beliefs and a gap; a checkpoint `baseline`; a
+/// branch `alt` on which the hypothesis is rejected; on `main` a failing command and a
+/// verification.
 pub(crate) fn told() -> Environment {
     tell(Environment::new())
 }

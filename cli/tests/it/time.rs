@@ -13,8 +13,8 @@ fn noted() -> Environment {
     environment
 }
 
-/// Regression: in `forge checkpoint at -2h`, the time was an unexpected argument, although the page
-/// shows it.
+/// Regression: in `forge checkpoint at -2h`, the time was refused as an unexpected argument,
+/// although the page shows this command.
 #[test]
 fn a_time_that_begins_with_a_hyphen_is_taken_by_reading_and_writing_commands() {
     let environment = told();

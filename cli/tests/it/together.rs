@@ -33,7 +33,7 @@ fn at_once(commands: Vec<(Command, String)>) -> Vec<String> {
         .collect()
 }
 
-fn begun() -> Environment {
+fn new_project() -> Environment {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment
@@ -89,22 +89,22 @@ fn facts(environment: &Environment) -> Vec<u64> {
 #[test]
 fn an_agent_session_is_one_session_for_concurrent_processes() {
     for round in 0..4 {
-        let environment = begun();
+        let environment = new_project();
         at_once((0..4).map(|call| tool(&environment, call)).collect());
         assert_eq!(facts(&environment).len(), 1, "four calls, round {round}");
         assert_eq!(facts(&environment)[0] % 4, 0, "of each call the same");
 
-        let environment = begun();
+        let environment = new_project();
         let prompt = hook(&environment, "UserPromptSubmit", &json!({"prompt": "hi"}));
         at_once(vec![prompt, tool(&environment, 1)]);
         assert_eq!(facts(&environment).len(), 1, "a prompt and a call, round {round}");
 
-        let environment = begun();
+        let environment = new_project();
         let file = transcript(&environment);
         at_once(vec![import(&environment, &file), import(&environment, &file)]);
         assert_eq!(facts(&environment), [FACTS], "two imports, round {round}");
 
-        let environment = begun();
+        let environment = new_project();
         let file = transcript(&environment);
         let more = json!({"prompt": "hi", "transcript_path": file});
         let prompt = hook(&environment, "UserPromptSubmit", &more);
@@ -124,7 +124,7 @@ fn stream(lines: usize) -> String {
 
 #[test]
 fn eight_imports_of_one_stream_make_one_session() {
-    let environment = begun();
+    let environment = new_project();
     environment.write("project/ev.jsonl", &stream(30));
     let one = || (environment.command(["import", "events", "ev.jsonl", "--json"]), String::new());
     let said = at_once((0..8).map(|_| one()).collect());
@@ -145,7 +145,7 @@ fn eight_imports_of_one_stream_make_one_session() {
 /// revision was folded, but never damage.
 #[test]
 fn reading_beside_a_pruning_gives_the_state_or_says_folded() {
-    let environment = begun();
+    let environment = new_project();
     environment.forge(["note", "add", "n"]).success();
     for place in 0..6 {
         environment.forge(["note", "add", &format!("n{place}")]).success();

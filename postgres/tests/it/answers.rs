@@ -27,7 +27,7 @@ const PUBLISH: &str = "insert into forge.generation";
 struct Place {
     server: PostgresServer,
     proxy: Proxy,
-    /// The address at the server.
+    /// The address of the database at the server.
     address: String,
 }
 
@@ -39,7 +39,7 @@ impl Place {
         Some(Self { server, proxy, address })
     }
 
-    /// The address through the proxy.
+    /// Returns the address of the database through the proxy.
     fn through(&self) -> String {
         self.proxy.address_of(&self.address)
     }

@@ -134,7 +134,7 @@ fn a_writer_that_was_stopped_past_its_lease_changes_nothing_any_more() {
     assert_eq!(place.left_over(), 0);
 }
 
-/// The same for a writer that replaces everything, as a purge does.
+/// A writer that begins empty replaces all rows, as a purge does.
 #[test]
 fn a_writer_that_began_empty_and_was_stopped_past_its_lease_changes_nothing_any_more() {
     let Some(mut place) = Place::new("stopped empty index writer") else { return };
@@ -236,7 +236,7 @@ fn a_snapshot_whose_rows_were_removed_is_an_error_and_never_shows_less() {
     assert_eq!(shown(&*place.snapshot()).len(), 3);
     for (name, snapshot) in [("first", &unread_first), ("second", &unread_second)] {
         let reads = [
-            // Rows that were removed, rows that are still there, and rows that never were.
+            // Rows that were removed, rows that are still there, and rows that never existed.
             snapshot.get(TABLE, b"a").map(drop),
             snapshot.get(TABLE, b"c").map(drop),
             snapshot.get(TABLE, b"never").map(drop),

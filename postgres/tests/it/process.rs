@@ -38,7 +38,8 @@ pub(crate) enum Role {
     Import,
 }
 
-/// Starts a process whose lines go, with its number, to a channel that several processes share.
+/// Starts a process in a role. Its lines are sent, with its number, to a channel that several
+/// processes share.
 pub(crate) fn spawn(
     role: Role,
     address: &str,
@@ -94,7 +95,7 @@ fn child() {
     }
 }
 
-/// The id of the log to which a writer appends.
+/// Returns the id of the log to which a writer appends.
 pub(crate) const fn log_of(writer: u64) -> [u8; 16] {
     [(writer % 2) as u8; 16]
 }

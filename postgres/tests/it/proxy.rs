@@ -1,4 +1,4 @@
-//! A server between a client and its database that loses requests or answers.
+//! A proxy between a client and its database, which loses requests or answers.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};

@@ -68,7 +68,7 @@ fn refuses(store: &Store, session: &Session, names: &[&str], what: &str) {
     }
 }
 
-fn lag(encrypted: bool, sealed: bool, what: &str) {
+fn check_lagging_standby(encrypted: bool, sealed: bool, what: &str) {
     let Some(mut primary) = PostgresServer::start(what) else { return };
     let standby = primary.standby(false);
     let address = either(&primary.new_database(), standby.port());
@@ -148,22 +148,22 @@ fn lag(encrypted: bool, sealed: bool, what: &str) {
     assert_eq!(breach(&error), Some("replaced"), "{error:?}");
 }
 
-/// The number of records in the log.
+/// Returns the number of records in the log.
 fn frames_of(address: &str) -> i64 {
     count(&mut client(address), "select count(*) from forge.frame")
 }
 
 #[test]
 fn a_sealed_store_on_a_standby_that_lagged_is_refused() {
-    lag(false, true, "sealed store on a standby that lags");
+    check_lagging_standby(false, true, "sealed store on a standby that lags");
 }
 
 #[test]
 fn an_unsealed_store_on_a_standby_that_lagged_is_refused_by_its_witness() {
-    lag(false, false, "unsealed store on a standby that lags");
+    check_lagging_standby(false, false, "unsealed store on a standby that lags");
 }
 
 #[test]
 fn an_encrypted_store_on_a_standby_that_lagged_is_refused() {
-    lag(true, true, "encrypted store on a standby that lags");
+    check_lagging_standby(true, true, "encrypted store on a standby that lags");
 }

@@ -368,7 +368,7 @@ fn a_record_that_is_too_large_is_refused_before_anything_is_sent() {
 }
 
 /// Appends three records of 100 stored bytes, at the positions 0, 196 and 392.
-fn three(log: &FramedLog) -> [AppendedRecord; 3] {
+fn append_three(log: &FramedLog) -> [AppendedRecord; 3] {
     let bytes = 100 - if log.cipher.is_some() { CIPHER_BYTES } else { 0 };
     let mut end = 0;
     ["a", "b", "c"].map(|letter| {
@@ -409,7 +409,7 @@ fn byte(rows: &mut FakeRows, position: LogPosition, at: usize) {
 
 type Tamper = fn(&mut FakeRows);
 
-/// Damage that shows without any key.
+/// Damage that is found without any key.
 const DAMAGE: [(&str, Tamper); 15] = [
     ("an altered byte", |rows| byte(rows, 196, 150)),
     ("an altered length", |rows| byte(rows, 196, 4)),
@@ -432,14 +432,14 @@ const DAMAGE: [(&str, Tamper); 15] = [
 
 fn tampered(open: fn(&FakeTable) -> FramedLog, tamper: Tamper) -> FakeTable {
     let table = FakeTable::default();
-    three(&open(&table));
+    append_three(&open(&table));
     tamper(&mut table.rows());
     table
 }
 
 #[test]
 fn a_damaged_row_is_an_error_and_never_a_record() {
-    for open in [log, sealed, hidden] {
+    for open in [log, sealed, encrypted] {
         for (what, tamper) in DAMAGE {
             let table = tampered(open, tamper);
             let read = open(&table.other()).read(0, u64::MAX);
@@ -476,7 +476,7 @@ fn a_log_that_ends_elsewhere_than_its_row_says_is_damaged() {
 }
 
 /// Opens a log with encryption and without seals.
-fn hidden(table: &FakeTable) -> FramedLog {
+fn encrypted(table: &FakeTable) -> FramedLog {
     log(table).with_cipher(Some(Cipher::new(&[5; 32])))
 }
 
@@ -510,7 +510,7 @@ fn a_record_that_was_not_sealed_with_the_key_is_a_breach() {
         log(&table.other()).read(0, u64::MAX).unwrap();
     }
     let table = FakeTable::default();
-    three(&sealed(&table));
+    append_three(&sealed(&table));
     // One wrong bit in a seal is damage and no breach: a forged seal has many wrong bits.
     table.rows().frames.get_mut(&196).unwrap().bytes[70] ^= 1;
     assert!(is_damaged(&sealed(&table).read(0, u64::MAX)));
@@ -521,8 +521,8 @@ fn a_record_that_was_not_sealed_with_the_key_is_a_breach() {
 #[test]
 fn a_record_that_was_not_encrypted_for_its_position_is_a_breach() {
     let table = FakeTable::default();
-    let [_, second, third] = three(&hidden(&table));
-    let plain = hidden(&table).read(0, u64::MAX).unwrap();
+    let [_, second, third] = append_three(&encrypted(&table));
+    let plain = encrypted(&table).read(0, u64::MAX).unwrap();
     assert_eq!(plain.frames[1].payload, [b'b'; 100 - CIPHER_BYTES]);
     let shown = log(&table).read(0, u64::MAX).unwrap();
     assert_eq!(shown.frames[1].payload.len(), 100);
@@ -537,7 +537,7 @@ fn a_record_that_was_not_encrypted_for_its_position_is_a_breach() {
         (row.bytes, row.hash) = (bytes, hash);
         rows.head.hash = hash;
     }
-    let read = hidden(&table).read(0, u64::MAX);
+    let read = encrypted(&table).read(0, u64::MAX);
     assert!(is_breach(&read, IntegrityBreach::Altered), "{read:?}");
     let other_key = log(&table).with_cipher(Some(Cipher::new(&[6; 32])));
     assert!(is_breach(&other_key.read(0, u64::MAX), IntegrityBreach::Altered));

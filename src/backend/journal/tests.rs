@@ -343,12 +343,12 @@ fn a_sync_that_keeps_failing_acknowledges_nothing_until_it_works() {
 }
 
 #[test]
-fn a_rotation_of_which_any_sync_fails_leaves_a_whole_journal() {
+fn a_rotation_whose_first_syncs_fail_leaves_a_whole_journal() {
     for failing in 1..=4 {
         let place = Place::new();
         let journal = place.create();
         let one = add(&journal, 0, "one");
-        // The first syncs succeed; the failures begin at each later one in turn.
+        // This sync succeeds. Of the later ones, the first `failing` fail.
         journal.sync(one.end).unwrap();
         let two = add(&journal, one.end, "two");
         journal.progress.failures.store(failing, Ordering::Relaxed);

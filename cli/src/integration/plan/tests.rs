@@ -50,7 +50,7 @@ impl House {
         fs::write(path, text).unwrap();
     }
 
-    /// Every file and directory except the receipts, with content and permissions.
+    /// Returns every file and directory except the receipts, with permissions and content.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<String>)> {
         let mut tree = BTreeMap::new();
         let mut open = vec![self.place.home.clone()];
@@ -440,7 +440,7 @@ fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     let house = House::new();
     let before = house.tree();
     let plan = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap();
-    // The last file is created by someone else in the meantime.
+    // Another program creates the last file in the meantime.
     let last = house.place.project.join("CLAUDE.md");
     house.write(&last, "quick\n");
     let error = plan.install(&house.receipts).unwrap_err();

@@ -30,7 +30,7 @@ fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
     for file in ["MANIFEST", "CURRENT", ".sst", "/LOCK"] {
         assert_eq!(lines(file), 0, "{file}: {trace}");
     }
-    // Without a remote nothing is read about remotes.
+    // Without a remote, nothing about remotes is read.
     assert_eq!(lines("remotes"), 0, "{trace}");
     assert!(lines("journal/") > 0 && lines("fdatasync(") + lines("fsync(") > 0, "{trace}");
     let commands = player.opened();

@@ -263,11 +263,11 @@ fn lines_from_after_an_announcement_make_the_next_one_another_compaction() {
     player.hook("PreCompact", now, manual.clone());
     player.hook("PreCompact", now.plus_micros(1), manual.clone());
     assert_eq!(player.compactions().len(), 1);
-    // Written at 10:00:09, on disk only now.
+    // This line has the time 10:00:09, but is on disk only now.
     player.append(&text[2]);
     player.hook("PreCompact", now.plus_micros(2), manual.clone());
     assert_eq!(player.compactions().len(), 1);
-    // Written at 10:00:12.
+    // This line has the time 10:00:12.
     player.append(&text[3]);
     player.hook("PreCompact", now.plus_micros(2_100_000), manual);
     assert_eq!(player.compactions().len(), 2);

@@ -297,7 +297,7 @@ fn a_session_is_synced_when_it_stops_and_once_a_minute_while_tools_run() {
     assert!(first.exchanges().iter().all(|(verb, ended)| verb == "sync" && ended != "failed"));
 }
 
-/// A call of a tool that starts no sync looks only at the times of files.
+/// The hook of a tool call that starts no sync reads no file about the remote.
 #[test]
 fn a_tool_call_after_a_sync_reads_nothing_about_the_remote() {
     let environment = Environment::new();
@@ -369,7 +369,7 @@ fn with_sandbox(environment: &Environment) -> (Machine<'_>, Machine<'_>) {
     (first, second)
 }
 
-/// The process of the hook does not end before the session is on the remote.
+/// The hook ends only when the session is on the remote.
 #[test]
 fn a_sandbox_can_wait_for_its_last_sync() {
     let environment = Environment::new();
@@ -380,7 +380,8 @@ fn a_sandbox_can_wait_for_its_last_sync() {
     assert_eq!(first.version(), Some(2));
 }
 
-/// The end of a turn begins a sync just before the end of the session, whose hook did not wait.
+/// Regression: if the end of the turn had just begun a sync, the hook at the end of the session did
+/// not wait.
 #[test]
 fn the_last_sync_follows_the_one_that_is_under_way() {
     let environment = Environment::new();

@@ -130,7 +130,8 @@ fn a_person_sees_compactions_and_what_was_lost() {
     assert_eq!(output.code, 3, "{output}");
 }
 
-/// A summary repeats few prompts, and nearly none from before the last summary.
+/// A summary repeats few prompts, so the brief has the instructions and refusals that the summary
+/// leaves out.
 #[test]
 fn instructions_and_refusals_that_the_summary_left_out_are_handed_back() {
     let mut player = Player::new("cc-1");

@@ -56,7 +56,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     assert_eq!(again, None, "once is enough");
     assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::Done));
     assert!(known[0].handed_at().is_some() && known[0].is_loss_settled());
-    // Once the lock is free, the spooled data is there, and the transcript is imported.
+    // Once the lock is free, the spooled data is appended, and the transcript is imported.
     player.append(&small()[11..].concat());
     player.hook("Stop", at(600), json!({}));
     let known = player.compactions();

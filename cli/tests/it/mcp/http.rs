@@ -232,7 +232,7 @@ fn over_standard_input_nothing_listens() {
     assert_eq!(listening(http.child.id()), 1);
 }
 
-/// The number of listening sockets of a process.
+/// Returns the number of listening sockets of a process.
 #[cfg(target_os = "linux")]
 fn listening(pid: u32) -> usize {
     let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();

@@ -131,7 +131,7 @@ impl Drop for Server {
     }
 }
 
-/// The metadata of a request of 2026-07-28.
+/// Returns the metadata of a request of 2026-07-28.
 pub(super) fn meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -140,7 +140,7 @@ pub(super) fn meta(capabilities: &Value) -> Value {
     })
 }
 
-/// An environment with a store.
+/// Makes an environment with a store.
 pub(super) fn place() -> Environment {
     let environment = Environment::new();
     let _ = environment.forge(["init"]).success();

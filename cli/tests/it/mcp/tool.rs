@@ -70,7 +70,7 @@ fn fits(value: &Value, schema: &Value, named: &Value, path: &str) {
     }
 }
 
-/// Records data of every kind in a session.
+/// Records data of every kind.
 fn record_all_kinds(server: &mut Server) {
     for (tool, arguments) in [
         (

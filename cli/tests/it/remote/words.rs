@@ -212,7 +212,7 @@ fn sessions_since_a_time_are_pulled_without_reading_others() {
         command.env("HOME", machine.path("home")).current_dir(machine.path("checkout"));
         environment.finished(command.env("FORGE_TEST_NOW", "2026-01-02T03:04:05Z")).success();
     };
-    // Its pack is too large to be in the ref.
+    // The pack of this session is too large to be in the ref.
     let mut text = vec![0; 40_000];
     blake3::Hasher::new().finalize_xof().fill(&mut text);
     let text: String = text.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
