@@ -10,8 +10,8 @@ use std::io::Cursor;
 
 const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
 
-/// Whether or not a bundle is accepted, all states that it brought can be read. A second import of
-/// an accepted bundle adds nothing.
+/// Whether or not a bundle is accepted, the head of each session that it brought can be read. A
+/// second import of an accepted bundle adds nothing.
 pub fn bundle(data: &[u8]) {
     import(data);
     // With a wrong checksum, no other fault in the bytes would be found.
