@@ -436,7 +436,7 @@ fn main() {
             None => eprintln!("scale: {part} SIZE FOLDER"),
         },
         _ => {
-            eprintln!("scale: name a part: history, state, writers, pushes, killed, made or visits")
+            eprintln!("scale: a part is history, state, writers, pushes, killed, made or visits");
         }
     }
 }
