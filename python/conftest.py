@@ -1,4 +1,4 @@
-"""Every test has a home of its own: no store, key or setting of the user is touched."""
+"""Gives every test its own home directory, so that it uses no store, key or setting of the user."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""pytest -p langgraph_plugin: LangGraph's own tests with our saver where they use SqliteSaver.
+"""pytest -p langgraph_plugin: LangGraph's own tests with forge's saver in place of SqliteSaver.
 
-With FORGE_LANGGRAPH_POSTGRES, it keeps the threads of each test in shards in a PostgreSQL database, else in memory.
+With FORGE_LANGGRAPH_POSTGRES, the threads of each test are in shards in a PostgreSQL database, otherwise in memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""pytest -p langgraph_store_plugin: LangGraph's own tests with our store where they use theirs."""
+"""pytest -p langgraph_store_plugin: LangGraph's own tests with forge's store in place of theirs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from forge_store.langgraph.store_expiry import ExpirySweeper
 
 
 class _Store(ForgeStore):
-    """Is made as SqliteStore is, and has its defaults."""
+    """A ForgeStore that is created like SqliteStore, with the same defaults."""
 
     @classmethod
     @contextmanager
@@ -45,11 +45,11 @@ class _Store(ForgeStore):
 
 
 class _AsyncStore(_Store):
-    """Has the coroutines of AsyncSqliteStore."""
+    """A ForgeStore with the coroutines of AsyncSqliteStore."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        # The thread calls a function and no coroutine.
+        # The thread must call a function, not a coroutine.
         self._sweeper = ExpirySweeper(partial(ForgeStore.sweep_ttl, self))
 
     @classmethod

@@ -1,7 +1,7 @@
-"""The build backend of the package (PEP 517): RocksDB the fast way, then maturin.
+"""The build backend of the package (PEP 517). It runs `scripts/rocksdb`, then maturin.
 
-Left to its crate, RocksDB takes about 25 minutes to compile. `scripts/rocksdb` takes 3 to 6, and keeps
-the result for later builds.
+RocksDB's own crate takes about 25 minutes to compile RocksDB. `scripts/rocksdb` takes 3 to 6
+minutes, and keeps the result for later builds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    """Builds a wheel that leads to the sources in this folder."""
+    """Builds a wheel that refers to the sources in this folder."""
     _prepare()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 

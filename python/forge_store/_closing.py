@@ -1,4 +1,4 @@
-"""How objects that are closed at the end of a ``with`` statement begin and end it."""
+"""The base of objects that are closed at the end of a ``with`` statement."""
 
 from __future__ import annotations
 

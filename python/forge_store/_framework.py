@@ -1,4 +1,4 @@
-"""What the adapters of agent frameworks share: a store, and memories whose names are made of ids."""
+"""The common part of the adapters of agent frameworks: a store, and memories named by ids."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _quoted(letter: str) -> str:
 
 
 class Memories:
-    """The memories of a store, now or as they were at a moment. Its methods block."""
+    """The memories of a store, now or as they were at a moment. Its methods block the caller."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -110,7 +110,7 @@ class Memories:
         return Memory(self.store, name).drop()
 
     def _began_later(self, error: _forge.NotFound) -> None:
-        """Raises the error, unless it is that the memory began after the moment."""
+        """Raises the error, unless it says that the memory began after the moment."""
         if self.moment is None or not str(error).startswith("nothing is known at "):
             raise error
 
@@ -126,7 +126,7 @@ M = TypeVar("M", bound=Memories)
 class Adapter(Closing, Generic[M]):
     """The base of the adapters: it has memories, and closes a store that it opened.
 
-    Without a store everything is kept in memory. A store that is given is not closed.
+    Without a store, everything is kept in memory. A store that the caller passes is not closed.
     """
 
     # Frameworks have private names of their own, hence the prefix.
@@ -158,7 +158,7 @@ class Adapter(Closing, Generic[M]):
         return self._forge.store
 
     def at(self, moment: str | datetime) -> Self:
-        """The same as it was at a moment (``"2 hours ago"``, an aware ``datetime``), to be read."""
+        """A read-only view of it at a moment (``"2 hours ago"``, an aware ``datetime``)."""
         past = copy.copy(self)
         past._forge_owned = False
         past._forge = self._forge.at(moment)

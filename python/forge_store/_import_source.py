@@ -1,4 +1,4 @@
-"""What imports of data that other programs keep have in common: the command line
+"""What the imports of data from other programs have in common: the command line
 ``python -m forge_store.MODULE import``, and PostgreSQL as a source."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def import_parser(
     module: str, about: str, address: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """The parser of a module's command line and that of its verb ``import``, which takes over what
-    another program keeps. ``address`` says how a source is named."""
+    another program keeps. ``address`` describes the name of a source."""
     parser = argparse.ArgumentParser(prog=f"python -m {module}")
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("import", help=about, description=about)
@@ -45,7 +45,7 @@ def unknown_source(kind: str, known: Sequence[str]) -> int:
 
 @contextmanager
 def postgres_connection(address: str, *, autocommit: bool = False) -> Generator[Any]:
-    """Opens a PostgreSQL database, whose rows are dictionaries."""
+    """Opens a connection to a PostgreSQL database that returns rows as dictionaries."""
     try:
         psycopg = import_module("psycopg")
     except ImportError as error:

@@ -46,7 +46,7 @@ Progress = Callable[[float], Any]
 class Moment:
     """A moment of a session: everything that was known then can be read.
 
-    It stays the same moment, whatever is written later.
+    Later writes do not change it.
     """
 
     __slots__ = ("_about", "_native", "session")
@@ -100,7 +100,7 @@ class Moment:
         return claim_of(found)
 
     def facts(self, *kinds: str, full: bool = False) -> list[Fact]:
-        """What had happened by then (commands, messages, ...), the earliest first.
+        """The facts up to this moment (commands, messages, ...), the earliest first.
 
         Long texts are cut to their beginnings unless ``full`` is true.
         """
@@ -258,7 +258,7 @@ class Session:
         source: str | None = None,
         id: str | None = None,
     ) -> Written:
-        """Adds what is held to be true, and the beliefs that it rests ``on``."""
+        """Adds what is held to be true. ``on``: the beliefs that it rests on."""
         return self.add(
             "belief",
             id,
@@ -282,7 +282,7 @@ class Session:
         effort: str | None = None,
         id: str | None = None,
     ) -> Written:
-        """Adds what is not known and should be. ``blocking``: the hypotheses that wait for it, or
+        """Adds what is not known and should be. ``blocking``: the hypotheses that it blocks, or
         ``True`` for all."""
         blocks: Any = blocking
         if blocking is not None and not isinstance(blocking, bool):
@@ -332,7 +332,7 @@ class Session:
         return written_of(self._native.fill(id_of(id), resolution))
 
     def retract(self, id: IdLike) -> Written:
-        """Takes evidence, a belief or a note back, with the consequences for other claims."""
+        """Removes a wrong evidence, belief or note, with the consequences for other claims."""
         return written_of(self._native.retract(id_of(id)))
 
     def depend(self, id: IdLike, on: IdLike, strength: float | None = None) -> Written:
@@ -442,7 +442,7 @@ class Session:
         return Moment(self, self._native.head())
 
     def at(self, moment: MomentLike) -> Moment:
-        """The moment that this names: a text (``"2 hours ago"``, a tag, ``"when H1 was
+        """The moment with this name: a text (``"2 hours ago"``, a tag, ``"when H1 was
         confirmed"``), an aware ``datetime``, the number of a revision or checkpoint, a checkpoint;
         ``None`` for now."""
         if moment is None:
@@ -474,16 +474,16 @@ class Session:
         return Difference(done["summary"], done["seconds"], changes)
 
     def restore(self, moment: MomentLike) -> Written:
-        """Goes back to what was believed at a moment. Nothing is lost, and ``undo`` reverts it."""
+        """Makes the claims equal to those of a moment. Nothing is lost, and ``undo`` reverts it."""
         return written_of(self._native.restore(self.at(moment)._native))
 
     def undo(self, operation: str | Written | None = None) -> Operation:
-        """Takes back what one call did, by default the last; returns what was undone."""
+        """Undoes what one call did, by default the last; returns what was undone."""
         id = operation.operation if isinstance(operation, Written) else operation
         return operation_of(self._native.undo(id)["undone"])
 
     def redo(self) -> Operation:
-        """Does again what was undone last."""
+        """Redoes what was undone last."""
         return operation_of(self._native.redo()["undone"])
 
     def operations(self, limit: int = 20) -> list[Operation]:
@@ -530,7 +530,7 @@ class Session:
             self._native.switch(name)
 
     def switch(self, name: str) -> str | None:
-        """Checks out a branch; returns the one before, or ``None`` if it is checked out already."""
+        """Checks out a branch; returns the previous one, or ``None`` if nothing changes."""
         return self._native.switch(name)
 
     def merge(
@@ -544,7 +544,7 @@ class Session:
         """Merges a branch into the current one, or into ``into``.
 
         ``prefer`` (``"ours"`` or ``"theirs"``) settles conflicts; without it a conflict raises
-        ``Conflict`` and nothing is written. ``dry_run`` says what a merge would do.
+        ``Conflict`` and nothing is written. ``dry_run`` returns what a merge would do.
         """
         done = self._native.merge(source, into, prefer, dry_run)
         merged = merged_of(done)
@@ -578,8 +578,8 @@ class Session:
     ) -> PrunePlan:
         """Hides checkpoints that no rule keeps, and folds unnamed revisions older than
         ``revisions`` (7 days). ``undo`` reverts it. ``dry_run`` returns the plan and changes
-        nothing. ``progress`` is called with the seconds that it has taken so far; an exception
-        from it, or Ctrl-C, ends the wait and not the work.
+        nothing. ``progress`` is called with the seconds that it has taken so far. An exception
+        from it, or Ctrl-C, ends only the wait; the work continues.
         """
         policy: dict[str, Any] = {
             "last": last,

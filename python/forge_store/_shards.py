@@ -13,9 +13,9 @@ from ._values import refusal
 class Shards:
     """Stores in one database that share a name. Use them in a ``with`` statement, or close them.
 
-    Each session is in one of them, which its name chooses. One store has one writer at a time, so
-    writers of different sessions seldom wait for each other. A shard is opened when it is first
-    used, and they share their connections.
+    The name of a session chooses the shard that it is in. One store has one writer at a time, so
+    with several, writers of different sessions seldom wait for each other. A shard is opened when
+    it is first used. All shards use the same connections.
     """
 
     __slots__ = ("_closed", "_native", "_stores")
@@ -32,12 +32,12 @@ class Shards:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """The number of shards."""
         return self._native.count
 
     @property
     def closed(self) -> bool:
-        """Whether they were closed."""
+        """Whether the shards were closed."""
         return self._closed
 
     def of(self, session: str) -> Store:
@@ -63,7 +63,7 @@ class Shards:
         return known
 
     def close(self) -> None:
-        """Closes them. A call that is still running in another thread completes."""
+        """Closes the shards. A call that is still running in another thread completes."""
         self._closed = True
         for store in list(self._stores.values()):
             store.close()
@@ -100,8 +100,8 @@ def open_shards(
 ) -> Shards:
     """Opens the stores with this name in the database ``postgres://HOST/DATABASE``.
 
-    With ``create``, ``shards`` of them are made if there are none; later their number cannot be
-    changed. The other arguments are those of ``open``.
+    With ``create``, this number of ``shards`` is made if there are none; their number cannot be
+    changed later. The other arguments are the same as for ``open``.
     """
     arguments: _forge.OpenArguments = {
         "create": create,

@@ -19,7 +19,7 @@ _open: weakref.WeakSet[Store] = weakref.WeakSet()
 class Store:
     """An open store. Use it in a ``with`` statement, or close it.
 
-    Any number of threads may use it. After ``os.fork`` the child opens it again by itself.
+    Any number of threads may use it. After ``os.fork``, the child opens it again automatically.
 
     >>> with forge_store.in_memory() as store:
     ...     _ = store.session("slow queue").note("it began on Monday")
@@ -68,8 +68,8 @@ class Store:
 
     @property
     def seals(self) -> str:
-        """``sealed``; ``unsealed``; or ``no_key`` or ``no_witness``, if that is not on this
-        machine: then what is read cannot be verified, and nothing can be written."""
+        """``sealed``; ``unsealed``; ``no_key`` or ``no_witness``, if the key or the witness is not on
+        this machine: then what is read cannot be fully verified, and claims cannot be changed."""
         return str(self._native.about()["seals"])
 
     def close(self) -> None:
@@ -106,8 +106,8 @@ class Store:
         return [SessionInfo(**known) for known in self._native.sessions()]
 
     def restore_session(self, name: str, kind: str = "debug") -> Session:
-        """Brings back the session with this name that was dropped last, as a thread that a saver
-        deleted (kind ``graph``) or a memory (kind ``memory``).
+        """Brings back the session with this name that was dropped last, for example a thread that a
+        saver deleted (kind ``graph``) or a memory (kind ``memory``).
 
         Raises ``NotFound`` if there is none, or if a sweep has removed it, and ``Conflict`` if
         another session has its name by now.
@@ -174,13 +174,13 @@ class Store:
         name: str | None = None,
         progress: Progress | None = None,
     ) -> list[str]:
-        """Takes in the sessions of a bundle; returns their names. ``name`` renames the only one."""
+        """Imports the sessions of a bundle; returns their names. ``name`` renames the only session."""
         return list(self._native.import_bundle(source, name, progress)["sessions"])
 
     def sweep(
         self, *, older_than: timedelta = timedelta(days=14), progress: Progress | None = None
     ) -> None:
-        """Frees what was pruned longer ago than this. It cannot be undone any more."""
+        """Permanently removes what was pruned longer ago than this; ``undo`` cannot restore it then."""
         self._native.sweep(datetime.now(timezone.utc) - older_than, progress)
 
 

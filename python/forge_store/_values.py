@@ -1,4 +1,4 @@
-"""What a store gives back: frozen objects with typed fields."""
+"""The results of a store: frozen objects with typed fields."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Entity:
 
 
 class Claim(Entity):
-    """Something that is held to be so, on a branch, until it is changed."""
+    """What a person or agent holds, on a branch, until it is changed."""
 
 
 class Hypothesis(Claim):
@@ -330,7 +330,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Operation:
-    """Everything that one verb did, as ``undo`` takes it back."""
+    """Everything that one verb did: the unit of ``undo``."""
 
     id: str
     verb: str
@@ -373,12 +373,12 @@ class PrunePlan:
 
     @property
     def pruned(self) -> tuple[Checkpoint, ...]:
-        """The checkpoints that go."""
+        """The checkpoints that are pruned."""
         return tuple(one.checkpoint for one in self.verdicts if not one.reasons)
 
     @property
     def kept(self) -> tuple[Checkpoint, ...]:
-        """The checkpoints that stay."""
+        """The checkpoints that are kept."""
         return tuple(one.checkpoint for one in self.verdicts if one.reasons)
 
 
@@ -405,7 +405,7 @@ class SearchPage:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """What a list of sessions says about one."""
+    """A session in a list of sessions."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""The checkpoints of workflows of Microsoft Agent Framework, as it encodes them, in memories."""
+"""Stores the encoded checkpoints of Microsoft Agent Framework's workflows in memories."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class WorkflowCheckpoints(Memories):
     """Encoded checkpoints in memories: an item ``checkpoint/ID``, and an item ``part/HASH`` for
     each large value of a state, which is stored once for all checkpoints that have it.
 
-    The item ``checkpoints`` counts the writes. Each of them expects it as it was seen, so no part
-    is removed while another process saves a checkpoint that needs it.
+    The item ``checkpoints`` counts the writes. Each write expects the count that its writer has
+    seen, so no part is removed while another process saves a checkpoint that needs it.
     """
 
     def save(self, encoded: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class WorkflowCheckpoints(Memories):
         return [one.value for one in self._heads(memory_name(*_WORKFLOW, workflow))]
 
     def delete(self, checkpoint: str) -> bool:
-        """Deletes a checkpoint with the parts that no other one has."""
+        """Deletes a checkpoint, and the parts that only it has."""
         while True:
             name, head = self._find(checkpoint)
             if head is None:
@@ -98,7 +98,7 @@ class WorkflowCheckpoints(Memories):
         return {key: value for key, value in parts.items() if self.get(name, key) is None}
 
     def _only_of(self, name: str, key: str) -> set[str]:
-        """The parts that no other checkpoint has."""
+        """The parts that only this checkpoint has."""
         mine: set[str] = set()
         others: set[str] = set()
         if self.get(name, key) is not None:

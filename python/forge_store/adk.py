@@ -93,7 +93,7 @@ class ForgeSessionService(Adapter["_Sessions"], BaseSessionService):
         return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Deletes a session, if there is one. The shared state stays."""
+        """Deletes a session, if it exists. The shared state stays."""
         name = _name(app_name, user_id, session_id.strip())
         await asyncio.to_thread(self._forge.drop, name)
 
@@ -105,7 +105,7 @@ class ForgeSessionService(Adapter["_Sessions"], BaseSessionService):
         """Adds an event, and what it changes in the state, to a session."""
         if event.partial:
             return event
-        # What is temporary is known to the session at hand, and is not stored.
+        # Temporary state is only in this session object, and is not stored.
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         await asyncio.to_thread(self._forge.append, session, event)
@@ -113,8 +113,8 @@ class ForgeSessionService(Adapter["_Sessions"], BaseSessionService):
 
 
 class _Sessions(Memories):
-    """Sessions in memories. Beside state and events a session has an item ``session``, and an item
-    ``shared`` with changes of the shared state that are not there yet."""
+    """Sessions in memories. In addition to state and events, a session has an item ``session``, and an
+    item ``shared`` with changes of the shared state that were not moved there yet."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -166,7 +166,7 @@ class _Sessions(Memories):
             if found is None:
                 raise SessionNotFoundError(f"Session {session.id} not found.")
             self._check(name, session, found)
-            # What an ended process left comes before what this event changes.
+            # Changes that an ended process left are applied before those of this event.
             self._share(name, session.app_name, session.user_id)
             count = found.value["events"] + 1
             about = {**found.value, "last_update_time": event.timestamp, "events": count}
@@ -229,7 +229,7 @@ class _Sessions(Memories):
                 raise _stale(session)
 
     def _share(self, name: str, app: str, user: str) -> None:
-        """Moves changes of shared state from a session's memory to those that they are for.
+        """Moves changes of shared state from a session's memory to the memories of that state.
 
         They are written with their event first, so that a process that ends in between loses
         none; readers see them there, and the next event of the session moves them.
@@ -242,10 +242,10 @@ class _Sessions(Memories):
                     known = {key: self.get(places[scope], key) for key in puts}
                     if self.get(name, "shared") != waiting:
                         break  # Another process has moved them since: the last write fails.
-                    # Versions that are not these were written after it moved them.
+                    # Other versions were written after this process had moved these.
                     expected = {key: one.version if one else None for key, one in known.items()}
                     self.write(places[scope], puts, expected=expected)
-                # Emptied and not deleted, so that its versions never come again.
+                # Emptied and not deleted, so that no version number is used twice.
                 self.write(name, {"shared": {}}, expected={"shared": waiting.version})
             except Conflict:
                 continue

@@ -40,9 +40,9 @@ _log = logging.getLogger(__name__)
 class ForgeCheckpointStorage(Adapter[WorkflowCheckpoints]):
     """A ``CheckpointStorage`` of the Agent Framework that keeps checkpoints in a forge store.
 
-    The framework's own encoder writes what is no JSON as a pickle. As its file storage does, this
-    reads only types of the framework and those in ``allowed_checkpoint_types``
-    (``"module:name"``), and refuses to save others.
+    The framework's own encoder writes values that are not JSON as pickles. Like the framework's
+    file storage, this class reads only types of the framework and the types in
+    ``allowed_checkpoint_types`` (``"module:name"``), and refuses to save others.
 
     >>> import asyncio
     >>> from agent_framework import WorkflowCheckpoint
@@ -62,7 +62,7 @@ class ForgeCheckpointStorage(Adapter[WorkflowCheckpoints]):
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
         """Stores a copy of a checkpoint; returns its id."""
-        # Before anything is awaited: what changes later does not belong to the checkpoint.
+        # Copied before anything is awaited: later changes do not belong to the checkpoint.
         encoded = encode_checkpoint_value(checkpoint.to_dict())
         self._decode(encoded)
         await asyncio.to_thread(self._forge.save, encoded)
@@ -106,7 +106,7 @@ class ForgeCheckpointStorage(Adapter[WorkflowCheckpoints]):
         return WorkflowCheckpoint.from_dict(decoded)
 
     def _decode_or_skip(self, encoded: Mapping[str, Any]) -> WorkflowCheckpoint | None:
-        # A list has what can be read, as that of the framework's file storage.
+        # Like the framework's file storage, a list has only what can be read.
         try:
             return self._decode(encoded)
         except WorkflowCheckpointException as error:
@@ -159,8 +159,8 @@ class ForgeHistoryProvider(Adapter["_Histories"], HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Adds messages to a session. Those that are there already, because the whole history was
-        given again, are left out."""
+        """Adds messages to a session. Messages that are there already are left out, because a caller
+        may pass the whole history again."""
         if messages:
             await asyncio.to_thread(self._forge.add, self._name(session_id), list(messages))
 
@@ -183,7 +183,7 @@ class _Histories(Memories):
         while True:
             head = self.get(name, "history")
             count = 0 if head is None else int(head.value["messages"])
-            # No more than these can be the beginning of what is given.
+            # At most these messages can be the beginning of the passed ones.
             values = self.read(name, count - len(messages) - 1)
             known = [Message.from_dict(value) for value in values]
             new = filter_new_messages(known, messages)

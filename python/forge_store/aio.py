@@ -1,4 +1,4 @@
-"""The same API for asyncio: each call runs in a thread, so that the loop goes on.
+"""The same API for asyncio: each call runs in a thread, so that the event loop is not blocked.
 
 >>> import asyncio
 >>> from forge_store import aio
@@ -10,7 +10,7 @@
 >>> asyncio.run(main())
 ('N1', 1)
 
-Every method of ``Store``, ``Shards``, ``Session`` and ``Moment`` is there under its own name, and is
+Every method of ``Store``, ``Shards``, ``Session`` and ``Moment`` has the same name here, and is
 awaited.
 Properties that read the store (``head``, ``state``, ``info``, ...) are methods here.
 """

@@ -43,9 +43,9 @@ _ATTEMPTS = 100
 class ForgeSessionStore:
     """The ``SessionStore`` protocol of the Claude Agent SDK.
 
-    What is appended becomes what ``forge import claude`` makes of such a transcript: messages,
-    commands, tool calls, checkpoints. ``load`` returns equal entries. A store that redacts removes
-    secrets before it stores anything, so these are missing in what ``load`` returns.
+    Appended entries are stored as ``forge import claude`` stores such a transcript: as messages,
+    commands, tool calls and checkpoints. ``load`` returns equal entries. A store that redacts
+    removes secrets before it stores anything, so they are missing in what ``load`` returns.
 
     An entry whose ``uuid`` is among the last lines is not stored again. Deleting a session drops
     it, and ``forge session restore`` brings it back until the store is swept.
@@ -77,8 +77,8 @@ class ForgeSessionStore:
         return [{"session_id": session, "mtime": written} for session, written, _ in listed]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """The summaries of the sessions of a project. One that an import has continued since has
-        none until the next ``append``."""
+        """The summaries of the sessions of a project. A session that an import has continued since has
+        no summary until the next ``append``."""
         listed = await asyncio.to_thread(self._native.sessions, project_key)
         return [
             {"session_id": session, "mtime": written, "data": json.loads(summary)}
@@ -118,7 +118,7 @@ class ForgeSessionStore:
             try:
                 return self._native.append(key, end, "".join(f"{one}\n" for one in fresh), summary)
             except _forge.Conflict:
-                # Another process has appended in between.
+                # Another process has appended meanwhile.
                 if attempt == _ATTEMPTS - 1:
                     raise
 
@@ -178,7 +178,7 @@ def _line(entry: Mapping[str, Any]) -> str:
 
 
 def _entry(line: bytes | str) -> dict[str, Any] | None:
-    """The entry of a line; ``None`` if it has none, as an empty line or one of a damaged import."""
+    """The entry of a line; ``None`` for an empty line or a line of a damaged import."""
     try:
         entry: object = json.loads(line)
     except ValueError:

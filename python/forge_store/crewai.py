@@ -32,7 +32,7 @@ class ForgeFlowPersistence(FlowPersistence, Adapter["_Flows"]):
     """A CrewAI ``FlowPersistence`` that keeps states and pending feedback in a forge store.
 
     With ``path`` it opens or creates a store, and closes it at the end of the process, or by
-    ``close``. The state that was saved last is loaded; those before stay in the history.
+    ``close``. The state that was saved last is loaded; earlier states stay in the history.
 
     >>> flows = ForgeFlowPersistence()
     >>> flows.save_state("tea", "boil", {"id": "tea", "degrees": 100})
@@ -123,7 +123,7 @@ class _Flows(Memories):
             }
             puts |= {"flow": {"id": flow, "method": method}, **(more or {})}
             head = known.get("flow")
-            # A state is from one process, never some fields of each.
+            # A state is written by one process as a whole, never some fields by each.
             expected = {"flow": None if head is None else head.version}
             try:
                 self.write(name, puts, gone, expected=expected, message=f"after {method}")

@@ -78,8 +78,8 @@ class Memory:
     ) -> list[Item]:
         """The items whose keys begin with ``prefix``, in the order of the keys' UTF-8 bytes.
 
-        ``after`` leaves out all keys up to this one, and ``limit`` bounds their number, so a long
-        list can be read in pages. ``at`` reads them as they were.
+        ``after`` leaves out all keys up to this one, and ``limit`` is the maximum number of items, so
+        a long list can be read in pages. ``at`` reads them as they were.
         """
         found = self._native.items(prefix, after, limit, self._moment(at))
         return [Item(*item) for item in found]
@@ -95,13 +95,13 @@ class Memory:
         """Sets these items and removes those, all in one record or nothing.
 
         ``expected`` says which version of an item the caller has seen (``None``: there was none).
-        If one has another version by now, ``Conflict`` is raised and nothing is written; of several
-        processes that expect the same version, one succeeds. ``message`` also makes a checkpoint.
+        If one has another version, ``Conflict`` is raised and nothing is written. If several processes
+        expect the same version, one succeeds. ``message`` also makes a checkpoint.
         """
         self._native.write(dict(puts), set(deletes), dict(expected or {}), message)
 
     def drop(self) -> bool:
-        """Drops the memory; its name is free at once. Returns ``False`` if there was none.
+        """Drops the memory; its name can be used again at once. Returns ``False`` if there was none.
 
         Until a sweep removes it, ``store.restore_session(name, "memory")`` brings it back.
         """

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class ForgeSession:
     """The ``Session`` protocol of the OpenAI Agents SDK: a thread of the store, with this name.
 
-    ``forge thread`` and ``forge_store.systems.Thread`` show, check and mend the same thread, and
-    its session keeps what was removed in its history. Items come back equal, also those that are no
-    message of the Responses API. A store that redacts removes secrets from them before it stores
+    ``forge thread`` and ``forge_store.systems.Thread`` show, check and repair the same thread. What
+    was removed stays in the history of its session. Items are returned equal, also items that are
+    not messages of the Responses API. A store that redacts removes secrets from them before it stores
     them. Any number of processes may add items.
     """
 
@@ -45,7 +45,7 @@ class ForgeSession:
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items in their order; with ``limit`` only that many of the latest. Without it, the
-        limit of ``session_settings`` counts."""
+        limit of ``session_settings`` applies."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         if limit is not None and limit <= 0:

@@ -32,7 +32,7 @@ except ImportError as error:
 
 _ROOT = "pydantic-ai"
 
-#: How many places of entries are remembered; others are looked for in all conversations.
+#: For how many entries the conversation is remembered; others are looked for in all conversations.
 _REMEMBERED = 10_000
 
 
@@ -150,7 +150,7 @@ class _Conversations(Memories):
         self._remember(head, name)
 
     def _hold(self, head: str, source: str, fork: str) -> dict[str, str]:
-        """Notes in the memory of this entry that a fork reads it; returns what the fork notes."""
+        """Records in the memory of this entry that a fork reads it; returns what the fork records."""
         token = uuid.uuid4().hex
         while True:
             owner = self._owner(source, head)
@@ -164,7 +164,7 @@ class _Conversations(Memories):
                 continue  # Forked by another one as well, or deleted: see again.
 
     def _release(self, owner: str, token: str) -> None:
-        """Notes that a fork is gone, and deletes what was kept only for it."""
+        """Records that a fork was deleted, and deletes what was kept only for it."""
         while (forks := self.get(owner, "forks")) is not None and token in forks.value:
             held = {key: fork for key, fork in forks.value.items() if key != token}
             expected = {"forks": forks.version}

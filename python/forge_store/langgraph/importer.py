@@ -1,7 +1,7 @@
 """Takes over the threads of LangGraph's SqliteSaver and PostgresSaver.
 
-Nothing is written to the source, and none of its values is constructed: what only LangGraph can
-read is carried over as it is.
+It does not write to the source, and does not construct any of its values: values that only LangGraph
+can read are stored as they are.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Imported:
 
 
 class _Opaque:
-    """A value in an encoding that is carried over unread."""
+    """A value in an encoding that the import does not decode."""
 
     def __init__(self, encoding: str, data: bytes) -> None:
         self.typed = (encoding, data)
@@ -108,7 +108,7 @@ def sqlite_source(path: str | Path) -> Generator[ThreadSource]:
                 what = f"'{path}' has checkpoints that are stored as '{encoding}'"
                 raise refusal(Invalid, what, "let LangGraph store them as msgpack first")
         saver = module.SqliteSaver(connection, serde=_CarryingSerializer())
-        # Making its tables is not for a database that is only read.
+        # The tables are not created, because the database is only read.
         saver.is_setup, saver._has_task_path = True, "task_path" in columns
         files = (file, file.with_name(f"{file.name}-wal"))
         size = sum(one.stat().st_size for one in files if one.exists())
@@ -140,8 +140,8 @@ def import_threads(source: ThreadSource, store: Store | Shards) -> Imported:
 
     The store, or the shards, must be opened with ``redact=False``, as `ForgeSaver.from_path` does.
 
-    What the store has already is left as it is, so a second import saves only what is new, and one
-    that was interrupted goes on.
+    What is already in the store is not changed, so a second import saves only what is new, and
+    continues an interrupted one.
     """
     done, before = Imported(bytes_there=source.bytes), _size(store)
     target = ForgeSaver(store, serde=_CarryingSerializer())
@@ -156,7 +156,7 @@ def import_threads(source: ThreadSource, store: Store | Shards) -> Imported:
                 continue  # It was deleted since the import began.
             versions[namespace, checkpoint_id] = found.checkpoint["channel_versions"]
             is_known = bool(graphs.find(thread, namespace, checkpoint_id))
-            # The writes come first: a checkpoint that is there is there with all of them.
+            # The writes are stored first, so that a stored checkpoint has all of them.
             done.writes += _take_writes(source, target, found)
             if is_known:
                 done.known += 1
@@ -185,7 +185,7 @@ def _in_order(source: ThreadSource, thread: str) -> Iterator[tuple[str, str, str
         while line:
             parent = left[line[-1]]
             before = (line[-1][0], parent or "")
-            # The second condition ends a circle.
+            # The second condition ends a cycle of parents.
             if before not in left or before in line:
                 break
             line.append(before)
@@ -194,7 +194,7 @@ def _in_order(source: ThreadSource, thread: str) -> Iterator[tuple[str, str, str
 
 
 def _take_writes(source: ThreadSource, target: ForgeSaver, found: CheckpointTuple) -> int:
-    """Stores the pending writes of a checkpoint, unless they are there; returns how many."""
+    """Stores the pending writes of a checkpoint that are not stored yet; returns their number."""
     wanted = cast("dict[str, str]", found.config.get("configurable"))
     address = (wanted["thread_id"], wanted["checkpoint_ns"], wanted["checkpoint_id"])
     tasks: dict[str, list[tuple[str, Any]]] = {}

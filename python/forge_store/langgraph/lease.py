@@ -20,7 +20,7 @@ from .._values import refusal
 #: The folder of the leases in that of a store.
 _FOLDER = "leases"
 
-#: How often a lease that another one holds is tried again, in seconds.
+#: Seconds between two attempts to take a lease that another writer holds.
 _PAUSE = 0.02
 
 #: The threads that are held in stores in memory, which only this process has.
@@ -74,7 +74,7 @@ class _FileLease:
         self._path = path
 
     def release(self) -> None:
-        # The file goes while it is locked, so nobody else has it; `_take_file` sees that it went.
+        # The file is removed while it is locked, so no other writer has it; `_take_file` notices that.
         self._path.unlink(missing_ok=True)
         fcntl.flock(self._file, fcntl.LOCK_UN)
         os.close(self._file)
@@ -115,7 +115,7 @@ def _take_file(folder: Path, thread_id: str) -> _FileLease | None:
         if (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
             return _FileLease(file, path)
     except (BlockingIOError, FileNotFoundError):
-        # Another writer has it, or the file is one that a writer has just removed.
+        # Another writer has it, or a writer has just removed this file.
         pass
     except BaseException:
         os.close(file)

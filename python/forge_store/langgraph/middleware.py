@@ -1,4 +1,4 @@
-"""The middleware for agents of LangChain, which the package `langchain` has to be installed for."""
+"""The middleware for agents of LangChain. It needs the package `langchain`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tool_calls import REMOVE_ALL, answered
 class RepairToolCalls(AgentMiddleware[AgentState[Any], Any]):
     """Answers the open tool calls of a thread before each call of the model, as `repair` does.
 
-    `results` has what is known of calls, by their id.
+    `results` has the known results of calls, by their id.
     """
 
     def __init__(self, results: Mapping[str, str] | None = None) -> None:
@@ -30,5 +30,5 @@ class RepairToolCalls(AgentMiddleware[AgentState[Any], Any]):
         return {"messages": [RemoveMessage(id=REMOVE_ALL), *mended]}
 
     async def abefore_model(self, state: AgentState[Any], runtime: Any) -> dict[str, Any] | None:
-        """As `before_model`, which only looks at the messages."""
+        """The same as `before_model`, which does not block."""
         return self.before_model(state, runtime)

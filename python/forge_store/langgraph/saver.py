@@ -39,13 +39,13 @@ from .._forge import Graphs
 from .._values import refusal
 from . import lease
 
-#: The field of metadata that names the channels which live on what tasks wrote.
+#: The field of metadata that names the channels whose state is made from the writes of tasks.
 _DELTA = "counters_since_delta_snapshot"
 
 #: The prefix of a channel that triggers a node.
 _TRIGGER = "branch:to:"
 
-#: How many checkpoints a list reads before it hands the first of them on.
+#: How many checkpoints a list reads before it returns the first of them.
 _PAGE = 32
 
 _Typed = tuple[str, bytes]
@@ -54,13 +54,13 @@ _Typed = tuple[str, bytes]
 class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     """A LangGraph checkpoint saver that keeps threads in a forge store.
 
-    It serves sync and async graphs, any number of threads, and any number of processes on one
-    store. With shards, each thread is in the one that its id chooses. Without a store, it keeps
-    everything in memory.
+    It works with sync and async graphs, any number of threads, and any number of processes on one
+    store. With shards, the id of a thread chooses its shard. Without a store, everything is kept in
+    memory.
 
-    `on_fork` says what happens if a checkpoint is put after one that another checkpoint follows
-    already, as after going back in time, or if two workers run one thread: `"branch"` begins a
-    branch, `"raise"` raises `Conflict` and writes nothing.
+    `on_fork` says what happens if a checkpoint is put after one that another checkpoint already
+    follows, for example after going back in time, or if two workers run one thread: `"branch"`
+    begins a branch, `"raise"` raises `Conflict` and writes nothing.
 
     >>> from forge_store.langgraph import ForgeSaver
     >>> with ForgeSaver() as saver:
@@ -119,14 +119,14 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     def writing(self, thread_id: str, *, wait: float = 30) -> AbstractContextManager[None]:
         """Lets one writer at a time into a thread: `with saver.writing("tea"): graph.invoke(...)`.
 
-        It holds across threads and processes, and ends with the process that has it, even if that
-        is killed. A second writer waits at most `wait` seconds, and then gets `Locked`. Only those
-        who ask are kept out; the same thread cannot have it twice.
+        The lease is valid across threads and processes, and ends with the process that has it, even if
+        the process is killed. A second writer waits at most `wait` seconds, and then gets `Locked`.
+        Writers that do not ask for the lease are not stopped. A thread cannot have it twice.
         """
         return lease.writing(self._store_of(thread_id), thread_id, wait)
 
     def awriting(self, thread_id: str, *, wait: float = 30) -> AbstractAsyncContextManager[None]:
-        """As `writing`, for `async with`; the event loop goes on while it waits."""
+        """The same as `writing`, for `async with`; waiting does not block the event loop."""
         return lease.awriting(self._store_of(thread_id), thread_id, wait)
 
     # Writing
@@ -213,7 +213,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Returns checkpoints, the newest first. Nothing is locked while the caller pauses."""
+        """Returns checkpoints, the newest first. No lock is held while the caller pauses."""
         for page in self._pages(config, filter, before, limit):
             yield from page()
 
@@ -238,7 +238,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
                 (get_checkpoint_id(before) or None) if before else None,
             )
         ]
-        # Those of one store are in order already.
+        # The checkpoints of one store are already in order.
         names.sort(key=lambda name: name[2], reverse=True)
         left = len(names) if limit is None else limit
 
@@ -282,7 +282,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
             histories[name] = history
         return histories
 
-    # Forgetting and copying
+    # Deleting and copying
 
     def delete_thread(self, thread_id: str) -> None:
         """Drops a thread with all its namespaces."""
@@ -304,7 +304,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Drops all checkpoints of threads but the latest of each namespace, or the threads.
 
-        Channels that live on what tasks wrote keep their state.
+        Channels whose state is made from the writes of tasks keep it.
         """
         _refuse_text("thread_ids", thread_ids)
         if strategy not in ("keep_latest", "delete"):
@@ -313,7 +313,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
             self._graphs_of(thread).prune([thread], strategy)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """Returns the version after `current`: a whole number, or text if that is text."""
+        """Returns the version after `current`: a whole number, or a text if `current` is a text."""
         if isinstance(current, str):
             # A thread that another saver began.
             return f"{int(current.split('.')[0]) + 1:032}.{random.random():016}"
@@ -503,7 +503,7 @@ async def checkpointer() -> AsyncGenerator[ForgeSaver]:
 
 
 def _address(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Returns thread, namespace and checkpoint of a config."""
+    """Returns the thread, the namespace and the checkpoint of a config."""
     wanted = _wanted(config)
     namespace = wanted.get("checkpoint_ns")
     checkpoint_id = get_checkpoint_id(config)
@@ -516,7 +516,7 @@ def _entries(value: Any) -> dict[str, Any]:
 
 
 def _wanted(config: RunnableConfig) -> dict[str, Any]:
-    """Returns what a config asks for."""
+    """Returns what a config selects."""
     return config.get("configurable", {})
 
 

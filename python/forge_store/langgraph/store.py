@@ -27,7 +27,7 @@ from .store_vectors import Vector, VectorIndex, best_scores
 
 @dataclass
 class _Batch:
-    """What the operations of a batch read, and what they are to write."""
+    """What the operations of a batch read, and what they will write."""
 
     results: list[Result] = field(default_factory=list[Result])
     searches: dict[int, tuple[SearchOp, list[MemoryItem]]] = field(
@@ -100,8 +100,8 @@ class ForgeStore(Closing, BaseStore):
             self.store.close()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Runs these operations. All that they write is one record; what they read is from before
-        it, and of two puts of an item the last counts."""
+        """Runs these operations. Everything that they write is one record. They read the state before
+        that record, and the last of two puts of an item is stored."""
         batch = self._read(ops)
         texts, queries = self._texts(batch), self._queries(batch)
         vectors: list[list[float]] = []
@@ -174,7 +174,7 @@ class ForgeStore(Closing, BaseStore):
         )
 
     def _found(self, batch: _Batch, op: SearchOp) -> list[MemoryItem]:
-        """The items that a search chooses without its query, the last written first."""
+        """The items that match a search without its query, the last written first."""
         found = self._live(batch, op.namespace_prefix)
         if op.filter:
             wanted = op.filter.items()
@@ -288,13 +288,13 @@ class ForgeStore(Closing, BaseStore):
             expected = {key: known.version for key, known in moved.items()}
             self.memory.write(puts, expected=expected)
         except Conflict:
-            # Another writer set or removed one of these times since it was read: that one counts.
+            # Another writer has changed one of these times since it was read: its change is kept.
             pass
 
     # Expiry
 
     def sweep_ttl(self) -> int:
-        """Removes the items that have expired, in one record; returns how many they were."""
+        """Removes the items that have expired, in one record; returns their number."""
         while True:
             known = self.memory.items(prefix_of(EXPIRY, ()))
             gone = [expiry for expiry in known if is_expired(expiry.value)]
@@ -311,13 +311,13 @@ class ForgeStore(Closing, BaseStore):
             return len(gone)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Removes expired items again and again in a thread, at the interval given here or in the
-        configuration, else every 5 minutes. The future is done when the thread has ended."""
+        """Starts a thread that removes expired items repeatedly, at this interval, or that of the
+        configuration, or every 5 minutes. The future is done when the thread has ended."""
         minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes")
         return self._sweeper.start(float(minutes or 5))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Ends that thread; returns ``False`` if it has not ended within these seconds."""
+        """Ends this thread; returns ``False`` if it has not ended within these seconds."""
         return self._sweeper.stop(timeout)
 
 

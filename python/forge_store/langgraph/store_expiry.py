@@ -24,7 +24,7 @@ def is_expired(expiry: Any) -> bool:
 
 
 class ExpirySweeper:
-    """A thread that calls `sweep` again and again."""
+    """A thread that calls `sweep` repeatedly."""
 
     def __init__(self, sweep: Callable[[], int]) -> None:
         self._sweep = sweep
@@ -33,7 +33,7 @@ class ExpirySweeper:
         self._done: Future[None] = Future()
 
     def start(self, minutes: float) -> Future[None]:
-        """Begins; the future is done when the thread ends."""
+        """Starts the thread; the future is done when the thread ends."""
         if self._thread is not None and self._thread.is_alive():
             return self._done
         self._stopped, self._done = threading.Event(), Future()

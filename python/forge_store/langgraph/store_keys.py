@@ -56,7 +56,7 @@ def is_match(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
 def is_chosen(value: Any, wanted: Any) -> bool:
     """Whether a value is equal to this one, or fulfils its operators (``{"$gt": 3}``).
 
-    A map chooses by the fields that it names.
+    A map compares only the fields that it names.
     """
     if isinstance(wanted, Mapping):
         fields = cast("Mapping[str, Any]", wanted)

@@ -1,7 +1,7 @@
-"""Answers tool calls that have no result, which every later request to a model would fail for.
+"""Answers tool calls that have no result, because with them every later request to a model fails.
 
-A process that ends between a model's answer and its tools leaves such calls. A thread that waits
-before its tools has them rightly, so only what came before a later message is answered.
+A process that ends between a model's answer and its tools leaves such calls. In a thread that waits
+before its tools, open calls are right. Therefore only calls before a later message are answered.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def repair(
     """Answers the open tool calls of a thread by an update of its state. Returns whether it did.
 
     `graph` is compiled with a checkpointer, and `key` names its channel of messages, whose reducer
-    is `add_messages`. A thread that waits before a node is left alone: what it will run is not
-    known to be lost.
+    is `add_messages`. A thread that waits before a node is not changed, because it may still run
+    its calls.
     """
     state = graph.get_state(config)
     if state.next:

@@ -27,7 +27,7 @@ __all__ = ["ImportedRows", "PassedOver", "Program", "Progress", "Run", "Thread"]
 class Run:
     """A workflow run: many items, each taken through steps, with the output of every step.
 
-    A finished step is recorded in one write, with its output: a resumed item has all its outputs.
+    A finished step and its output are recorded in one write, so a resumed item has all outputs.
     """
 
     def __init__(self, store: Store, key: str) -> None:
@@ -114,7 +114,7 @@ class Progress:
         self._native = _forge.Progress(store.native, review, execution)
 
     def upsert(self, document: dict[str, Any], *, stage: str | None = None) -> None:
-        """Saves the document in place of the one before; a malformed one is refused."""
+        """Replaces the document; a malformed one is refused."""
         if stage is None and "stage" not in document:
             what = "the document names no stage"
             raise refusal(_forge.Invalid, what, "add a field 'stage', or give stage='...'")
@@ -126,7 +126,7 @@ class Progress:
         return self._native.document()
 
     def validate(self) -> dict[str, list[str]]:
-        """What prevents resuming (``refusals``), and what should be known (``warnings``)."""
+        """What prevents resuming (``refusals``), and what a person should know (``warnings``)."""
         return self._native.validate()
 
     def resume(self, stage: str, *, force: bool = False) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Program:
         self._native = _forge.Program(store.native, name)
 
     def save_checkpoint(self, agents: Mapping[str, str], message: str | None = None) -> None:
-        """Records where these agents are, each by a moment of its session; others keep theirs."""
+        """Records where these agents are, each as a moment of its session. Other agents keep theirs."""
         self._native.save(dict(agents), message)
 
     def latest_checkpoints(self, *, exact: bool = False) -> dict[str, Any]:
@@ -188,10 +188,10 @@ class Thread:
         return self._native.append([json.dumps(message) for message in messages])
 
     def load(self, *, sanitize: bool = True) -> list[dict[str, Any]]:
-        """The messages, mended so that their provider accepts them; nothing is written."""
+        """The messages, repaired so that their provider accepts them; nothing is written."""
         texts = self._native.sanitized() if sanitize else self._native.messages()
         return [json.loads(text) for text in texts]
 
     def sanitize(self) -> list[dict[str, Any]]:
-        """Mends the thread itself; what it was before stays in its history."""
+        """Repairs the thread itself; what it was before stays in its history."""
         return [json.loads(text) for text in self._native.sanitize()]

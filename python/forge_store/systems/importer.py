@@ -47,7 +47,7 @@ _PROGRESS_COLUMNS = (
     "updated_at",
 )
 _ROWS_AT_ONCE = 200
-# Python knows the times of these years; another is read as none.
+# Python supports times in these years; any other time is read as no time.
 _YEARS = "BETWEEN '0002-01-01' AND '9998-12-31'"
 
 
@@ -107,7 +107,7 @@ def import_run_rows(
     time_zone: tzinfo | None = None,
     report: Report | None = None,
 ) -> ImportedRows:
-    """Does what `Run.import_rows` says."""
+    """See `Run.import_rows`."""
 
     def write(row: _RunRow) -> str:
         return _forge.Run(store.native, row.run).import_row(
@@ -132,7 +132,7 @@ def import_progress_rows(
     time_zone: tzinfo | None = None,
     report: Report | None = None,
 ) -> ImportedRows:
-    """Does what `Progress.import_rows` says."""
+    """See `Progress.import_rows`."""
 
     def write(row: _ProgressRow) -> str:
         progress = _forge.Progress(store.native, row.review, row.execution)
@@ -354,7 +354,7 @@ def postgres_rows(address: str) -> Generator[DatabaseRows]:
             raise refusal(_forge.Invalid, what, "name another, or its schema in options")
 
         def rows(table: str) -> Iterator[_Row]:
-            # A cursor with a name is one of the server: it sends some rows at a time.
+            # A cursor with a name is on the server, which sends some rows at a time.
             with connection.cursor(name=table) as cursor:
                 cursor.itersize = _ROWS_AT_ONCE
                 try:
