@@ -1,4 +1,4 @@
-"""The API in Python's own habits."""
+"""The API follows the conventions of Python."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from forge_store.memory import Memory
 
 
 def any_json(dice: random.Random, depth: int = 0) -> Any:
-    """A JSON value of this seed, with much of what is easily lost."""
+    """A JSON value made from this seed, with many things that are easily lost."""
     kind = dice.randrange(9 if depth < 4 else 6)
     if kind == 6 and dice.random() < 0.2:
         return {"$bytes": "AAEC"}

@@ -91,7 +91,7 @@ def test_the_interpreter_is_free_while_the_store_works(session: Session) -> None
 
 
 def test_a_child_opens_the_store_again(store: Store, session: Session) -> None:
-    # So many that the parent has published the index and has its background threads.
+    # Enough that the parent has published the index and has its background threads.
     for number in range(400):
         session.note(f"note {number}")
     moment = session.head

@@ -41,7 +41,7 @@ def kept(store: forge_store.Store) -> ForgeSessionService:
 
 @pytest.fixture(params=["theirs", "ours"])
 def service(request: pytest.FixtureRequest, path: Path) -> Iterator[BaseSessionService]:
-    """Their own implementation, which checks the tests, and ours."""
+    """ADK's own implementation, which shows that the tests are right, and forge's."""
     if request.param == "theirs":
         yield InMemorySessionService()
     else:
@@ -224,7 +224,7 @@ async def test_branches_of_one_run_share_a_session_object(kept: ForgeSessionServ
 
 
 async def test_shared_state_that_an_ended_process_left(kept: ForgeSessionService) -> None:
-    """A change of shared state is with its event until it is where it belongs."""
+    """A change of shared state is stored with its event until it was moved to the shared state."""
     made = await kept.create_session(**WHO, session_id="s1", state={"app:a": 0})
     Memory(kept.store, "adk/tea/ann/s1").write({"shared": {"app:": {"a": 1}, "user:": {"u": 2}}})
     found = await get(kept, "s1")

@@ -58,7 +58,7 @@ def kept(store: forge_store.Store) -> ForgeCheckpointStorage:
 
 @pytest.fixture(params=["memory", "file", "ours"])
 def storage(request: pytest.FixtureRequest, path: Path, tmp_path: Path) -> Iterator[CheckpointStorage]:
-    """Their own implementations, which check the tests, and ours."""
+    """The framework's own implementations, which show that the tests are right, and forge's."""
     if request.param == "memory":
         yield InMemoryCheckpointStorage()
     elif request.param == "file":

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-# Read at the import of CrewAI: nothing is reported to its makers.
+# CrewAI reads this when it is imported, and then sends no telemetry.
 os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", OTEL_SDK_DISABLED="true")
 
 import forge_store
@@ -42,7 +42,7 @@ def kept(store: forge_store.Store) -> ForgeFlowPersistence:
 
 @pytest.fixture(params=["theirs", "ours"])
 def flows(request: pytest.FixtureRequest, path: Path, tmp_path: Path) -> Iterator[FlowPersistence]:
-    """Their own implementation, which checks the tests, and ours."""
+    """CrewAI's own implementation, which shows that the tests are right, and forge's."""
     if request.param == "theirs":
         yield SQLiteFlowPersistence(str(tmp_path / "flows.db"))
     else:

@@ -38,7 +38,7 @@ def kept(store: forge_store.Store) -> ForgeConversationStore:
 
 @pytest.fixture(params=["theirs", "ours"])
 def any_store(request: pytest.FixtureRequest, path: Path) -> Iterator[ConversationStore]:
-    """Their own implementation, which checks the tests, and ours."""
+    """Pydantic AI's own implementation, which shows that the tests are right, and forge's."""
     if request.param == "theirs":
         yield InMemoryConversationStore()
     else:

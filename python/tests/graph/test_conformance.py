@@ -1,4 +1,4 @@
-"""The conformance suite of LangGraph, and its part on delta channels in our own words.
+"""The conformance suite of LangGraph, and tests of our own for its part about delta channels.
 
 The suite on the package index has eight of the nine capabilities. It skips a capability whose
 method is not there and still reports success, so each must be detected.
@@ -66,7 +66,7 @@ class TestDeltaHistories:
 
     @staticmethod
     def history(saver: ForgeSaver, step: str | None, *names: str, thread: str = "t") -> Any:
-        """Asks both ways, which must agree."""
+        """Reads the history in both ways, which must agree."""
         where = config(thread, step=step)
         found = saver.get_delta_channel_history(config=where, channels=names)
         other = asyncio.run(saver.aget_delta_channel_history(config=where, channels=names))

@@ -1,4 +1,4 @@
-"""The state of every checkpoint that stays is what it was, whatever is dropped or copied.
+"""The state of every remaining checkpoint does not change, whatever is dropped or copied.
 
 Histories of a real graph with channels that live on what tasks wrote, beside the same histories in
 LangGraph's own saver in memory, in which nothing is dropped.
@@ -29,7 +29,7 @@ def added(state: list[str], writes: list[list[str]]) -> list[str]:
 
 
 class State(TypedDict):
-    """A channel that lives on writes, one with a value at every third step, and a plain one."""
+    """A channel whose state is made from writes, one with a value at every third step, and a plain one."""
 
     words: Annotated[list[str], DeltaChannel(added, list, snapshot_frequency=1000)]
     often: Annotated[list[str], DeltaChannel(added, list, snapshot_frequency=3)]

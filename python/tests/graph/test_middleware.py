@@ -49,7 +49,7 @@ def call(name: str) -> AIMessage:
 
 
 def interrupted(saver: ForgeSaver, *answers: AIMessage, repairs: bool = True, **more: Any) -> Any:
-    """An agent whose thread has a call that its process did not live to run."""
+    """An agent whose process ended before it ran a call of its thread."""
     middleware = [RepairToolCalls(**more)] if repairs else []
     model = Answers(answers=list(answers), asked=[])
     agent = create_agent(model, [search], middleware=middleware, checkpointer=saver)
@@ -76,7 +76,7 @@ def test_a_lost_call_is_answered_before_the_model_is_called(saver: ForgeSaver) -
         "error",
         "success",
     ]
-    # The agent's own call was run, and not taken for a lost one.
+    # The agent's own call was run, and not treated as a lost one.
     assert model.asked == [kinds[:4], kinds[:6]]
     assert [one.type for one in agent.get_state(config()).values["messages"]] == kinds
 

@@ -18,7 +18,7 @@ from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp, 
 
 
 class Clock:
-    """A clock for the times of expiry, which only moves when it is told to."""
+    """A clock for the times of expiry, which moves only when a test sets it."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 1, 1, tzinfo=timezone.utc)
