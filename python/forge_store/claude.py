@@ -37,7 +37,7 @@ _Key = tuple[str, str, "str | None"]
 _TAIL_BYTES = 256 << 10
 """How far back a line that is handed over a second time is looked for, at least."""
 _ATTEMPTS = 100
-"""How often lines are appended again after those of another process."""
+"""How often appending lines is tried again after another process has appended."""
 
 
 class ForgeSessionStore:
