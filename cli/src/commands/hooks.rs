@@ -280,7 +280,7 @@ impl Verb for HooksUninstallArgs {
         let files: Vec<String> = plan
             .files
             .iter()
-            .filter(|step| step.is_to_go())
+            .filter(|step| step.has_own_entries())
             .map(|step| shown_path(&step.file, &place))
             .collect();
         plan.uninstall(&receipts)?;

@@ -235,7 +235,8 @@ impl InstallPlan {
     ///
     /// If a file cannot be written: then those before it are restored.
     pub fn uninstall(&self, receipts: &ReceiptFolder) -> Result<usize, CommandError> {
-        let steps: Vec<&FilePlan> = self.files.iter().filter(|step| step.is_to_go()).collect();
+        let steps: Vec<&FilePlan> =
+            self.files.iter().filter(|step| step.has_own_entries()).collect();
         write_all(steps.iter().map(|step| (*step, step.without.as_deref())))?;
         for step in &steps {
             if let (None, Some(noted)) = (&step.without, &step.noted) {
@@ -259,7 +260,7 @@ impl FilePlan {
     }
 
     /// Whether the file has entries of forge that no other installation needs.
-    pub fn is_to_go(&self) -> bool {
+    pub fn has_own_entries(&self) -> bool {
         !self.shared && self.now.text != self.without
     }
 
