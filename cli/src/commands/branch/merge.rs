@@ -110,8 +110,8 @@ fn report(
     args: &BranchMergeArgs,
 ) -> Result<BranchMergeReport, CommandError> {
     let summary = session.summary()?;
-    let is_left = summary.branch == found.source;
-    Ok(BranchMergeReport::new(summary.info.name, found, args, is_left))
+    let source_is_current = summary.branch == found.source;
+    Ok(BranchMergeReport::new(summary.info.name, found, args, source_is_current))
 }
 
 /// Parses the texts that settle conflicts into the request. The existing conflicts show where an id
