@@ -21,7 +21,7 @@ impl Verb for DoctorArgs {
     type Report = DoctorReport;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
-        let place = InstallTarget::from_context(context)?;
+        let target = InstallTarget::from_context(context)?;
         let mut findings = Vec::new();
         let mut store = None;
         let mut compactions = Vec::new();
@@ -53,7 +53,7 @@ impl Verb for DoctorArgs {
             Err(error) if error.kind() == CommandErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let installed = |agent| super::hooks::installations(agent, &place);
+        let installed = |agent| super::hooks::installations(agent, &target);
         let (agents, wrong) = doctor::examine_agents(
             &context.environment,
             installed,
@@ -64,7 +64,7 @@ impl Verb for DoctorArgs {
         findings.extend(wrong);
         findings.sort_by_key(|finding| finding.severity);
         let healthy = findings.iter().all(|finding| finding.severity != FindingSeverity::Problem);
-        let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), place.forge);
+        let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), target.forge);
         Ok(DoctorReport { healthy, version, forge, agents, store, findings })
     }
 }

@@ -108,21 +108,21 @@ impl Verb for HooksInstallArgs {
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let scope = scope(self.agent, self.scope)?;
-        let place = InstallTarget::from_context(context)?;
+        let target = InstallTarget::from_context(context)?;
         let receipts = ReceiptFolder::for_user(&context.environment)?;
-        let plan = InstallPlan::make(self.agent, scope, &place, &receipts)?;
+        let plan = InstallPlan::make(self.agent, scope, &target, &receipts)?;
         let mut report = HooksInstallReport {
             agent: self.agent,
             scope,
-            forge: place.forge.clone(),
+            forge: target.forge.clone(),
             outcome: InstallOutcome::Already,
-            parts: part_changes(&plan, &place),
+            parts: part_changes(&plan, &target),
             left_out: plan
                 .left_out
                 .iter()
                 .map(|(part, reason)| OmittedPart { part: *part, reason: reason.clone() })
                 .collect(),
-            notes: notes(&plan, &place, context),
+            notes: notes(&plan, &target, context),
         };
         if !plan.is_installed() {
             let question = format!("Install this for {} ({})?", self.agent.title(), scope.name());
@@ -137,8 +137,8 @@ impl Verb for HooksInstallArgs {
     }
 }
 
-fn part_changes(plan: &InstallPlan, place: &InstallTarget) -> Vec<PartChange> {
-    let wanted = plan.agent.wanted_changes(plan.scope, place);
+fn part_changes(plan: &InstallPlan, target: &InstallTarget) -> Vec<PartChange> {
+    let wanted = plan.agent.wanted_changes(plan.scope, target);
     let mut parts = Vec::new();
     for wanted in wanted {
         let Some(step) = plan.files.iter().find(|step| step.file == wanted.file) else { continue };
@@ -147,7 +147,7 @@ fn part_changes(plan: &InstallPlan, place: &InstallTarget) -> Vec<PartChange> {
         }
         parts.push(PartChange {
             part: wanted.part,
-            file: shown_path(&wanted.file, place),
+            file: shown_path(&wanted.file, target),
             new_file: step.without.is_none(),
             unchanged: step.is_installed(),
             contents: wanted.describe(),
@@ -157,26 +157,26 @@ fn part_changes(plan: &InstallPlan, place: &InstallTarget) -> Vec<PartChange> {
 }
 
 /// Formats a path for people.
-fn shown_path(file: &Path, place: &InstallTarget) -> String {
-    if let Ok(inside) = file.strip_prefix(&place.project) {
+fn shown_path(file: &Path, target: &InstallTarget) -> String {
+    if let Ok(inside) = file.strip_prefix(&target.project) {
         return inside.display().to_string();
     }
-    match file.strip_prefix(&place.home) {
+    match file.strip_prefix(&target.home) {
         Ok(inside) => format!("~/{}", inside.display()),
         Err(_) => file.display().to_string(),
     }
 }
 
-fn notes(plan: &InstallPlan, place: &InstallTarget, context: &Context) -> Vec<String> {
+fn notes(plan: &InstallPlan, target: &InstallTarget, context: &Context) -> Vec<String> {
     let mut notes: Vec<String> =
         plan.agent.notes(plan.scope).iter().map(|note| (*note).to_owned()).collect();
     if plan.scope == InstallScope::Local {
         let seen: Vec<String> = plan
             .files
             .iter()
-            .filter(|step| step.file.starts_with(&place.project))
-            .filter(|step| git::is_ignored(&place.project, &step.file) == Some(false))
-            .map(|step| shown_path(&step.file, place))
+            .filter(|step| step.file.starts_with(&target.project))
+            .filter(|step| git::is_ignored(&target.project, &step.file) == Some(false))
+            .map(|step| shown_path(&step.file, target))
             .collect();
         if !seen.is_empty() {
             notes.push(format!(
@@ -188,10 +188,10 @@ fn notes(plan: &InstallPlan, place: &InstallTarget, context: &Context) -> Vec<St
     if plan.scope == InstallScope::Project {
         notes.push(format!(
             "The hooks call '{}': they fail for anyone who has forge elsewhere or not at all.",
-            place.forge
+            target.forge
         ));
     }
-    if let Err(error) = store_directory(context, place) {
+    if let Err(error) = store_directory(context, target) {
         notes.push(format!(
             "{}: until 'forge init' makes one the hooks do nothing here.",
             crate::text::capitalised(error.message())
@@ -202,11 +202,11 @@ fn notes(plan: &InstallPlan, place: &InstallTarget, context: &Context) -> Vec<St
 
 fn store_directory(
     context: &Context,
-    place: &InstallTarget,
+    target: &InstallTarget,
 ) -> Result<std::path::PathBuf, CommandError> {
     context
         .store_directory()
-        .or_else(|_| discovery::find_store(&place.project, &context.environment))
+        .or_else(|_| discovery::find_store(&target.project, &context.environment))
 }
 
 impl Verb for HooksStatusArgs {
@@ -215,15 +215,15 @@ impl Verb for HooksStatusArgs {
     type Report = HooksStatusReport;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
-        let place = InstallTarget::from_context(context)?;
+        let target = InstallTarget::from_context(context)?;
         let agents = self.agent.map_or_else(|| CodingAgent::ALL.to_vec(), |agent| vec![agent]);
         let found: Vec<(CodingAgent, Vec<ScopeStatus>)> =
-            agents.into_iter().map(|agent| (agent, installations(agent, &place))).collect();
+            agents.into_iter().map(|agent| (agent, installations(agent, &target))).collect();
         let none =
             |(agent, scopes): &(CodingAgent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
         let report = HooksStatusReport {
-            store: store_directory(context, &place).is_ok(),
-            forge: place.forge.clone(),
+            store: store_directory(context, &target).is_ok(),
+            forge: target.forge.clone(),
             not_installed: found.iter().filter_map(none).collect(),
             installed: found.into_iter().flat_map(|(_, scopes)| scopes).collect(),
         };
@@ -233,17 +233,17 @@ impl Verb for HooksStatusArgs {
 
 /// Returns the installations of an agent that apply here: each scope in which a part other than the
 /// section is installed or cannot be examined.
-pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStatus> {
+pub fn installations(agent: CodingAgent, target: &InstallTarget) -> Vec<ScopeStatus> {
     let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
     scopes
         .map(|scope| {
-            let parts: Vec<PartStatus> = detect::find_parts(agent, scope, place)
+            let parts: Vec<PartStatus> = detect::find_parts(agent, scope, target)
                 .into_iter()
                 .map(|found| PartStatus {
                     part: found.part,
-                    file: shown_path(&found.file, place),
+                    file: shown_path(&found.file, target),
                     installed: found.installed,
-                    current: found.binaries.iter().all(|binary| *binary == place.forge),
+                    current: found.binaries.iter().all(|binary| *binary == target.forge),
                     missing_binaries: found
                         .binaries
                         .iter()
@@ -274,18 +274,18 @@ impl Verb for HooksUninstallArgs {
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let scope = scope(self.agent, self.scope)?;
-        let place = InstallTarget::from_context(context)?;
+        let target = InstallTarget::from_context(context)?;
         let receipts = ReceiptFolder::for_user(&context.environment)?;
-        let plan = InstallPlan::make(self.agent, scope, &place, &receipts)?;
+        let plan = InstallPlan::make(self.agent, scope, &target, &receipts)?;
         let files: Vec<String> = plan
             .files
             .iter()
             .filter(|step| step.has_own_entries())
-            .map(|step| shown_path(&step.file, &place))
+            .map(|step| shown_path(&step.file, &target))
             .collect();
         plan.uninstall(&receipts)?;
         let elsewhere =
-            installations(self.agent, &place).into_iter().map(|status| status.scope).collect();
+            installations(self.agent, &target).into_iter().map(|status| status.scope).collect();
         Ok(HooksUninstallReport { agent: self.agent, scope, files, elsewhere })
     }
 }

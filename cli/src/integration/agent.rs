@@ -74,13 +74,13 @@ impl CodingAgent {
     }
 
     /// Returns what an installation needs in each file.
-    pub fn wanted_changes(self, scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
+    pub fn wanted_changes(self, scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
         match self {
-            Self::Claude => claude::wanted(scope, place),
-            Self::Codex => codex::wanted(scope, place),
-            Self::Gemini => gemini::wanted(scope, place),
-            Self::Cursor => cursor::wanted(scope, place),
-            Self::OpenCode => opencode::wanted(scope, place),
+            Self::Claude => claude::wanted(scope, target),
+            Self::Codex => codex::wanted(scope, target),
+            Self::Gemini => gemini::wanted(scope, target),
+            Self::Cursor => cursor::wanted(scope, target),
+            Self::OpenCode => opencode::wanted(scope, target),
         }
     }
 
@@ -183,8 +183,8 @@ impl WantedChange {
     }
 
     /// Returns the change that adds the section of instructions to this page.
-    fn section(page: PathBuf, place: &InstallTarget) -> Self {
-        let text = section::section_text(&place.word);
+    fn section(page: PathBuf, target: &InstallTarget) -> Self {
+        let text = section::section_text(&target.word);
         Self::new(page, IntegrationPart::Section, WantedContent::Section(text))
     }
 
@@ -325,14 +325,14 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> CstInputValue {
 /// each event.
 fn hook_groups(
     agent: CodingAgent,
-    place: &InstallTarget,
+    target: &InstallTarget,
     events: &[(&str, Option<&str>, u32)],
     more: impl Fn(&str) -> Vec<(&'static str, CstInputValue)>,
 ) -> WantedContent {
     let edit = |(event, matcher, timeout): &(&str, Option<&str>, u32)| {
         let mut handler = vec![
             ("type".to_owned(), "command".into()),
-            ("command".to_owned(), place.hook_command(agent, event).into()),
+            ("command".to_owned(), target.hook_command(agent, event).into()),
             ("timeout".to_owned(), CstInputValue::Number(timeout.to_string())),
         ];
         handler.extend(more(event).into_iter().map(|(name, value)| (name.to_owned(), value)));
@@ -348,10 +348,10 @@ fn hook_groups(
 }
 
 /// Returns the entry of the MCP server in the form that most agents use.
-fn mcp_server(place: &InstallTarget) -> WantedContent {
+fn mcp_server(target: &InstallTarget) -> WantedContent {
     WantedContent::Json(vec![JsonEdit::Member {
         path: path(&["mcpServers", "forge"]),
-        value: object([("command", place.forge.as_str().into()), ("args", texts(["mcp"]))]),
+        value: object([("command", target.forge.as_str().into()), ("args", texts(["mcp"]))]),
         keep: false,
     }])
 }

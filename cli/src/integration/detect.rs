@@ -126,9 +126,9 @@ pub struct FoundPart {
 pub fn find_parts(
     agent: CodingAgent,
     scope: InstallScope,
-    place: &InstallTarget,
+    target: &InstallTarget,
 ) -> Vec<FoundPart> {
-    let wanted = agent.wanted_changes(scope, place);
+    let wanted = agent.wanted_changes(scope, target);
     wanted
         .into_iter()
         .map(|wanted| {

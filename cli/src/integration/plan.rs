@@ -55,15 +55,15 @@ impl InstallPlan {
     pub fn make(
         agent: CodingAgent,
         scope: InstallScope,
-        place: &InstallTarget,
+        target: &InstallTarget,
         receipts: &ReceiptFolder,
     ) -> Result<Self, CommandError> {
-        let project = (scope != InstallScope::User).then(|| place.project.clone());
+        let project = (scope != InstallScope::User).then(|| target.project.clone());
         let receipt = receipts.find(agent, scope, project.as_deref())?;
         let others: Vec<InstallReceipt> =
             receipts.all().into_iter().filter(|other| Some(other) != receipt.as_ref()).collect();
         let mut files: Vec<(PathBuf, Vec<WantedChange>)> = Vec::new();
-        for wanted in agent.wanted_changes(scope, place) {
+        for wanted in agent.wanted_changes(scope, target) {
             match files.iter_mut().find(|(file, _)| *file == wanted.file) {
                 Some((_, changes)) => changes.push(wanted),
                 None => files.push((wanted.file.clone(), vec![wanted])),
@@ -73,12 +73,12 @@ impl InstallPlan {
             agent,
             scope,
             project,
-            forge: place.forge.clone(),
+            forge: target.forge.clone(),
             files: Vec::new(),
             left_out: Vec::new(),
         };
         for (path, wanted) in files {
-            let step = plan.step(path, &wanted, place, receipt.as_ref(), &others)?;
+            let step = plan.step(path, &wanted, target, receipt.as_ref(), &others)?;
             plan.files.push(step);
         }
         Ok(plan)
@@ -88,17 +88,17 @@ impl InstallPlan {
         &mut self,
         path: PathBuf,
         wanted: &[WantedChange],
-        place: &InstallTarget,
+        target: &InstallTarget,
         receipt: Option<&InstallReceipt>,
         others: &[InstallReceipt],
     ) -> Result<FilePlan, CommandError> {
         // A project's file must stay in the project, a user's file in the user's directory.
-        let own = [&place.home, &place.config]
+        let own = [&target.home, &target.config]
             .into_iter()
-            .chain(&place.claude)
-            .chain(&place.codex)
-            .find(|folder| path.starts_with(folder) && !path.starts_with(&place.project));
-        let now = file::read(&path, own.unwrap_or(&place.project))?;
+            .chain(&target.claude)
+            .chain(&target.codex)
+            .find(|folder| path.starts_with(folder) && !path.starts_with(&target.project));
+        let now = file::read(&path, own.unwrap_or(&target.project))?;
         let unusable = |error: json::UnusableSettings| {
             CommandError::invalid(format!("'{}' cannot be changed", path.display()))
                 .caused_by(error)

@@ -36,27 +36,27 @@ fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>,
     EVENTS.into_iter().filter(|(event, ..)| !(strict && YOUNG.contains(event))).collect()
 }
 
-pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
-    let usual = place.home.join(".claude");
-    let own = place.claude.as_ref().unwrap_or(&usual);
+pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+    let usual = target.home.join(".claude");
+    let own = target.claude.as_ref().unwrap_or(&usual);
     // If the user's settings are in another directory, the agent's own notes are there too.
-    let notes = match &place.claude {
+    let notes = match &target.claude {
         Some(moved) => moved.join(".claude.json"),
-        None => place.home.join(".claude.json"),
+        None => target.home.join(".claude.json"),
     };
-    let project = place.project.to_string_lossy().into_owned();
+    let project = target.project.to_string_lossy().into_owned();
     let (settings, servers, entry, page) = match scope {
         InstallScope::Local => (
-            place.project.join(".claude/settings.local.json"),
+            target.project.join(".claude/settings.local.json"),
             notes,
             path(&["projects", &project, "mcpServers", "forge"]),
-            place.project.join("CLAUDE.local.md"),
+            target.project.join("CLAUDE.local.md"),
         ),
         InstallScope::Project => (
-            place.project.join(".claude/settings.json"),
-            place.project.join(".mcp.json"),
+            target.project.join(".claude/settings.json"),
+            target.project.join(".mcp.json"),
             path(&["mcpServers", "forge"]),
-            place.project.join("CLAUDE.md"),
+            target.project.join("CLAUDE.md"),
         ),
         InstallScope::User => (
             own.join("settings.json"),
@@ -69,7 +69,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         path: entry,
         value: object([
             ("type", "stdio".into()),
-            ("command", place.forge.as_str().into()),
+            ("command", target.forge.as_str().into()),
             ("args", texts(["mcp"])),
             ("env", object([])),
         ]),
@@ -79,8 +79,8 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     let hooks =
         hook_groups(
             CodingAgent::Claude,
-            place,
-            &events(place.claude_version),
+            target,
+            &events(target.claude_version),
             |event| match event {
                 "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "TaskCompleted" => {
                     vec![("async", true.into())]
@@ -90,7 +90,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         );
     let commands: Vec<String> = permission_rules::short_rules()
         .iter()
-        .map(|command| format!("Bash({} {command} *)", place.word))
+        .map(|command| format!("Bash({} {command} *)", target.word))
         .collect();
     let tools = permission_rules::ALLOWED_TOOLS.map(|tool| format!("mcp__forge__{tool}"));
     let allow = |rule: &String| JsonEdit::Element {
@@ -101,7 +101,7 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     vec![
         WantedChange::new(settings.clone(), IntegrationPart::Hooks, hooks),
         WantedChange::new(servers, IntegrationPart::Server, server),
-        WantedChange::section(page, place),
+        WantedChange::section(page, target),
         WantedChange::new(settings, IntegrationPart::Permissions, rules),
     ]
 }

@@ -23,28 +23,28 @@ const EVENTS: [(&str, Option<&str>, u32); 10] = [
     ("SessionEnd", None, 3),
 ];
 
-pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let (folder, page) = match scope {
         InstallScope::User => {
-            let own = place.codex.clone().unwrap_or_else(|| place.home.join(".codex"));
+            let own = target.codex.clone().unwrap_or_else(|| target.home.join(".codex"));
             let page = own.join("AGENTS.md");
             (own, page)
         }
-        _ => (place.project.join(".codex"), place.project.join("AGENTS.md")),
+        _ => (target.project.join(".codex"), target.project.join("AGENTS.md")),
     };
     let server = WantedContent::Toml(WantedTable {
         path: path(&["mcp_servers", "forge"]),
         values: vec![
-            ("command", place.forge.as_str().into()),
+            ("command", target.forge.as_str().into()),
             ("args", toml_edit::Array::from_iter(["mcp"]).into()),
         ],
     });
-    let hooks = hook_groups(CodingAgent::Codex, place, &EVENTS, |_| Vec::new());
-    let rules = WantedContent::Whole(rules(&place.word));
+    let hooks = hook_groups(CodingAgent::Codex, target, &EVENTS, |_| Vec::new());
+    let rules = WantedContent::Whole(rules(&target.word));
     vec![
         WantedChange::new(folder.join("hooks.json"), IntegrationPart::Hooks, hooks),
         WantedChange::new(folder.join("config.toml"), IntegrationPart::Server, server),
-        WantedChange::section(page, place),
+        WantedChange::section(page, target),
         WantedChange::new(folder.join("rules/forge.rules"), IntegrationPart::Permissions, rules),
     ]
 }

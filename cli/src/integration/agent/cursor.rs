@@ -17,8 +17,8 @@ const EVENTS: [&str; 7] = [
     "sessionEnd",
 ];
 
-pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
-    let above = if scope == InstallScope::User { &place.home } else { &place.project };
+pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+    let above = if scope == InstallScope::User { &target.home } else { &target.project };
     let folder = above.join(".cursor");
     let version = JsonEdit::Member {
         path: path(&["version"]),
@@ -27,17 +27,17 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
     };
     let hook = |event: &&str| JsonEdit::Element {
         path: path(&["hooks", event]),
-        value: object([("command", place.hook_command(CodingAgent::Cursor, event).into())]),
+        value: object([("command", target.hook_command(CodingAgent::Cursor, event).into())]),
     };
     let edits = std::iter::once(version).chain(EVENTS.iter().map(hook)).collect();
     let hooks = WantedContent::Json(edits);
-    let server = mcp_server(place);
+    let server = mcp_server(target);
     let mut wanted = vec![
         WantedChange::new(folder.join("hooks.json"), IntegrationPart::Hooks, hooks),
         WantedChange::new(folder.join("mcp.json"), IntegrationPart::Server, server),
     ];
     if scope != InstallScope::User {
-        wanted.push(WantedChange::section(above.join("AGENTS.md"), place));
+        wanted.push(WantedChange::section(above.join("AGENTS.md"), target));
     }
     wanted
 }

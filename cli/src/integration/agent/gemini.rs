@@ -17,23 +17,23 @@ const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("SessionEnd", None, 20_000),
 ];
 
-pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
-    let own = place.home.join(".gemini");
+pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+    let own = target.home.join(".gemini");
     let (settings, page) = match scope {
         InstallScope::User => (own.join("settings.json"), own.join("GEMINI.md")),
-        _ => (place.project.join(".gemini/settings.json"), place.project.join("GEMINI.md")),
+        _ => (target.project.join(".gemini/settings.json"), target.project.join("GEMINI.md")),
     };
-    let hooks = hook_groups(CodingAgent::Gemini, place, &EVENTS, |event| {
+    let hooks = hook_groups(CodingAgent::Gemini, target, &EVENTS, |event| {
         vec![("name", format!("forge-{event}").into())]
     });
     let mut wanted = vec![
         WantedChange::new(settings.clone(), IntegrationPart::Hooks, hooks),
-        WantedChange::new(settings, IntegrationPart::Server, mcp_server(place)),
-        WantedChange::section(page, place),
+        WantedChange::new(settings, IntegrationPart::Server, mcp_server(target)),
+        WantedChange::section(page, target),
     ];
     // Gemini CLI reads only the user's policies.
     if scope == InstallScope::User {
-        let policy = WantedContent::Whole(policy(&place.word));
+        let policy = WantedContent::Whole(policy(&target.word));
         let file = own.join("policies/forge.toml");
         wanted.push(WantedChange::new(file, IntegrationPart::Permissions, policy));
     }

@@ -9,16 +9,16 @@ use crate::integration::{OWN_MARK, permission_rules};
 /// The plugin's source, in which only the path of the binary is replaced.
 const PLUGIN: &str = include_str!("opencode.js");
 
-pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let (settings, plugins, page) = match scope {
         InstallScope::User => {
-            let own = place.config.join("opencode");
+            let own = target.config.join("opencode");
             (own.clone(), own.join("plugins"), own.join("AGENTS.md"))
         }
         _ => (
-            place.project.clone(),
-            place.project.join(".opencode/plugins"),
-            place.project.join("AGENTS.md"),
+            target.project.clone(),
+            target.project.join(".opencode/plugins"),
+            target.project.join("AGENTS.md"),
         ),
     };
     // If both exist, people edit the one with comments.
@@ -34,25 +34,25 @@ pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedCh
         path: path(&["mcp", "forge"]),
         value: object([
             ("type", "local".into()),
-            ("command", texts([place.forge.as_str(), "mcp"])),
+            ("command", texts([target.forge.as_str(), "mcp"])),
             ("enabled", true.into()),
         ]),
         keep: false,
     };
     let allow = |command: &str| JsonEdit::Member {
-        path: path(&["permission", "bash", &format!("{} {command} *", place.word)]),
+        path: path(&["permission", "bash", &format!("{} {command} *", target.word)]),
         value: "allow".into(),
         keep: true,
     };
     let rules = permission_rules::short_rules().into_iter().map(allow).collect();
-    let forge = serde_json::Value::from(place.forge.as_str()).to_string();
+    let forge = serde_json::Value::from(target.forge.as_str()).to_string();
     let plugin = PLUGIN.replace("@MARK@", OWN_MARK).replace("\"@FORGE@\"", &forge);
     let plugin = WantedContent::Whole(plugin);
     let server = WantedContent::Json(vec![schema, server]);
     vec![
         WantedChange::new(plugins.join("forge.js"), IntegrationPart::Hooks, plugin),
         WantedChange::new(settings.clone(), IntegrationPart::Server, server),
-        WantedChange::section(page, place),
+        WantedChange::section(page, target),
         WantedChange::new(settings, IntegrationPart::Permissions, WantedContent::Json(rules)),
     ]
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// A home directory with a project in it.
 struct House {
     root: tempfile::TempDir,
-    place: InstallTarget,
+    target: InstallTarget,
     receipts: ReceiptFolder,
 }
 
@@ -20,7 +20,7 @@ impl House {
         fs::create_dir_all(&project).unwrap();
         let text = home.to_str().unwrap().to_owned();
         let environment = crate::context::Environment::from([("HOME", text.as_str())]);
-        let place = InstallTarget {
+        let target = InstallTarget {
             config: home.join(".config"),
             claude: None,
             claude_version: None,
@@ -30,11 +30,11 @@ impl House {
             word: "forge".to_owned(),
             home,
         };
-        Self { root, place, receipts: ReceiptFolder::for_user(&environment).unwrap() }
+        Self { root, target, receipts: ReceiptFolder::for_user(&environment).unwrap() }
     }
 
     fn plan(&self, agent: CodingAgent, scope: InstallScope) -> Result<InstallPlan, CommandError> {
-        InstallPlan::make(agent, scope, &self.place, &self.receipts)
+        InstallPlan::make(agent, scope, &self.target, &self.receipts)
     }
 
     fn install(&self, agent: CodingAgent, scope: InstallScope) {
@@ -53,11 +53,11 @@ impl House {
     /// Returns every file and directory except the receipts, with permissions and content.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<String>)> {
         let mut tree = BTreeMap::new();
-        let mut open = vec![self.place.home.clone()];
+        let mut open = vec![self.target.home.clone()];
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(&folder).unwrap() {
                 let path = entry.unwrap().path();
-                if path.starts_with(self.place.home.join(".local")) {
+                if path.starts_with(self.target.home.join(".local")) {
                     continue;
                 }
                 let about = fs::symlink_metadata(&path).unwrap();
@@ -107,7 +107,7 @@ fn without_a_receipt_forges_entries_are_recognised_by_their_content() {
     for (agent, scope) in every() {
         let house = House::new();
         house.install(agent, scope);
-        fs::remove_dir_all(house.place.home.join(".local")).unwrap();
+        fs::remove_dir_all(house.target.home.join(".local")).unwrap();
         assert!(house.plan(agent, scope).unwrap().is_installed(), "{agent:?} {scope:?}");
         house.uninstall(agent, scope);
         let left: String = house.tree().into_values().filter_map(|(_, text)| text).collect();
@@ -118,7 +118,7 @@ fn without_a_receipt_forges_entries_are_recognised_by_their_content() {
 #[test]
 fn an_uninstall_keeps_settings_that_were_added_after_the_install() {
     let house = House::new();
-    let settings = house.place.project.join(".claude/settings.local.json");
+    let settings = house.target.project.join(".claude/settings.local.json");
     house.write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
     house.install(CodingAgent::Claude, InstallScope::Local);
     let with = fs::read_to_string(&settings).unwrap();
@@ -133,7 +133,7 @@ fn an_uninstall_keeps_settings_that_were_added_after_the_install() {
 #[test]
 fn an_uninstall_from_rewritten_settings_removes_only_forges_entries() {
     let house = House::new();
-    let settings = house.place.project.join(".claude/settings.local.json");
+    let settings = house.target.project.join(".claude/settings.local.json");
     let own = r#"{"permissions":{"allow":["Bash(ls)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;
     house.write(&settings, own);
     house.install(CodingAgent::Claude, InstallScope::Local);
@@ -151,7 +151,7 @@ fn rewritten_settings_keep_lists_that_were_empty_before_and_new_entries() {
         let house = House::new();
         let own = r#"{"a":{},"permissions":{"allow":[],"deny":[]},"permission":{"bash":{}},"hooks":{"Stop":[]},"mcpServers":{},"mcp":{},"tools":{"allowed":[]}}"#;
         let files: Vec<PathBuf> =
-            agent.wanted_changes(scope, &house.place).into_iter().map(|it| it.file).collect();
+            agent.wanted_changes(scope, &house.target).into_iter().map(|it| it.file).collect();
         let is_json = |file: &&PathBuf| file.extension().is_some_and(|it| it == "json");
         for file in files.iter().filter(is_json) {
             house.write(file, own);
@@ -178,7 +178,7 @@ fn rewritten_settings_keep_lists_that_were_empty_before_and_new_entries() {
 fn content_of_an_earlier_forge_is_found_and_replaced() {
     let house = House::new();
     let faults = |agent, scope| -> Vec<String> {
-        let found = detect::find_parts(agent, scope, &house.place).into_iter();
+        let found = detect::find_parts(agent, scope, &house.target).into_iter();
         found.flat_map(|it| it.faults).map(|it| it.what).collect()
     };
     let hook = |agent: &str, event: &str| {
@@ -186,7 +186,7 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
             r#""{event}":[{{"hooks":[{{"type":"command","command":"/old/forge hook {agent} {event}"}}]}}]"#
         )
     };
-    let settings = house.place.home.join(".gemini/settings.json");
+    let settings = house.target.home.join(".gemini/settings.json");
     let hooks = [hook("gemini", "PreCompress"), hook("gemini", "SessionStart")].join(",");
     house.write(
         &settings,
@@ -210,7 +210,7 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
     assert_eq!(values["tools"]["allowed"], serde_json::json!(["run_shell_command(ls)"]));
     assert!(values["hooks"].get("PreCompress").is_none());
 
-    let settings = house.place.home.join(".claude/settings.json");
+    let settings = house.target.home.join(".claude/settings.json");
     let rules: Vec<String> = crate::integration::permission_rules::ALLOWED
         .iter()
         .map(|it| format!("\"Bash(forge {it} *)\""))
@@ -234,7 +234,7 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
     assert!(allowed.len() < 60 && allowed[0] == "Bash(ls)", "{allowed:?}");
     assert!(!allowed.contains(&"Bash(forge hypothesis add *)".into()));
 
-    let plugin = house.place.config.join("opencode/plugins/forge.js");
+    let plugin = house.target.config.join("opencode/plugins/forge.js");
     house.write(
         &plugin,
         &format!("// {OWN_MARK}: passes events on\nconst FORGE = \"/old/forge\"\n"),
@@ -249,8 +249,8 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
 fn an_older_claude_code_is_given_no_event_that_it_does_not_know() {
     let mut house = House::new();
     for (version, young) in [([2, 0, 64], false), ([2, 1, 101], true)] {
-        house.place.claude_version = Some(version);
-        let wanted = CodingAgent::Claude.wanted_changes(InstallScope::User, &house.place);
+        house.target.claude_version = Some(version);
+        let wanted = CodingAgent::Claude.wanted_changes(InstallScope::User, &house.target);
         let WantedContent::Json(edits) = &wanted[0].form else { unreachable!("hooks are in JSON") };
         let names = |edit: &json::JsonEdit| match edit {
             json::JsonEdit::Element { path, .. } => path.last().cloned(),
@@ -266,11 +266,11 @@ fn an_older_claude_code_is_given_no_event_that_it_does_not_know() {
 #[test]
 fn the_server_of_another_project_is_not_touched() {
     let house = House::new();
-    let notes = house.place.home.join(".claude.json");
+    let notes = house.target.home.join(".claude.json");
     let other = r#"{"projects": {"/other": {"mcpServers": {"forge": {"command": "/usr/bin/forge", "args": ["mcp"]}}}}}"#;
     house.write(&notes, other);
     house.install(CodingAgent::Claude, InstallScope::Local);
-    fs::remove_dir_all(house.place.home.join(".local")).unwrap();
+    fs::remove_dir_all(house.target.home.join(".local")).unwrap();
     house.uninstall(CodingAgent::Claude, InstallScope::Local);
     let left = json::values(&fs::read_to_string(&notes).unwrap()).unwrap();
     assert_eq!(left, json::values(other).unwrap());
@@ -280,7 +280,7 @@ fn the_server_of_another_project_is_not_touched() {
 fn a_page_that_two_agents_read_keeps_its_section_until_both_are_uninstalled() {
     let house = House::new();
     let before = house.tree();
-    let page = house.place.project.join("AGENTS.md");
+    let page = house.target.project.join("AGENTS.md");
     for (first, second) in
         [(CodingAgent::Codex, CodingAgent::OpenCode), (CodingAgent::OpenCode, CodingAgent::Codex)]
     {
@@ -298,7 +298,7 @@ fn installing_again_replaces_the_path_of_an_old_binary() {
     let mut house = House::new();
     let before = house.tree();
     house.install(CodingAgent::Claude, InstallScope::Local);
-    house.place.forge = "/opt/new/forge".to_owned();
+    house.target.forge = "/opt/new/forge".to_owned();
     assert!(!house.plan(CodingAgent::Claude, InstallScope::Local).unwrap().is_installed());
     house.install(CodingAgent::Claude, InstallScope::Local);
     let all: String = house.tree().into_values().filter_map(|(_, text)| text).collect();
@@ -312,7 +312,7 @@ fn a_file_that_cannot_be_parsed_stops_the_installation_and_nothing_is_changed() 
     for (agent, scope) in every() {
         let house = House::new();
         let shared = |it: &WantedChange| !matches!(it.form, WantedContent::Whole(_));
-        let wanted = agent.wanted_changes(scope, &house.place).into_iter().filter(shared);
+        let wanted = agent.wanted_changes(scope, &house.target).into_iter().filter(shared);
         let files: Vec<PathBuf> = wanted.map(|it| it.file).collect();
         for file in files
             .iter()
@@ -332,8 +332,8 @@ fn a_file_that_cannot_be_parsed_stops_the_installation_and_nothing_is_changed() 
 #[test]
 fn links_are_followed_at_home_and_refused_out_of_the_project() {
     let house = House::new();
-    let own = house.place.home.join(".claude");
-    let kept = house.place.home.join("dotfiles/claude.json");
+    let own = house.target.home.join(".claude");
+    let kept = house.target.home.join("dotfiles/claude.json");
     house.write(&kept, "{}");
     fs::create_dir(&own).unwrap();
     symlink(&kept, own.join("settings.json")).unwrap();
@@ -345,14 +345,14 @@ fn links_are_followed_at_home_and_refused_out_of_the_project() {
     // A project from someone else must not decide which of the user's files are written.
     let elsewhere = house.root.path().join("elsewhere.md");
     fs::write(&elsewhere, "mine").unwrap();
-    symlink(&elsewhere, house.place.project.join("CLAUDE.md")).unwrap();
+    symlink(&elsewhere, house.target.project.join("CLAUDE.md")).unwrap();
     let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
     assert!(error.message().contains("leads to"), "{error}");
-    fs::remove_file(house.place.project.join("CLAUDE.md")).unwrap();
-    symlink("/nowhere/at/all", house.place.project.join("CLAUDE.md")).unwrap();
+    fs::remove_file(house.target.project.join("CLAUDE.md")).unwrap();
+    symlink("/nowhere/at/all", house.target.project.join("CLAUDE.md")).unwrap();
     let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
     assert!(error.message().contains("a file that is not there"), "{error}");
-    symlink(&own, house.place.project.join(".claude")).unwrap();
+    symlink(&own, house.target.project.join(".claude")).unwrap();
     let error = house.plan(CodingAgent::Claude, InstallScope::Local).unwrap_err();
     assert!(error.message().contains("out of"), "{error}");
 }
@@ -361,8 +361,8 @@ fn links_are_followed_at_home_and_refused_out_of_the_project() {
 #[test]
 fn a_link_to_a_directory_above_the_project_is_refused() {
     let house = House::new();
-    let link = house.place.project.join(".claude");
-    for target in [Path::new(".."), house.place.home.as_path()] {
+    let link = house.target.project.join(".claude");
+    for target in [Path::new(".."), house.target.home.as_path()] {
         symlink(target, &link).unwrap();
         for scope in [InstallScope::Local, InstallScope::Project] {
             let error = house.plan(CodingAgent::Claude, scope).unwrap_err();
@@ -375,12 +375,12 @@ fn a_link_to_a_directory_above_the_project_is_refused() {
 #[test]
 fn a_file_keeps_its_permissions_and_a_plugin_of_another_program_its_content() {
     let house = House::new();
-    let page = house.place.project.join("CLAUDE.md");
+    let page = house.target.project.join("CLAUDE.md");
     house.write(&page, "# Rules\n");
     fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).unwrap();
     house.install(CodingAgent::Claude, InstallScope::Project);
     assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o644);
-    let plugin = house.place.project.join(".opencode/plugins/forge.js");
+    let plugin = house.target.project.join(".opencode/plugins/forge.js");
     house.write(&plugin, "export const Smithy = 1\n");
     let error = house.plan(CodingAgent::OpenCode, InstallScope::Project).unwrap_err();
     assert!(error.causes()[0].contains("another program"), "{error:?}");
@@ -389,7 +389,7 @@ fn a_file_keeps_its_permissions_and_a_plugin_of_another_program_its_content() {
 #[test]
 fn a_server_of_another_program_with_that_name_is_not_replaced() {
     let house = House::new();
-    let servers = house.place.project.join(".mcp.json");
+    let servers = house.target.project.join(".mcp.json");
     house.write(&servers, r#"{"mcpServers": {"forge": {"command": "smithy"}}}"#);
     let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
     assert_eq!(error.causes(), ["'mcpServers.forge' in it belongs to another program"]);
@@ -398,7 +398,7 @@ fn a_server_of_another_program_with_that_name_is_not_replaced() {
 #[test]
 fn a_server_whose_program_only_begins_like_forge_is_not_removed() {
     let house = House::new();
-    let servers = house.place.project.join(".mcp.json");
+    let servers = house.target.project.join(".mcp.json");
     for (command, is_ours) in [
         ("/usr/bin/forgectl", false),
         ("forgery", false),
@@ -424,7 +424,7 @@ fn a_server_whose_program_only_begins_like_forge_is_not_removed() {
 #[test]
 fn rules_that_cannot_be_added_are_left_out_and_all_else_is_done() {
     let house = House::new();
-    let settings = house.place.project.join("opencode.jsonc");
+    let settings = house.target.project.join("opencode.jsonc");
     let own = "{ \"permission\": \"ask\" } // mine\n";
     house.write(&settings, own);
     let plan = house.plan(CodingAgent::OpenCode, InstallScope::Project).unwrap();
@@ -441,7 +441,7 @@ fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     let before = house.tree();
     let plan = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap();
     // Another program creates the last file in the meantime.
-    let last = house.place.project.join("CLAUDE.md");
+    let last = house.target.project.join("CLAUDE.md");
     house.write(&last, "quick\n");
     let error = plan.install(&house.receipts).unwrap_err();
     assert!(error.message().ends_with("was changed by another program just now"), "{error}");
@@ -482,7 +482,7 @@ proptest! {
     ) {
         if let Some((agent, scope)) = every().nth(which) {
             let house = House::new();
-            for wanted in agent.wanted_changes(scope, &house.place) {
+            for wanted in agent.wanted_changes(scope, &house.target) {
                 match (&wanted.form, wanted.file.extension().and_then(|it| it.to_str())) {
                     (WantedContent::Whole(_), _) => {}
                     (_, Some("json")) => house.write(&wanted.file, &json),
