@@ -36,13 +36,13 @@ pub(super) struct McpRequest {
 impl McpRequest {
     /// Starts a request in this session; without one, in the session that is chosen for it.
     pub(super) fn begin(
-        setting: &ServerSetup,
+        setup: &ServerSetup,
         session: Option<&str>,
         to: SessionUse,
     ) -> Result<Self, CommandError> {
-        let mut global = setting.global.clone();
+        let mut global = setup.global.clone();
         global.json = true;
-        let mut context = Context::capturing(global, setting.environment.clone())?;
+        let mut context = Context::capturing(global, setup.environment.clone())?;
         let chosen_by = session_choice::choose_session(&mut context, session, to)?;
         Ok(Self { context, chosen_by, warnings: Vec::new(), client: McpClient::default() })
     }

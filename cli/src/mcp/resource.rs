@@ -129,7 +129,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads the resource at this address.
-pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
+pub(super) fn read(uri: &str, setup: &ServerSetup) -> Result<Value, CommandError> {
     let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown_address(uri))?;
     let parts: Vec<String> = path
         .split('/')
@@ -138,30 +138,30 @@ pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandErr
         .map_err(|_| unknown_address(uri))?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
-        ["brief"] => tool::run_to_json::<BriefArguments>(JsonObject::new(), setting),
-        ["timeline"] => tool::run_to_json::<TimelineArguments>(JsonObject::new(), setting),
-        ["sessions"] => sessions(setting),
-        ["checkpoint", id] if !id.is_empty() => checkpoint_document(id, setting),
+        ["brief"] => tool::run_to_json::<BriefArguments>(JsonObject::new(), setup),
+        ["timeline"] => tool::run_to_json::<TimelineArguments>(JsonObject::new(), setup),
+        ["sessions"] => sessions(setup),
+        ["checkpoint", id] if !id.is_empty() => checkpoint_document(id, setup),
         ["session", session, "brief"] => {
-            tool::run_to_json::<BriefArguments>(arguments([("session", session)]), setting)
+            tool::run_to_json::<BriefArguments>(arguments([("session", session)]), setup)
         }
         ["session", session, "timeline"] => {
-            tool::run_to_json::<TimelineArguments>(arguments([("session", session)]), setting)
+            tool::run_to_json::<TimelineArguments>(arguments([("session", session)]), setup)
         }
         ["session", session, "state", moment] => tool::run_to_json::<StateArguments>(
             arguments([("session", session), ("at", moment)]),
-            setting,
+            setup,
         ),
         ["session", session, "diff", from, to] => {
             let given = arguments([("session", session), ("from", from), ("to", to)]);
-            tool::run_to_json::<DiffArguments>(given, setting)
+            tool::run_to_json::<DiffArguments>(given, setup)
         }
         ["session", session, "entity", kind, id] => {
-            entity_document(kind, arguments([("session", session), ("id", id)]), setting)
+            entity_document(kind, arguments([("session", session), ("id", id)]), setup)
         }
         ["session", session, "entity", kind, id, moment] => {
             let given = arguments([("session", session), ("id", id), ("at", moment)]);
-            entity_document(kind, given, setting)
+            entity_document(kind, given, setup)
         }
         _ => Err(unknown_address(uri)),
     }
@@ -175,11 +175,11 @@ fn arguments<const N: usize>(given: [(&str, &&str); N]) -> JsonObject {
 fn entity_document(
     kind: &str,
     mut given: JsonObject,
-    setting: &ServerSetup,
+    setup: &ServerSetup,
 ) -> Result<Value, CommandError> {
     given.insert("kinds".to_owned(), json!([kind]));
     given.insert("full".to_owned(), true.into());
-    tool::run_to_json::<StateArguments>(given, setting)
+    tool::run_to_json::<StateArguments>(given, setup)
 }
 
 fn unknown_address(uri: &str) -> CommandError {
@@ -187,8 +187,8 @@ fn unknown_address(uri: &str) -> CommandError {
         .hinted("'resources/templates/list' says which there are")
 }
 
-fn sessions(setting: &ServerSetup) -> Result<Value, CommandError> {
-    let mut request = McpRequest::begin(setting, None, SessionUse::Reads)?;
+fn sessions(setup: &ServerSetup) -> Result<Value, CommandError> {
+    let mut request = McpRequest::begin(setup, None, SessionUse::Reads)?;
     let list = SessionListArgs {
         all: false,
         kind: Vec::new(),
@@ -201,8 +201,8 @@ fn sessions(setting: &ServerSetup) -> Result<Value, CommandError> {
 }
 
 /// Returns a checkpoint of any session, with the first page of the state that it names.
-fn checkpoint_document(id: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
-    let request = McpRequest::begin(setting, None, SessionUse::Reads)?;
+fn checkpoint_document(id: &str, setup: &ServerSetup) -> Result<Value, CommandError> {
+    let request = McpRequest::begin(setup, None, SessionUse::Reads)?;
     let store = workspace::open_store(&request.context, StoreAccess::Read)?;
     let mut found = store.checkpoints(&CheckpointFilter::default())?;
     found.retain(|(_, checkpoint)| checkpoint.id.to_string().starts_with(id));
@@ -218,7 +218,7 @@ fn checkpoint_document(id: &str, setting: &ServerSetup) -> Result<Value, Command
     let shown = CheckpointJson::with_body(&session, checkpoint, false)?;
     let moment = format!("#{}", checkpoint.sequence);
     let state = arguments([("session", &name.as_str()), ("at", &moment.as_str())]);
-    let state = tool::run_to_json::<StateArguments>(state, setting)?;
+    let state = tool::run_to_json::<StateArguments>(state, setup)?;
     answer::json(&json!({ "checkpoint": shown, "state": state }))
 }
 

@@ -33,23 +33,23 @@ const INSTRUCTIONS: &str = "forge records what is known, believed and tried in a
 
 #[derive(Clone, Debug)]
 pub struct ForgeServer {
-    setting: ServerSetup,
+    setup: ServerSetup,
     queue: WorkQueue,
 }
 
 impl ForgeServer {
     /// Creates a server that runs its work in this queue.
-    pub fn new(setting: ServerSetup, queue: WorkQueue) -> Self {
-        Self { setting, queue }
+    pub fn new(setup: ServerSetup, queue: WorkQueue) -> Self {
+        Self { setup, queue }
     }
 
-    /// Appends work to the queue, and passes the setting of the server to it.
+    /// Appends work to the queue, and passes the setup of the server to it.
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&ServerSetup) -> Result<T, CommandError> + Send + 'static,
     ) -> PendingResult<T> {
-        let setting = self.setting.clone();
-        self.queue.run(move || work(&setting))
+        let setup = self.setup.clone();
+        self.queue.run(move || work(&setup))
     }
 }
 
@@ -141,7 +141,7 @@ impl ServerHandler for ForgeServer {
         let arguments = request.arguments.unwrap_or_default();
         // Queued before the future is first polled, so that requests run in the order of arrival.
         let pending = tool::find(&request.name)
-            .map(|entry| self.run(move |setting| Ok(entry.call(arguments, setting, client))));
+            .map(|entry| self.run(move |setup| Ok(entry.call(arguments, setup, client))));
         async move {
             let Some(pending) = pending else {
                 let name = answer::cut_text(&request.name);
@@ -182,7 +182,7 @@ impl ServerHandler for ForgeServer {
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<ReadResourceResponse, ErrorData>> + Send + '_ {
         let uri = request.uri.clone();
-        let pending = self.run(move |setting| resource::read(&uri, setting));
+        let pending = self.run(move |setup| resource::read(&uri, setup));
         async move {
             let found = unless_cancelled(pending, &context)
                 .await
@@ -210,7 +210,7 @@ impl ServerHandler for ForgeServer {
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<GetPromptResponse, ErrorData>> + Send + '_ {
         let arguments = request.arguments.unwrap_or_default();
-        let pending = self.run(move |setting| prompt::render(&request.name, &arguments, setting));
+        let pending = self.run(move |setup| prompt::render(&request.name, &arguments, setup));
         async move {
             let made = unless_cancelled(pending, &context).await;
             // A prompt that does not exist is an invalid argument of this request.

@@ -109,10 +109,10 @@ impl ToolEntry {
     pub fn call(
         &self,
         arguments: JsonObject,
-        setting: &ServerSetup,
+        setup: &ServerSetup,
         client: McpClient,
     ) -> CallToolResponse {
-        (self.run)(arguments, setting, client)
+        (self.run)(arguments, setup, client)
             .unwrap_or_else(|error| answer::error_result(&error).into())
     }
 }
@@ -132,10 +132,10 @@ fn entry<T: McpTool>() -> ToolEntry {
 
 fn call<T: McpTool>(
     arguments: JsonObject,
-    setting: &ServerSetup,
+    setup: &ServerSetup,
     client: McpClient,
 ) -> Result<CallToolResponse, CommandError> {
-    let (tool, mut request) = begin::<T>(arguments, setting)?;
+    let (tool, mut request) = begin::<T>(arguments, setup)?;
     request.client = client;
     match tool.run(&mut request)? {
         ToolReply::Answer(answer) => Ok(answer.into_result()?.into()),
@@ -145,20 +145,20 @@ fn call<T: McpTool>(
 
 fn begin<T: McpTool>(
     arguments: JsonObject,
-    setting: &ServerSetup,
+    setup: &ServerSetup,
 ) -> Result<(T, McpRequest), CommandError> {
     let tool: T = parse_arguments(arguments)?;
     let to = if T::EFFECT == ToolEffect::Adds { SessionUse::Writes } else { SessionUse::Reads };
-    let request = McpRequest::begin(setting, tool.session(), to)?;
+    let request = McpRequest::begin(setup, tool.session(), to)?;
     Ok((tool, request))
 }
 
 /// Runs a tool that only reads, and returns its answer as JSON, for a resource or a prompt.
 pub(super) fn run_to_json<T: McpTool>(
     arguments: JsonObject,
-    setting: &ServerSetup,
+    setup: &ServerSetup,
 ) -> Result<Value, CommandError> {
-    let (tool, mut request) = begin::<T>(arguments, setting)?;
+    let (tool, mut request) = begin::<T>(arguments, setup)?;
     match tool.run(&mut request)? {
         ToolReply::Answer(answer) => answer::json(&answer.found),
         ToolReply::Question(_) => Err(CommandError::internal("reading asks nothing")),
