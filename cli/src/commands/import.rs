@@ -8,7 +8,8 @@ use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
 use crate::report::import::{
-    FoundTranscript, TrajectoryImportReport, TranscriptFileReport, TranscriptImportReport, table,
+    FoundTranscript, TrajectoryImportReport, TranscriptFileReport, TranscriptImportReport,
+    print_found,
 };
 use crate::transcript::{
     TranscriptImportOptions, TranscriptImporter, detect_format, no_text, wrong_format,
@@ -493,7 +494,9 @@ fn claude_transcripts(
 
 /// Asks on the terminal whether to import. Without a terminal the answer is no.
 pub fn confirm_import(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
-    context.out.ask(&format!("Import {}?", file_count(found.len())), |screen| table(found, screen))
+    context
+        .out
+        .ask(&format!("Import {}?", file_count(found.len())), |screen| print_found(found, screen))
 }
 
 fn file_count(count: usize) -> String {

@@ -186,7 +186,7 @@ impl Report for TranscriptImportReport {
             screen.dim(&format!("Next: forge brief --session {}", quoted(session)));
         }
         if !self.found.is_empty() {
-            table(&self.found, screen);
+            print_found(&self.found, screen);
             screen.gap();
             screen.plain(&format!("Nothing was imported. 'forge import {agent} --yes' does it."));
         } else if self.files.is_empty() {
@@ -196,7 +196,7 @@ impl Report for TranscriptImportReport {
 }
 
 /// Writes a table of transcripts that were found.
-pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
+pub fn print_found(found: &[FoundTranscript], screen: &mut Screen) {
     let mut table = TextTable::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
     for one in found {
         let modified = one.modified.map(|time| screen.time(time));
