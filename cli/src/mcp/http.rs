@@ -30,9 +30,9 @@ pub const PATH: &str = "/mcp";
 /// The maximum size of a message, in bytes.
 const BODY_BYTES: usize = super::line_transport::LINE_BYTES;
 /// The pause after a connection that could not be accepted.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The host names under which a client may address this server.
-pub const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+pub const OWN_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// What authorises a client.
 #[derive(Clone, Debug)]
@@ -97,8 +97,8 @@ pub fn router<S: ServerHandler + Clone>(
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_BYTES)
-        .with_allowed_hosts(HOSTS.map(|host| format!("{host}:{port}")))
-        .with_allowed_origins(HOSTS.map(|host| format!("http://{host}:{port}")))
+        .with_allowed_hosts(OWN_HOSTS.map(|host| format!("{host}:{port}")))
+        .with_allowed_origins(OWN_HOSTS.map(|host| format!("http://{host}:{port}")))
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
@@ -163,7 +163,7 @@ async fn accept(
                 // The client may have disconnected, or this process has too many open files: both
                 // are temporary.
                 tracing::debug!(%error, "a connection could not be taken");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }

@@ -10,7 +10,7 @@ mod live;
 mod pages;
 
 use crate::error::{CommandError, CommandErrorKind};
-use crate::mcp::http::{AccessToken, HOSTS, is_same};
+use crate::mcp::http::{AccessToken, OWN_HOSTS, is_same};
 use address::PageAddress;
 use axum::Router;
 use axum::body::Body;
@@ -142,7 +142,7 @@ fn refusal(
     uri: &Uri,
 ) -> Option<Response> {
     let port = server.inner.port;
-    let is_own = |host: &str| HOSTS.iter().any(|own| host == format!("{own}:{port}"));
+    let is_own = |host: &str| OWN_HOSTS.iter().any(|own| host == format!("{own}:{port}"));
     let mut hosts = headers.get_all(HOST).iter();
     let one = hosts.next().and_then(|host| host.to_str().ok());
     let named = uri.authority().is_none_or(|target| is_own(target.as_str()));
