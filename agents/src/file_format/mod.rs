@@ -212,7 +212,7 @@ impl FileFormat {
 
     /// Returns the subcommand of `forge import` for files of the format, if there is one.
     #[must_use]
-    pub const fn verb(self) -> Option<&'static str> {
+    pub const fn import_subcommand(self) -> Option<&'static str> {
         Some(match self {
             Self::Transcript(TranscriptDialect::ClaudeCode) => "claude-code",
             Self::Transcript(TranscriptDialect::Codex) => "codex",

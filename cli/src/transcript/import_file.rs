@@ -155,7 +155,7 @@ pub fn wrong_format(path: &Path, wanted: FileFormat, found: FileFormat) -> Comma
         )),
         _ => CommandError::invalid(format!("'{shown}' seems to be {}", found.title())),
     };
-    match (found, found.verb()) {
+    match (found, found.import_subcommand()) {
         (FileFormat::Packed(_, Some(command)), _) => {
             error.hinted(format!("'{command} {shown}' makes it readable: import the result"))
         }
