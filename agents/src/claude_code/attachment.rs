@@ -159,7 +159,7 @@ impl PieceBuilder<'_> {
         let Some((text, pointer)) = content.full_text() else { return };
         let typed = attachment.command_mode.text().is_none_or(|mode| mode == "prompt");
         let author = if typed && !attachment.is_meta.0 && !line.is_sidechain.0 {
-            typed_text::voice(attachment.origin, None)
+            typed_text::author_of(attachment.origin, None)
         } else {
             TextAuthor::Machine
         };

@@ -23,7 +23,7 @@ impl PieceBuilder<'_> {
         let author = match line.source_tool_use_id.text() {
             // The line is the text of a skill that the agent called.
             Some(_) => TextAuthor::Machine,
-            None => typed_text::voice(line.origin, line.prompt_source.text()),
+            None => typed_text::author_of(line.origin, line.prompt_source.text()),
         };
         if author != TextAuthor::Person
             && let Some((text, pointer)) = spoken.content.full_text()

@@ -91,7 +91,7 @@ pub(super) enum TextAuthor {
 }
 
 /// Returns the author of a line, from the line's origin and the source of its prompt.
-pub(super) fn voice(origin: Option<&RawValue>, prompt_source: Option<&str>) -> TextAuthor {
+pub(super) fn author_of(origin: Option<&RawValue>, prompt_source: Option<&str>) -> TextAuthor {
     let kind = match origin {
         Some(raw) if raw.get().starts_with('"') => parsed(origin).unwrap_or_default(),
         _ => parsed::<SpeakerOrigin<'_>>(origin).unwrap_or_default().kind,
@@ -348,7 +348,7 @@ mod tests {
     fn a_speaker_that_is_not_known_is_not_a_person() {
         let by = |origin: &str, source| {
             let raw: &RawValue = serde_json::from_str(origin).unwrap();
-            voice(Some(raw), source)
+            author_of(Some(raw), source)
         };
         for origin in [r#"{"kind":"scheduled-task"}"#, r#""scheduled-task""#, r#"{"kind":"peer"}"#]
         {
@@ -364,7 +364,7 @@ mod tests {
             (Some("loop"), TextAuthor::Machine),
         ] {
             assert_eq!(by("{}", source), expected, "{source:?}");
-            assert_eq!(voice(None, source), expected, "{source:?}");
+            assert_eq!(author_of(None, source), expected, "{source:?}");
         }
     }
 
