@@ -26,13 +26,13 @@ fn own_name(tool: &str) -> &str {
 }
 
 /// Whether a tool starts, awaits or ends agents.
-pub(super) fn is_call(tool: &str) -> bool {
+pub(super) fn is_agent_call(tool: &str) -> bool {
     !tool.starts_with("mcp__") && CALLS.contains(&own_name(tool))
 }
 
 /// Whether a use of a tool is not a fact, because the facts of agents and commands report it.
-pub(super) fn is_talk(tool: &str) -> bool {
-    let waits = is_call(tool) && own_name(tool) != "spawn_agent";
+pub(super) fn is_reported_elsewhere(tool: &str) -> bool {
+    let waits = is_agent_call(tool) && own_name(tool) != "spawn_agent";
     waits || (!tool.starts_with("mcp__") && MESSAGING_CALLS.contains(&own_name(tool)))
 }
 

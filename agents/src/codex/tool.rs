@@ -169,10 +169,10 @@ pub(super) fn result(
         other => other,
     };
     let went_well = outcome == "finished";
-    if agent::is_call(&open.tool) && went_well {
+    if agent::is_agent_call(&open.tool) && went_well {
         return agent::result(work, context, &open, &answer);
     }
-    if agent::is_talk(&open.tool) {
+    if agent::is_reported_elsewhere(&open.tool) {
         return;
     }
     let mut value = open.fields.clone();
@@ -196,7 +196,7 @@ pub(super) fn open_at_turn_end(
     outcome: &'static str,
 ) {
     let Some(open) = work.carry.other.codex.tools.get(id).cloned() else { return };
-    if agent::is_talk(&open.tool) {
+    if agent::is_reported_elsewhere(&open.tool) {
         return;
     }
     let called_at = Some(open.called_at);
