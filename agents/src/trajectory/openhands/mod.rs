@@ -153,7 +153,7 @@ pub(super) fn read(
     started_at: Timestamp,
     recorded_at: Timestamp,
 ) -> Result<TranscriptPiece, NotATrajectory> {
-    let spots = spots(document)?;
+    let locations = locations(document)?;
     let mut reading = OpenHandsReader {
         run: TrajectoryRun::new(recorded_at),
         open: BTreeMap::new(),
@@ -162,19 +162,21 @@ pub(super) fn read(
         timed: false,
     };
     let mut known = 0_usize;
-    for spot in &spots {
-        known += usize::from(reading.event(spot));
+    for location in &locations {
+        known += usize::from(reading.event(location));
     }
     if known == 0 {
         return Err(NotATrajectory::unlike(AUTHOR, "no event"));
     }
     reading.finish();
     // A longer save of the same run has the same first event.
-    let first = spots.first().map_or("", |spot| spot.json.get());
+    let first = locations.first().map_or("", |location| location.json.get());
     Ok(reading.run.piece(hash(first), started_at))
 }
 
-fn spots<'a>(document: &TrajectoryDocument<'a>) -> Result<Vec<EventLocation<'a>>, NotATrajectory> {
+fn locations<'a>(
+    document: &TrajectoryDocument<'a>,
+) -> Result<Vec<EventLocation<'a>>, NotATrajectory> {
     let bad = |why| NotATrajectory::new(AUTHOR, why);
     let whole: Result<&RawValue, _> = serde_json::from_slice(document.bytes);
     let whole = match whole {
@@ -184,23 +186,23 @@ fn spots<'a>(document: &TrajectoryDocument<'a>) -> Result<Vec<EventLocation<'a>>
     let list = |raw: &'a RawValue, base: &str| -> Vec<EventLocation<'a>> {
         let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
         let place = document.place();
-        let mut spots = Vec::new();
+        let mut locations = Vec::new();
         for (index, json) in items.into_iter().enumerate() {
             let base = format!("{base}/{index}");
             // Early versions stored pairs of an action and its observation.
             if json.get().starts_with('[') {
                 let pair: Vec<&RawValue> = serde_json::from_str(json.get()).unwrap_or_default();
                 let pair = pair.into_iter().enumerate();
-                spots.extend(pair.map(|(at, json)| EventLocation {
+                locations.extend(pair.map(|(at, json)| EventLocation {
                     json,
                     place,
                     base: format!("{base}/{at}"),
                 }));
             } else {
-                spots.push(EventLocation { json, place, base });
+                locations.push(EventLocation { json, place, base });
             }
         }
-        spots
+        locations
     };
     if whole.get().starts_with('[') {
         return Ok(list(whole, ""));
@@ -236,7 +238,7 @@ fn by_line<'a>(
     document: &TrajectoryDocument<'a>,
 ) -> Result<Option<Vec<EventLocation<'a>>>, NotATrajectory> {
     let mut offset = document.offset;
-    let mut spots = Vec::new();
+    let mut locations = Vec::new();
     for line in document.bytes.split_inclusive(|byte| *byte == b'\n') {
         let begin = line.len() - line.trim_ascii_start().len();
         let text = line.trim_ascii();
@@ -250,11 +252,11 @@ fn by_line<'a>(
                 ));
             }
             let place = (offset + begin as u64, text.len() as u64);
-            spots.push(EventLocation { json, place, base: String::new() });
+            locations.push(EventLocation { json, place, base: String::new() });
         }
         offset += line.len() as u64;
     }
-    Ok((!spots.is_empty()).then_some(spots))
+    Ok((!locations.is_empty()).then_some(locations))
 }
 
 /// Parses a time with or without a zone.
@@ -275,12 +277,12 @@ struct OpenHandsReader {
 
 impl OpenHandsReader {
     /// Reads an event. Returns whether it is an event of OpenHands.
-    fn event(&mut self, spot: &EventLocation<'_>) -> bool {
-        let event: Option<OpenHandsEvent<'_>> = parse_object(spot.json.get());
+    fn event(&mut self, location: &EventLocation<'_>) -> bool {
+        let event: Option<OpenHandsEvent<'_>> = parse_object(location.json.get());
         let Some(event) = event else { return false };
         let at = event.timestamp.text().and_then(time);
         self.moment.number += 1;
-        self.moment.place = spot.place;
+        self.moment.place = location.place;
         self.moment.synthetic = at.is_none();
         self.moment.at = match at {
             Some(at) => at,
@@ -295,9 +297,9 @@ impl OpenHandsReader {
             .clone()
             .map_or_else(|| format!("event-{number}"), |id| format!("event-{id}"));
         if event.kind.text().is_some() && event.source.text().is_some() {
-            sdk::event(self, spot, &event, &id)
+            sdk::event(self, location, &event, &id)
         } else {
-            server::event(self, spot, &event, &id)
+            server::event(self, location, &event, &id)
         }
     }
 

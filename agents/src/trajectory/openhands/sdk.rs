@@ -65,22 +65,22 @@ struct SdkObservation<'a> {
 /// Reads an event of the SDK. Returns whether its kind is one of the SDK.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     event: &OpenHandsEvent<'_>,
     id: &str,
 ) -> bool {
-    let line: SdkEvent<'_> = object(Some(spot.json));
+    let line: SdkEvent<'_> = object(Some(location.json));
     let answers =
         line.action_id.0.clone().or_else(|| line.tool_call_id.0.clone()).unwrap_or_default();
     match event.kind.text().unwrap_or_default() {
-        "MessageEvent" => message(reading, spot, &line, event, id),
-        "ActionEvent" => action(reading, spot, &line, event, id),
-        "ObservationEvent" => observation(reading, spot, event, &answers),
+        "MessageEvent" => message(reading, location, &line, event, id),
+        "ActionEvent" => action(reading, location, &line, event, id),
+        "ObservationEvent" => observation(reading, location, event, &answers),
         "UserRejectObservation" => {
             let answer = OpenHandsCallResult {
                 outcome: REFUSED,
                 text: line.rejection_reason.text().unwrap_or_default(),
-                pointer: format!("{}/rejection_reason", spot.base),
+                pointer: format!("{}/rejection_reason", location.base),
                 ..OpenHandsCallResult::default()
             };
             reading.answer(&answers, answer);
@@ -89,7 +89,7 @@ pub(super) fn event(
             let answer = OpenHandsCallResult {
                 outcome: "failed",
                 text: line.error.text().unwrap_or_default(),
-                pointer: format!("{}/error", spot.base),
+                pointer: format!("{}/error", location.base),
                 ..OpenHandsCallResult::default()
             };
             // The event may name only the call, not the event that made it.
@@ -97,7 +97,7 @@ pub(super) fn event(
             reading.answer(&name, answer);
         }
         "Condensation" => {
-            let summary = line.summary.text().map(|it| spot.text(it, "/summary"));
+            let summary = line.summary.text().map(|it| location.text(it, "/summary"));
             reading.condensed(id, summary);
         }
         kind => return kind.ends_with("Event") || kind.ends_with("Request"),
@@ -107,7 +107,7 @@ pub(super) fn event(
 
 fn message(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     line: &SdkEvent<'_>,
     event: &OpenHandsEvent<'_>,
     id: &str,
@@ -115,13 +115,13 @@ fn message(
     let message: SdkMessage<'_> = object(line.llm_message);
     let content = long_text::content_text(message.content, "/llm_message/content");
     let by_user = event.source.text() == Some("user");
-    let value = spot.found_text(content.as_ref());
+    let value = location.found_text(content.as_ref());
     let role = message.role.text().unwrap_or(if by_user { "user" } else { "assistant" });
     let thinking = message.reasoning_content.text();
     let fact = fields([
         ("role", role.into()),
         ("text", value.clone()),
-        ("thinking", spot.optional_text(thinking, "/llm_message/reasoning_content")),
+        ("thinking", location.optional_text(thinking, "/llm_message/reasoning_content")),
         ("meta", flag(role == "user" && !by_user)),
     ]);
     reading.message(id, fact);
@@ -134,7 +134,7 @@ fn message(
 
 fn action(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     line: &SdkEvent<'_>,
     event: &OpenHandsEvent<'_>,
     id: &str,
@@ -146,16 +146,16 @@ fn action(
     let name = event.id.0.clone().unwrap_or_else(|| id.to_owned());
     let mut value = fields([
         ("role", "assistant".into()),
-        ("text", spot.found_text(thought.as_ref())),
-        ("thinking", spot.optional_text(line.reasoning_content.text(), "/reasoning_content")),
+        ("text", location.found_text(thought.as_ref())),
+        ("thinking", location.optional_text(line.reasoning_content.text(), "/reasoning_content")),
     ]);
     match kind {
         "FinishAction" => {
-            let message = spot.optional_text(action.message.text(), "/action/message");
+            let message = location.optional_text(action.message.text(), "/action/message");
             value.append(&mut fields([("text", message)]));
         }
         "ThinkAction" => {
-            let thought = spot.optional_text(action.thought.text(), "/action/thought");
+            let thought = location.optional_text(action.thought.text(), "/action/thought");
             value.append(&mut fields([("thinking", thought)]));
         }
         _ => {
@@ -167,7 +167,7 @@ fn action(
     if matches!(kind, "FinishAction" | "ThinkAction") {
         return;
     }
-    let request = request_of(reading, spot, line, event, &action, (kind, tool));
+    let request = request_of(reading, location, line, event, &action, (kind, tool));
     reading.call(name, request);
     if let Some(open) = event.id.0.as_ref().and_then(|id| reading.open.get_mut(id)) {
         open.call = line.tool_call_id.0.clone();
@@ -176,13 +176,13 @@ fn action(
 
 fn request_of(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     line: &SdkEvent<'_>,
     event: &OpenHandsEvent<'_>,
     action: &SdkAction<'_>,
     (kind, tool): (&str, &str),
 ) -> OpenHandsRequest {
-    let pointer = format!("{}/action", spot.base);
+    let pointer = format!("{}/action", location.base);
     match kind {
         "TerminalAction" | "ExecuteBashAction" | "BashAction" => {
             let command = action.command.text().unwrap_or_default();
@@ -191,7 +191,7 @@ fn request_of(
             }
             OpenHandsRequest::Command {
                 line: command.to_owned(),
-                command: spot.text(command, "/action/command"),
+                command: location.text(command, "/action/command"),
                 working_dir: None,
             }
         }
@@ -204,7 +204,7 @@ fn request_of(
         },
         // An invalid call has no action.
         _ if event.action.is_none_or(|raw| raw.get() == "null") => OpenHandsRequest::Tool {
-            fields: reading.input(tool, line.tool_call, &format!("{}/tool_call", spot.base)),
+            fields: reading.input(tool, line.tool_call, &format!("{}/tool_call", location.base)),
         },
         _ => OpenHandsRequest::Tool { fields: reading.input(tool, event.action, &pointer) },
     }
@@ -212,13 +212,13 @@ fn request_of(
 
 fn observation(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     event: &OpenHandsEvent<'_>,
     answers: &str,
 ) {
     let seen: SdkObservation<'_> = object(event.observation);
     let metadata: ShellMetadata = object(seen.metadata);
-    let base = format!("{}/observation", spot.base);
+    let base = format!("{}/observation", location.base);
     let error = long_text::content_text(seen.error, "/error");
     let failed = seen.is_error.0 || error.is_some();
     let text = long_text::content_text(seen.content, "/content")
@@ -232,7 +232,7 @@ fn observation(
     goes_on |= code.is_none() && seen.timeout.0;
     let tasks = seen
         .task_list
-        .map(|list| server::tasks(Some(list), spot.place, &format!("{base}/task_list")));
+        .map(|list| server::tasks(Some(list), location.place, &format!("{base}/task_list")));
     let answer = OpenHandsCallResult {
         outcome: if failed && code.is_none() { "failed" } else { "finished" },
         text: &text,

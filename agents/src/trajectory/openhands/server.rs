@@ -79,21 +79,21 @@ struct OpenHandsTask<'a> {
 /// Reads an event of the server. Returns whether it is an action or an observation.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     event: &OpenHandsEvent<'_>,
     id: &str,
 ) -> bool {
-    let line: ServerEvent<'_> = object(Some(spot.json));
+    let line: ServerEvent<'_> = object(Some(location.json));
     // The name that a call and its answer share.
     let name = line.id.0.clone().unwrap_or_else(|| id.to_owned());
     match (line.action.text(), line.observation.text()) {
         (Some(action), _) => {
             let by_user = event.source.text() == Some("user");
-            self::action(reading, spot, &line, (action, by_user), (id, &name));
+            self::action(reading, location, &line, (action, by_user), (id, &name));
         }
         (None, Some(observation)) => {
             let cause = line.cause.0.clone().unwrap_or_default();
-            self::observation(reading, spot, &line, observation, &cause);
+            self::observation(reading, location, &line, observation, &cause);
         }
         (None, None) => return false,
     }
@@ -102,7 +102,7 @@ pub(super) fn event(
 
 fn action(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     line: &ServerEvent<'_>,
     (action, by_user): (&str, bool),
     (id, name): (&str, &str),
@@ -124,7 +124,7 @@ fn action(
                 "message" | "system" => (args.content.text(), "/args/content"),
                 _ => (args.thought.text(), "/args/thought"),
             };
-            let words = spot.optional_text(text, pointer);
+            let words = location.optional_text(text, pointer);
             match action {
                 "think" => record_message(reading, Value::Null, words),
                 "system" => {
@@ -135,12 +135,12 @@ fn action(
             }
             if let ("message", true, Some(text)) = (action, by_user, text) {
                 let moment = reading.moment.clone();
-                reading.run.prompt(&moment, id, text, spot.text(text, pointer));
+                reading.run.prompt(&moment, id, text, location.text(text, pointer));
             }
             return;
         }
         "condensation" => {
-            let summary = args.summary.text().map(|it| spot.text(it, "/args/summary"));
+            let summary = args.summary.text().map(|it| location.text(it, "/args/summary"));
             return reading.condensed(id, summary);
         }
         // Internal events of the server.
@@ -158,22 +158,22 @@ fn action(
     let named = Value::from([("id", name.into()), ("name", tool.into())]);
     let value = fields([
         ("role", if by_user { "user" } else { "assistant" }.into()),
-        ("text", spot.optional_text(args.thought.text(), "/args/thought")),
+        ("text", location.optional_text(args.thought.text(), "/args/thought")),
         ("tool_calls", Value::List(vec![named])),
     ]);
     reading.message(id, value);
-    let request = request_of(reading, spot, line, &args, (action, tool));
+    let request = request_of(reading, location, line, &args, (action, tool));
     reading.call(name.to_owned(), request);
 }
 
 fn request_of(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     line: &ServerEvent<'_>,
     args: &ServerActionArgs<'_>,
     (action, tool): (&str, &str),
 ) -> OpenHandsRequest {
-    let pointer = format!("{}/args", spot.base);
+    let pointer = format!("{}/args", location.base);
     match action {
         "run" => {
             let command = args.command.text().unwrap_or_default();
@@ -183,7 +183,7 @@ fn request_of(
             }
             OpenHandsRequest::Command {
                 line: command.to_owned(),
-                command: spot.text(command, "/args/command"),
+                command: location.text(command, "/args/command"),
                 working_dir: args.cwd.text().map(str::to_owned),
             }
         }
@@ -200,7 +200,7 @@ fn request_of(
         }
         "delegate" => {
             let inputs: DelegateInputs<'_> = object(args.inputs);
-            let prompt = spot.optional_text(inputs.task.text(), "/args/inputs/task");
+            let prompt = location.optional_text(inputs.task.text(), "/args/inputs/task");
             let fields = fields([("type", args.agent.text().into()), ("prompt", prompt)]);
             OpenHandsRequest::Agent { fields }
         }
@@ -213,7 +213,7 @@ fn request_of(
 
 fn observation(
     reading: &mut OpenHandsReader,
-    spot: &EventLocation<'_>,
+    location: &EventLocation<'_>,
     line: &ServerEvent<'_>,
     observation: &str,
     cause: &str,
@@ -225,7 +225,7 @@ fn observation(
     let (goes_on, timed_out) = if code.is_none() { without_code(text) } else { (false, false) };
     let edit: FieldMap = fields([
         ("path", extras.path.text().into()),
-        ("patch", spot.optional_text(extras.diff.text(), "/extras/diff")),
+        ("patch", location.optional_text(extras.diff.text(), "/extras/diff")),
     ]);
     let outcome = match observation {
         "user_rejected" => REFUSED,
@@ -234,13 +234,13 @@ fn observation(
         "read" if extras.impl_source.is("oh_aci") && is_editor_error(text) => "failed",
         _ => "finished",
     };
-    let base = format!("{}/extras/task_list", spot.base);
+    let base = format!("{}/extras/task_list", location.base);
     let tasks =
-        (observation == "task_tracking").then(|| tasks(extras.task_list, spot.place, &base));
+        (observation == "task_tracking").then(|| tasks(extras.task_list, location.place, &base));
     let answer = OpenHandsCallResult {
         outcome,
         text,
-        pointer: format!("{}/content", spot.base),
+        pointer: format!("{}/content", location.base),
         exit_code: code,
         working_dir: metadata.working_dir.0,
         goes_on,
