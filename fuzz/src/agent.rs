@@ -69,8 +69,8 @@ pub fn hook(data: &[u8]) {
         let answer = answer(&event, text);
         let is_json = serde_json::from_str::<serde_json::Value>(&answer).is_ok();
         // Claude Code adds the plain text of this answer to the prompt of its summary.
-        let is_before_compaction = agent == HookAgent::Claude
-            && matches!(event.happening, HookEventKind::PreCompact { .. });
+        let is_before_compaction =
+            agent == HookAgent::Claude && matches!(event.kind, HookEventKind::PreCompact { .. });
         let is_text = is_before_compaction && Some(answer.as_str()) == text;
         assert!(
             answer.trim().is_empty() || is_json || is_text,

@@ -186,5 +186,5 @@ pub struct HookEvent {
     /// The turn or generation in which the event happened, if the agent says.
     pub turn: Option<String>,
     /// What happened, with its data.
-    pub happening: HookEventKind,
+    pub kind: HookEventKind,
 }

@@ -12,7 +12,7 @@
 //! let input = r#"{"session_id": "s1", "cwd": "/w", "hook_event_name": "SessionStart",
 //!     "source": "compact"}"#;
 //! let event = HookEvent::read(HookAgent::Claude, "SessionStart", input.as_bytes())?;
-//! assert!(matches!(event.happening, HookEventKind::SessionStart { .. }));
+//! assert!(matches!(event.kind, HookEventKind::SessionStart { .. }));
 //! assert!(reply_budget(&event).is_some());
 //! let said = answer(&event, Some("2 hypotheses are confirmed"));
 //! assert!(said.contains("additionalContext"));

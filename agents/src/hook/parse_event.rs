@@ -126,7 +126,7 @@ impl HookEvent {
             roots,
             sub_agent: fields.owned(&["agent_id"]),
             turn: fields.owned(&["prompt_id", "turn_id", "generation_id", "messageID"]),
-            happening: happening(agent, name, &fields),
+            kind: happening(agent, name, &fields),
         })
     }
 }

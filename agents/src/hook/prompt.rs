@@ -13,7 +13,7 @@ const PROMPT_BYTES: usize = 64 << 10;
 /// there would be two facts.
 #[must_use]
 pub fn prompt_fact(event: &HookEvent, now: Timestamp) -> Option<Fact> {
-    let HookEventKind::Prompt { text: Some(text) } = &event.happening else { return None };
+    let HookEventKind::Prompt { text: Some(text) } = &event.kind else { return None };
     if event.agent.dialect().is_some() && event.transcript.is_some() {
         return None;
     }

@@ -43,7 +43,7 @@ pub fn reply_budget(event: &HookEvent) -> Option<ReplyBudget> {
     // 2,500 tokens; a longer text goes to a file that the model does not see.
     const CODEX_BYTES: usize = 7_500;
     let taken = matches!(
-        (event.agent, &event.happening),
+        (event.agent, &event.kind),
         (HookAgent::Cursor, HookEventKind::SessionStart { .. })
             | (
                 HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini,
@@ -71,7 +71,7 @@ pub fn answer(event: &HookEvent, text: Option<&str>) -> String {
         // These agents parse the output as JSON, so it must not be empty.
         (HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode, None) => json!({}),
         (HookAgent::Claude, Some(text))
-            if matches!(event.happening, HookEventKind::PreCompact { .. }) =>
+            if matches!(event.kind, HookEventKind::PreCompact { .. }) =>
         {
             return text.to_owned();
         }

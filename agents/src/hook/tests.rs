@@ -35,7 +35,7 @@ fn all_announcements_of_a_compaction_are_equal() {
         let event = event(agent, name, &input);
         assert_eq!(event.session.as_deref(), Some("s"), "{agent:?}");
         assert_eq!(event.cwd.as_deref(), Some(std::path::Path::new("/w")), "{agent:?}");
-        let HookEventKind::PreCompact { automatic, tokens } = event.happening else {
+        let HookEventKind::PreCompact { automatic, tokens } = event.kind else {
             panic!("{agent:?}: {event:?}")
         };
         let (wanted, count) = match agent {
@@ -52,7 +52,7 @@ fn all_announcements_of_a_compaction_are_equal() {
 fn the_event_before_each_request_is_not_a_compaction() {
     let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
     let event = event(HookAgent::Gemini, "PreCompress", &input);
-    assert_eq!((event.happening.clone(), reply_budget(&event)), (HookEventKind::Other, None));
+    assert_eq!((event.kind.clone(), reply_budget(&event)), (HookEventKind::Other, None));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_prompt_is_from_a_person_unless_the_agent_says_otherwise() {
     ] {
         let input = json!({"session_id":"s","prompt":"go on","source":source});
         let event = event(HookAgent::Claude, "UserPromptSubmit", &input);
-        assert_eq!(event.happening, HookEventKind::Prompt { text: wanted.map(str::to_owned) });
+        assert_eq!(event.kind, HookEventKind::Prompt { text: wanted.map(str::to_owned) });
     }
 }
 
@@ -109,7 +109,7 @@ fn additions_of_shells_to_an_input_are_removed() {
         little,
     ] {
         let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", &input).unwrap();
-        assert_eq!(event.happening, HookEventKind::Prompt { text: Some("größer".to_owned()) });
+        assert_eq!(event.kind, HookEventKind::Prompt { text: Some("größer".to_owned()) });
     }
     for nothing in [b"\xef\xbb\xbf".as_slice(), b"\0\0", b"\xff\xfe", b"\xff\xfe\0\xd8"] {
         assert!(HookEvent::read(HookAgent::Claude, "Stop", nothing).is_err());
@@ -119,7 +119,7 @@ fn additions_of_shells_to_an_input_are_removed() {
 #[test]
 fn a_name_is_taken_from_the_input_where_none_is_given() {
     let event = event(HookAgent::Claude, "", &json!({"hook_event_name":"Stop"}));
-    assert_eq!((event.name.as_str(), event.happening), ("Stop", HookEventKind::Stop));
+    assert_eq!((event.name.as_str(), event.kind), ("Stop", HookEventKind::Stop));
 }
 
 /// A field may have several names. A blank one does not hide the value under another name.
@@ -155,14 +155,14 @@ fn letters_of_another_code_page_affect_only_themselves() {
     let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
     assert_eq!(event.session.as_deref(), Some("s"));
     let prompt = Some("gr\u{fffd}\u{fffd}er".to_owned());
-    assert_eq!(event.happening, HookEventKind::Prompt { text: prompt });
+    assert_eq!(event.kind, HookEventKind::Prompt { text: prompt });
 }
 
 #[test]
 fn half_a_character_in_an_input_is_not_an_error() {
     let input = br#"{"session_id":"s","prompt":"cut \ud83d"}"#;
     let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
-    assert_eq!(event.happening, HookEventKind::Prompt { text: Some("cut \u{fffd}".to_owned()) });
+    assert_eq!(event.kind, HookEventKind::Prompt { text: Some("cut \u{fffd}".to_owned()) });
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn the_page_lists_the_events_that_are_understood() {
         for (cell, agents) in cells[1..].iter().zip(agents) {
             for name in cell.split('`').skip(1).step_by(2) {
                 for agent in agents {
-                    let happening = event(*agent, name, &json!({})).happening;
+                    let happening = event(*agent, name, &json!({})).kind;
                     assert_ne!(happening, HookEventKind::Other, "{agent:?} {name}");
                     of_row.push(std::mem::discriminant(&happening));
                     seen += 1;

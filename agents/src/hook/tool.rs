@@ -15,7 +15,7 @@ const TEXT_BYTES: usize = 4000;
 /// of another tool. `now` is when the hook was called.
 #[must_use]
 pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
-    let HookEventKind::ToolUsed(used) = &event.happening else { return Vec::new() };
+    let HookEventKind::ToolUsed(used) = &event.kind else { return Vec::new() };
     // It is not known whether this patch was applied.
     if used.tool == "apply_patch" && used.refused.is_none() && used.ended != HookCommandEnd::Code(0)
     {

@@ -86,7 +86,7 @@ pub fn next_handover(
     let (Some(budget), Some(session)) = (reply_budget(event), recorder.session.clone()) else {
         return Ok(None);
     };
-    match (event.agent, &event.happening) {
+    match (event.agent, &event.kind) {
         (agent @ (HookAgent::OpenCode | HookAgent::Claude), HookEventKind::PreCompact { .. }) => {
             return for_summary(recorder, session, agent, budget);
         }
@@ -262,7 +262,7 @@ pub fn greeting(
     event: &HookEvent,
 ) -> Result<Option<String>, CommandError> {
     let fresh = matches!(
-        event.happening,
+        event.kind,
         HookEventKind::SessionStart {
             start: SessionStartKind::Startup | SessionStartKind::Clear | SessionStartKind::Fork
         }

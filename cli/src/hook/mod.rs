@@ -173,7 +173,7 @@ impl HookCall<'_> {
         };
         let mut done =
             HookResult { store: Some(store.clone()), answer: nothing(), ..HookResult::default() };
-        let why_not = match (&event.happening, &event.session) {
+        let why_not = match (&event.kind, &event.session) {
             (HookEventKind::Other, _) => Some("forge has no use for this event"),
             (_, None) => Some("the agent does not say which session this is"),
             _ => None,
@@ -219,7 +219,7 @@ impl HookCall<'_> {
         done: &mut HookResult,
     ) -> Result<(), CommandError> {
         let mut recorder = HookRecorder::open(self.context, event, path)?;
-        if let HookEventKind::ToolUsed(_) = event.happening {
+        if let HookEventKind::ToolUsed(_) = event.kind {
             recorder.save_tool_call()?;
             recorder.sync(&mut self.line)?;
             done.sync = PendingSync::after(self.context, &recorder.store, event);
@@ -232,7 +232,7 @@ impl HookCall<'_> {
             recorder.find_session()?;
         }
         let looks_at_code = matches!(
-            event.happening,
+            event.kind,
             HookEventKind::PreCompact { .. }
                 | HookEventKind::Stop
                 | HookEventKind::SubAgentStart
@@ -263,7 +263,7 @@ impl HookCall<'_> {
         recorder.sync(&mut self.line)?;
         done.sync = PendingSync::after(self.context, &recorder.store, event);
         done.store_to_index = Some(recorder.store.clone());
-        done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
+        done.ended = matches!(event.kind, HookEventKind::SessionEnd { .. });
         hand_over(&mut recorder, event, done)?;
         if done.handover.is_none() {
             let greeting = handover::greeting(&recorder, event)?;
@@ -300,7 +300,7 @@ impl HookCall<'_> {
         event: &HookEvent,
     ) -> Result<(), CommandError> {
         let line = &mut self.line;
-        match &event.happening {
+        match &event.kind {
             HookEventKind::PreCompact { automatic, tokens } => {
                 recorder.record_announcement(*automatic, *tokens, line)
             }

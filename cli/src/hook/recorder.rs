@@ -157,7 +157,7 @@ impl<'c> HookRecorder<'c> {
             return Ok(Some(session.clone()));
         }
         let short: String = id.chars().take(8).collect();
-        let asked = match &self.event.happening {
+        let asked = match &self.event.kind {
             HookEventKind::Prompt { text: Some(text) } => session_name(text),
             _ => None,
         };
@@ -220,7 +220,7 @@ impl<'c> HookRecorder<'c> {
     }
 
     fn is_unnamed_call(&self) -> bool {
-        matches!(&self.event.happening, HookEventKind::ToolUsed(used) if used.call.is_none())
+        matches!(&self.event.kind, HookEventKind::ToolUsed(used) if used.call.is_none())
     }
 
     /// Returns the trigger of the checkpoint that the facts of a tool call cause, if there is one.
@@ -312,7 +312,7 @@ pub fn spool_event(
     let Some(id) = &event.session else { return Ok(false) };
     let mut facts = tool_facts(event, context.now);
     facts.extend(prompt_fact(event, context.now));
-    let announced = matches!(event.happening, HookEventKind::PreCompact { .. });
+    let announced = matches!(event.kind, HookEventKind::PreCompact { .. });
     if facts.is_empty() && !announced {
         return Ok(false);
     }
@@ -349,14 +349,14 @@ pub fn spool_event(
 /// Whether an event is about a compaction. The end of the transcript identifies the compaction.
 #[must_use]
 pub fn is_about_compaction(event: &HookEvent) -> bool {
-    matches!(event.happening, HookEventKind::PreCompact { .. } | HookEventKind::PostCompact { .. })
+    matches!(event.kind, HookEventKind::PreCompact { .. } | HookEventKind::PostCompact { .. })
         || follows_compaction(event)
 }
 
 /// Whether an event is the start of a session after a compaction.
 #[must_use]
 pub fn follows_compaction(event: &HookEvent) -> bool {
-    event.happening == HookEventKind::SessionStart { start: SessionStartKind::Compact }
+    event.kind == HookEventKind::SessionStart { start: SessionStartKind::Compact }
 }
 
 /// Returns the first non-blank line of a prompt as the name of a session; `None` if the line is not

@@ -70,7 +70,7 @@ pub struct AwaitedSync {
 /// Pulls the session of an agent that starts, if the remote has it. Returns whether the pull ended
 /// in time; false if there was none.
 pub fn pull(context: &Context, store: &Store, event: &HookEvent) -> bool {
-    let HookEventKind::SessionStart { start } = event.happening else { return false };
+    let HookEventKind::SessionStart { start } = event.kind else { return false };
     // After a compaction the session continues: it was synced before.
     if start == SessionStartKind::Compact || !is_set_up(context, store) {
         return false;
@@ -84,7 +84,7 @@ impl PendingSync {
     /// Returns the sync that is due after an event; `None` if none is.
     #[must_use]
     pub fn after(context: &Context, store: &Store, event: &HookEvent) -> Option<Self> {
-        let urgency = match event.happening {
+        let urgency = match event.kind {
             HookEventKind::ToolUsed(_) => SyncUrgency::IfOld,
             HookEventKind::PreCompact { .. } | HookEventKind::Stop => SyncUrgency::Now,
             HookEventKind::SessionEnd { .. } => SyncUrgency::Last,
