@@ -418,7 +418,7 @@ fn joined_errors(mut failed: Vec<CommandError>, files: usize) -> Result<(), Comm
 }
 
 /// Finds the transcripts of Claude Code about this directory and the project's directory.
-pub fn found_transcripts(
+pub fn found_claude_transcripts(
     context: &Context,
     store: &Store,
 ) -> Result<Vec<FoundTranscript>, CommandError> {

@@ -83,7 +83,7 @@ impl Verb for InitArgs {
                     Store::open(&path, workspace::store_options(context, StoreAccess::Read))?;
                 let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
                 let transcripts = match self.import {
-                    true => super::import::found_transcripts(context, &store)?,
+                    true => super::import::found_claude_transcripts(context, &store)?,
                     false => Vec::new(),
                 };
                 let existing = true;
@@ -117,7 +117,7 @@ impl Verb for InitArgs {
             workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
         }
         let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-        let transcripts = match super::import::found_transcripts(context, &store) {
+        let transcripts = match super::import::found_claude_transcripts(context, &store) {
             Err(error) if !self.import => {
                 context.out.warn(error.message());
                 Vec::new()
