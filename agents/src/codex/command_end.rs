@@ -289,7 +289,7 @@ pub(super) fn command_reported(
             work.carry.calls.remove(event.id);
             work.carry.other.codex.end(event.id);
         } else {
-            keep_open(work, event.id.to_owned());
+            note_recorded_open(work, event.id.to_owned());
         }
         return ended(work, context, event.id, &opened, end);
     }
@@ -301,7 +301,7 @@ pub(super) fn command_reported(
 }
 
 /// Notes an open call that already has a fact. If there are too many, the oldest one is closed.
-pub(super) fn keep_open(work: &mut PieceBuilder<'_>, id: String) {
+pub(super) fn note_recorded_open(work: &mut PieceBuilder<'_>, id: String) {
     /// A turn has few open calls, and their results come soon after its end if they come at all.
     const KEPT: usize = 32;
     let codex = &mut work.carry.other.codex;

@@ -1,6 +1,6 @@
 //! Calls that are still open when their turn ends: no line says how they ended.
 
-use super::command_end::{self, CodexCommandEnd, keep_open};
+use super::command_end::{self, CodexCommandEnd, note_recorded_open};
 use super::{LineContext, call, tool};
 use crate::claude_code::line_context::PieceBuilder;
 use crate::claude_code::open_call::{CallRequest, OpenCall};
@@ -33,11 +33,11 @@ pub(super) fn record_open_calls(
             }
             _ => {}
         }
-        keep_open(work, id);
+        note_recorded_open(work, id);
     }
     for id in tools {
         tool::open_at_turn_end(work, context, &id, outcome);
-        keep_open(work, id);
+        note_recorded_open(work, id);
     }
     // A script may have ended before its later commands, so their outcome is not known.
     let scripts = std::mem::take(&mut work.carry.other.codex.scripts);
