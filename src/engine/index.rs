@@ -6,7 +6,7 @@ pub(crate) mod fold;
 pub(crate) mod incomplete;
 mod operation;
 mod prewritten;
-pub(crate) mod session_drop;
+pub(crate) mod session_deletion;
 
 use super::derive::{self, history_place};
 use super::lineage::{self, RevisionRef};
@@ -29,7 +29,7 @@ use crate::model::{
 };
 use incomplete::value_in;
 use operation::OperationPart;
-use session_drop::PageOwners;
+use session_deletion::PageOwners;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //! number of the incomplete one.
 
 use super::super::table_rows::rows_between;
-use super::session_drop::id_keys;
+use super::session_deletion::id_keys;
 use super::{RecordIndexer, is_incomplete, operations_of};
 use crate::backend::{Snapshot, TableId};
 use crate::engine::refs::StoreRefs;

@@ -1,7 +1,7 @@
 //! Estimates how many bytes of the index are freed when a pruning is swept.
 
 use super::super::derive;
-use super::super::index::session_drop;
+use super::super::index::session_deletion;
 use super::super::object;
 use super::super::read_snapshot::ReadSnapshot;
 use super::super::table_rows::{self, for_each_row};
@@ -109,7 +109,7 @@ impl PruneEstimate {
         view: &ReadSnapshot,
         numbers: impl Iterator<Item = SessionNumber>,
     ) -> Result<()> {
-        let mut owners = session_drop::PageOwners::default();
+        let mut owners = session_deletion::PageOwners::default();
         for number in numbers {
             self.session(view, number, &mut owners)?;
         }
@@ -120,9 +120,9 @@ impl PruneEstimate {
         &mut self,
         view: &ReadSnapshot,
         number: SessionNumber,
-        owners: &mut session_drop::PageOwners,
+        owners: &mut session_deletion::PageOwners,
     ) -> Result<()> {
-        let owned = session_drop::session_objects(view, number, owners)?;
+        let owned = session_deletion::session_objects(view, number, owners)?;
         for object in owned.objects {
             self.objects.insert(object, stored_bytes(&object::sealed(view, object)?));
         }

@@ -1,6 +1,6 @@
 //! Finds large values, and long texts of checkpoints, that only data about to be deleted refers to.
 
-use super::super::index::{find_operation, operations_of, session_drop};
+use super::super::index::{find_operation, operations_of, session_deletion};
 use super::super::read_snapshot::ReadSnapshot;
 use super::super::refs::session;
 use super::super::table_rows::for_each_row;
@@ -35,11 +35,11 @@ pub(crate) fn unreferenced_blobs(
         leaving.checkpoints.insert(old.id);
         ids.extend(TextRef::objects_in(&old.body));
     }
-    let mut owners = session_drop::PageOwners::default();
+    let mut owners = session_deletion::PageOwners::default();
     for number in pruned_sessions(view, &view.refs, &pruning.operation)? {
         let removal = session(&view.refs, number)?.removal;
         if removal == Some(SessionRemoval::Pruned(pruning.operation)) {
-            let owned = session_drop::session_objects(view, number, &mut owners)?;
+            let owned = session_deletion::session_objects(view, number, &mut owners)?;
             leaving.objects.extend(owned.objects);
             ids.extend(owned.named);
             leaving.sessions.insert(number);
