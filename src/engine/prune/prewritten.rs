@@ -63,7 +63,7 @@ impl PrewrittenObjects {
     }
 
     /// Checks whether anything refers to the objects after all. Reads the whole store.
-    pub(crate) fn look(self, view: &dyn Snapshot) -> Result<PrewrittenGarbage> {
+    pub(crate) fn find_garbage(self, view: &dyn Snapshot) -> Result<PrewrittenGarbage> {
         let mut numbers = BTreeSet::new();
         for table in [key::REVISIONS, key::FOLDED] {
             for_each_row(view, table, |_, row| {

@@ -84,7 +84,7 @@ impl Store {
         let operation = WriteContext::hook("sweep", now).operation()?;
         // As for prunings: search everything before the lock is taken, and only newer records under
         // it.
-        let found = prewritten.look(view)?;
+        let found = prewritten.find_garbage(view)?;
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(CommitDurability::Later, &mut |context| {
             let view = context.view()?;
@@ -92,7 +92,7 @@ impl Store {
             let change = match self.engine.follower.records_since(seen) {
                 Some(since) => found.change(&still, since.iter().map(|placed| &placed.record))?,
                 None if failures < MAX_UNLOCKED_ATTEMPTS => return Ok((None, None)),
-                None => still.clone().look(&view)?.change(&still, std::iter::empty())?,
+                None => still.clone().find_garbage(&view)?.change(&still, std::iter::empty())?,
             };
             let count = match &change {
                 Some(RecordChange::SweptAhead { objects, parts, .. }) => {
