@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, heads, keyframes, objects, segments};
 use history::{history, reads_together, sessions};
-use rows::{ahead, derived_rows, totals};
+use rows::{derived_rows, prewritten_rows, totals};
 use serde::Serialize;
 
 /// How thorough a check is.
@@ -142,7 +142,7 @@ impl Engine {
                 let quick = QUICK.iter().filter(|_| !is_sound);
                 let deep: [(&str, StoreCheck); 8] = [
                     ("totals", totals),
-                    ("pre-written objects", ahead),
+                    ("pre-written objects", prewritten_rows),
                     ("objects", objects),
                     ("digests", digests),
                     ("keyframes", keyframes),

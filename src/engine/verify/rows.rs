@@ -64,7 +64,7 @@ fn short(table: TableId, key: &[u8]) -> [u8; 8] {
 }
 
 /// Checks that the rows that list pre-written objects can be decoded: a sweep needs them.
-pub(super) fn ahead(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
+pub(super) fn prewritten_rows(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     for_each_row(view, key::PREWRITTEN, |place, row| {
         if let Err(error) = PrewrittenRow::decode(row) {
             let number = key::last_number(place).unwrap_or(0);
