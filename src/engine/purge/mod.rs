@@ -274,13 +274,13 @@ struct PurgeRewriter<'a> {
     /// Changed text hashes in keys, from old to new.
     keys: HashMap<[u8; 8], [u8; 8]>,
     /// Names of sources and blobs without secrets, by the text hash of the old name.
-    called: HashMap<[u8; 8], String>,
+    clean_names: HashMap<[u8; 8], String>,
     /// Changed parts of growing blobs, by the beginning of their keys.
     sources: HashMap<Vec<u8>, Vec<PurgedSource>>,
     /// By how many bytes each changed delta has grown, by object number.
     longer: HashMap<u64, i64>,
     /// The objects of segments, which are not purged alone.
-    passed: BTreeSet<u64>,
+    segment_objects: BTreeSet<u64>,
     /// The new keys of renamed claims, with the old ones. Only the first pass checks that the new
     /// keys are free: a later pass renames claims that were written meanwhile under the old key.
     renamed: Option<RenamedKeys>,
@@ -368,10 +368,10 @@ impl<'a> PurgeRewriter<'a> {
             referring: BTreeMap::new(),
             names: object_renames::ObjectRenames::default(),
             keys: HashMap::new(),
-            called: HashMap::new(),
+            clean_names: HashMap::new(),
             sources: HashMap::new(),
             longer: HashMap::new(),
-            passed: BTreeSet::new(),
+            segment_objects: BTreeSet::new(),
             renamed: (sources == SourceNaming::OldAndNew).then(HashMap::new),
             next: super::object::next_number(view)?,
         })
@@ -452,7 +452,7 @@ impl<'a> PurgeRewriter<'a> {
             for bookmark in &session.bookmarks {
                 let found = count(self, pack_derived(bookmark));
                 let name = self.clean(&bookmark.source);
-                self.called.insert(key::text_hash(&bookmark.source), name.clone());
+                self.clean_names.insert(key::text_hash(&bookmark.source), name.clone());
                 self.note(Some(number), PurgeKind::Source, name, found);
             }
         }

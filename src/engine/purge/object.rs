@@ -70,7 +70,7 @@ impl PurgeRewriter<'_> {
                     continue;
                 }
                 let own = blob::segment_content(self.view, &row, &content)?;
-                self.passed.insert(row.object);
+                self.segment_objects.insert(row.object);
                 if !is_searched {
                     (self.task.progress)(own.len() as u64);
                 }
@@ -111,7 +111,7 @@ impl PurgeRewriter<'_> {
                 continue;
             }
             let own = blob::segment_content(self.view, row, &last)?;
-            self.passed.insert(row.object);
+            self.segment_objects.insert(row.object);
             (self.task.progress)(own.len() as u64);
             match &mut search {
                 Some(TextPieces::Known(stream)) => stream.push(&own),
@@ -133,7 +133,7 @@ impl PurgeRewriter<'_> {
 
     fn called_blob(&self, name: &[u8]) -> String {
         let text = name.get(4..12).and_then(|text| text.first_chunk::<8>());
-        text.and_then(|text| self.called.get(text)).cloned().unwrap_or_default()
+        text.and_then(|text| self.clean_names.get(text)).cloned().unwrap_or_default()
     }
 
     fn blob(&mut self, name: Vec<u8>, parts: &[OpenedSegment], content: &[u8]) -> Result<()> {
@@ -195,7 +195,7 @@ impl PurgeRewriter<'_> {
             }
             Ok(())
         })?;
-        blobs.retain(|number| !self.passed.contains(number));
+        blobs.retain(|number| !self.segment_objects.contains(number));
         let mut entry_blobs: HashMap<ObjectId, u64> = HashMap::new();
         for number in blobs {
             let sealed = object::sealed(view, number)?;

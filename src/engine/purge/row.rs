@@ -43,7 +43,7 @@ impl PurgeRewriter<'_> {
         for name in names {
             let clean = self.clean(&name);
             self.keys.insert(key::text_hash(&name), key::text_hash(&clean));
-            self.called.insert(key::text_hash(&name), clean);
+            self.clean_names.insert(key::text_hash(&name), clean);
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl PurgeRewriter<'_> {
             let new = new.unwrap_or(row);
             BookmarkRow::decode(&new).map_err(|_| reserved_word_error())?;
             let name = place.get(4..12).and_then(|text| text.first_chunk::<8>());
-            let name = name.and_then(|text| self.called.get(text)).cloned();
+            let name = name.and_then(|text| self.clean_names.get(text)).cloned();
             self.note(key::short_at(&place, 0), PurgeKind::Source, name.unwrap_or_default(), count);
             let moved = self.rekey_row(&place);
             if sources == SourceNaming::OldAndNew && moved != place {
