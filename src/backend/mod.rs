@@ -224,7 +224,7 @@ pub trait Spool: Send + Sync {
 
     /// Records that these writes are durable in the journal, and removes them. A missing one is no
     /// error; a file that reappears later is ignored.
-    fn brought(&self, names: &[String]) -> Result<(), Error>;
+    fn record_appended(&self, names: &[String]) -> Result<(), Error>;
 
     /// Removes unfinished files of killed writers, and writes already appended to the journal.
     /// Files that are being written stay.

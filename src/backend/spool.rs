@@ -178,8 +178,8 @@ impl SpoolFolder {
     /// that can only change the store cannot forge, or without one, in the ledger inside.
     fn brought_in(&self) -> Result<BTreeSet<String>, Error> {
         match &self.witness {
-            Some(witness) => witness.brought(),
-            None => Ledger::new(self.copies.clone()).brought(),
+            Some(witness) => witness.appended(),
+            None => Ledger::new(self.copies.clone()).appended(),
         }
     }
 
@@ -369,14 +369,14 @@ impl Spool for SpoolFolder {
         Ok(())
     }
 
-    fn brought(&self, names: &[String]) -> Result<(), Error> {
+    fn record_appended(&self, names: &[String]) -> Result<(), Error> {
         if names.is_empty() {
             return Ok(());
         }
-        Ledger::new(self.copies.clone()).bring(names)?;
+        Ledger::new(self.copies.clone()).record_appended(names)?;
         if let Some(witness) = &self.witness {
             // If it cannot be written, the journal still shows that they were appended.
-            let _ = witness.bring(names);
+            let _ = witness.record_appended(names);
         }
         for name in names {
             for path in self.places(name).iter().rev() {

@@ -85,7 +85,7 @@ impl Engine {
             // Other processes may have appended some of these writes and been killed before their
             // sync. This sync covers their records too.
             self.sync()?;
-            spool.brought(&brought)?;
+            spool.record_appended(&brought)?;
         }
         outcome
     }

@@ -49,7 +49,7 @@ impl Ledger {
     }
 
     /// Returns the appended writes.
-    pub(super) fn brought(&self) -> Result<BTreeSet<String>, Error> {
+    pub(super) fn appended(&self) -> Result<BTreeSet<String>, Error> {
         let path = self.folder.join(BROUGHT);
         let bytes = plain_file::read_if_there(&path, MAX_BYTES)?.unwrap_or_default();
         // A truncated or damaged line is ignored.
@@ -58,7 +58,7 @@ impl Ledger {
     }
 
     /// Records durably that writes were appended.
-    pub(super) fn bring(&self, names: &[String]) -> Result<(), Error> {
+    pub(super) fn record_appended(&self, names: &[String]) -> Result<(), Error> {
         let path = self.folder.join(BROUGHT);
         let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
         let write = || {

@@ -20,8 +20,8 @@ fn what_is_put_is_listed_and_read_until_it_is_brought_in() {
     spool.put(NAME, b"waits").unwrap();
     assert_eq!(spool.names().unwrap(), [NAME]);
     assert_eq!(spool.read(NAME, &any).unwrap().unwrap(), b"waits");
-    spool.brought(&[NAME.to_owned()]).unwrap();
-    spool.brought(&[NAME.to_owned()]).unwrap();
+    spool.record_appended(&[NAME.to_owned()]).unwrap();
+    spool.record_appended(&[NAME.to_owned()]).unwrap();
     assert_eq!(spool.read(NAME, &any).unwrap(), None);
     assert_eq!(spool.names().unwrap(), Vec::<String>::new());
 }
@@ -73,14 +73,14 @@ fn what_was_brought_in_waits_no_more_when_its_files_come_back() {
         spool.put(OTHER, b"waits too").unwrap();
         let files = [folder_in(folder.path()), copies_in(folder.path())];
         let bytes = std::fs::read(files[0].join(NAME)).unwrap();
-        spool.brought(&[NAME.to_owned()]).unwrap();
+        spool.record_appended(&[NAME.to_owned()]).unwrap();
         assert!(files.iter().all(|folder| !folder.join(NAME).exists()));
         files.iter().for_each(|folder| std::fs::write(folder.join(NAME), &bytes).unwrap());
         assert_eq!(spool.names().unwrap(), [OTHER]);
         spool.sweep().unwrap();
         assert!(files.iter().all(|folder| !folder.join(NAME).exists()));
         assert_eq!(spool.read(OTHER, &any).unwrap().unwrap(), b"waits too");
-        spool.brought(&[OTHER.to_owned()]).unwrap();
+        spool.record_appended(&[OTHER.to_owned()]).unwrap();
         std::fs::remove_dir_all(copies_in(folder.path())).unwrap();
     }
     assert_eq!(std::fs::read_dir(outside).unwrap().count(), 1, "only the list is left");
@@ -103,7 +103,7 @@ fn what_was_acknowledged_and_is_missing_is_known_outside_the_store() {
     );
     assert_eq!(spool.read(OTHER, &any).unwrap(), None);
     // It was appended to the journal after all.
-    spool.brought(&[NAME.to_owned()]).unwrap();
+    spool.record_appended(&[NAME.to_owned()]).unwrap();
     assert_eq!((spool.names().unwrap(), spool.read(NAME, &any).unwrap()), (vec![], None));
 }
 
