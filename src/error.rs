@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// A text in the bytes of a source that were pruned or dropped.
     #[error("the text was in '{blob}', which was pruned or dropped")]
-    Dropped {
+    TextRemoved {
         /// The blob that contained it.
         blob: String,
     },
@@ -345,7 +345,7 @@ impl Error {
         match self {
             Self::NotFound { .. }
             | Self::Folded { .. }
-            | Self::Dropped { .. }
+            | Self::TextRemoved { .. }
             | Self::NothingAt { .. }
             | Self::EmptySession { .. }
             | Self::NoStore { .. } => ErrorKind::NotFound,

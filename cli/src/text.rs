@@ -103,7 +103,7 @@ impl<'a> TextReader<'a> {
         });
         if !known {
             let bytes = match self.session.text_bytes(source, text) {
-                Err(Error::Dropped { .. }) => return Ok(None),
+                Err(Error::TextRemoved { .. }) => return Ok(None),
                 bytes => bytes?,
             };
             let Some((place, name)) = place else {

@@ -237,7 +237,7 @@ fn read_texts(
             false => text.preview.into(),
             true => match session.text(source, &text, &forge_agents::resolve) {
                 // The source was dropped, so only the beginning of the text is left.
-                Err(Error::Dropped { .. }) => text.preview.into(),
+                Err(Error::TextRemoved { .. }) => text.preview.into(),
                 whole => whole?.into(),
             },
         };

@@ -150,7 +150,7 @@ impl CachedBlob {
             let row = SegmentRow::decode(&row)
                 .map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
             if row.object == DROPPED_OBJECT {
-                return Err(Error::Dropped { blob });
+                return Err(Error::TextRemoved { blob });
             }
             // A segment never crosses a restart, so the bytes before a restart are no prefix.
             let since_restart = at - restart_before(at).max(start);
@@ -177,7 +177,7 @@ impl BlobCache {
     /// the blob is that long. A later read near these bytes continues where this one ended.
     ///
     /// # Errors
-    /// [`Error::Dropped`] if the bytes at `offset` were dropped.
+    /// [`Error::TextRemoved`] if the bytes at `offset` were dropped.
     pub(crate) fn read(
         &self,
         view: &ReadSnapshot,
@@ -188,7 +188,7 @@ impl BlobCache {
     ) -> Result<(u64, Arc<Vec<u8>>)> {
         let dropped = session_refs(&view.refs, session)?.dropped(blob);
         if offset < dropped {
-            return Err(Error::Dropped { blob: blob.to_owned() });
+            return Err(Error::TextRemoved { blob: blob.to_owned() });
         }
         let end = offset.saturating_add(length);
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);

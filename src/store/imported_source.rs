@@ -218,7 +218,7 @@ impl Session {
                 }
                 // This source has other bytes at this place, or none.
                 Ok(_) => {}
-                Err(Error::Dropped { blob }) => dropped = Some(blob),
+                Err(Error::TextRemoved { blob }) => dropped = Some(blob),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error),
             }

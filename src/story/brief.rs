@@ -121,7 +121,7 @@ fn whole_text(
     let Some(long) = text.whole() else { return Ok(Some(text.preview().to_owned())) };
     match state.session().text(known.source.as_deref(), &long, resolve) {
         Ok(whole) => Ok(Some(whole)),
-        Err(Error::Dropped { .. }) => Ok(Some(text.preview().to_owned())),
+        Err(Error::TextRemoved { .. }) => Ok(Some(text.preview().to_owned())),
         Err(error) => Err(error),
     }
 }

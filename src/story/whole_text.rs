@@ -50,7 +50,7 @@ impl Story {
             let Some(pending) = item.pending.take() else { continue };
             match session.text(pending.source.as_deref(), &pending.text, resolve) {
                 Ok(whole) => fill(item, pending.part, &shown_text(root, &whole)),
-                Err(Error::Dropped { .. }) => {}
+                Err(Error::TextRemoved { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -48,7 +48,7 @@ fn whole_texts(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, Comm
     let beginnings = || texts.iter().map(|text| text.preview.clone()).collect();
     let source = session.source_of(first, &forge_agents::resolve)?;
     let document = match session.text_bytes(source.as_deref(), first) {
-        Err(Error::Dropped { .. }) => return Ok(beginnings()),
+        Err(Error::TextRemoved { .. }) => return Ok(beginnings()),
         bytes => bytes?,
     };
     let found = resolve_each(&document, texts.iter().map(|text| text.pointer.as_str()));

@@ -55,7 +55,7 @@ impl TranscriptImporter<'_> {
                 let at = offset + whole as u64;
                 let kept = session.source_bytes(&intake.source, at, rest.len() as u64);
                 // Bytes that were pruned cannot be compared: the file is read again.
-                if matches!(kept, Err(Error::Dropped { .. })) || kept? != rest {
+                if matches!(kept, Err(Error::TextRemoved { .. })) || kept? != rest {
                     return Ok(FileComparison::Changed);
                 }
             }

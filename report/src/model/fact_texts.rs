@@ -50,7 +50,7 @@ impl<'a> FactTexts<'a> {
         let Some(long) = text.whole() else { return Ok(Some(self.clean(text.preview()))) };
         match self.session.text(known.source.as_deref(), &long, self.resolve) {
             Ok(whole) => Ok(Some(self.clean(&whole))),
-            Err(Error::Dropped { .. }) => Ok(Some(self.clean(text.preview()))),
+            Err(Error::TextRemoved { .. }) => Ok(Some(self.clean(text.preview()))),
             Err(error) => Err(error),
         }
     }

@@ -41,7 +41,7 @@ impl EventStreamWriter<'_> {
         if let Some(text) = TextRef::from_value(&value) {
             let resolve = self.resolve.unwrap_or(&|_, _| None);
             return match self.session.text(source, &text, resolve) {
-                Err(Error::Dropped { .. }) => Ok(Value::Text(text.preview)),
+                Err(Error::TextRemoved { .. }) => Ok(Value::Text(text.preview)),
                 whole => whole.map(Value::Text),
             };
         }

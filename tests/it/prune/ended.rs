@@ -129,7 +129,7 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     let pruned = new.prune(&act(601), &rules()).unwrap();
     assert_eq!(pruned.texts, preview.texts);
     let gone = |length| old.source_bytes("log", 0, length);
-    assert!(matches!(gone(1), Err(Error::Dropped { .. })), "{:?}", gone(1));
+    assert!(matches!(gone(1), Err(Error::TextRemoved { .. })), "{:?}", gone(1));
     assert_eq!(facts(&old), 3);
     store.maintain(0).unwrap();
     assert_clean(&path);
@@ -142,7 +142,7 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     new.undo(&act(603), None).unwrap();
     assert_eq!(old.source_bytes("log", 0, source.len() as u64).unwrap(), source);
     new.redo(&act(604)).unwrap();
-    assert!(matches!(gone(1), Err(Error::Dropped { .. })));
+    assert!(matches!(gone(1), Err(Error::TextRemoved { .. })));
     assert_eq!(later(), &source[all as usize..]);
 
     let due = time(604).plus_micros(UNDO_MICROS);
@@ -153,8 +153,8 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     assert_clean(&path);
     let store = open(&path);
     let (old, new) = (store.session("old").unwrap(), store.session("new").unwrap());
-    assert!(matches!(old.source_bytes("log", 5, 9), Err(Error::Dropped { .. })));
-    assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::Dropped { .. })));
+    assert!(matches!(old.source_bytes("log", 5, 9), Err(Error::TextRemoved { .. })));
+    assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::TextRemoved { .. })));
     assert_eq!(old.source_bytes("log", all, 70_000).unwrap(), &source[all as usize..]);
     assert_eq!(facts(&old), 4);
     let again = new.undo(&act(605), pruned.operation.map(|id| id.to_string()).as_deref());
@@ -168,7 +168,7 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     assert_eq!(second.texts.len(), 1);
     assert_eq!(new.prune_preview(&rules(), now).unwrap().texts, [], "nothing is left of it");
     new.undo(&act(2001), None).unwrap();
-    assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::Dropped { .. })));
+    assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::TextRemoved { .. })));
     assert_eq!(old.source_bytes("log", all, 71_000).unwrap(), &source[all as usize..]);
     store.maintain(0).unwrap();
     assert_clean(&path);
@@ -189,7 +189,7 @@ fn a_store_with_dropped_transcripts_can_be_rebuilt_repaired_and_exported() {
         store.rebuild().unwrap();
         let same = |old: &Session| {
             let dropped = old.source_bytes("log", all - 1, 2);
-            assert!(matches!(dropped, Err(Error::Dropped { .. })), "{dropped:?}");
+            assert!(matches!(dropped, Err(Error::TextRemoved { .. })), "{dropped:?}");
             assert_eq!(old.source_bytes("log", all, 70_000).unwrap(), &source[all as usize..]);
             assert_eq!(facts(old), 4);
         };

@@ -262,7 +262,7 @@ fn whole(value: &Value, read: impl Fn(&TextRef) -> Result<String>) -> Result<Str
     let mut whole = match read(&text) {
         Ok(whole) => whole,
         // Of a pruned text, only the beginning is left.
-        Err(Error::Dropped { .. }) => return Ok(text_of(value)),
+        Err(Error::TextRemoved { .. }) => return Ok(text_of(value)),
         Err(error) => return Err(error),
     };
     let shown = whole.floor_char_boundary(MAX_TEXT_BYTES);
