@@ -47,7 +47,7 @@ pub(crate) struct PlannedFold {
     /// Number of revisions that are folded away.
     pub(crate) count: u64,
     /// The space that they free.
-    pub(crate) going: PruneEstimate,
+    pub(crate) freed: PruneEstimate,
 }
 
 /// Returns the revisions that must not be folded into others: heads, fork points, merges and merged
@@ -167,7 +167,7 @@ pub(crate) fn fold_after(
             "the revisions up to #{last} were folded differently since: undo that first"
         )));
     }
-    let (mut deltas, mut going) = (Vec::new(), PruneEstimate::default());
+    let (mut deltas, mut freed) = (Vec::new(), PruneEstimate::default());
     let chained = match before {
         Some(RecordChange::Folded { branch: on, last: into, delta, .. })
             if (*on, *into) == (branch, first) =>
@@ -185,19 +185,19 @@ pub(crate) fn fold_after(
             continue;
         }
         if *sequence < last {
-            going.body(&row.body);
+            freed.body(&row.body);
         }
         for part in &row.parts {
             let sealed = object::sealed(view, *part)?;
             let delta = object::opened(ObjectKind::Delta, *part, &sealed)?;
-            going.part(*part, &sealed, &delta)?;
+            freed.part(*part, &sealed, &delta)?;
             deltas.push(delta);
         }
     }
     let delta = combine_deltas(deltas.iter().map(Vec::as_slice), &mut random)?;
-    going.fold(number, run, &delta)?;
+    freed.fold(number, run, &delta)?;
     let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
-    Ok(PlannedFold { change, count: rows.len() as u64 - 1, going })
+    Ok(PlannedFold { change, count: rows.len() as u64 - 1, freed })
 }
 
 /// Combines the changes of consecutive deltas into the parts of one delta.

@@ -104,7 +104,7 @@ impl Session {
                 let none = OperationId::from_bytes([0; 16]);
                 let planned = prune::fold(&view, self.number, &run, none)?;
                 pruned.add(&view.refs, self.number, &planned)?;
-                freed.add(planned.going);
+                freed.add(planned.freed);
                 at.sequence = run.last - 1;
             }
         }
@@ -437,7 +437,7 @@ impl FoldPhase<'_> {
         let (refs, _) = session.store.engine.follower.refs()?;
         for one in planned {
             pruned.add(&refs, session.number, &one)?;
-            freed(one.going);
+            freed(one.freed);
         }
         // Readers hold the tail in memory, so it must not grow too long.
         session.store.engine.apply_if_long(crate::engine::journal_follower::APPLY_BYTES)?;
