@@ -65,7 +65,9 @@ impl Store {
             if prewritten.is_empty() {
                 break;
             }
-            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, prewritten), failures)? {
+            if let Some(count) =
+                self.sweep_found_prewritten(now, until, (&view, prewritten), failures)?
+            {
                 return Ok(count);
             }
         }
@@ -74,7 +76,7 @@ impl Store {
 
     /// Removes the pre-written objects found in a snapshot, after `failures` failed attempts.
     /// Returns how many; `None` to try again.
-    fn sweep_seen_ahead(
+    fn sweep_found_prewritten(
         &self,
         now: Timestamp,
         until: Timestamp,

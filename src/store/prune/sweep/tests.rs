@@ -222,7 +222,7 @@ fn a_prewritten_object_that_is_named_during_a_sweep_is_kept() {
             true => drop(revise(&session, 30, vec![put("a", text.clone())])),
         }
         let now = act(9 * DAY).now;
-        let swept = store.sweep_seen_ahead(now, until, (&view, found), 0).unwrap();
+        let swept = store.sweep_found_prewritten(now, until, (&view, found), 0).unwrap();
         assert_eq!(swept, Some(u64::from(!named)));
         assert!(is_stored(&store, &id) && !is_stored(&store, &other));
     }
