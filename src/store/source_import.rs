@@ -90,7 +90,7 @@ impl Session {
         }
         let size = segments.iter().map(object_bytes).sum::<usize>();
         if size > MAX_TOGETHER_BYTES {
-            self.write_ahead(act, operation, &mut precondition, std::mem::take(&mut segments))?;
+            self.prewrite(act, operation, &mut precondition, std::mem::take(&mut segments))?;
         }
         bookmark.advance(self.store.hash_key(), taken.open, &bytes);
         bookmark.lines += taken.lines;
@@ -154,7 +154,7 @@ impl Session {
 
     /// Pre-writes segments that are too large for the record of their bookmark. They are ignored
     /// until that record is written; another import of the source can replace them before.
-    fn write_ahead(
+    fn prewrite(
         &self,
         act: &WriteContext,
         operation: OperationId,

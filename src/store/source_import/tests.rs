@@ -165,7 +165,7 @@ fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let ahead = session.segments(&bookmark, &noise(2, 5 << 20)).unwrap();
     assert!(ahead.len() > 1);
-    session.write_ahead(&act(), operation, &mut precondition, ahead).unwrap();
+    session.prewrite(&act(), operation, &mut precondition, ahead).unwrap();
     let mut source = first;
     for (bookmark, seed, length) in [(Some(bookmark), 3, 700), (None, 4, 3 << 20), (None, 5, 50)] {
         let bookmark = bookmark.unwrap_or_else(|| session.bookmark("log").unwrap().unwrap());
@@ -185,7 +185,7 @@ fn an_import_that_a_purge_stopped_says_so() {
     let mut precondition =
         ImportPrecondition { source: "log".to_owned(), from: 0, parts: vec![], purges: 1 };
     let ahead = session.segments(&SourceBookmark::default(), &noise(1, 100)).unwrap();
-    let late = session.write_ahead(&act(), operation, &mut precondition, ahead);
+    let late = session.prewrite(&act(), operation, &mut precondition, ahead);
     let Err(Error::Conflict(message)) = &late else { panic!("{late:?}") };
     assert_eq!(message, "a secret was purged while 'log' was imported: continue from its bookmark");
 }
@@ -209,7 +209,7 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     let mut precondition =
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let ahead = session.segments(&known, &large[100..]).unwrap();
-    session.write_ahead(&act(), operation, &mut precondition, ahead.clone()).unwrap();
+    session.prewrite(&act(), operation, &mut precondition, ahead.clone()).unwrap();
     let now = take(&session, &known, &small[..100], &small[100..]).unwrap();
     let act = act();
     let row = known.row();
@@ -218,7 +218,7 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     assert_eq!(kept(&session), small);
     let mut precondition =
         ImportPrecondition { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
-    let late = session.write_ahead(&act, operation, &mut precondition, ahead);
+    let late = session.prewrite(&act, operation, &mut precondition, ahead);
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
 
     // Both pre-write from the same bookmark: the segments of the first are replaced.
@@ -226,9 +226,9 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     let begin =
         || ImportPrecondition { source: "log".to_owned(), from: 400, parts: vec![], purges: 0 };
     let (mut one, mut other) = (begin(), begin());
-    session.write_ahead(&act, operation, &mut one, parts).unwrap();
+    session.prewrite(&act, operation, &mut one, parts).unwrap();
     let parts = session.segments(&now, &large[400..5 << 20]).unwrap();
-    session.write_ahead(&act, operation, &mut other, parts).unwrap();
+    session.prewrite(&act, operation, &mut other, parts).unwrap();
     let late = session.write(&act).importing(one, vec![], row).commit();
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
     take(&session, &now, small, &large[400..]).unwrap();
