@@ -104,7 +104,7 @@ impl Session {
         if new == *old {
             return Ok(None);
         }
-        self.store.gate().made(&mut new);
+        self.store.gate().amended_checkpoint(&mut new);
         Ok((new != *old).then_some(new))
     }
 

@@ -228,7 +228,7 @@ impl<'a> RedactionGate<'a> {
     }
 
     /// Redacts a checkpoint that was changed after it was made.
-    pub(crate) fn made(self, checkpoint: &mut Checkpoint) {
+    pub(crate) fn amended_checkpoint(self, checkpoint: &mut Checkpoint) {
         let removed = &mut RedactionCounts::new();
         self.text(&mut checkpoint.message, removed);
         self.texts(&mut checkpoint.tags, removed);
