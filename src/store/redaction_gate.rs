@@ -73,7 +73,7 @@ impl RedactedSource<'_> {
     /// Runs `work` on the bytes. Meanwhile other cores, if there are any, compress them as the
     /// beginning of a source, unless they are few. This saves [`super::Session::import_chunk`] that
     /// work.
-    pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
+    pub fn compress_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
         let bytes = self.clean.as_deref().unwrap_or(&self.source);
         if bytes.len() < MIN_COMPRESSED_BYTES || cores() == 1 {
             return work(bytes);

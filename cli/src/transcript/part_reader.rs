@@ -144,7 +144,7 @@ impl<'a> TranscriptPartReader<'a> {
         // The first part is compressed while its facts are read. Later parts are compressed while
         // the part after them is read.
         let ahead = self.kept && self.offset == 0;
-        let piece = if ahead { clean.keep_while(read) } else { read(clean.bytes()) };
+        let piece = if ahead { clean.compress_while(read) } else { read(clean.bytes()) };
         let piece = piece.map_err(|bad| bad_line(self.path, &bad))?;
         if piece.taken == 0 {
             return Ok(None);

@@ -112,7 +112,7 @@ fn what_was_compressed_ahead_is_what_would_be_compressed_then() {
             let session = session();
             let mut bytes = session.store.redact_source(&source, TextForm::Plain, PartEnding::End);
             if ahead {
-                assert_eq!(bytes.keep_while(<[u8]>::len), source.len());
+                assert_eq!(bytes.compress_while(<[u8]>::len), source.len());
             }
             let taken = SourceChunk { bytes, keep: true, ..SourceChunk::default() };
             let operation = session.store.new_operation().unwrap();
@@ -144,7 +144,7 @@ fn what_was_compressed_ahead_is_compressed_again_after_other_bytes() {
     let bookmark = take(&session, &SourceBookmark::default(), &[], &first).unwrap();
     let second = lines(2, 300_000);
     let mut bytes = session.store.redact_source(&second, TextForm::Plain, PartEnding::End);
-    bytes.keep_while(|_| ());
+    bytes.compress_while(|_| ());
     let open = &first[usize::try_from(bookmark.open_block()).unwrap()..];
     let taken = SourceChunk { bookmark, open, bytes, keep: true, ..SourceChunk::default() };
     let operation = session.store.new_operation().unwrap();
