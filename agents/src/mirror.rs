@@ -238,7 +238,7 @@ impl<'a> TranscriptMirror<'a> {
             bytes,
             lines: count,
             keep: true,
-            again: false,
+            rereads: false,
             carry,
             facts: piece.facts,
             checkpoints: piece.checkpoints.into_iter().map(Into::into).collect(),

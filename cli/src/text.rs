@@ -340,7 +340,7 @@ mod tests {
             bytes: store.redact_source(again.as_bytes(), TextForm::Json, PartEnding::End),
             lines: 1,
             keep: true,
-            again: true,
+            rereads: true,
             ..SourceChunk::default()
         };
         session.import_chunk(&act, OperationId::from_bytes([3; 16]), "source", taken).unwrap();

@@ -31,7 +31,7 @@ pub struct SourceChunk<'a> {
     /// back.
     pub keep: bool,
     /// Whether the source changed and is read again from its beginning: known facts are skipped.
-    pub again: bool,
+    pub rereads: bool,
     /// The state of the source's parser after the chunk.
     pub carry: Vec<u8>,
     /// The facts parsed from the chunk, without secrets.
@@ -68,13 +68,13 @@ impl Session {
         let (mut bookmark, mut bytes) = (taken.bookmark, taken.bytes);
         let begins = bookmark.bytes == 0;
         if taken.keep && begins {
-            bookmark.blob = self.new_blob(source, taken.again)?;
+            bookmark.blob = self.new_blob(source, taken.rereads)?;
         }
         let purges = self.store.engine.follower.refs()?.0.purges;
         let from = bookmark.bytes;
         let mut precondition =
             ImportPrecondition { source: source.to_owned(), from, parts: vec![], purges };
-        if begins && taken.again {
+        if begins && taken.rereads {
             precondition.from = self.bookmark(source)?.map_or(0, |known| known.bytes);
         }
         let mut segments = Vec::new();
@@ -95,7 +95,7 @@ impl Session {
         bookmark.advance(self.store.hash_key(), taken.open, &bytes);
         bookmark.lines += taken.lines;
         bookmark.carry = taken.carry;
-        let facts = if taken.again { self.unknown_facts(taken.facts)? } else { taken.facts };
+        let facts = if taken.rereads { self.unknown_facts(taken.facts)? } else { taken.facts };
         let points_into = taken.keep.then(|| bookmark.blob.clone());
         let done = self
             .write(act)
@@ -110,8 +110,8 @@ impl Session {
 
     /// Returns the name for a source's blob: another one each time the source is read again from
     /// its beginning.
-    fn new_blob(&self, source: &str, again: bool) -> Result<String> {
-        let before = if again { self.blobs_of(source)?.len() } else { 0 };
+    fn new_blob(&self, source: &str, rereads: bool) -> Result<String> {
+        let before = if rereads { self.blobs_of(source)?.len() } else { 0 };
         Ok(blob_name(source, before))
     }
 

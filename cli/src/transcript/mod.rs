@@ -438,7 +438,7 @@ impl<'a> TranscriptImporter<'a> {
             bytes: read.clean,
             lines: read.lines,
             keep: true,
-            again: intake.again,
+            rereads: intake.again,
             carry: read.carry,
             facts,
             checkpoints,

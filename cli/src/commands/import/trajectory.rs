@@ -146,7 +146,7 @@ fn import_piece(
         bytes: clean,
         lines,
         keep: true,
-        again,
+        rereads: again,
         facts,
         checkpoints,
         ..SourceChunk::default()
