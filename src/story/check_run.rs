@@ -18,7 +18,7 @@ pub struct CheckRun {
     pub status: VerificationStatus,
     /// Whether it is loud in the story: the first failure, a pass after a failure, or the first
     /// pass.
-    pub turns: bool,
+    pub is_loud: bool,
     /// A remark about it.
     pub description: Option<String>,
     /// The names of the checks that fail after this run, if it changed them.
@@ -38,7 +38,7 @@ impl CheckRun {
             at: fact.at,
             name: shown_text(root, &check_label(fact, found)).into_owned(),
             status: found.status.unwrap_or(VerificationStatus::Unknown),
-            turns: matches!(
+            is_loud: matches!(
                 turn,
                 CheckTurn::FirstFailure | CheckTurn::PassesAgain | CheckTurn::FirstPass
             ),

@@ -346,7 +346,7 @@ fn the_runs_of_checks_say_what_fails_afterwards() {
     let failing: Vec<_> = story
         .checks
         .iter()
-        .map(|run| (run.turns, run.failing.as_ref().map(|names| names.join(" "))))
+        .map(|run| (run.is_loud, run.failing.as_ref().map(|names| names.join(" "))))
         .collect();
     let names = |text: &str| Some(text.to_owned());
     assert_eq!(
