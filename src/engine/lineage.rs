@@ -198,7 +198,7 @@ pub(crate) fn revision(
     if let Some(row) = find(view, number, at)? {
         return Ok(row);
     }
-    check_in_sight(view, number, at)?;
+    check_visible(view, number, at)?;
     Err(Error::missing(format!("revision #{}", at.sequence)))
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn final_fold_target(
 ///
 /// # Errors
 /// [`Error::Folded`].
-pub(crate) fn check_in_sight(
+pub(crate) fn check_visible(
     view: &dyn Snapshot,
     number: SessionNumber,
     at: RevisionRef,

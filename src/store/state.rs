@@ -178,7 +178,7 @@ impl Session {
     /// Checks that the revision of a point is still visible: it may have been pruned since the
     /// point was resolved.
     fn check_in_sight(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<()> {
-        point.at.map_or(Ok(()), |at| lineage::check_in_sight(view, self.number, at))
+        point.at.map_or(Ok(()), |at| lineage::check_visible(view, self.number, at))
     }
 
     /// Returns the time to show for a point: its own, or that of the last recorded event.
