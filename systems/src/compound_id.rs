@@ -4,7 +4,7 @@ use forge_store::error::{Error, Result};
 use forge_store::model::claim::{MAX_ID_BYTES, check_id};
 
 /// The maximum length of an id made of several words, in bytes, with separators and escapes.
-pub const MAX_KEY_BYTES: usize = MAX_ID_BYTES;
+pub const MAX_COMPOUND_ID_BYTES: usize = MAX_ID_BYTES;
 
 /// Joins several words to one id, separated by `/`. In a word, `/` is written as `%2F` and `%` as
 /// `%25`.
@@ -26,9 +26,9 @@ pub fn join(words: &[&str]) -> Result<String> {
             }
         }
     }
-    if joined.len() > MAX_KEY_BYTES {
+    if joined.len() > MAX_COMPOUND_ID_BYTES {
         return Err(Error::invalid(format!(
-            "'{}' are {} bytes together: use shorter ones, at most {MAX_KEY_BYTES}",
+            "'{}' are {} bytes together: use shorter ones, at most {MAX_COMPOUND_ID_BYTES}",
             words.join("' and '"),
             joined.len()
         )));

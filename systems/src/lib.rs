@@ -43,7 +43,7 @@ mod row_import;
 pub mod run;
 pub mod thread;
 
-pub use compound_id::{MAX_KEY_BYTES, join, split};
+pub use compound_id::{MAX_COMPOUND_ID_BYTES, join, split};
 pub use row_import::RowImport;
 
 use forge_store::error::{Error, Result};
