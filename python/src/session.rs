@@ -311,7 +311,7 @@ impl Session {
                 source,
                 target: into,
                 prefer: prefer.map(side).transpose()?,
-                quietly: !self.handle.makes_checkpoints(),
+                without_checkpoint: !self.handle.makes_checkpoints(),
                 ..MergeRequest::default()
             })
         };

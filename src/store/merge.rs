@@ -41,7 +41,7 @@ pub struct MergeRequest {
     /// How conflicts are settled, by claim and field (`None` for the claim as a whole).
     pub settled: BTreeMap<(Key, Option<String>), ConflictResolution>,
     /// Whether the merge makes no checkpoint.
-    pub quietly: bool,
+    pub without_checkpoint: bool,
 }
 
 /// The outcome of a merge.
@@ -155,7 +155,7 @@ impl Session {
                 let branch = plan.source.0;
                 changes.push(RecordChange::branch_changed(self.number, branch, change));
             }
-            if !merging.quietly {
+            if !merging.without_checkpoint {
                 let checkpoint = Checkpoint {
                     id,
                     sequence: head.sequence + 1,

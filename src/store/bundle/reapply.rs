@@ -418,7 +418,7 @@ impl<'a> Reapply<'a> {
         let request = MergeRequest {
             source: own.clone(),
             target: Some(branch.clone()),
-            quietly: true,
+            without_checkpoint: true,
             ..MergeRequest::default()
         };
         let session = self.store.session_at(self.new);

@@ -469,7 +469,7 @@ impl Doing<'_> {
             source: source.clone(),
             target: Some(target.clone()),
             prefer,
-            quietly,
+            without_checkpoint: quietly,
             ..MergeRequest::default()
         };
         let before = self.session.store().tail_bytes().unwrap();

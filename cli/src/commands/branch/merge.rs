@@ -92,7 +92,7 @@ impl Verb for BranchMergeArgs {
             }
             OpenedMerge::Merge(writing) => writing,
         };
-        merging.quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
+        merging.without_checkpoint = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
         read_resolutions(&writing.session, &mut merging, &self.resolve)?;
         let merge = || writing.session.merge(&writing.write_context, &merging);
         let found = merge().map_err(|error| with_branch_names(error, &writing.session))?;
