@@ -99,10 +99,10 @@ impl Session {
             made: BTreeSet::from([0]),
             emitted: BTreeMap::new(),
             open: None,
-            loose: Vec::new(),
+            unnumbered: Vec::new(),
             sink,
         };
-        writer.loose = writer.collect()?;
+        writer.unnumbered = writer.collect()?;
         writer.all()
     }
 }
@@ -153,7 +153,7 @@ pub(super) struct EventStreamWriter<'a> {
     /// one.
     open: Option<(Timestamp, BranchNumber)>,
     /// The events without a number that are not written yet, in order.
-    loose: Vec<(Timestamp, UnnumberedEvent)>,
+    unnumbered: Vec<(Timestamp, UnnumberedEvent)>,
     sink: EventLineSink<'a>,
 }
 
@@ -288,8 +288,8 @@ impl EventStreamWriter<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        self.loose.retain(
-            |(_, loose)| !matches!(loose, UnnumberedEvent::Make(one) if missing.contains(one)),
+        self.unnumbered.retain(
+            |(_, event)| !matches!(event, UnnumberedEvent::Make(one) if missing.contains(one)),
         );
         missing.into_iter().rev().try_for_each(|branch| self.make(branch, next))
     }

@@ -22,7 +22,7 @@ impl EventStreamWriter<'_> {
     /// [`TextResolver`](super::TextResolver), facts are left out.
     pub(super) fn collect(&self) -> Result<Vec<(Timestamp, UnnumberedEvent)>> {
         let number = self.session.number;
-        let mut loose = Vec::new();
+        let mut unnumbered = Vec::new();
         if self.resolve.is_some() {
             let mut facts = Vec::new();
             for kind in Kind::facts() {
@@ -39,7 +39,7 @@ impl EventStreamWriter<'_> {
             }
             // Versions of the same time keep their order: the sort is stable.
             facts.sort_by(|a, b| (a.at, a.kind, &a.id).cmp(&(b.at, b.kind, &b.id)));
-            loose.extend(
+            unnumbered.extend(
                 facts.into_iter().map(|fact| (fact.at, UnnumberedEvent::Fact(Box::new(fact)))),
             );
         }
@@ -50,7 +50,7 @@ impl EventStreamWriter<'_> {
             if branch != current {
                 current = branch;
                 named.insert(branch);
-                loose.push((time, UnnumberedEvent::Switch(branch)));
+                unnumbered.push((time, UnnumberedEvent::Switch(branch)));
             }
         }
         named.extend(self.used()?);
@@ -66,23 +66,23 @@ impl EventStreamWriter<'_> {
                     // A change is never written before the creation of its branch, whatever the
                     // clock said.
                     let made = branch.changes.first().map_or(change.time, |first| first.time);
-                    loose.push((change.time.max(made), UnnumberedEvent::Change(place, count)));
+                    unnumbered.push((change.time.max(made), UnnumberedEvent::Change(place, count)));
                 } else if place > 0 {
-                    loose.push((change.time, UnnumberedEvent::Make(place)));
+                    unnumbered.push((change.time, UnnumberedEvent::Make(place)));
                 }
             }
             if branch.hidden {
-                loose.push((Timestamp::from_micros(i64::MAX), UnnumberedEvent::Hide(place)));
+                unnumbered.push((Timestamp::from_micros(i64::MAX), UnnumberedEvent::Hide(place)));
             }
         }
-        loose.sort_by(|a, b| (a.0, self.rank(&a.1)).cmp(&(b.0, self.rank(&b.1))));
-        Ok(loose)
+        unnumbered.sort_by(|a, b| (a.0, self.rank(&a.1)).cmp(&(b.0, self.rank(&b.1))));
+        Ok(unnumbered)
     }
 
     /// Returns the order among events with the same time.
-    fn rank(&self, loose: &UnnumberedEvent) -> (u8, &str, usize) {
+    fn rank(&self, unnumbered: &UnnumberedEvent) -> (u8, &str, usize) {
         let name = |branch: BranchNumber| self.name(branch);
-        match loose {
+        match unnumbered {
             UnnumberedEvent::Make(branch) => (0, name(*branch), 0),
             UnnumberedEvent::Change(branch, count) => (1, name(*branch), *count),
             // Switches of the same time keep their order.
@@ -95,23 +95,23 @@ impl EventStreamWriter<'_> {
     /// Writes the events without a number up to a time. An event waits until the branch and the
     /// revision on which it depends are written. Event `next` follows.
     pub(super) fn release(&mut self, next: u64, time: Timestamp) -> Result<()> {
-        if self.loose.first().is_none_or(|(first, _)| *first > time) {
+        if self.unnumbered.first().is_none_or(|(first, _)| *first > time) {
             return Ok(());
         }
-        let end = self.loose.partition_point(|(at, _)| *at <= time);
-        let mut due: Vec<_> = self.loose.drain(..end).collect();
+        let end = self.unnumbered.partition_point(|(at, _)| *at <= time);
+        let mut due: Vec<_> = self.unnumbered.drain(..end).collect();
         loop {
             let mut held = Vec::new();
             let count = due.len();
             // Switches keep their order: the last one determines the current branch.
             let mut switch_waits = false;
-            for (at, loose) in due {
-                let is_switch = matches!(loose, UnnumberedEvent::Switch(_));
-                if self.is_ready(&loose, next) && !(is_switch && switch_waits) {
-                    self.loose_line(at, &loose, next)?;
+            for (at, unnumbered) in due {
+                let is_switch = matches!(unnumbered, UnnumberedEvent::Switch(_));
+                if self.is_ready(&unnumbered, next) && !(is_switch && switch_waits) {
+                    self.loose_line(at, &unnumbered, next)?;
                 } else {
                     switch_waits |= is_switch;
-                    held.push((at, loose));
+                    held.push((at, unnumbered));
                 }
             }
             let stuck = held.len() == count || held.is_empty();
@@ -120,13 +120,13 @@ impl EventStreamWriter<'_> {
                 break;
             }
         }
-        due.append(&mut self.loose);
-        self.loose = due;
+        due.append(&mut self.unnumbered);
+        self.unnumbered = due;
         Ok(())
     }
 
-    fn is_ready(&self, loose: &UnnumberedEvent, next: u64) -> bool {
-        match loose {
+    fn is_ready(&self, unnumbered: &UnnumberedEvent, next: u64) -> bool {
+        match unnumbered {
             UnnumberedEvent::Fact(_) => true,
             UnnumberedEvent::Make(branch) => self
                 .base(*branch)
@@ -137,8 +137,8 @@ impl EventStreamWriter<'_> {
         }
     }
 
-    fn loose_line(&mut self, at: Timestamp, loose: &UnnumberedEvent, next: u64) -> Result<()> {
-        match loose {
+    fn loose_line(&mut self, at: Timestamp, unnumbered: &UnnumberedEvent, next: u64) -> Result<()> {
+        match unnumbered {
             UnnumberedEvent::Fact(fact) => {
                 let put = PutEvent {
                     kind: fact.kind,
