@@ -74,7 +74,7 @@ pub struct PageItem {
     /// The branch of the item; for a fact, the branch that was checked out then.
     pub branch: String,
     /// The content of the item.
-    pub what: PageItemContent,
+    pub content: PageItemContent,
 }
 
 /// The content of an item.
@@ -320,7 +320,7 @@ impl Session {
     ) -> Result<Option<PageItem>> {
         let session = session_refs(&view.refs, self.number)?;
         let place = raw.place;
-        let (branch, what) = match (raw.stream, place.rank) {
+        let (branch, content) = match (raw.stream, place.rank) {
             (HistoryStream::Revisions(branch), HistoryRank::Sequence(sequence)) => {
                 let at = RevisionRef { branch, sequence };
                 let row = lineage::revision(view, self.number, at)?;
@@ -358,7 +358,7 @@ impl Session {
             }
         };
         let branch = session.branch(branch)?.name.clone();
-        Ok(Some(PageItem { place, branch, what }))
+        Ok(Some(PageItem { place, branch, content }))
     }
 
     /// Returns the position of a point in the history: that of the checkpoint or revision that it
@@ -506,7 +506,7 @@ impl Session {
 /// Appends an item. Of two versions of a fact with the same position, only the one that was
 /// recorded last is kept.
 fn put(items: &mut Vec<PageItem>, item: PageItem) {
-    let recorded = |item: &PageItem| match &item.what {
+    let recorded = |item: &PageItem| match &item.content {
         PageItemContent::Fact(known) => Some(known.fact.recorded_at),
         _ => None,
     };

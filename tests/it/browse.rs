@@ -75,7 +75,7 @@ fn a_page_of_a_branch_that_does_not_exist_is_an_error() {
 fn a_revision_has_its_changes_and_activity_counts_everything_once() {
     let session = session();
     let whole = walk(&session, PageDirection::Newer, 10_000);
-    let changed = whole.iter().filter_map(|item| match &item.what {
+    let changed = whole.iter().filter_map(|item| match &item.content {
         PageItemContent::Revision { changes, .. } => Some(changes.len()),
         _ => None,
     });
@@ -167,7 +167,7 @@ fn a_fact_of_a_hook_and_another_source_is_listed_once() {
     assert_eq!(walk(&session, PageDirection::Older, 10).len(), 1);
     add(command(FactOrigin::Recorded, 2, 0, "as recorded"));
     let said = |items: Vec<PageItem>| -> Vec<String> {
-        let text = |item: PageItem| match item.what {
+        let text = |item: PageItem| match item.content {
             PageItemContent::Fact(known) => known.fact.value.field("command").cloned(),
             _ => None,
         };

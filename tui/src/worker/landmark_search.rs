@@ -46,7 +46,7 @@ pub(super) fn next_landmark(
 }
 
 fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
-    match (&item.what, wanted) {
+    match (&item.content, wanted) {
         (PageItemContent::Checkpoint(_), LandmarkKind::Checkpoint) => true,
         // Most automatic checkpoints have one of these tags.
         (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Tag) => {

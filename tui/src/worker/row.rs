@@ -112,7 +112,7 @@ pub(super) fn changes_status(change: &EntryChange) -> bool {
 pub(super) fn row(item: &PageItem) -> TimelineRow {
     let target = MomentTarget::Time(item.place.time);
     let row = TimelineRow::new(item.place, target, item.branch.clone());
-    match &item.what {
+    match &item.content {
         PageItemContent::Checkpoint(checkpoint) => {
             let sign = match checkpoint.trigger {
                 CheckpointTrigger::Manual => RowSign::Manual,
@@ -208,7 +208,7 @@ fn fact_sign(fact: &Fact) -> RowSign {
 /// Returns whether an item is a message without text. Many messages of an agent contain only tool
 /// calls.
 pub(super) fn has_no_text(item: &PageItem) -> bool {
-    matches!(&item.what, PageItemContent::Fact(known)
+    matches!(&item.content, PageItemContent::Fact(known)
         if known.fact.kind == Kind::Message && entity_title(Kind::Message, &known.fact.value).is_empty())
 }
 
@@ -225,7 +225,7 @@ pub(super) fn matches_filter(item: &PageItem, filter: &TimelineFilter) -> bool {
     if filter.branch.as_ref().is_some_and(|branch| item.branch != *branch) {
         return false;
     }
-    let (kinds, tags, trigger, text): (Vec<Kind>, &[String], &str, String) = match &item.what {
+    let (kinds, tags, trigger, text): (Vec<Kind>, &[String], &str, String) = match &item.content {
         PageItemContent::Checkpoint(checkpoint) => (
             Vec::new(),
             &checkpoint.tags,
