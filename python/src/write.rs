@@ -67,7 +67,7 @@ impl<'a> VerbWriter<'a> {
             }
             let key = Key::new(kind, id);
             if claims.claim(&key).is_some() {
-                return Err(RuleError::AlreadyThere(key));
+                return Err(RuleError::AlreadyExists(key));
             }
             // No other belief rests on a new one, so there can be no other cycle.
             if grounds.contains(&id) {

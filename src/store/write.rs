@@ -580,7 +580,7 @@ fn is_new_note(change: &ClaimChange) -> bool {
 pub(crate) fn rule_error(error: RuleError) -> Error {
     match error {
         RuleError::NotFound(key) => Error::not_found(key.kind.name(), key.id),
-        RuleError::AlreadyThere(key) => Error::Duplicate { kind: key.kind.name(), id: key.id },
+        RuleError::AlreadyExists(key) => Error::Duplicate { kind: key.kind.name(), id: key.id },
         other => Error::invalid(other.to_string()),
     }
 }

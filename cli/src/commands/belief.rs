@@ -122,7 +122,7 @@ impl RecordedClaim for Belief {
         writing.add_by_rule(Kind::Belief, id, |claims, id| {
             let key = Key::new(Kind::Belief, id);
             if claims.claim(&key).is_some() {
-                return Err(RuleError::AlreadyThere(key));
+                return Err(RuleError::AlreadyExists(key));
             }
             let mut outcome =
                 RuleOutcome::of_change(Key::new(Kind::Belief, id), None, value.clone());

@@ -14,8 +14,8 @@ use crate::model::{AutoTrigger, Key, Kind, Value};
 ///
 /// # Errors
 /// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::InvalidId`] if both ids together
-/// are longer than 198 bytes, [`RuleError::AlreadyThere`] if the contradiction is already recorded,
-/// in either direction, or if other dependencies have both possible ids.
+/// are longer than 198 bytes, [`RuleError::AlreadyExists`] if the contradiction is already
+/// recorded, in either direction, or if other dependencies have both possible ids.
 pub fn contradict_beliefs(
     claims: &impl ClaimLookup,
     first: &str,
@@ -49,7 +49,7 @@ pub(super) fn contradict(
             && (ends == (Some(first), Some(second)) || ends == (Some(second), Some(first)))
     });
     if let Some((id, _)) = noted {
-        return Err(RuleError::AlreadyThere(Key::new(Kind::Dependency, id)));
+        return Err(RuleError::AlreadyExists(Key::new(Kind::Dependency, id)));
     }
     let reason = dependency.reason.as_deref();
     let between = |from: &str, to: &str| {
@@ -59,7 +59,7 @@ pub(super) fn contradict(
     };
     // A contradiction has no direction: if another dependency has this id, use the reverse one.
     let added = between(first, second).or_else(|error| match error {
-        RuleError::AlreadyThere(_) => between(second, first),
+        RuleError::AlreadyExists(_) => between(second, first),
         other => Err(other),
     })?;
     let mut changes = vec![added];

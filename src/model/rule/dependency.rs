@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// [`contradict_beliefs`](super::contradict_beliefs); others have no trigger.
 ///
 /// # Errors
-/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if a
+/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyExists`] if a
 /// dependency has this id, [`RuleError::Cycle`] with the shortest cycle if a belief would rest on
 /// itself, or an error for its fields or id (both ends together may have at most 198 bytes).
 pub fn add_dependency(

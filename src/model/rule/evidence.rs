@@ -59,7 +59,7 @@ pub fn posterior(prior: Confidence, strength: Strength) -> Confidence {
 /// [`AutoTrigger::NewContradictionDetected`]; other evidence has no trigger.
 ///
 /// # Errors
-/// [`RuleError::NotFound`] if its hypothesis does not exist, [`RuleError::AlreadyThere`] if its id
+/// [`RuleError::NotFound`] if its hypothesis does not exist, [`RuleError::AlreadyExists`] if its id
 /// is taken, or an error for its fields or id.
 pub fn add_evidence(
     claims: &impl ClaimLookup,

@@ -109,7 +109,7 @@ pub enum RuleError {
         .0.kind,
         .0.id.escape_debug()
     )]
-    AlreadyThere(Key),
+    AlreadyExists(Key),
     /// A belief would rest on itself. `->` means "rests on".
     #[error("a dependency cycle: {}; leave one of these out", .0.join(" -> "))]
     Cycle(Vec<String>),
@@ -174,7 +174,7 @@ fn new_claim(
     let value = claim::check(kind, value)?;
     let key = Key::new(kind, id);
     if claims.claim(&key).is_some() {
-        return Err(RuleError::AlreadyThere(key));
+        return Err(RuleError::AlreadyExists(key));
     }
     Ok((key, value))
 }

@@ -231,7 +231,7 @@ fn contradicted_beliefs_are_both_in_doubt_and_keep_their_confidence() {
     for (first, second) in [("a", "b"), ("b", "a")] {
         assert_eq!(
             contradict_beliefs(&state, first, second, None),
-            Err(RuleError::AlreadyThere(Key::new(Kind::Dependency, "b->a")))
+            Err(RuleError::AlreadyExists(Key::new(Kind::Dependency, "b->a")))
         );
     }
     assert_eq!(
@@ -258,7 +258,7 @@ fn a_cycle_is_refused_and_named() {
     assert_eq!(itself, RuleError::Cycle(vec!["a".to_owned(), "a".to_owned()]));
     assert!(matches!(
         add_dependency(&state, &link("b", "c", "requires")),
-        Err(RuleError::AlreadyThere(_))
+        Err(RuleError::AlreadyExists(_))
     ));
 }
 

@@ -133,7 +133,7 @@ proptest! {
                         );
                     }
                 }
-                Err(RuleError::AlreadyThere(key)) => prop_assert!(state.contains_key(&key)),
+                Err(RuleError::AlreadyExists(key)) => prop_assert!(state.contains_key(&key)),
                 Err(other) => prop_assert!(false, "{other}"),
             }
         }
