@@ -26,7 +26,7 @@ pub(super) fn divergence_error(session: &BundleSession, error: &Error) -> Error 
 }
 
 /// Returns the error for a session whose next number here is not that of the bundle.
-pub(super) fn went_another_way(session: &BundleSession, here: &SessionRefs) -> Error {
+pub(super) fn diverged(session: &BundleSession, here: &SessionRefs) -> Error {
     Error::Conflict(format!(
         "the session '{}' went another way here: #{} is not the next one of the bundle",
         session.info.name,
@@ -133,7 +133,7 @@ pub(super) fn check_continuity(
     (change, branch): (&RecordChange, Option<u64>),
 ) -> Result<()> {
     let here = session_refs(refs, number)?;
-    let went = || went_another_way(session, here);
+    let went = || diverged(session, here);
     match change {
         RecordChange::Revision { header, .. } => {
             let header = RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision"))?;

@@ -1,8 +1,6 @@
 //! Imports a bundle: appends the records that the journal does not contain yet.
 
-use super::continuity::{
-    check_continuity, divergence_error, has_same_number, is_known, went_another_way,
-};
+use super::continuity::{check_continuity, diverged, divergence_error, has_same_number, is_known};
 use super::secret_counter::SecretCounter;
 use super::unfinished::BundleMark;
 use super::verify::verify_bundle;
@@ -411,7 +409,7 @@ impl BundleImporter<'_> {
                     if self.same_numbers
                         && !has_same_number(context, number, (&change, branch), effect)?
                     {
-                        return Err(went_another_way(session, session_refs(&refs, number)?));
+                        return Err(diverged(session, session_refs(&refs, number)?));
                     }
                     continue;
                 }
