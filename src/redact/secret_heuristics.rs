@@ -226,12 +226,13 @@ pub(super) fn is_hex_key(value: &[u8]) -> bool {
 /// checksum, parameters, a path of identifiers, or an identifier in snake case.
 pub(super) fn is_structured(value: &[u8]) -> bool {
     let begins = |start: &str| value.starts_with(start.as_bytes());
-    let is_path =
-        begins("/") && value.iter().filter(|byte| **byte == b'/').count() > 1 && !is_base64(value)
-            || begins("./")
-            || begins("../")
-            || begins("~/")
-            || byte_text::contains(value, b"://");
+    let is_path = begins("/")
+        && value.iter().filter(|byte| **byte == b'/').count() > 1
+        && !is_base64_with_slashes(value)
+        || begins("./")
+        || begins("../")
+        || begins("~/")
+        || byte_text::contains(value, b"://");
     let is_checksum = ["sha1", "sha256", "sha384", "sha512", "md5", "blake3"].iter().any(|name| {
         value
             .strip_prefix(name.as_bytes())
@@ -247,7 +248,7 @@ pub(super) fn is_structured(value: &[u8]) -> bool {
 
 /// Returns whether a value has only characters of base64, and a part between slashes that looks
 /// generated.
-fn is_base64(value: &[u8]) -> bool {
+fn is_base64_with_slashes(value: &[u8]) -> bool {
     const MIN_PART_BYTES: usize = 12;
     let is_generated = |part: &[u8]| {
         part.len() >= MIN_PART_BYTES
