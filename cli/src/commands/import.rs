@@ -242,7 +242,7 @@ fn import_transcripts(
     context: &mut Context,
 ) -> Result<TranscriptImportReport, CommandError> {
     let infer = context.config.is_on(key::INFERENCE_ENABLED);
-    let how = TranscriptImportOptions {
+    let options = TranscriptImportOptions {
         strict: args.strict,
         dry_run: args.dry_run,
         infer,
@@ -264,7 +264,7 @@ fn import_transcripts(
             report.found = found;
         }
     }
-    if let Err(error) = import_files(context, &store, &files, how, &mut report) {
+    if let Err(error) = import_files(context, &store, &files, options, &mut report) {
         if report.files.iter().all(|file| file.unchanged) {
             return Err(error);
         }
@@ -322,7 +322,7 @@ pub fn import_files(
     context: &Context,
     store: &Store,
     files: &[PathBuf],
-    how: TranscriptImportOptions,
+    options: TranscriptImportOptions,
     report: &mut TranscriptImportReport,
 ) -> Result<(), CommandError> {
     let verb = match report.dialect {
@@ -336,7 +336,7 @@ pub fn import_files(
     let done = std::cell::Cell::new(0);
     let reached = |bytes: u64| progress.reach(done.get() + bytes);
     let mut importer =
-        TranscriptImporter::new(store, &act, how, &reached).with_dialect(report.dialect);
+        TranscriptImporter::new(store, &act, options, &reached).with_dialect(report.dialect);
     let mut outcome = Ok(());
     let mut failed = Vec::new();
     for path in files {
@@ -365,7 +365,7 @@ pub fn import_files(
     }
     drop(importer);
     drop(progress);
-    if !how.dry_run {
+    if !options.dry_run {
         store.sync()?;
         workspace::index_import(store);
     }

@@ -271,11 +271,11 @@ impl<'c> HookRecorder<'c> {
     pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
-        let how =
+        let options =
             TranscriptImportOptions { live: true, infer, ..TranscriptImportOptions::default() };
         let mut saved = false;
         for (dialect, path) in self.transcripts() {
-            let importer = TranscriptImporter::new(&self.store, &self.act, how, &|_| {});
+            let importer = TranscriptImporter::new(&self.store, &self.act, options, &|_| {});
             saved |= importer.with_dialect(dialect).import_file(path)?.bytes > 0;
         }
         self.saved |= saved;

@@ -34,7 +34,7 @@ impl TranscriptImporter<'_> {
         let key = self.store.hash_key();
         let mut offset = 0;
         let end = known.bytes.min(intake.bytes);
-        if self.how.live && intake.bytes >= known.bytes {
+        if self.options.live && intake.bytes >= known.bytes {
             offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
         }
         while offset < end {

@@ -52,7 +52,7 @@ pub struct TranscriptImportOptions {
 pub struct TranscriptImporter<'a> {
     store: &'a Store,
     act: &'a WriteContext,
-    how: TranscriptImportOptions,
+    options: TranscriptImportOptions,
     operations: BTreeMap<String, OperationId>,
     progress: &'a dyn Fn(u64),
     /// The length of the sessions of the current file that were imported before this one.
@@ -96,12 +96,12 @@ impl<'a> TranscriptImporter<'a> {
     pub fn new(
         store: &'a Store,
         act: &'a WriteContext,
-        how: TranscriptImportOptions,
+        options: TranscriptImportOptions,
         progress: &'a dyn Fn(u64),
     ) -> Self {
         let dialect = TranscriptDialect::default();
         let operations = BTreeMap::new();
-        Self { store, act, how, operations, progress, read_before: 0, dialect }
+        Self { store, act, options, operations, progress, read_before: 0, dialect }
     }
 
     /// Sets the agent of the transcripts.
@@ -143,7 +143,7 @@ impl<'a> TranscriptImporter<'a> {
             })?;
             return Ok(vec![report]);
         };
-        if self.how.strict {
+        if self.options.strict {
             // A bad line in any session must be found before one is written.
             let mut intake = TranscriptIntake::unnamed(&opened, path).map_err(failed)?;
             self.read_to_end(&mut intake, path, true)?;
@@ -187,7 +187,7 @@ impl<'a> TranscriptImporter<'a> {
     /// Opens a file, and checks that it can be a transcript of this agent.
     fn open(&self, path: &Path) -> Result<ImportFile, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
-        let opened = if self.how.live {
+        let opened = if self.options.live {
             ImportFile::live(path)?
         } else {
             ImportFile::new(path, Some(wanted), &unpack_folder(self.store))?
@@ -204,14 +204,14 @@ impl<'a> TranscriptImporter<'a> {
         let mut report = TranscriptFileReport::new(path);
         let id = match self.dialect {
             TranscriptDialect::ClaudeCode => last_session(&opened.file, opened.bytes),
-            _ => first_session(&opened.file, opened.bytes, self.options(opened.document)),
+            _ => first_session(&opened.file, opened.bytes, self.reader_options(opened.document)),
         };
         let Some(id) = id.map_err(|error| cannot_read(path, error))? else {
             report.waiting_bytes = opened.bytes;
             return self.without_session(&opened, report, path);
         };
         let ImportFile { file, bytes, document, .. } = opened;
-        if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
+        if self.dialect == TranscriptDialect::ClaudeCode && !self.options.live {
             let other = import_file::other_session(&file, &id);
             let other = other.map_err(|error| cannot_read(path, error))?;
             report.other_session = other.map(|other| self.store.without_secrets(&other));
@@ -248,19 +248,19 @@ impl<'a> TranscriptImporter<'a> {
             }
         }
         intake.report.again = intake.again;
-        if self.how.strict {
+        if self.options.strict {
             // A bad line must be found before anything is written.
             self.read_to_end(&mut intake, path, true)?;
         }
-        self.read_to_end(&mut intake, path, self.how.dry_run)
+        self.read_to_end(&mut intake, path, self.options.dry_run)
     }
 
-    fn options(&self, document: bool) -> TranscriptOptions {
+    fn reader_options(&self, document: bool) -> TranscriptOptions {
         TranscriptOptions {
-            strict: self.how.strict,
+            strict: self.options.strict,
             dialect: self.dialect,
             whole: self.dialect == TranscriptDialect::Gemini && document,
-            infer: self.how.infer,
+            infer: self.options.infer,
             ..TranscriptOptions::default()
         }
     }
@@ -275,7 +275,7 @@ impl<'a> TranscriptImporter<'a> {
     ) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
         let damage = opened.damage(path).map_err(|error| cannot_read(path, error))?;
-        if let Some(error) = damage.filter(|_| !self.how.live) {
+        if let Some(error) = damage.filter(|_| !self.options.live) {
             return Err(error);
         }
         let begun = opened.is_begun().map_err(|error| cannot_read(path, error))?;
@@ -319,7 +319,7 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
         only_look: bool,
     ) -> Result<TranscriptFileReport, CommandError> {
-        let options = self.options(intake.document);
+        let options = self.reader_options(intake.document);
         let carry: TranscriptState = match intake.bookmark.carry.as_slice() {
             [] => TranscriptState::default(),
             bytes => serde_json::from_slice(bytes).map_err(|error| {
@@ -355,7 +355,7 @@ impl<'a> TranscriptImporter<'a> {
             reading.for_each_part(|read| {
                 (self.progress)(self.read_before + read.end);
                 report.count(&read.piece, &read.clean, read.lines);
-                if only_look && self.how.dry_run {
+                if only_look && self.options.dry_run {
                     self.count_new(intake, &read.piece, &mut report)?;
                 }
                 let began =
@@ -446,7 +446,7 @@ impl<'a> TranscriptImporter<'a> {
         let (done, bookmark) = session.import_chunk(self.act, operation, &intake.source, taken)?;
         report.checkpoints += done.checkpoints;
         intake.bookmark = bookmark;
-        if !self.how.live {
+        if !self.options.live {
             self.store.maintain(APPLY_BYTES)?;
         }
         Ok(())

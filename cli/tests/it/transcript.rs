@@ -19,10 +19,10 @@ fn act() -> WriteContext {
 fn import_with(
     store: &Store,
     file: &Path,
-    how: TranscriptImportOptions,
+    options: TranscriptImportOptions,
 ) -> Result<TranscriptFileReport, CommandError> {
     let act = act();
-    TranscriptImporter::new(store, &act, how, &|_| {}).import_file(file)
+    TranscriptImporter::new(store, &act, options, &|_| {}).import_file(file)
 }
 
 pub(crate) fn import(store: &Store, file: &Path) -> TranscriptFileReport {
