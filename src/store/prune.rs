@@ -67,7 +67,7 @@ pub struct PruneReport {
     /// Debugging sessions that are dropped.
     pub sessions: Vec<DroppedSession>,
     /// Transcripts and outputs that are dropped, of other debugging sessions.
-    pub texts: Vec<DroppedSource>,
+    pub transcripts: Vec<DroppedSource>,
     /// An estimate of the index bytes that a sweep will free: checkpoints, revisions, their
     /// keyframes and large values, texts and sessions, minus what replaces them. The overhead of
     /// index files is not included.
@@ -281,7 +281,7 @@ impl Session {
             freed.checkpoint(self.number, &one.checkpoint)?;
         }
         freed.add_sessions(view, pruned.sessions.iter().map(DroppedSession::session_number))?;
-        for text in &mut pruned.texts {
+        for text in &mut pruned.transcripts {
             text.measure(view)?;
             freed.text(text.bytes);
         }
@@ -367,7 +367,7 @@ impl PruneReport {
         texts.retain(|text| {
             sessions.iter().all(|one| one.session_number() != text.session_number())
         });
-        (self.sessions, self.texts) = (sessions, texts);
+        (self.sessions, self.transcripts) = (sessions, texts);
     }
 
     /// Returns how many checkpoints are dropped.

@@ -87,7 +87,7 @@ impl PrunedSession {
         Self {
             session,
             sessions: pruned.sessions,
-            transcripts: pruned.texts,
+            transcripts: pruned.transcripts,
             operation: pruned.operation,
             dropped,
             kept,

@@ -63,8 +63,8 @@ fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> 
     let pruned = session.prune(&act(100_000), rules).unwrap();
     assert!(pruned.operation.is_some());
     assert_eq!(
-        (&looked.verdicts, &looked.folds, &looked.sessions, &looked.texts),
-        (&pruned.verdicts, &pruned.folds, &pruned.sessions, &pruned.texts)
+        (&looked.verdicts, &looked.folds, &looked.sessions, &looked.transcripts),
+        (&pruned.verdicts, &pruned.folds, &pruned.sessions, &pruned.transcripts)
     );
     // Random ids and salts do not always compress alike.
     assert!(looked.bytes.abs_diff(pruned.bytes) <= looked.bytes / 100, "{pruned:?}");

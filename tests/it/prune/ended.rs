@@ -119,15 +119,16 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     let (store, old, new, mut source) = ended(&path);
     let all = source.len() as u64;
     let preview = new.prune_preview(&rules(), time(600)).unwrap();
-    let of: Vec<_> = preview.texts.iter().map(|text| (&*text.session, &*text.source)).collect();
+    let of: Vec<_> =
+        preview.transcripts.iter().map(|text| (&*text.session, &*text.source)).collect();
     assert_eq!(of, [("old", "log")]);
     assert!(preview.bytes > 9_000_000, "{}", preview.bytes);
     // The session that prunes is active; so is one that ended more recently.
-    assert_eq!(old.prune_preview(&rules(), time(600)).unwrap().texts, []);
-    assert_eq!(new.prune_preview(&rules(), time(60)).unwrap().texts, []);
+    assert_eq!(old.prune_preview(&rules(), time(600)).unwrap().transcripts, []);
+    assert_eq!(new.prune_preview(&rules(), time(60)).unwrap().transcripts, []);
 
     let pruned = new.prune(&act(601), &rules()).unwrap();
-    assert_eq!(pruned.texts, preview.texts);
+    assert_eq!(pruned.transcripts, preview.transcripts);
     let gone = |length| old.source_bytes("log", 0, length);
     assert!(matches!(gone(1), Err(Error::TextRemoved { .. })), "{:?}", gone(1));
     assert_eq!(facts(&old), 3);
@@ -165,8 +166,8 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     take(&old, &store, 606, &mut source, &noise(10, 1000));
     let now = time(2000);
     let second = new.prune(&act(2000), &rules()).unwrap();
-    assert_eq!(second.texts.len(), 1);
-    assert_eq!(new.prune_preview(&rules(), now).unwrap().texts, [], "nothing is left of it");
+    assert_eq!(second.transcripts.len(), 1);
+    assert_eq!(new.prune_preview(&rules(), now).unwrap().transcripts, [], "nothing is left of it");
     new.undo(&act(2001), None).unwrap();
     assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::TextRemoved { .. })));
     assert_eq!(old.source_bytes("log", all, 71_000).unwrap(), &source[all as usize..]);
@@ -268,7 +269,7 @@ fn a_session_is_dropped_restored_and_swept_while_the_others_stay() {
         RetentionPolicy { sessions: Some(HOUR), texts: Some(HOUR), ..RetentionPolicy::none() };
     let preview = work.prune_preview(&rules, time(605)).unwrap();
     let going: Vec<_> = preview.sessions.iter().map(|one| &*one.session).collect();
-    assert_eq!((going, preview.texts.len()), (vec!["s"], 0));
+    assert_eq!((going, preview.transcripts.len()), (vec!["s"], 0));
     let pruned = work.prune(&act(605), &rules).unwrap();
     assert_eq!(names(&store), ["other", "work"]);
     assert!(matches!(store.session("s"), Err(Error::NotFound { .. })));
