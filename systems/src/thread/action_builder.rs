@@ -23,13 +23,13 @@ pub(super) struct PlannedMessage {
 
 impl PlannedMessage {
     /// Keeps a message, as far as it is valid.
-    pub(super) fn kept(source: usize, looked: &CheckedMessage<'_>) -> Self {
-        let text = match &looked.text {
+    pub(super) fn kept(source: usize, checked: &CheckedMessage<'_>) -> Self {
+        let text = match &checked.text {
             std::borrow::Cow::Borrowed(_) => None,
             std::borrow::Cow::Owned(text) => Some(text.clone()),
         };
-        let problems = looked.problems.clone();
-        let calls = !looked.calls.is_empty();
+        let problems = checked.problems.clone();
+        let calls = !checked.calls.is_empty();
         Self { source: Some(source), text, problems, calls, reason: None, caller: source }
     }
 
@@ -72,7 +72,7 @@ impl OpenMessages {
 
 /// Builds the actions from front to back.
 pub(super) struct ActionBuilder<'p, 'a> {
-    looked: &'p [CheckedMessage<'a>],
+    checked: &'p [CheckedMessage<'a>],
     removal_reasons: RemovalReasons,
     /// For each message, whether it is part of the outcome.
     wanted: Vec<bool>,
@@ -89,21 +89,21 @@ pub(super) struct ActionBuilder<'p, 'a> {
 impl<'p, 'a> ActionBuilder<'p, 'a> {
     /// Returns the actions that produce these messages, and the faults in message order.
     pub(super) fn find(
-        looked: &'p [CheckedMessage<'a>],
+        checked: &'p [CheckedMessage<'a>],
         why: RemovalReasons,
         pieces: &[PlannedMessage],
     ) -> (Vec<SanitizeAction>, Vec<ThreadFault>) {
-        let mut wanted = vec![false; looked.len()];
+        let mut wanted = vec![false; checked.len()];
         for source in pieces.iter().filter_map(|piece| piece.source) {
             wanted[source] = true;
         }
-        let done = vec![false; looked.len()];
+        let done = vec![false; checked.len()];
         let mut steps = Self {
-            looked,
+            checked,
             removal_reasons: why,
             wanted,
             done,
-            open: OpenMessages::new(looked.len()),
+            open: OpenMessages::new(checked.len()),
             next: 0,
             actions: Vec::new(),
             faults: Vec::new(),
@@ -120,7 +120,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
     fn fault(&mut self, index: usize, problem: &MessageProblem) {
         let MessageProblem { fault, call, remedy, at } = problem.clone();
         let index = at.unwrap_or(index);
-        let message_id = self.looked.get(index).and_then(|looked| looked.id.clone());
+        let message_id = self.checked.get(index).and_then(|checked| checked.id.clone());
         self.faults.push(ThreadFault { fault, index, message_id, tool_call_id: call, remedy });
     }
 
@@ -131,7 +131,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
         problem: &MessageProblem,
         source: Option<usize>,
     ) {
-        let message_id = source.and_then(|source| self.looked[source].id.clone());
+        let message_id = source.and_then(|source| self.checked[source].id.clone());
         self.actions.push(SanitizeAction {
             action: kind,
             index,
@@ -151,10 +151,10 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
     }
 
     fn remove(&mut self, place: usize, source: usize) {
-        let looked = &self.looked[source];
+        let checked = &self.checked[source];
         let mut problems = self.removal_reasons.remove(&source).unwrap_or_default();
-        if problems.is_empty() || looked.is_unusable {
-            problems.extend(looked.problems.iter().cloned());
+        if problems.is_empty() || checked.is_unusable {
+            problems.extend(checked.problems.iter().cloned());
         }
         if problems.is_empty() {
             problems.push(MessageProblem::new(FaultKind::NotAMessage, None, Remedy::Removed));
@@ -170,7 +170,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
         while self.done.get(self.next).copied().unwrap_or(false) {
             self.next += 1;
         }
-        (self.next < self.looked.len()).then_some(self.next)
+        (self.next < self.checked.len()).then_some(self.next)
     }
 
     /// Marks a message as placed or removed.
@@ -213,10 +213,10 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
 
     fn move_here(&mut self, place: usize, source: usize) {
         let before = self.open.before(source);
-        let looked = &self.looked[source];
+        let checked = &self.checked[source];
         let id =
-            looked.answers.iter().find_map(super::message_format::ToolResultPart::display_name);
-        let id = id.or_else(|| looked.calls.first().map(|call| call.display_name().to_owned()));
+            checked.answers.iter().find_map(super::message_format::ToolResultPart::display_name);
+        let id = id.or_else(|| checked.calls.first().map(|call| call.display_name().to_owned()));
         let problem = MessageProblem::new(FaultKind::MisplacedResult, id.as_deref(), Remedy::Moved);
         self.action(SanitizeActionKind::Move, place + before, &problem, Some(source));
         if let Some(action) = self.actions.last_mut() {

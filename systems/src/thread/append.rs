@@ -149,11 +149,11 @@ impl Thread {
                     changes.push(ClaimChange::put(message_key(id), Value::Map(fields)));
                 }
             }
-            for (place, (id, looked)) in tail.ids.iter().zip(&tail.looked).enumerate() {
+            for (place, (id, checked)) in tail.ids.iter().zip(&tail.checked).enumerate() {
                 let value = MessageRecord {
-                    role: looked.speaker.word(),
+                    role: checked.speaker.word(),
                     text: &texts[place],
-                    message_id: looked.id.clone(),
+                    message_id: checked.id.clone(),
                     place: tail.first
                         + PLACE_GAP * i64::try_from(place).unwrap_or(i64::MAX / PLACE_GAP),
                     held: held_from.is_some_and(|from| place >= from),
@@ -225,7 +225,7 @@ fn guard(
 /// The new messages at the end of a thread.
 pub(super) struct AppendBatch<'t> {
     pub(super) ids: Vec<String>,
-    looked: Vec<CheckedMessage<'t>>,
+    checked: Vec<CheckedMessage<'t>>,
     first: i64,
     pub(super) faults: Vec<ThreadFault>,
 }
@@ -244,17 +244,17 @@ impl<'t> AppendBatch<'t> {
         }
         let mut tail = Self {
             ids: Vec::with_capacity(texts.len()),
-            looked: Vec::with_capacity(texts.len()),
+            checked: Vec::with_capacity(texts.len()),
             first: header.last + PLACE_GAP,
             faults: Vec::new(),
         };
         let last = texts.len().saturating_sub(1);
         for (place, (text, object)) in texts.iter().zip(objects).enumerate() {
             let around = MessageContext { last: place == last, provider_calls: None };
-            let looked = check_message(text, object, header.form, around);
+            let checked = check_message(text, object, header.form, around);
             let is_none = |problem: &MessageProblem| problem.fault == FaultKind::NotAMessage;
-            let is_kept = how.form.is_some() || !looked.problems.iter().any(is_none);
-            if looked.is_unusable && !is_kept {
+            let is_kept = how.form.is_some() || !checked.problems.iter().any(is_none);
+            if checked.is_unusable && !is_kept {
                 return Err(Error::invalid(format!(
                     "message {place} of the input is not a message of the form {}: correct it or \
                     omit it",
@@ -263,45 +263,45 @@ impl<'t> AppendBatch<'t> {
             }
             header.made += 1;
             tail.ids.push(format!("m{}", header.made));
-            tail.step(header, &looked, how);
+            tail.step(header, &checked, how);
             header.messages += 1;
             header.last += PLACE_GAP;
-            tail.looked.push(looked);
+            tail.checked.push(checked);
         }
         Ok(tail)
     }
 
-    fn fault(&mut self, index: u64, looked: &CheckedMessage<'_>, problem: MessageProblem) {
+    fn fault(&mut self, index: u64, checked: &CheckedMessage<'_>, problem: MessageProblem) {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         let MessageProblem { fault, call, remedy, .. } = problem;
-        let message_id = looked.id.clone();
+        let message_id = checked.id.clone();
         self.faults.push(ThreadFault { fault, index, message_id, tool_call_id: call, remedy });
     }
 
     fn step(
         &mut self,
         header: &mut ThreadHeader,
-        looked: &CheckedMessage<'_>,
+        checked: &CheckedMessage<'_>,
         how: &AppendOptions,
     ) {
         let index = header.messages;
-        for problem in looked.problems.clone() {
-            self.fault(index, looked, problem);
+        for problem in checked.problems.clone() {
+            self.fault(index, checked, problem);
         }
-        if looked.is_unusable {
+        if checked.is_unusable {
             return;
         }
-        let follows = matches!(looked.speaker, MessageRole::Assistant | MessageRole::Reasoning);
-        if std::mem::replace(&mut header.reasoning, looked.speaker == MessageRole::Reasoning)
+        let follows = matches!(checked.speaker, MessageRole::Assistant | MessageRole::Reasoning);
+        if std::mem::replace(&mut header.reasoning, checked.speaker == MessageRole::Reasoning)
             && !follows
         {
             let problem =
                 MessageProblem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
-            self.fault(index, looked, problem);
+            self.fault(index, checked, problem);
         }
-        if std::mem::replace(&mut header.unwritten, looked.unwritten) {
+        if std::mem::replace(&mut header.unwritten, checked.unwritten) {
             let problem = MessageProblem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
-            self.fault(index.saturating_sub(1), looked, problem);
+            self.fault(index.saturating_sub(1), checked, problem);
         }
         let anywhere = header.form == MessageFormat::OpenaiResponses;
         let in_one = matches!(
@@ -310,11 +310,12 @@ impl<'t> AppendBatch<'t> {
         );
         // A result belongs in a message of the user or the tool; from a model message it is moved.
         let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
-        let is_in_place = looked.speaker == results_of
-            && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
-        let ordered = paired_by_order(&header.pending, looked);
+        let is_in_place = checked.speaker == results_of
+            && (!in_one || split(&checked.text, header.form, &checked.answers).results_first);
+        let ordered = paired_by_order(&header.pending, checked);
         let mut answers_others = false;
-        for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
+        for answer in checked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval)
+        {
             let shown_name = answer.display_name();
             let problem = |fault, remedy| MessageProblem::new(fault, shown_name.as_deref(), remedy);
             let by_order = || {
@@ -328,37 +329,37 @@ impl<'t> AppendBatch<'t> {
                     let is_next = call.open && is_in_place;
                     if call.sort != answer.sort {
                         let problem = problem(FaultKind::MismatchedResult, Remedy::Changed);
-                        self.fault(index, looked, problem);
+                        self.fault(index, checked, problem);
                     }
                     if !is_next && !anywhere {
                         let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
-                        self.fault(index, looked, problem);
+                        self.fault(index, checked, problem);
                     }
                 }
                 None => {
                     answers_others = true;
                     let problem = problem(FaultKind::ResultWithoutCall, Remedy::KeptAsText);
-                    self.fault(index, looked, problem);
+                    self.fault(index, checked, problem);
                 }
             }
         }
-        self.server_tools(header, looked, answers_others);
+        self.server_tools(header, checked, answers_others);
         // A message without results closes all open calls. So does any message in a format in which
         // one message must contain all results. In items of the Responses API, calls stay open.
-        if (looked.answers.is_empty() || in_one) && !anywhere {
+        if (checked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;
                 let orphaned = FaultKind::OrphanedCall;
                 self.fault(
                     index,
-                    looked,
+                    checked,
                     MessageProblem::new(orphaned, Some(&call.id), Remedy::Answered),
                 );
             }
         }
         let message = self.ids.last().cloned().unwrap_or_default();
-        for call in looked.calls.iter().filter(|call| call.sort != ToolCallKind::Approval) {
-            self.check_id(header, looked, call);
+        for call in checked.calls.iter().filter(|call| call.sort != ToolCallKind::Approval) {
+            self.check_id(header, checked, call);
             header.pending.push(PendingCall {
                 id: call.display_name().to_owned(),
                 name: call.name.clone(),
@@ -379,16 +380,16 @@ impl<'t> AppendBatch<'t> {
     fn server_tools(
         &mut self,
         header: &mut ThreadHeader,
-        looked: &CheckedMessage<'_>,
+        checked: &CheckedMessage<'_>,
         answers_others: bool,
     ) {
         let mut waiting = std::mem::take(&mut header.server_uses);
         let mut uses: Vec<String> = Vec::new();
         let report = |tail: &mut Self, fault, id: &str| {
             let problem = MessageProblem::new(fault, Some(id), Remedy::Removed);
-            tail.fault(header.messages, looked, problem);
+            tail.fault(header.messages, checked, problem);
         };
-        for half in server_tool_halves(header.form, &looked.text) {
+        for half in server_tool_halves(header.form, &checked.text) {
             match half {
                 ServerToolHalf::Use(id) => {
                     if uses.contains(&id) {
@@ -408,12 +409,12 @@ impl<'t> AppendBatch<'t> {
                 }
             }
         }
-        let is_turn = looked.speaker == MessageRole::User;
+        let is_turn = checked.speaker == MessageRole::User;
         let only_results = is_turn
             && !answers_others
-            && !looked.answers.is_empty()
-            && split(&looked.text, header.form, &looked.answers).others.is_empty();
-        if only_results || !matches!(looked.speaker, MessageRole::User | MessageRole::Assistant) {
+            && !checked.answers.is_empty()
+            && split(&checked.text, header.form, &checked.answers).others.is_empty();
+        if only_results || !matches!(checked.speaker, MessageRole::User | MessageRole::Assistant) {
             waiting.append(&mut uses);
             header.server_uses = waiting;
             return;
@@ -428,7 +429,7 @@ impl<'t> AppendBatch<'t> {
     fn check_id(
         &mut self,
         header: &ThreadHeader,
-        looked: &CheckedMessage<'_>,
+        checked: &CheckedMessage<'_>,
         call: &ToolCallPart,
     ) {
         let rule = header.form.id_rule();
@@ -442,7 +443,7 @@ impl<'t> AppendBatch<'t> {
             () => return,
         };
         let problem = MessageProblem::new(fault, Some(call.display_name()), Remedy::Renamed);
-        self.fault(header.messages, looked, problem);
+        self.fault(header.messages, checked, problem);
     }
 }
 
@@ -450,10 +451,10 @@ impl<'t> AppendBatch<'t> {
 /// calls that are left, in order, if there are equally many of both. Returns the position of each
 /// result and the id of its call. As in [`super::call_pairs`], a call and a result of different
 /// kinds are not a pair.
-fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<(usize, String)> {
+fn paired_by_order(pending: &[PendingCall], checked: &CheckedMessage<'_>) -> Vec<(usize, String)> {
     let mut left: Vec<PendingCall> = pending.to_vec();
     let mut lone: Vec<&ToolResultPart> = Vec::new();
-    for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
+    for answer in checked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
         match find_pending_call(&left, answer) {
             Some(place) => drop(left.remove(place)),
             None if answer.id.is_empty() => lone.push(answer),

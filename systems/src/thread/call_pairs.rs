@@ -62,29 +62,29 @@ impl CallResultPairs {
     ///   if that call has no other result.
     /// - A result without an id belongs to the group of calls directly before it: to a call of the
     ///   same tool or, if equally many calls and results are left, to the call at the same place.
-    pub(super) fn new(form: MessageFormat, looked: &[CheckedMessage<'_>]) -> Self {
+    pub(super) fn new(form: MessageFormat, checked: &[CheckedMessage<'_>]) -> Self {
         let nothing = |count: usize| vec![PairAssignment::Nothing; count];
         let mut pairs = Self {
-            calls: looked.iter().map(|one| nothing(one.calls.len())).collect(),
-            answers: looked.iter().map(|one| nothing(one.answers.len())).collect(),
+            calls: checked.iter().map(|one| nothing(one.calls.len())).collect(),
+            answers: checked.iter().map(|one| nothing(one.answers.len())).collect(),
         };
-        let (groups, early) = pairs.by_id(form, looked);
-        pairs.assign_anywhere(looked, &early);
+        let (groups, early) = pairs.by_id(form, checked);
+        pairs.assign_anywhere(checked, &early);
         if form == MessageFormat::OpenaiResponses {
-            pairs.by_id_of_another_kind(looked);
+            pairs.by_id_of_another_kind(checked);
         }
         for group in &groups {
-            pairs.by_name(looked, group);
-            pairs.by_order(looked, group);
+            pairs.by_name(checked, group);
+            pairs.by_order(checked, group);
         }
         if form == MessageFormat::Gemini {
             let calls = groups.iter().flat_map(|group| &group.calls).copied().collect();
             let without_call =
                 groups.iter().flat_map(|group| &group.without_call).copied().collect();
-            pairs.by_name(looked, &CallGroup { calls, without_call });
+            pairs.by_name(checked, &CallGroup { calls, without_call });
         }
         for group in &groups {
-            pairs.mark_doubled(looked, group);
+            pairs.mark_doubled(checked, group);
         }
         pairs
     }
@@ -94,14 +94,14 @@ impl CallResultPairs {
     fn by_id(
         &mut self,
         form: MessageFormat,
-        looked: &[CheckedMessage<'_>],
+        checked: &[CheckedMessage<'_>],
     ) -> (Vec<CallGroup>, Vec<PartPosition>) {
         // For each id and kind: the most recent group that has it, and its calls there.
         let mut latest: HashMap<CallKey<'_>, (usize, CallQueue)> = HashMap::new();
         let mut groups = vec![CallGroup::default()];
         let mut early = Vec::new();
         let mut ended = false;
-        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+        for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             let has_own_results = one.answers.last().is_some_and(|answer| answer.calls_before > 0);
             ended |= has_own_results || one.speaker == MessageRole::User;
             let mut own_calls = one.calls.iter().enumerate().peekable();
@@ -126,7 +126,7 @@ impl CallResultPairs {
                 ended = true;
                 let calls = latest.get_mut(&(answer.id.as_str(), answer.sort));
                 match calls.filter(|_| !answer.id.is_empty()) {
-                    Some((_, calls)) => self.assign_first_open(looked, calls, (index, place)),
+                    Some((_, calls)) => self.assign_first_open(checked, calls, (index, place)),
                     None => {
                         // Gemini accepts calls without ids whose results have one.
                         if let Some(group) = groups.last_mut()
@@ -149,11 +149,11 @@ impl CallResultPairs {
     /// was recorded.
     fn assign_first_open(
         &mut self,
-        looked: &[CheckedMessage<'_>],
+        checked: &[CheckedMessage<'_>],
         queue: &mut CallQueue,
         answer: PartPosition,
     ) {
-        let result = &looked[answer.0].answers[answer.1];
+        let result = &checked[answer.0].answers[answer.1];
         while let Some(call) = queue.calls.get(queue.answered) {
             if self.calls[call.0][call.1] == PairAssignment::Nothing {
                 return self.assign(*call, answer);
@@ -162,7 +162,7 @@ impl CallResultPairs {
         }
         for call in &queue.calls {
             let PairAssignment::To(message, place) = self.calls[call.0][call.1] else { continue };
-            let known = &looked[message].answers[place];
+            let known = &checked[message].answers[place];
             if is_made_up(result) || known.content == result.content {
                 self.answers[answer.0][answer.1] = PairAssignment::Repeated;
                 return;
@@ -182,21 +182,21 @@ impl CallResultPairs {
     }
 
     /// Assigns results to calls with their id anywhere in the history.
-    fn assign_anywhere(&mut self, looked: &[CheckedMessage<'_>], answers: &[PartPosition]) {
+    fn assign_anywhere(&mut self, checked: &[CheckedMessage<'_>], answers: &[PartPosition]) {
         if answers.is_empty() {
             return;
         }
         let mut calls: HashMap<CallKey<'_>, CallQueue> = HashMap::new();
-        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+        for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             for (place, call) in one.calls.iter().enumerate() {
                 let known = calls.entry((call.id.as_str(), call.sort)).or_default();
                 known.calls.push((index, place));
             }
         }
         for answer in answers {
-            let result = &looked[answer.0].answers[answer.1];
+            let result = &checked[answer.0].answers[answer.1];
             if let Some(calls) = calls.get_mut(&(result.id.as_str(), result.sort)) {
-                self.assign_first_open(looked, calls, *answer);
+                self.assign_first_open(checked, calls, *answer);
             }
         }
     }
@@ -204,16 +204,16 @@ impl CallResultPairs {
     /// Assigns the results that are left to unanswered calls of another kind with the same id: to
     /// the last of them before the result, else to the first one after it. A repeated or doubled
     /// result is only assigned to a call before it.
-    fn by_id_of_another_kind(&mut self, looked: &[CheckedMessage<'_>]) {
+    fn by_id_of_another_kind(&mut self, checked: &[CheckedMessage<'_>]) {
         let mut open: HashMap<&str, BTreeSet<PartPosition>> = HashMap::new();
-        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+        for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             for (place, call) in one.calls.iter().enumerate() {
                 if self.calls[index][place] == PairAssignment::Nothing && !call.id.is_empty() {
                     open.entry(&call.id).or_default().insert((index, place));
                 }
             }
         }
-        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+        for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             for (place, answer) in one.answers.iter().enumerate() {
                 let assigned = self.answers[index][place];
                 let Some(calls) = open.get_mut(answer.id.as_str()) else { continue };
@@ -222,7 +222,7 @@ impl CallResultPairs {
                 }
                 let at = (index, place);
                 let fits =
-                    |call: &&PartPosition| looked[call.0].calls[call.1].sort.takes_result(answer);
+                    |call: &&PartPosition| checked[call.0].calls[call.1].sort.takes_result(answer);
                 let before = calls.range(..at).rev().find(fits);
                 let after = || calls.range(at..).find(fits);
                 let is_lone = assigned == PairAssignment::Nothing;
@@ -237,7 +237,7 @@ impl CallResultPairs {
 
     /// Assigns the unassigned results of a group to its unanswered calls of the same tool and kind.
     /// A result with an id is only assigned to a call without an id.
-    fn by_name(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+    fn by_name(&mut self, checked: &[CheckedMessage<'_>], group: &CallGroup) {
         let is_free =
             |pairs: &Self, at: &PartPosition| pairs.calls[at.0][at.1] == PairAssignment::Nothing;
         let is_lone =
@@ -248,14 +248,14 @@ impl CallResultPairs {
         // The unanswered calls, by name, kind, and whether they have no id.
         let mut free: HashMap<(CallKey<'_>, bool), VecDeque<PartPosition>> = HashMap::new();
         for at in group.calls.iter().filter(|at| is_free(self, at)) {
-            let call = &looked[at.0].calls[at.1];
+            let call = &checked[at.0].calls[at.1];
             let key = (call.name.as_str(), call.sort);
             free.entry((key, call.id.is_empty())).or_default().push_back(*at);
         }
         for at in
             group.without_call.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
         {
-            let answer = &looked[at.0].answers[at.1];
+            let answer = &checked[at.0].answers[at.1];
             let Some(name) = &answer.name else { continue };
             let key = (name.as_str(), answer.sort);
             // A result and a call with different ids do not belong together.
@@ -271,19 +271,19 @@ impl CallResultPairs {
 
     /// Assigns the results without an id that are left of a group to its unanswered calls in order,
     /// if there are equally many. The tool names are not compared.
-    fn by_order(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+    fn by_order(&mut self, checked: &[CheckedMessage<'_>], group: &CallGroup) {
         let calls = group.calls.iter();
         let calls = calls.filter(|at| self.calls[at.0][at.1] == PairAssignment::Nothing);
         let calls: Vec<PartPosition> = calls.copied().collect();
         let is_lone = |at: &&PartPosition| {
             self.answers[at.0][at.1] == PairAssignment::Nothing
-                && looked[at.0].answers[at.1].id.is_empty()
+                && checked[at.0].answers[at.1].id.is_empty()
         };
         let answers: Vec<PartPosition> =
             group.without_call.iter().filter(is_lone).copied().collect();
         if calls.len() == answers.len() {
             for (call, answer) in calls.into_iter().zip(answers) {
-                if looked[call.0].calls[call.1].sort == looked[answer.0].answers[answer.1].sort {
+                if checked[call.0].calls[call.1].sort == checked[answer.0].answers[answer.1].sort {
                     self.assign(call, answer);
                 }
             }
@@ -291,10 +291,10 @@ impl CallResultPairs {
     }
 
     /// Marks the calls without a result that repeat an earlier call of their group verbatim.
-    fn mark_doubled(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+    fn mark_doubled(&mut self, checked: &[CheckedMessage<'_>], group: &CallGroup) {
         let mut known = HashSet::new();
         for (message, place) in &group.calls {
-            let call = &looked[*message].calls[*place];
+            let call = &checked[*message].calls[*place];
             let is_new = known.insert((&call.id, call.sort, &call.name, &call.arguments));
             let assigned = &mut self.calls[*message][*place];
             if !is_new && !call.id.is_empty() && *assigned == PairAssignment::Nothing {

@@ -47,13 +47,13 @@ impl CallIdGenerator {
 /// Gives new ids to the calls that need one, and to their results.
 pub(super) fn rename_ids(
     form: MessageFormat,
-    looked: &mut [CheckedMessage<'_>],
+    checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
 ) {
-    convert_results(form, looked, pairs);
-    let mut new = new_call_ids(form, looked, pairs);
-    new_result_ids(form, looked, pairs, &mut new);
-    for (one, new) in looked.iter_mut().zip(new) {
+    convert_results(form, checked, pairs);
+    let mut new = new_call_ids(form, checked, pairs);
+    new_result_ids(form, checked, pairs, &mut new);
+    for (one, new) in checked.iter_mut().zip(new) {
         let changed = !new.answers.is_empty() || new.calls.iter().any(|(_, new)| new.is_some());
         if !changed {
             continue;
@@ -73,14 +73,14 @@ pub(super) fn rename_ids(
 /// Changes the kind of each result to the kind of its call, if they differ.
 fn convert_results(
     form: MessageFormat,
-    looked: &mut [CheckedMessage<'_>],
+    checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
 ) {
-    for index in 0..looked.len() {
-        for place in 0..looked[index].answers.len() {
+    for index in 0..checked.len() {
+        for place in 0..checked[index].answers.len() {
             let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
-            let kind = looked[message].calls[call].sort;
-            let one = &mut looked[index];
+            let kind = checked[message].calls[call].sort;
+            let one = &mut checked[index];
             if one.answers[place].sort == kind {
                 continue;
             }
@@ -97,19 +97,19 @@ fn convert_results(
 /// calls, with their old ids and the new ones, if any.
 fn new_call_ids(
     form: MessageFormat,
-    looked: &mut [CheckedMessage<'_>],
+    checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
 ) -> Vec<CallIdChanges> {
     let rule = form.id_rule();
-    let ids = looked.iter().flat_map(|one| {
+    let ids = checked.iter().flat_map(|one| {
         let answers = one.answers.iter().map(|answer| &answer.id);
         one.calls.iter().map(|call| &call.id).chain(answers)
     });
     let taken = ids.cloned().collect();
     let mut fresh = CallIdGenerator { taken, next: HashMap::new(), rule: form.id_rule() };
     let mut seen: HashMap<(String, ToolCallKind), (usize, usize)> = HashMap::new();
-    let mut new = Vec::with_capacity(looked.len());
-    for (index, one) in looked.iter_mut().enumerate() {
+    let mut new = Vec::with_capacity(checked.len());
+    for (index, one) in checked.iter_mut().enumerate() {
         let mut named = CallIdChanges::default();
         if !one.answers.is_empty() && !rule.once && form != MessageFormat::OpenaiResponses {
             // A later call may have the id of a call before the results.
@@ -150,18 +150,18 @@ fn new_call_ids(
 /// Gives results the new ids of their calls, and the name of the tool where a result needs one.
 fn new_result_ids(
     form: MessageFormat,
-    looked: &mut [CheckedMessage<'_>],
+    checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
     new: &mut [CallIdChanges],
 ) {
     let mut names: HashMap<(usize, usize), String> = HashMap::new();
     if matches!(form, MessageFormat::Gemini | MessageFormat::AiSdk) {
-        for (index, one) in looked.iter().enumerate() {
+        for (index, one) in checked.iter().enumerate() {
             let calls = one.calls.iter().enumerate();
             names.extend(calls.map(|(place, call)| ((index, place), call.name.clone())));
         }
     }
-    for (index, one) in looked.iter_mut().enumerate() {
+    for (index, one) in checked.iter_mut().enumerate() {
         let mut answers = Vec::new();
         for (place, answer) in one.answers.iter_mut().enumerate() {
             let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };

@@ -33,8 +33,8 @@ impl SanitizePlan<'_> {
     }
 
     fn split(&self, index: usize) -> super::message_format::SplitMessage {
-        let looked = &self.messages[index];
-        split(&looked.text, self.form, &looked.answers)
+        let checked = &self.messages[index];
+        split(&checked.text, self.form, &checked.answers)
     }
 
     /// Builds the outcome for formats in which results are separate messages directly after their
@@ -76,9 +76,9 @@ impl SanitizePlan<'_> {
     /// Returns a user message with the content of a result that the result's own message cannot
     /// hold.
     fn rest_of_result(&self, holder: usize) -> Option<PlannedMessage> {
-        let looked = &self.messages[holder];
-        let answer = looked.answers.first().filter(|_| !looked.user_blocks.is_empty())?;
-        let text = rest_of_result(answer, &looked.user_blocks);
+        let checked = &self.messages[holder];
+        let answer = checked.answers.first().filter(|_| !checked.user_blocks.is_empty())?;
+        let text = rest_of_result(answer, &checked.user_blocks);
         let mut piece = PlannedMessage::put_in(text, Vec::new(), holder);
         let id = answer.display_name();
         let remedy = Remedy::Changed;
@@ -95,8 +95,9 @@ impl SanitizePlan<'_> {
         settled: &mut BTreeSet<usize>,
     ) -> PlannedMessage {
         let places = self.answers_for(holder, calls);
-        let looked = &self.messages[holder];
-        let is_whole = places.len() == looked.answers.len() && looked.speaker == MessageRole::Tool;
+        let checked = &self.messages[holder];
+        let is_whole =
+            places.len() == checked.answers.len() && checked.speaker == MessageRole::Tool;
         if is_whole {
             settled.insert(holder);
             return self.kept(holder);
@@ -104,11 +105,11 @@ impl SanitizePlan<'_> {
         let results = self.split(holder).results;
         let blocks: Vec<String> =
             places.iter().filter_map(|place| results.get(*place).cloned()).collect();
-        let name = places.first().and_then(|place| looked.answers[*place].display_name());
+        let name = places.first().and_then(|place| checked.answers[*place].display_name());
         let moved = MessageProblem::new(FaultKind::MisplacedResult, name.as_deref(), Remedy::Moved);
-        if looked.speaker == MessageRole::Tool && settled.insert(holder) {
+        if checked.speaker == MessageRole::Tool && settled.insert(holder) {
             let mut piece = self.kept(holder);
-            piece.text = with_blocks(&looked.text, self.form, &blocks);
+            piece.text = with_blocks(&checked.text, self.form, &blocks);
             piece.reason = Some(moved);
             return piece;
         }

@@ -188,10 +188,10 @@ pub fn sanitize_history<T: AsRef<str>>(
     let form = shown_form(&texts, &objects)?;
     let provider_calls = provider_calls(form, &objects);
     let last = messages.len().saturating_sub(1);
-    let mut looked = Vec::with_capacity(texts.len());
+    let mut checked = Vec::with_capacity(texts.len());
     for (index, (text, object)) in texts.into_iter().zip(objects).enumerate() {
         let around = MessageContext { last: index == last, provider_calls: Some(&provider_calls) };
-        looked.push(check_message(text, object, form, around));
+        checked.push(check_message(text, object, form, around));
     }
     let holds_result = |text: &str| RESULT_NAMES.iter().any(|name| text.contains(name));
     let is_none = |one: &CheckedMessage<'_>| {
@@ -200,12 +200,12 @@ pub fn sanitize_history<T: AsRef<str>>(
     let is_lost = |one: &CheckedMessage<'_>| {
         one.is_unusable && (holds_result(&one.text) || is_none(one) && holds_message(&one.text))
     };
-    if let Some(index) = looked.iter().position(is_lost) {
+    if let Some(index) = checked.iter().position(is_lost) {
         let seems = format!(
             "content without a known role or type, {}",
-            describe_unknown(&looked[index].text)
+            describe_unknown(&checked[index].text)
         );
         return Err(SanitizeError::UnknownForm { index, seems });
     }
-    Ok(SanitizePlan::new(form, looked, options).outcome())
+    Ok(SanitizePlan::new(form, checked, options).outcome())
 }

@@ -27,15 +27,15 @@ pub(super) struct SanitizePlan<'a> {
 impl<'a> SanitizePlan<'a> {
     pub(super) fn new(
         form: MessageFormat,
-        mut looked: Vec<CheckedMessage<'a>>,
+        mut checked: Vec<CheckedMessage<'a>>,
         options: &'a SanitizeOptions,
     ) -> Self {
-        pair_server_tools(form, &mut looked);
-        let pairs = CallResultPairs::new(form, &looked);
-        repair_ids::rename_ids(form, &mut looked, &pairs);
+        pair_server_tools(form, &mut checked);
+        let pairs = CallResultPairs::new(form, &checked);
+        repair_ids::rename_ids(form, &mut checked, &pairs);
         let mut plan = Self {
             form,
-            messages: looked,
+            messages: checked,
             pairs,
             options,
             removal_reasons: RemovalReasons::new(),
@@ -132,31 +132,31 @@ impl<'a> SanitizePlan<'a> {
 
     /// Removes these calls from a message, with their approval requests.
     fn cut(&mut self, index: usize, mut places: Vec<bool>, problems: Vec<MessageProblem>) {
-        let looked = &self.messages[index];
-        let calls = || looked.calls.iter().zip(&places);
+        let checked = &self.messages[index];
+        let calls = || checked.calls.iter().zip(&places);
         let ids: Vec<&str> =
             calls().filter(|(_, cut)| **cut).map(|(call, _)| call.id.as_str()).collect();
         let requests_approval = |call: &ToolCallPart| {
             call.sort == ToolCallKind::Approval && ids.contains(&call.arguments.as_str())
         };
-        let approvals: Vec<bool> = looked.calls.iter().map(requests_approval).collect();
+        let approvals: Vec<bool> = checked.calls.iter().map(requests_approval).collect();
         let cut = CallRemoval { ids, places: places.clone() };
-        let left = without_calls(&looked.text, self.form, &cut);
+        let left = without_calls(&checked.text, self.form, &cut);
         for (place, is_approval) in places.iter_mut().zip(approvals) {
             *place |= is_approval;
         }
         let kept: Vec<bool> = places.iter().map(|cut| !cut).collect();
         self.pairs.keep_calls(index, &kept);
-        let looked = &mut self.messages[index];
+        let checked = &mut self.messages[index];
         let mut keep = kept.iter();
-        looked.calls.retain(|_| *keep.next().unwrap_or(&true));
-        looked.problems.extend(problems);
+        checked.calls.retain(|_| *keep.next().unwrap_or(&true));
+        checked.problems.extend(problems);
         match left {
             Some(text) => {
-                update_block_indexes(&mut looked.answers, &looked.text, &text, self.form);
-                looked.text = Cow::Owned(text);
+                update_block_indexes(&mut checked.answers, &checked.text, &text, self.form);
+                checked.text = Cow::Owned(text);
             }
-            None => looked.is_unusable = true,
+            None => checked.is_unusable = true,
         }
     }
 

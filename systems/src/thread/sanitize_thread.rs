@@ -90,9 +90,9 @@ impl Thread {
         let text =
             value.as_ref().and_then(|entry| entry.value.field("message")).and_then(Value::as_text);
         let text = text.unwrap_or_default();
-        let looked =
+        let checked =
             check_message(text, RawObject::parse(text), header.form, MessageContext::default());
-        let arguments = looked.calls.into_iter().find(|known| known.display_name() == id);
+        let arguments = checked.calls.into_iter().find(|known| known.display_name() == id);
         Ok((call, arguments.map(|call| call.arguments).unwrap_or_default()))
     }
 
@@ -245,15 +245,15 @@ fn changes(
         if old.is_some_and(same) {
             continue;
         }
-        let looked =
+        let checked =
             check_message(text, RawObject::parse(text), sanitised.form, MessageContext::default());
         let reason = sanitised.actions.iter().find(|action| action.message.as_ref() == Some(text));
         let reason = reason.map(|action| action.reason.word());
         let reason = reason.or_else(|| old.and_then(|old| old.reason.as_deref()));
         let value = MessageRecord {
-            role: looked.speaker.word(),
+            role: checked.speaker.word(),
             text,
-            message_id: looked.id,
+            message_id: checked.id,
             place: *place,
             held: false,
             reason,
@@ -334,10 +334,10 @@ fn settle(
     if header.pending.is_empty() {
         return;
     }
-    let mut looked = Vec::with_capacity(sanitised.messages.len());
+    let mut checked = Vec::with_capacity(sanitised.messages.len());
     for text in &sanitised.messages {
         let object = RawObject::parse(text);
-        looked.push(check_message(text, object, sanitised.form, MessageContext::default()));
+        checked.push(check_message(text, object, sanitised.form, MessageContext::default()));
     }
     header.pending.retain_mut(|call| {
         let source = kept.iter().position(|message| message.id == call.message);
@@ -355,14 +355,14 @@ fn settle(
         // A message that was merged into another one is found by its call.
         let at = source
             .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)))
-            .or_else(|| looked.iter().rposition(|one| part_of(one, call).is_some()));
-        call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &looked[at + 1..]));
+            .or_else(|| checked.iter().rposition(|one| part_of(one, call).is_some()));
+        call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &checked[at + 1..]));
         if orphans == OrphanPolicy::Leave {
             return !is_put_in;
         }
         // Any call that does not wait has its result now, or is removed.
-        let part = at.and_then(|at| part_of(&looked[at], call));
-        let mut answers = looked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
+        let part = at.and_then(|at| part_of(&checked[at], call));
+        let mut answers = checked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
         call.open
             && part.is_some_and(|part| part.waits)
             && !answers.any(|answer| answer.id == call.id)

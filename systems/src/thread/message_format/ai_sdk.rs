@@ -28,35 +28,35 @@ pub(super) fn check_message<'a>(
     mut object: RawObject<'_>,
     provider_calls: Option<&HashSet<String>>,
 ) -> CheckedMessage<'a> {
-    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
-    looked.speaker = match object.text("role").as_deref() {
+    let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    checked.speaker = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("tool") => MessageRole::Tool,
         Some("system") => MessageRole::Other,
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
     let parts: Vec<String> = match content(&object, "content") {
-        ContentField::Text(_) if looked.speaker != MessageRole::Tool => return looked,
-        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
-        ContentField::Other(_) if looked.speaker == MessageRole::Other => {
-            return looked.into_unusable(FaultKind::NotAMessage);
+        ContentField::Text(_) if checked.speaker != MessageRole::Tool => return checked,
+        ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Other(_) if checked.speaker == MessageRole::Other => {
+            return checked.into_unusable(FaultKind::NotAMessage);
         }
         ContentField::Text(_) | ContentField::Other(_) => {
             vec![object.get("content").unwrap_or_default().to_owned()]
         }
         // A system message must be a single text.
-        ContentField::Blocks(parts) if looked.speaker == MessageRole::Other => {
+        ContentField::Blocks(parts) if checked.speaker == MessageRole::Other => {
             let parts = parts.into_iter().filter_map(RawObject::parse);
             let said: Vec<String> =
                 parts.filter_map(|part| Some(part.text("text")?.into_owned())).collect();
             if said.is_empty() {
-                return looked.into_unusable(FaultKind::EmptyMessage);
+                return checked.into_unusable(FaultKind::EmptyMessage);
             }
             object.set("content", quoted(&said.join("\n")));
-            looked.note_repaired(FaultKind::MalformedBlock, None);
-            looked.text = Cow::Owned(object.write());
-            return looked;
+            checked.note_repaired(FaultKind::MalformedBlock, None);
+            checked.text = Cow::Owned(object.write());
+            return checked;
         }
         ContentField::Blocks(parts) => parts.into_iter().map(str::to_owned).collect(),
     };
@@ -65,22 +65,22 @@ pub(super) fn check_message<'a>(
         |id: &String| own.contains(id) || provider_calls.is_some_and(|calls| calls.contains(id));
     let mut tidied = NormalizedBlocks::new();
     for part in &parts {
-        tidy_part(part, &mut looked, &mut tidied, &by_provider);
+        tidy_part(part, &mut checked, &mut tidied, &by_provider);
     }
-    mark_waiting_calls(&parts, &mut looked);
+    mark_waiting_calls(&parts, &mut checked);
     let changed = object.list("content").is_none();
-    tidied.finish(looked, object, MessageFormat::AiSdk, changed)
+    tidied.finish(checked, object, MessageFormat::AiSdk, changed)
 }
 
 /// Marks the calls that wait for approval, which need no result yet.
-fn mark_waiting_calls(parts: &[String], looked: &mut CheckedMessage<'_>) {
+fn mark_waiting_calls(parts: &[String], checked: &mut CheckedMessage<'_>) {
     let waiting: Vec<String> = parts
         .iter()
         .filter_map(|json| RawObject::parse(json))
         .filter(|part| part.text("type").as_deref() == Some("tool-approval-request"))
         .map(|part| id_in(&part, "toolCallId"))
         .collect();
-    for call in &mut looked.calls {
+    for call in &mut checked.calls {
         call.waits = waiting.contains(&call.id);
     }
 }
@@ -94,31 +94,31 @@ const TYPES: [(&str, &str); 5] = [
     ("text", "text"),
 ];
 
-/// Adds a part to `tidied` as far as it is valid, and its call or result to `looked`.
+/// Adds a part to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_part(
     json: &str,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
     tidied: &mut NormalizedBlocks,
     by_provider: &dyn Fn(&String) -> bool,
 ) {
     if let Some(json) = typed(json, &TYPES) {
-        looked.note_repaired(FaultKind::MalformedBlock, None);
+        checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
-        return tidy_part(&json, looked, tidied, by_provider);
+        return tidy_part(&json, checked, tidied, by_provider);
     }
     let Some(mut part) = RawObject::parse(json) else {
-        return stray(json, looked, tidied);
+        return stray(json, checked, tidied);
     };
     let id = id_in(&part, "toolCallId");
     match part.text("type").unwrap_or_default().as_ref() {
-        "" => stray(json, looked, tidied),
-        "text" | "reasoning" if part.text("text").is_none() => stray(json, looked, tidied),
-        "text" if looked.speaker == MessageRole::Assistant && is_silent(&part) => {
+        "" => stray(json, checked, tidied),
+        "text" | "reasoning" if part.text("text").is_none() => stray(json, checked, tidied),
+        "text" if checked.speaker == MessageRole::Assistant && is_silent(&part) => {
             tidied.leave_out(FaultKind::EmptyMessage, None);
         }
         "tool-call" => {
             let name = nonempty_text(&part, "toolName")
-                .filter(|_| looked.speaker == MessageRole::Assistant);
+                .filter(|_| checked.speaker == MessageRole::Assistant);
             let Some(name) = name else {
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
@@ -140,37 +140,37 @@ fn tidy_part(
             }
             if !own {
                 let arguments = part.get("input").unwrap_or_default().to_owned();
-                looked.calls.push(ToolCallPart::new(id, name, arguments));
+                checked.calls.push(ToolCallPart::new(id, name, arguments));
             }
         }
-        "tool-result" if looked.speaker == MessageRole::Assistant && by_provider(&id) => {
+        "tool-result" if checked.speaker == MessageRole::Assistant && by_provider(&id) => {
             tidied.keep(json);
         }
-        "tool-result" => result(json, part, &id, looked, tidied),
+        "tool-result" => result(json, part, &id, checked, tidied),
         "tool-approval-request" => {
             let call = ToolCallPart::new(id_in(&part, "approvalId"), String::new(), String::new());
-            looked.calls.push(ToolCallPart { sort: ToolCallKind::Approval, ..call });
+            checked.calls.push(ToolCallPart { sort: ToolCallKind::Approval, ..call });
             tidied.keep(json);
         }
         "tool-approval-response" => {
             let answer = ToolResultPart::new(id_in(&part, "approvalId"), "");
-            looked.answers.push(ToolResultPart {
+            checked.answers.push(ToolResultPart {
                 sort: ToolCallKind::Approval,
                 at: tidied.kept.len(),
-                calls_before: looked.calls.len(),
+                calls_before: checked.calls.len(),
                 ..answer
             });
             tidied.keep(json);
         }
-        _ if looked.speaker == MessageRole::Tool => stray(json, looked, tidied),
+        _ if checked.speaker == MessageRole::Tool => stray(json, checked, tidied),
         _ => tidied.keep(json),
     }
 }
 
 /// Keeps the content of an invalid part as text. In a message of role `tool`, which must contain
 /// only results, it becomes a result.
-fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
-    if looked.speaker != MessageRole::Tool {
+fn stray(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+    if checked.speaker != MessageRole::Tool {
         return tidied
             .keep_text(json, |said| format!(r#"{{"type":"text","text":{}}}"#, quoted(said)));
     }
@@ -186,9 +186,9 @@ fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlo
         quoted(&said)
     );
     tidied.changed = true;
-    looked.note_repaired(FaultKind::MalformedBlock, None);
+    checked.note_repaired(FaultKind::MalformedBlock, None);
     if let Some(object) = RawObject::parse(&part) {
-        result(&part, object, &named("toolCallId"), looked, tidied);
+        result(&part, object, &named("toolCallId"), checked, tidied);
     }
 }
 
@@ -197,20 +197,20 @@ fn is_silent(part: &RawObject<'_>) -> bool {
     part.text("text").is_some_and(|text| text.is_empty()) && part.get("providerOptions").is_none()
 }
 
-/// Adds a result to `tidied` and `looked`, with its output repaired if necessary.
+/// Adds a result to `tidied` and `checked`, with its output repaired if necessary.
 fn result(
     json: &str,
     mut part: RawObject<'_>,
     id: &str,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
     tidied: &mut NormalizedBlocks,
 ) {
     let output = part.get("output").unwrap_or_default().to_owned();
     let answer = ToolResultPart::new(id.to_owned(), &output);
-    looked.answers.push(ToolResultPart {
+    checked.answers.push(ToolResultPart {
         name: nonempty_text(&part, "toolName"),
         at: tidied.kept.len(),
-        calls_before: looked.calls.len(),
+        calls_before: checked.calls.len(),
         ..answer
     });
     if is_output(&output) {

@@ -16,43 +16,43 @@ pub(super) fn check_message<'a>(
     mut object: RawObject<'_>,
     last: bool,
 ) -> CheckedMessage<'a> {
-    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
-    looked.speaker = match object.text("role").as_deref() {
+    let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    checked.speaker = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
-    let changed = fold_tool_calls(&mut object, &mut looked);
+    let changed = fold_tool_calls(&mut object, &mut checked);
     match content(&object, "content") {
         ContentField::Text(said) => {
             // Only at the end of a history may an answer be without text: it may be unfinished.
-            looked.unwritten = last && looked.speaker == MessageRole::Assistant;
-            looked.unwritten &= said.trim().is_empty();
-            if said.trim().is_empty() && !looked.unwritten {
-                return looked.into_unusable(FaultKind::EmptyMessage);
+            checked.unwritten = last && checked.speaker == MessageRole::Assistant;
+            checked.unwritten &= said.trim().is_empty();
+            if said.trim().is_empty() && !checked.unwritten {
+                return checked.into_unusable(FaultKind::EmptyMessage);
             }
         }
-        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Blocks(_) | ContentField::Other(_) => {
             let given = object.get("content").unwrap_or_default();
             let blocks = list(given).unwrap_or_else(|| vec![given]);
             let changed = changed || list(given).is_none();
             let mut tidied = NormalizedBlocks::new();
             for block in blocks {
-                tidy_block(block, &mut looked, &mut tidied);
+                tidy_block(block, &mut checked, &mut tidied);
             }
-            return tidied.finish(looked, object, MessageFormat::Anthropic, changed);
+            return tidied.finish(checked, object, MessageFormat::Anthropic, changed);
         }
     }
     if changed {
-        looked.text = Cow::Owned(object.write());
+        checked.text = Cow::Owned(object.write());
     }
-    looked
+    checked
 }
 
 /// Converts the calls in OpenAI's field `tool_calls` to blocks. Returns whether the field existed.
-fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+fn fold_tool_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("tool_calls") {
         return false;
     }
@@ -73,11 +73,11 @@ fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) 
     let before = blocks.len();
     for entry in &entries {
         let Some((call, _)) = super::openai_chat::call(entry) else {
-            looked.note_removed(FaultKind::MalformedCall, None);
+            checked.note_removed(FaultKind::MalformedCall, None);
             continue;
         };
         if ids.contains(&call.id) {
-            looked.note_removed(FaultKind::MixedForms, Some(&call.id));
+            checked.note_removed(FaultKind::MixedForms, Some(&call.id));
             continue;
         }
         let arguments = quoted(&call.arguments);
@@ -87,13 +87,13 @@ fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) 
             quoted(&call.id),
             quoted(&call.name)
         ));
-        looked.note_repaired(FaultKind::MixedForms, Some(&call.id));
+        checked.note_repaired(FaultKind::MixedForms, Some(&call.id));
     }
     if blocks.len() > before {
         object.set("content", written_list(&blocks));
     }
     if entries.is_empty() {
-        looked.note_removed(FaultKind::EmptyToolCalls, None);
+        checked.note_removed(FaultKind::EmptyToolCalls, None);
     }
     true
 }
@@ -110,12 +110,12 @@ const TYPES: [(&str, &str); 4] = [
     ("text", "text"),
 ];
 
-/// Adds a block to `tidied` as far as it is valid, and its call or result to `looked`.
-fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+/// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.
+fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if let Some(json) = typed(json, &TYPES) {
-        looked.note_repaired(FaultKind::MalformedBlock, None);
+        checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
-        return tidy_block(&json, looked, tidied);
+        return tidy_block(&json, checked, tidied);
     }
     let Some(mut block) = RawObject::parse(json).filter(|_| is_block(json)) else {
         let said = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
@@ -130,7 +130,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         "tool_use" => {
             let id = id_in(&block, "id");
             let name =
-                nonempty_text(&block, "name").filter(|_| looked.speaker == MessageRole::Assistant);
+                nonempty_text(&block, "name").filter(|_| checked.speaker == MessageRole::Assistant);
             let Some(name) = name else {
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
@@ -142,14 +142,14 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
                 tidied.keep(json);
             }
             let arguments = block.get("input").unwrap_or_default().to_owned();
-            looked.calls.push(ToolCallPart::new(id, name, arguments));
+            checked.calls.push(ToolCallPart::new(id, name, arguments));
         }
         "tool_result" => {
             let id = id_in(&block, "tool_use_id");
             let repaired = tidy_result(&mut block);
             let answer = ToolResultPart::new(id.clone(), block.get("content").unwrap_or_default());
-            let calls_before = looked.calls.len();
-            looked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
+            let calls_before = checked.calls.len();
+            checked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
             match repaired {
                 Some(fault) => tidied.put(block.write(), fault, Some(&id)),
                 None => tidied.keep(json),
@@ -241,12 +241,13 @@ type ServerToolCut = (usize, FaultKind, String);
 
 /// Returns the index of the last answer if its server tools may still wait for their results: no
 /// user message after it has anything but the results of its own calls.
-fn waiting_answer(looked: &[CheckedMessage<'_>]) -> Option<usize> {
-    let last =
-        looked.iter().rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant)?;
-    let mut open: HashSet<&str> = looked[last].calls.iter().map(|call| call.id.as_str()).collect();
+fn waiting_answer(checked: &[CheckedMessage<'_>]) -> Option<usize> {
+    let last = checked
+        .iter()
+        .rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant)?;
+    let mut open: HashSet<&str> = checked[last].calls.iter().map(|call| call.id.as_str()).collect();
     let is_turn = |one: &&CheckedMessage<'_>| !one.is_unusable && one.speaker == MessageRole::User;
-    let mut turns = looked[last + 1..].iter().filter(is_turn);
+    let mut turns = checked[last + 1..].iter().filter(is_turn);
     let is_waiting = turns.all(|one| {
         !one.answers.is_empty()
             && one.answers.iter().all(|answer| open.remove(answer.id.as_str()))
@@ -257,12 +258,12 @@ fn waiting_answer(looked: &[CheckedMessage<'_>]) -> Option<usize> {
 
 /// Removes results of server tools without a preceding use, and uses without a result, unless the
 /// use still waits for it.
-pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
-    let last = waiting_answer(looked);
+pub(super) fn pair_server_tools(checked: &mut [CheckedMessage<'_>]) {
+    let last = waiting_answer(checked);
     // The message and position of each use that has no result so far.
     let mut open: HashMap<String, (usize, usize)> = HashMap::new();
     let mut cuts: BTreeMap<usize, Vec<ServerToolCut>> = BTreeMap::new();
-    for (index, one) in looked.iter().enumerate() {
+    for (index, one) in checked.iter().enumerate() {
         if one.is_unusable || !(one.text.contains("_tool_use") || one.text.contains("_tool_result"))
         {
             continue;
@@ -292,24 +293,24 @@ pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
     }
     for (index, mut cuts) in cuts {
         cuts.sort();
-        cut_blocks(&mut looked[index], &cuts);
+        cut_blocks(&mut checked[index], &cuts);
     }
 }
 
-fn cut_blocks(looked: &mut CheckedMessage<'_>, cuts: &[ServerToolCut]) {
-    let Some(object) = RawObject::parse(&looked.text) else { return };
+fn cut_blocks(checked: &mut CheckedMessage<'_>, cuts: &[ServerToolCut]) {
+    let Some(object) = RawObject::parse(&checked.text) else { return };
     let is_cut = |at: usize| cuts.iter().any(|(place, ..)| *place == at);
     let blocks = object.list("content").unwrap_or_default().into_iter().enumerate();
     let kept = blocks.filter(|(at, _)| !is_cut(*at)).map(|(_, json)| json.to_owned()).collect();
     let text = put_blocks(object, MessageFormat::Anthropic, kept);
-    for answer in &mut looked.answers {
+    for answer in &mut checked.answers {
         answer.at -= cuts.iter().filter(|(place, ..)| *place < answer.at).count();
     }
     for (_, fault, id) in cuts {
-        looked.note_removed(*fault, Some(id));
+        checked.note_removed(*fault, Some(id));
     }
-    looked.is_unusable = text.is_none();
+    checked.is_unusable = text.is_none();
     if let Some(text) = text {
-        looked.text = Cow::Owned(text);
+        checked.text = Cow::Owned(text);
     }
 }

@@ -25,31 +25,31 @@ pub(super) const BLOCKS: [&str; 12] = [
 ];
 
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
-    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
-    looked.speaker = match object.text("role").as_deref() {
+    let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    checked.speaker = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
     let blocks: Vec<String> = match content(&object, "content") {
         ContentField::Text(said) => {
-            looked.note_repaired(FaultKind::MalformedBlock, None);
+            checked.note_repaired(FaultKind::MalformedBlock, None);
             vec![text_block(&said)]
         }
-        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Other(json) => {
-            looked.note_repaired(FaultKind::MalformedBlock, None);
+            checked.note_repaired(FaultKind::MalformedBlock, None);
             vec![json.to_owned()]
         }
         ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
     };
     let mut tidied = NormalizedBlocks::new();
     for block in &blocks {
-        tidy_block(block, &mut looked, &mut tidied);
+        tidy_block(block, &mut checked, &mut tidied);
     }
-    let changed = !looked.problems.is_empty();
-    tidied.finish(looked, object, MessageFormat::Bedrock, changed)
+    let changed = !checked.problems.is_empty();
+    tidied.finish(checked, object, MessageFormat::Bedrock, changed)
 }
 
 pub(super) fn text_block(said: &str) -> String {
@@ -75,15 +75,15 @@ fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     Some([part(&|name| name == *member), part(&|name| name != *member)])
 }
 
-/// Adds a block to `tidied` as far as it is valid, and its call or result to `looked`.
-fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+/// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.
+fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut block) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_block);
     };
     if let Some(parts) = members(&block) {
-        looked.note_repaired(FaultKind::MalformedBlock, None);
+        checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
-        return parts.iter().for_each(|part| tidy_block(part, looked, tidied));
+        return parts.iter().for_each(|part| tidy_block(part, checked, tidied));
     }
     if let Some(mut used) = block.object("toolUse") {
         let id = id_in(&used, "toolUseId");
@@ -92,7 +92,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
             return tidied.keep(json);
         }
         let name =
-            nonempty_text(&used, "name").filter(|_| looked.speaker == MessageRole::Assistant);
+            nonempty_text(&used, "name").filter(|_| checked.speaker == MessageRole::Assistant);
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
         };
@@ -100,8 +100,8 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
             used.set("name", quoted(&accepted));
             let used = used.write();
             block.set("toolUse", used);
-            looked.note_repaired(FaultKind::RefusedName, Some(&id));
-            return tidy_block(&block.write(), looked, tidied);
+            checked.note_repaired(FaultKind::RefusedName, Some(&id));
+            return tidy_block(&block.write(), checked, tidied);
         }
         let mistyped = as_object(used.get("input"));
         let arguments =
@@ -114,7 +114,7 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         } else {
             tidied.keep(json);
         }
-        looked.calls.push(ToolCallPart::new(id, name, arguments));
+        checked.calls.push(ToolCallPart::new(id, name, arguments));
     } else if let Some(mut result) = block.object("toolResult") {
         let id = id_in(&result, "toolUseId");
         if result.has("type") {
@@ -122,8 +122,8 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         }
         let wrong = tidy_result(&mut result);
         let answer = ToolResultPart::new(id.clone(), result.get("content").unwrap_or_default());
-        let calls_before = looked.calls.len();
-        looked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
+        let calls_before = checked.calls.len();
+        checked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
         if let Some(fault) = wrong {
             let result = result.write();
             block.set("toolResult", result);

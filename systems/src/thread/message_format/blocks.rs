@@ -130,25 +130,25 @@ impl NormalizedBlocks {
     /// `changed`: whether anything other than the blocks changed.
     pub(super) fn finish<'a>(
         mut self,
-        mut looked: CheckedMessage<'a>,
+        mut checked: CheckedMessage<'a>,
         mut object: RawObject<'_>,
         form: MessageFormat,
         changed: bool,
     ) -> CheckedMessage<'a> {
         let mut changed = changed || self.changed;
-        looked.problems.append(&mut self.problems);
-        if looked.speaker == MessageRole::Assistant && trim_thinking(&mut self.kept, form) {
-            looked.note_removed(FaultKind::TrailingThinking, None);
+        checked.problems.append(&mut self.problems);
+        if checked.speaker == MessageRole::Assistant && trim_thinking(&mut self.kept, form) {
+            checked.note_removed(FaultKind::TrailingThinking, None);
             changed = true;
         }
         if self.kept.is_empty() {
-            return looked.into_unusable(FaultKind::EmptyMessage);
+            return checked.into_unusable(FaultKind::EmptyMessage);
         }
         if changed {
             object.set(field(form), written_list(&self.kept));
-            looked.text = Cow::Owned(object.write());
+            checked.text = Cow::Owned(object.write());
         }
-        looked
+        checked
     }
 }
 

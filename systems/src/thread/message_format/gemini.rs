@@ -32,32 +32,32 @@ pub(super) const PARTS: [&str; 17] = [
 ];
 
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
-    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let role = object.text("role").map(Cow::into_owned);
-    looked.speaker = match role.as_deref() {
+    checked.speaker = match role.as_deref() {
         // Examples of the SDK give results the role `tool`.
         None | Some("user" | "function" | "tool") => MessageRole::User,
         Some("model") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
     let mut changed = false;
     let parts: Vec<String> = match object.get("parts") {
-        None => return looked.into_unusable(FaultKind::EmptyMessage),
+        None => return checked.into_unusable(FaultKind::EmptyMessage),
         Some(json) => match list(json) {
             Some(parts) => parts.into_iter().map(str::to_owned).collect(),
             None => {
                 changed = true;
-                looked.note_repaired(FaultKind::MalformedBlock, None);
+                checked.note_repaired(FaultKind::MalformedBlock, None);
                 vec![json.to_owned()]
             }
         },
     };
     let mut tidied = NormalizedBlocks::new();
     for part in &parts {
-        tidy_part(part, &mut looked, &mut tidied);
+        tidy_part(part, &mut checked, &mut tidied);
     }
-    tidied.finish(looked, object, MessageFormat::Gemini, changed)
+    tidied.finish(checked, object, MessageFormat::Gemini, changed)
 }
 
 pub(super) fn text_part(said: &str) -> String {
@@ -94,21 +94,21 @@ fn with_text_id(part: &RawObject<'_>) -> Option<String> {
     Some(part.write())
 }
 
-/// Adds a part to `tidied` as far as it is valid, and its call or result to `looked`.
-fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+/// Adds a part to `tidied` as far as it is valid, and its call or result to `checked`.
+fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut part) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_part);
     };
     if let Some(part) = with_text_id(&part) {
         tidied.changed = true;
-        looked.note_repaired(FaultKind::RefusedId, None);
-        return tidy_part(&part, looked, tidied);
+        checked.note_repaired(FaultKind::RefusedId, None);
+        return tidy_part(&part, checked, tidied);
     }
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
         let id = id_in(&call, "id");
         let name =
-            nonempty_text(&call, "name").filter(|_| looked.speaker == MessageRole::Assistant);
+            nonempty_text(&call, "name").filter(|_| checked.speaker == MessageRole::Assistant);
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
         };
@@ -124,14 +124,14 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
             }
             None => tidied.keep(json),
         }
-        looked.calls.push(ToolCallPart::new(id, name, arguments));
+        checked.calls.push(ToolCallPart::new(id, name, arguments));
     } else if let Some(field) = response_field(&part) {
         let Some(mut response) = part.object(field) else { return };
         let id = id_in(&response, "id");
         let name = nonempty_text(&response, "name");
         let given = response.get("response").unwrap_or_default().to_owned();
         let answer = ToolResultPart::new(id, &given);
-        let calls_before = looked.calls.len();
+        let calls_before = checked.calls.len();
         let answer = ToolResultPart { name, at: tidied.kept.len(), calls_before, ..answer };
         if RawObject::parse(&given).is_none() {
             let output =
@@ -144,7 +144,7 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
         } else {
             tidied.keep(json);
         }
-        looked.answers.push(answer);
+        checked.answers.push(answer);
     } else if is_empty_text(&part) {
         tidied.leave_out(FaultKind::EmptyMessage, None);
     } else if PARTS.iter().any(|name| part.get(name).is_some()) {

@@ -45,54 +45,54 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
     };
-    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&body));
+    let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&body));
     let changed = match kind.as_str() {
         "human" | "system" | "chat" | "function" | "developer" => {
             if kind == "human" {
-                looked.speaker = MessageRole::User;
+                checked.speaker = MessageRole::User;
             }
-            let changed = keep_blocks(&mut body, &mut looked);
+            let changed = keep_blocks(&mut body, &mut checked);
             if let ContentField::Nothing | ContentField::Other(_) = content(&body, "content") {
-                return looked.into_unusable(FaultKind::EmptyMessage);
+                return checked.into_unusable(FaultKind::EmptyMessage);
             }
             changed
         }
         "ai" => {
-            looked.speaker = MessageRole::Assistant;
-            let mut changed = keep_blocks(&mut body, &mut looked);
-            changed |= tidy_calls(&mut body, &mut looked);
+            checked.speaker = MessageRole::Assistant;
+            let mut changed = keep_blocks(&mut body, &mut checked);
+            changed |= tidy_calls(&mut body, &mut checked);
             if let ContentField::Nothing | ContentField::Other(_) = content(&body, "content")
                 && body.get("content") != Some("[]")
             {
-                if looked.calls.is_empty() {
-                    return looked.into_unusable(FaultKind::EmptyMessage);
+                if checked.calls.is_empty() {
+                    return checked.into_unusable(FaultKind::EmptyMessage);
                 }
                 body.set("content", "\"\"".to_owned());
-                looked.note_repaired(FaultKind::EmptyMessage, None);
+                checked.note_repaired(FaultKind::EmptyMessage, None);
                 changed = true;
-            } else if body.get("content") == Some("[]") && looked.calls.is_empty() {
-                return looked.into_unusable(FaultKind::EmptyMessage);
+            } else if body.get("content") == Some("[]") && checked.calls.is_empty() {
+                return checked.into_unusable(FaultKind::EmptyMessage);
             }
             changed
         }
         "tool" => {
-            looked.speaker = MessageRole::Tool;
+            checked.speaker = MessageRole::Tool;
             let id = id_in(&body, "tool_call_id");
             let changed = repair_tool_content(&mut body);
             if changed {
-                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
+                checked.note_repaired(FaultKind::MalformedResult, Some(&id));
             }
             let answer = ToolResultPart::new(id, body.get("content").unwrap_or_default());
-            looked.answers.push(ToolResultPart { name: nonempty_text(&body, "name"), ..answer });
+            checked.answers.push(ToolResultPart { name: nonempty_text(&body, "name"), ..answer });
             changed
         }
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
     if changed {
         let written = body.write();
-        looked.text = Cow::Owned(wrapped(&mut object, nested, written));
+        checked.text = Cow::Owned(wrapped(&mut object, nested, written));
     }
-    looked
+    checked
 }
 
 pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: String) -> String {
@@ -106,13 +106,15 @@ pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: St
 }
 
 /// Repairs the content so that it has only valid blocks and texts. Returns whether it changed.
-fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+fn keep_blocks(body: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     let types = &openai_chat::TYPES;
     let kept = match content(body, "content") {
         ContentField::Text(_) | ContentField::Nothing => return false,
-        ContentField::Other(json) => repair_blocks(&[json], types, |_| false, &mut looked.problems),
+        ContentField::Other(json) => {
+            repair_blocks(&[json], types, |_| false, &mut checked.problems)
+        }
         ContentField::Blocks(blocks) => {
-            repair_blocks(&blocks, types, is_block_or_text, &mut looked.problems)
+            repair_blocks(&blocks, types, is_block_or_text, &mut checked.problems)
         }
     };
     let Some(kept) = kept else { return false };
@@ -163,30 +165,30 @@ impl CollectedCalls {
 
 /// Keeps only valid calls in every place where a message lists calls. Returns whether any place
 /// changed.
-fn tidy_calls(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+fn tidy_calls(body: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     let mut calls = CollectedCalls::default();
     let mut changed = false;
     for field in ["tool_calls", "invalid_tool_calls"] {
         calls.next_place();
-        changed |= tidy_list(body, field, looked, &mut calls);
+        changed |= tidy_list(body, field, checked, &mut calls);
     }
     calls.next_place();
-    changed |= tidy_own(body, looked, &mut calls);
+    changed |= tidy_own(body, checked, &mut calls);
     calls.next_place();
-    changed |= tidy_blocks(body, looked, &mut calls);
-    looked.calls = calls.calls;
+    changed |= tidy_blocks(body, checked, &mut calls);
+    checked.calls = calls.calls;
     changed
 }
 
 fn tidy_list(
     body: &mut RawObject<'_>,
     field: &str,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
     calls: &mut CollectedCalls,
 ) -> bool {
     let Some(json) = body.get(field) else { return false };
     let Some(entries) = list(json) else {
-        looked.note_removed(FaultKind::MalformedCall, None);
+        checked.note_removed(FaultKind::MalformedCall, None);
         body.set(field, "[]".to_owned());
         return true;
     };
@@ -194,7 +196,7 @@ fn tidy_list(
         let (call, repaired) = call(entry, field == "invalid_tool_calls")?;
         Some((call, repaired.map(|repaired| (repaired, FaultKind::MistypedArguments))))
     };
-    let (kept, changed) = keep_calls(&entries, parse, looked, calls);
+    let (kept, changed) = keep_calls(&entries, parse, checked, calls);
     if changed {
         body.set(field, written_list(&kept));
     }
@@ -206,21 +208,21 @@ fn tidy_list(
 fn keep_calls(
     entries: &[&str],
     parse: impl Fn(&str) -> Option<(ToolCallPart, Option<(String, FaultKind)>)>,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
     calls: &mut CollectedCalls,
 ) -> (Vec<String>, bool) {
     let (mut kept, mut changed) = (Vec::new(), false);
     for entry in entries {
         if let Some((call, repaired)) = parse(entry) {
             if let Some((_, fault)) = &repaired {
-                looked.note_repaired(*fault, Some(&call.id));
+                checked.note_repaired(*fault, Some(&call.id));
                 changed = true;
             }
             kept.push(repaired.map_or_else(|| (*entry).to_owned(), |(repaired, _)| repaired));
             calls.add(call);
         } else {
             let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
-            looked.note_removed(FaultKind::MalformedCall, id.as_deref());
+            checked.note_removed(FaultKind::MalformedCall, id.as_deref());
             changed = true;
         }
     }
@@ -230,7 +232,7 @@ fn keep_calls(
 /// Checks the calls in the provider's own format, which count only if no list has a call.
 fn tidy_own(
     body: &mut RawObject<'_>,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
     calls: &mut CollectedCalls,
 ) -> bool {
     if !calls.calls.is_empty() {
@@ -240,7 +242,7 @@ fn tidy_own(
         return false;
     };
     let entries = more.list("tool_calls").unwrap_or_default();
-    let (kept, changed) = keep_calls(&entries, openai_chat::call, looked, calls);
+    let (kept, changed) = keep_calls(&entries, openai_chat::call, checked, calls);
     if changed {
         set_or_remove(&mut more, "tool_calls", &kept);
         let more = more.write();
@@ -252,7 +254,7 @@ fn tidy_own(
 /// Adds the calls in the content, and removes the invalid ones. Returns whether it removed any.
 fn tidy_blocks(
     body: &mut RawObject<'_>,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
     calls: &mut CollectedCalls,
 ) -> bool {
     let Some(blocks) = body.list("content") else { return false };
@@ -270,7 +272,7 @@ fn tidy_blocks(
                 kept.push((*json).to_owned());
                 calls.add(ToolCallPart::new(id, name, arguments.unwrap_or_default().to_owned()));
             }
-            None => looked.note_removed(FaultKind::MalformedCall, Some(&id)),
+            None => checked.note_removed(FaultKind::MalformedCall, Some(&id)),
         }
     }
     if kept.len() == blocks.len() {

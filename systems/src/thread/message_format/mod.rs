@@ -276,9 +276,9 @@ pub(super) fn check_message<'a>(
     around: MessageContext<'_>,
 ) -> CheckedMessage<'a> {
     if let Cow::Owned(whole) = replace_lone_surrogates(text) {
-        let mut looked = check_message(&whole, RawObject::parse(&whole), form, around);
-        looked.note_repaired(FaultKind::CutCharacter, None);
-        return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
+        let mut checked = check_message(&whole, RawObject::parse(&whole), form, around);
+        checked.note_repaired(FaultKind::CutCharacter, None);
+        return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
     }
     let Some(object) = object else {
         return CheckedMessage::new(text, MessageRole::Other, None)
@@ -288,11 +288,11 @@ pub(super) fn check_message<'a>(
         let mut whole = object;
         whole.set(field, quoted(lost));
         let whole = whole.write();
-        let mut looked = check_message(&whole, RawObject::parse(&whole), form, around);
-        looked.note_repaired(FaultKind::MissingRole, None);
-        return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
+        let mut checked = check_message(&whole, RawObject::parse(&whole), form, around);
+        checked.note_repaired(FaultKind::MissingRole, None);
+        return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
     }
-    let looked = match form {
+    let checked = match form {
         MessageFormat::Plain | MessageFormat::OpenaiChat => {
             openai_chat::check_message(text, object)
         }
@@ -305,7 +305,7 @@ pub(super) fn check_message<'a>(
             langchain::check_message(text, object)
         }
     };
-    rewrite_ids::with_text_ids(looked, form)
+    rewrite_ids::with_text_ids(checked, form)
 }
 
 /// Returns the ids of the calls that the provider runs itself, in formats where a message alone
@@ -379,9 +379,9 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
 
 /// Removes results of server tools without their uses, and uses whose results are missing and
 /// cannot follow any more.
-pub(super) fn pair_server_tools(form: MessageFormat, looked: &mut [CheckedMessage<'_>]) {
+pub(super) fn pair_server_tools(form: MessageFormat, checked: &mut [CheckedMessage<'_>]) {
     if form == MessageFormat::Anthropic {
-        anthropic::pair_server_tools(looked);
+        anthropic::pair_server_tools(checked);
     }
 }
 

@@ -13,42 +13,42 @@ use std::borrow::Cow;
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let id = own_id(&object);
     let role = object.text("role").unwrap_or_default().into_owned();
-    let mut looked = CheckedMessage::new(text, MessageRole::Other, id);
+    let mut checked = CheckedMessage::new(text, MessageRole::Other, id);
     let mut changed = false;
     match role.as_str() {
         "system" | "developer" | "user" => {
             if role == "user" {
-                looked.speaker = MessageRole::User;
+                checked.speaker = MessageRole::User;
             }
-            match tidy_content(&mut object, &mut looked) {
+            match tidy_content(&mut object, &mut checked) {
                 Some(rewritten) => changed = rewritten,
-                None => return looked.into_unusable(FaultKind::EmptyMessage),
+                None => return checked.into_unusable(FaultKind::EmptyMessage),
             }
         }
         "assistant" => {
-            looked.speaker = MessageRole::Assistant;
-            changed |= fold_blocks(&mut object, &mut looked);
-            changed |= tidy_calls(&mut object, &mut looked);
-            changed |= tidy_function_call(&mut object, &mut looked);
+            checked.speaker = MessageRole::Assistant;
+            changed |= fold_blocks(&mut object, &mut checked);
+            changed |= tidy_calls(&mut object, &mut checked);
+            changed |= tidy_function_call(&mut object, &mut checked);
             let says = ["function_call", "refusal", "audio"];
             let says =
-                !looked.calls.is_empty() || says.iter().any(|name| object.get(name).is_some());
-            match tidy_content(&mut object, &mut looked) {
+                !checked.calls.is_empty() || says.iter().any(|name| object.get(name).is_some());
+            match tidy_content(&mut object, &mut checked) {
                 Some(rewritten) => changed |= rewritten,
-                None if !says => return looked.into_unusable(FaultKind::EmptyMessage),
+                None if !says => return checked.into_unusable(FaultKind::EmptyMessage),
                 None if object.get("content").is_some() => {
                     object.remove("content");
-                    looked.note_removed(FaultKind::EmptyMessage, None);
+                    checked.note_removed(FaultKind::EmptyMessage, None);
                     changed = true;
                 }
                 None => {}
             }
         }
         "tool" => {
-            looked.speaker = MessageRole::Tool;
+            checked.speaker = MessageRole::Tool;
             let id = id_in(&object, "tool_call_id");
             if repair_result(&mut object, "content") {
-                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
+                checked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
             // Ollama has its own field for the tool name.
@@ -56,20 +56,20 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
                 nonempty_text(&object, "name").or_else(|| nonempty_text(&object, "tool_name"));
             let given = object.get("content").unwrap_or_default();
             let answer = ToolResultPart::new(id.clone(), given);
-            looked.answers.push(ToolResultPart { name, ..answer });
-            if let Some(texts) = keep_texts(&object, &mut looked.user_blocks) {
+            checked.answers.push(ToolResultPart { name, ..answer });
+            if let Some(texts) = keep_texts(&object, &mut checked.user_blocks) {
                 object.set("content", texts);
-                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
+                checked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
         }
-        "function" => return function_result(looked, object),
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        "function" => return function_result(checked, object),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     }
     if changed {
-        looked.text = Cow::Owned(object.write());
+        checked.text = Cow::Owned(object.write());
     }
-    looked
+    checked
 }
 
 /// Returns the content of a result with only texts; `None` if it has only texts already. A block
@@ -100,18 +100,18 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
 
 /// Repairs the legacy `function_call` of an answer, or removes it if it is not a call with a name.
 /// Returns whether it changed.
-fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+fn tidy_function_call(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("function_call") {
         return false;
     }
     let Some(mut call) = object.object("function_call") else {
         object.remove("function_call");
-        looked.note_removed(FaultKind::EmptyToolCalls, None);
+        checked.note_removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
     let Some(name) = nonempty_text(&call, "name") else {
         object.remove("function_call");
-        looked.note_removed(FaultKind::MalformedCall, None);
+        checked.note_removed(FaultKind::MalformedCall, None);
         return true;
     };
     let accepted = MessageFormat::OpenaiChat.replacement_name(&name);
@@ -121,11 +121,11 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
     }
     if let Some(accepted) = accepted {
         call.set("name", quoted(&accepted));
-        looked.note_repaired(FaultKind::RefusedName, None);
+        checked.note_repaired(FaultKind::RefusedName, None);
     }
     if let Some(text) = arguments {
         call.set("arguments", text);
-        looked.note_repaired(FaultKind::MistypedArguments, None);
+        checked.note_repaired(FaultKind::MistypedArguments, None);
     }
     let call = call.write();
     object.set("function_call", call);
@@ -135,7 +135,7 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
 /// Checks the result of a legacy `function_call`: its content must be a text. Without a function
 /// name, its content is kept as text in a user message.
 fn function_result<'a>(
-    mut looked: CheckedMessage<'a>,
+    mut checked: CheckedMessage<'a>,
     mut object: RawObject<'_>,
 ) -> CheckedMessage<'a> {
     let whole = match content(&object, "content") {
@@ -152,37 +152,37 @@ fn function_result<'a>(
             &ToolResultPart::new(String::new(), given),
             false,
         );
-        looked.speaker = MessageRole::User;
+        checked.speaker = MessageRole::User;
         let remedy = Remedy::KeptAsText;
-        looked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
-        looked.text = Cow::Owned(user_text);
-        return looked;
+        checked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
+        checked.text = Cow::Owned(user_text);
+        return checked;
     };
     if let Some(accepted) = MessageFormat::OpenaiChat.replacement_name(&name) {
         object.set("name", quoted(&accepted));
-        looked.note_repaired(FaultKind::RefusedName, None);
+        checked.note_repaired(FaultKind::RefusedName, None);
     }
     if let Some(content) = whole {
         object.set("content", content);
-        looked.note_repaired(FaultKind::MalformedResult, None);
+        checked.note_repaired(FaultKind::MalformedResult, None);
     }
-    if !looked.problems.is_empty() {
-        looked.text = Cow::Owned(object.write());
+    if !checked.problems.is_empty() {
+        checked.text = Cow::Owned(object.write());
     }
-    looked
+    checked
 }
 
 /// Repairs the content so that it has only valid blocks. Returns whether it changed; `None` if
 /// nothing is left.
-fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> Option<bool> {
+fn tidy_content(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> Option<bool> {
     let kept = match content(object, "content") {
         ContentField::Text(_) => return Some(false),
         ContentField::Nothing => return None,
         ContentField::Other(json) => {
-            repair_blocks(&[json], &TYPES, |_| false, &mut looked.problems)
+            repair_blocks(&[json], &TYPES, |_| false, &mut checked.problems)
         }
         ContentField::Blocks(blocks) => {
-            repair_blocks(&blocks, &TYPES, is_block, &mut looked.problems)
+            repair_blocks(&blocks, &TYPES, is_block, &mut checked.problems)
         }
     };
     let Some(kept) = kept else { return Some(false) };
@@ -201,7 +201,7 @@ pub(super) const TYPES: BlockTypes = BlockTypes {
 
 /// Moves calls in Anthropic's format from the content to `tool_calls`. A call that is also there,
 /// or has no name, is removed. Returns whether there were any.
-fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+fn fold_blocks(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     let blocks = object.list("content").unwrap_or_default();
     let used = |json: &str| {
         let block = RawObject::parse(json)?;
@@ -231,9 +231,9 @@ fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> b
                     quoted(&id),
                     quoted(&name)
                 ));
-                looked.note_repaired(FaultKind::MixedForms, Some(&id));
+                checked.note_repaired(FaultKind::MixedForms, Some(&id));
             }
-            _ => looked.note_removed(FaultKind::MixedForms, Some(&id)),
+            _ => checked.note_removed(FaultKind::MixedForms, Some(&id)),
         }
     }
     if kept.is_empty() {
@@ -254,13 +254,13 @@ fn input_text(block: &RawObject<'_>) -> String {
 }
 
 /// Keeps only valid calls in `tool_calls`. Returns whether it changed.
-fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+fn tidy_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     if !object.has("tool_calls") {
         return false;
     }
     let Some(entries) = object.list("tool_calls").filter(|entries| !entries.is_empty()) else {
         object.remove("tool_calls");
-        looked.note_removed(FaultKind::EmptyToolCalls, None);
+        checked.note_removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
     let mut changed = false;
@@ -269,21 +269,21 @@ fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bo
         match call(entry) {
             Some((call, repaired)) => {
                 if let Some((_, fault)) = &repaired {
-                    looked.note_repaired(*fault, Some(&call.id));
+                    checked.note_repaired(*fault, Some(&call.id));
                     changed = true;
                 }
                 let entry = repaired.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry);
                 let renamed = with_accepted_name(&entry, &call.name);
                 if renamed.is_some() {
-                    looked.note_repaired(FaultKind::RefusedName, Some(&call.id));
+                    checked.note_repaired(FaultKind::RefusedName, Some(&call.id));
                     changed = true;
                 }
                 kept.push(renamed.unwrap_or(entry));
-                looked.calls.push(call);
+                checked.calls.push(call);
             }
             None => {
                 let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
-                looked.note_removed(FaultKind::MalformedCall, id.as_deref());
+                checked.note_removed(FaultKind::MalformedCall, id.as_deref());
                 changed = true;
             }
         }

@@ -11,46 +11,46 @@ use crate::thread::raw_json::{RawObject, quoted, written_list};
 use std::borrow::Cow;
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
-    let looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    let checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let kind = object.text("type").map(Cow::into_owned);
     match kind.as_deref() {
-        None | Some("message") => message(looked, object),
-        Some("reasoning") => CheckedMessage { speaker: MessageRole::Reasoning, ..looked },
+        None | Some("message") => message(checked, object),
+        Some("reasoning") => CheckedMessage { speaker: MessageRole::Reasoning, ..checked },
         Some(kind) if kind.ends_with("_output") => {
-            let Some(sort) = sort(kind.trim_end_matches("_output")) else { return looked };
-            let mut looked = CheckedMessage { speaker: MessageRole::Tool, ..looked };
+            let Some(sort) = sort(kind.trim_end_matches("_output")) else { return checked };
+            let mut checked = CheckedMessage { speaker: MessageRole::Tool, ..checked };
             let id = result_id(&object, sort);
             let takes_text = matches!(sort, ToolCallKind::Function | ToolCallKind::Custom);
             if takes_text && repair_result(&mut object, "output") {
-                looked.note_repaired(FaultKind::MalformedResult, Some(&id));
-                looked.text = Cow::Owned(object.write());
+                checked.note_repaired(FaultKind::MalformedResult, Some(&id));
+                checked.text = Cow::Owned(object.write());
             }
             let answer = ToolResultPart::new(id, object.get("output").unwrap_or_default());
-            looked.answers.push(ToolResultPart { sort, ..answer });
-            looked
+            checked.answers.push(ToolResultPart { sort, ..answer });
+            checked
         }
         Some(kind) => {
-            let mut looked = CheckedMessage { speaker: MessageRole::Assistant, ..looked };
+            let mut checked = CheckedMessage { speaker: MessageRole::Assistant, ..checked };
             let Some(sort) = sort(kind) else {
                 // The API refuses an unknown type, and an item of one does not show its format.
                 if !is_item(kind) {
-                    return looked.into_unusable(FaultKind::NotAMessage);
+                    return checked.into_unusable(FaultKind::NotAMessage);
                 }
                 let from_model = kind.ends_with("_call") || kind == "mcp_approval_request";
-                looked.speaker =
+                checked.speaker =
                     if from_model { MessageRole::Assistant } else { MessageRole::Other };
-                return looked;
+                return checked;
             };
-            let Some(call) = call(&mut object, sort, &mut looked) else {
+            let Some(call) = call(&mut object, sort, &mut checked) else {
                 let id = id_in(&object, "call_id");
-                looked.note_removed(FaultKind::MalformedCall, Some(&id));
-                return looked.into_unusable(FaultKind::MalformedCall);
+                checked.note_removed(FaultKind::MalformedCall, Some(&id));
+                return checked.into_unusable(FaultKind::MalformedCall);
             };
-            looked.calls.push(call);
-            if !looked.problems.is_empty() {
-                looked.text = Cow::Owned(object.write());
+            checked.calls.push(call);
+            if !checked.problems.is_empty() {
+                checked.text = Cow::Owned(object.write());
             }
-            looked
+            checked
         }
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn with_result_kind(mut object: RawObject<'_>, kind: ToolCallKind) ->
 fn call(
     object: &mut RawObject<'_>,
     sort: ToolCallKind,
-    looked: &mut CheckedMessage<'_>,
+    checked: &mut CheckedMessage<'_>,
 ) -> Option<ToolCallPart> {
     let id = id_in(object, "call_id");
     let field = match sort {
@@ -124,11 +124,11 @@ fn call(
     let accepted = MessageFormat::OpenaiResponses.replacement_name(&name);
     if let Some(accepted) = accepted.filter(|_| sort == ToolCallKind::Function) {
         object.set("name", quoted(&accepted));
-        looked.note_repaired(FaultKind::RefusedName, Some(&id));
+        checked.note_repaired(FaultKind::RefusedName, Some(&id));
     }
     if let Some(text) = as_text(object.get(field)) {
         object.set(field, text);
-        looked.note_repaired(FaultKind::MistypedArguments, Some(&id));
+        checked.note_repaired(FaultKind::MistypedArguments, Some(&id));
     }
     let arguments = object.text(field)?.into_owned();
     Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, arguments) })
@@ -144,27 +144,29 @@ const INPUTS: BlockTypes = BlockTypes {
 const OUTPUTS: BlockTypes =
     BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
 
-fn message<'a>(mut looked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
-    looked.speaker = match object.text("role").as_deref() {
+fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    checked.speaker = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system" | "developer") => MessageRole::Other,
-        _ => return looked.into_unusable(FaultKind::NotAMessage),
+        _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
-    let types = if looked.speaker == MessageRole::Assistant { &OUTPUTS } else { &INPUTS };
+    let types = if checked.speaker == MessageRole::Assistant { &OUTPUTS } else { &INPUTS };
     let kept = match content(&object, "content") {
-        ContentField::Text(_) => return looked,
-        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
-        ContentField::Other(json) => repair_blocks(&[json], types, |_| false, &mut looked.problems),
+        ContentField::Text(_) => return checked,
+        ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Other(json) => {
+            repair_blocks(&[json], types, |_| false, &mut checked.problems)
+        }
         ContentField::Blocks(blocks) => {
-            repair_blocks(&blocks, types, is_block, &mut looked.problems)
+            repair_blocks(&blocks, types, is_block, &mut checked.problems)
         }
     };
-    let Some(kept) = kept else { return looked };
+    let Some(kept) = kept else { return checked };
     if kept.is_empty() {
-        return looked.into_unusable(FaultKind::EmptyMessage);
+        return checked.into_unusable(FaultKind::EmptyMessage);
     }
     object.set("content", written_list(&kept));
-    looked.text = Cow::Owned(object.write());
-    looked
+    checked.text = Cow::Owned(object.write());
+    checked
 }

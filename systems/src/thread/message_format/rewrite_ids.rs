@@ -127,19 +127,19 @@ pub(in crate::thread) fn with_ids(
 
 /// Writes the ids that are numbers as texts.
 pub(super) fn with_text_ids<'a>(
-    mut looked: CheckedMessage<'a>,
+    mut checked: CheckedMessage<'a>,
     form: MessageFormat,
 ) -> CheckedMessage<'a> {
-    let calls = looked.calls.iter().map(|call| &call.id);
-    let answers = looked.answers.iter().map(|answer| &answer.id);
+    let calls = checked.calls.iter().map(|call| &call.id);
+    let answers = checked.answers.iter().map(|answer| &answer.id);
     let is_number = |id: &&String| id.parse::<u64>().is_ok();
     let ids: HashSet<&str> = calls.chain(answers).filter(is_number).map(String::as_str).collect();
-    if looked.is_unusable || ids.is_empty() {
-        return looked;
+    if checked.is_unusable || ids.is_empty() {
+        return checked;
     }
-    let Some(id) = number_id(&looked.text, form, &ids) else { return looked };
-    let calls = looked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
-    let answers = looked.answers.iter().map(|answer| {
+    let Some(id) = number_id(&checked.text, form, &ids) else { return checked };
+    let calls = checked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
+    let answers = checked.answers.iter().map(|answer| {
         let id = Some(answer.id.clone()).filter(|id| !id.is_empty());
         ResultIdChange { at: answer.at, id, name: None }
     });
@@ -147,11 +147,11 @@ pub(super) fn with_text_ids<'a>(
         calls: calls.filter(|(id, _)| !id.is_empty()).collect(),
         answers: answers.collect(),
     };
-    if let Some(text) = with_ids(&looked.text, form, &same) {
-        looked.text = Cow::Owned(text);
-        looked.note_repaired(FaultKind::RefusedId, Some(&id));
+    if let Some(text) = with_ids(&checked.text, form, &same) {
+        checked.text = Cow::Owned(text);
+        checked.note_repaired(FaultKind::RefusedId, Some(&id));
     }
-    looked
+    checked
 }
 
 /// Returns one of these ids that is a number and not a text in a call or a result of this message.
