@@ -151,7 +151,7 @@ impl Thread {
             }
             for (place, (id, checked)) in tail.ids.iter().zip(&tail.checked).enumerate() {
                 let value = MessageRecord {
-                    role: checked.speaker.word(),
+                    role: checked.role.word(),
                     text: &texts[place],
                     message_id: checked.id.clone(),
                     place: tail.first
@@ -291,8 +291,8 @@ impl<'t> AppendBatch<'t> {
         if checked.is_unusable {
             return;
         }
-        let follows = matches!(checked.speaker, MessageRole::Assistant | MessageRole::Reasoning);
-        if std::mem::replace(&mut header.reasoning, checked.speaker == MessageRole::Reasoning)
+        let follows = matches!(checked.role, MessageRole::Assistant | MessageRole::Reasoning);
+        if std::mem::replace(&mut header.reasoning, checked.role == MessageRole::Reasoning)
             && !follows
         {
             let problem =
@@ -310,7 +310,7 @@ impl<'t> AppendBatch<'t> {
         );
         // A result belongs in a message of the user or the tool; from a model message it is moved.
         let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
-        let is_in_place = checked.speaker == results_of
+        let is_in_place = checked.role == results_of
             && (!in_one || split(&checked.text, header.form, &checked.answers).results_first);
         let ordered = paired_by_order(&header.pending, checked);
         let mut answers_others = false;
@@ -409,12 +409,12 @@ impl<'t> AppendBatch<'t> {
                 }
             }
         }
-        let is_turn = checked.speaker == MessageRole::User;
+        let is_turn = checked.role == MessageRole::User;
         let only_results = is_turn
             && !answers_others
             && !checked.answers.is_empty()
             && split(&checked.text, header.form, &checked.answers).others.is_empty();
-        if only_results || !matches!(checked.speaker, MessageRole::User | MessageRole::Assistant) {
+        if only_results || !matches!(checked.role, MessageRole::User | MessageRole::Assistant) {
             waiting.append(&mut uses);
             header.server_uses = waiting;
             return;

@@ -103,7 +103,7 @@ impl CallResultPairs {
         let mut ended = false;
         for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             let has_own_results = one.answers.last().is_some_and(|answer| answer.calls_before > 0);
-            ended |= has_own_results || one.speaker == MessageRole::User;
+            ended |= has_own_results || one.role == MessageRole::User;
             let mut own_calls = one.calls.iter().enumerate().peekable();
             // Goes through calls and results in the order of the message. The last round handles
             // the calls after the last result.

@@ -96,8 +96,7 @@ impl SanitizePlan<'_> {
     ) -> PlannedMessage {
         let places = self.answers_for(holder, calls);
         let checked = &self.messages[holder];
-        let is_whole =
-            places.len() == checked.answers.len() && checked.speaker == MessageRole::Tool;
+        let is_whole = places.len() == checked.answers.len() && checked.role == MessageRole::Tool;
         if is_whole {
             settled.insert(holder);
             return self.kept(holder);
@@ -107,7 +106,7 @@ impl SanitizePlan<'_> {
             places.iter().filter_map(|place| results.get(*place).cloned()).collect();
         let name = places.first().and_then(|place| checked.answers[*place].display_name());
         let moved = MessageProblem::new(FaultKind::MisplacedResult, name.as_deref(), Remedy::Moved);
-        if checked.speaker == MessageRole::Tool && settled.insert(holder) {
+        if checked.role == MessageRole::Tool && settled.insert(holder) {
             let mut piece = self.kept(holder);
             piece.text = with_blocks(&checked.text, self.form, &blocks);
             piece.reason = Some(moved);
@@ -124,7 +123,7 @@ impl SanitizePlan<'_> {
         settled: &mut BTreeSet<usize>,
         pieces: &mut Vec<PlannedMessage>,
     ) {
-        if self.messages[index].speaker != MessageRole::Tool {
+        if self.messages[index].role != MessageRole::Tool {
             let others = self.split(index).others;
             settled.insert(index);
             let mut piece = self.kept(index);
@@ -177,8 +176,7 @@ impl SanitizePlan<'_> {
                 piece.source = Some(index);
                 // Nothing may separate reasoning from the item it belongs to.
                 let last = pieces.last().and_then(|piece| piece.source);
-                let reasons =
-                    |source: usize| self.messages[source].speaker == MessageRole::Reasoning;
+                let reasons = |source: usize| self.messages[source].role == MessageRole::Reasoning;
                 let list = if last.is_some_and(reasons) { &mut waiting } else { &mut pieces };
                 list.push(piece);
                 continue;
@@ -189,7 +187,7 @@ impl SanitizePlan<'_> {
                 continue;
             }
             if self.messages[index].calls.is_empty()
-                && self.messages[index].speaker != MessageRole::Reasoning
+                && self.messages[index].role != MessageRole::Reasoning
             {
                 pieces.append(&mut waiting);
             }
@@ -242,7 +240,7 @@ impl SanitizePlan<'_> {
                 continue;
             }
             if let Some(next) = next.filter(|_| !self.messages[index].calls.is_empty())
-                && self.messages[next].speaker == MessageRole::User
+                && self.messages[next].role == MessageRole::User
                 && !self.answers_for(next, index).is_empty()
             {
                 hosts.insert(index, next);
@@ -256,7 +254,7 @@ impl SanitizePlan<'_> {
             }
             let is_whole = |message: &usize| {
                 !taken[*message]
-                    && self.messages[*message].speaker == MessageRole::User
+                    && self.messages[*message].role == MessageRole::User
                     && self.answers_for(*message, index).len()
                         == self.messages[*message].answers.len()
                     && self.split(*message).others.is_empty()
@@ -301,7 +299,7 @@ impl SanitizePlan<'_> {
             .map(|(_, answer)| misplaced(answer, index))
             .collect();
         problems.extend(moved);
-        let is_user = self.messages[index].speaker == MessageRole::User;
+        let is_user = self.messages[index].role == MessageRole::User;
         let mut blocks = if is_user { unmatched.clone() } else { Vec::new() };
         blocks.extend(self.split(index).others);
         let mut piece = self.kept(index);

@@ -51,8 +51,7 @@ impl<'a> SanitizePlan<'a> {
         let one = &self.messages[index];
         let is_text =
             |place| self.unassigned(index, place).is_some_and(|lone| lone.is_kept_as_text);
-        !one.is_unusable
-            && (one.speaker != MessageRole::Tool || (0..one.answers.len()).any(is_text))
+        !one.is_unusable && (one.role != MessageRole::Tool || (0..one.answers.len()).any(is_text))
     }
 
     /// Builds the sanitised history.

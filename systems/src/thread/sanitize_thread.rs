@@ -251,7 +251,7 @@ fn changes(
         let reason = reason.map(|action| action.reason.word());
         let reason = reason.or_else(|| old.and_then(|old| old.reason.as_deref()));
         let value = MessageRecord {
-            role: checked.speaker.word(),
+            role: checked.role.word(),
             text,
             message_id: checked.id,
             place: *place,

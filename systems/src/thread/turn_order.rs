@@ -22,8 +22,8 @@ impl SanitizePlan<'_> {
     }
 
     /// Returns the role of a planned message. An inserted message counts as the user's.
-    fn speaker(&self, piece: &PlannedMessage) -> MessageRole {
-        piece.source.map_or(MessageRole::User, |source| self.messages[source].speaker)
+    fn role(&self, piece: &PlannedMessage) -> MessageRole {
+        piece.source.map_or(MessageRole::User, |source| self.messages[source].role)
     }
 
     /// Returns the text that a planned message will have.
@@ -40,7 +40,7 @@ impl SanitizePlan<'_> {
         let mut followed = false;
         let mut keep = vec![true; pieces.len()];
         for (place, piece) in pieces.iter().enumerate().rev() {
-            match piece.source.map(|source| self.messages[source].speaker) {
+            match piece.source.map(|source| self.messages[source].role) {
                 Some(MessageRole::Reasoning) if !followed => {
                     keep[place] = false;
                     let problem =
@@ -48,7 +48,7 @@ impl SanitizePlan<'_> {
                     self.note(piece.caller, problem);
                 }
                 Some(MessageRole::Reasoning) => {}
-                speaker => followed = speaker == Some(MessageRole::Assistant),
+                role => followed = role == Some(MessageRole::Assistant),
             }
         }
         let mut kept = keep.into_iter();
@@ -58,8 +58,8 @@ impl SanitizePlan<'_> {
     /// Joins adjacent messages of one role, except instructions.
     fn alternate(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let repeats = |pair: &[PlannedMessage]| {
-            let role = self.speaker(&pair[0]);
-            role == self.speaker(&pair[1]) && role != MessageRole::Other
+            let role = self.role(&pair[0]);
+            role == self.role(&pair[1]) && role != MessageRole::Other
         };
         let mut joins = vec![false];
         joins.extend(pieces.windows(2).map(repeats));
@@ -69,7 +69,7 @@ impl SanitizePlan<'_> {
     /// Joins a model turn with calls to the model turns directly before it, because a call must
     /// come directly after a turn of the user.
     fn join_model_turns(&mut self, pieces: &mut Vec<PlannedMessage>) {
-        let is_model = |piece: &PlannedMessage| self.speaker(piece) == MessageRole::Assistant;
+        let is_model = |piece: &PlannedMessage| self.role(piece) == MessageRole::Assistant;
         let mut joins = vec![false; pieces.len()];
         for at in (1..pieces.len()).rev() {
             let calls = pieces[at].calls || joins.get(at + 1).is_some_and(|joins| *joins);
@@ -128,9 +128,9 @@ impl SanitizePlan<'_> {
 
     /// Inserts a user message at the beginning if the provider refuses the first message.
     fn begin_with_user(&self, pieces: &mut Vec<PlannedMessage>) {
-        let at = pieces.iter().position(|piece| self.speaker(piece) != MessageRole::Other);
+        let at = pieces.iter().position(|piece| self.role(piece) != MessageRole::Other);
         let Some((at, first)) = at.and_then(|at| Some((at, pieces.get(at)?))) else { return };
-        let refused = self.speaker(first) == MessageRole::Assistant
+        let refused = self.role(first) == MessageRole::Assistant
             && match self.form {
                 MessageFormat::Bedrock => true,
                 MessageFormat::Gemini => first.calls,
@@ -146,7 +146,7 @@ impl SanitizePlan<'_> {
     /// Removes the white space at the end of the last message if it is the assistant's.
     fn trim_end(&self, pieces: &mut [PlannedMessage]) {
         let Some(last) = pieces.last() else { return };
-        if last.source.is_none() || self.speaker(last) != MessageRole::Assistant {
+        if last.source.is_none() || self.role(last) != MessageRole::Assistant {
             return;
         }
         let trimmed = without_trailing_space(self.form, self.text(last));

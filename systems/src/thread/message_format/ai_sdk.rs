@@ -29,7 +29,7 @@ pub(super) fn check_message<'a>(
     provider_calls: Option<&HashSet<String>>,
 ) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
-    checked.speaker = match object.text("role").as_deref() {
+    checked.role = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("tool") => MessageRole::Tool,
@@ -37,16 +37,16 @@ pub(super) fn check_message<'a>(
         _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
     let parts: Vec<String> = match content(&object, "content") {
-        ContentField::Text(_) if checked.speaker != MessageRole::Tool => return checked,
+        ContentField::Text(_) if checked.role != MessageRole::Tool => return checked,
         ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
-        ContentField::Other(_) if checked.speaker == MessageRole::Other => {
+        ContentField::Other(_) if checked.role == MessageRole::Other => {
             return checked.into_unusable(FaultKind::NotAMessage);
         }
         ContentField::Text(_) | ContentField::Other(_) => {
             vec![object.get("content").unwrap_or_default().to_owned()]
         }
         // A system message must be a single text.
-        ContentField::Blocks(parts) if checked.speaker == MessageRole::Other => {
+        ContentField::Blocks(parts) if checked.role == MessageRole::Other => {
             let parts = parts.into_iter().filter_map(RawObject::parse);
             let said: Vec<String> =
                 parts.filter_map(|part| Some(part.text("text")?.into_owned())).collect();
@@ -113,12 +113,12 @@ fn tidy_part(
     match part.text("type").unwrap_or_default().as_ref() {
         "" => stray(json, checked, tidied),
         "text" | "reasoning" if part.text("text").is_none() => stray(json, checked, tidied),
-        "text" if checked.speaker == MessageRole::Assistant && is_silent(&part) => {
+        "text" if checked.role == MessageRole::Assistant && is_silent(&part) => {
             tidied.leave_out(FaultKind::EmptyMessage, None);
         }
         "tool-call" => {
-            let name = nonempty_text(&part, "toolName")
-                .filter(|_| checked.speaker == MessageRole::Assistant);
+            let name =
+                nonempty_text(&part, "toolName").filter(|_| checked.role == MessageRole::Assistant);
             let Some(name) = name else {
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
@@ -143,7 +143,7 @@ fn tidy_part(
                 checked.calls.push(ToolCallPart::new(id, name, arguments));
             }
         }
-        "tool-result" if checked.speaker == MessageRole::Assistant && by_provider(&id) => {
+        "tool-result" if checked.role == MessageRole::Assistant && by_provider(&id) => {
             tidied.keep(json);
         }
         "tool-result" => result(json, part, &id, checked, tidied),
@@ -162,7 +162,7 @@ fn tidy_part(
             });
             tidied.keep(json);
         }
-        _ if checked.speaker == MessageRole::Tool => stray(json, checked, tidied),
+        _ if checked.role == MessageRole::Tool => stray(json, checked, tidied),
         _ => tidied.keep(json),
     }
 }
@@ -170,7 +170,7 @@ fn tidy_part(
 /// Keeps the content of an invalid part as text. In a message of role `tool`, which must contain
 /// only results, it becomes a result.
 fn stray(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
-    if checked.speaker != MessageRole::Tool {
+    if checked.role != MessageRole::Tool {
         return tidied
             .keep_text(json, |said| format!(r#"{{"type":"text","text":{}}}"#, quoted(said)));
     }

@@ -17,7 +17,7 @@ pub(super) fn check_message<'a>(
     last: bool,
 ) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
-    checked.speaker = match object.text("role").as_deref() {
+    checked.role = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
@@ -27,7 +27,7 @@ pub(super) fn check_message<'a>(
     match content(&object, "content") {
         ContentField::Text(said) => {
             // Only at the end of a history may an answer be without text: it may be unfinished.
-            checked.unwritten = last && checked.speaker == MessageRole::Assistant;
+            checked.unwritten = last && checked.role == MessageRole::Assistant;
             checked.unwritten &= said.trim().is_empty();
             if said.trim().is_empty() && !checked.unwritten {
                 return checked.into_unusable(FaultKind::EmptyMessage);
@@ -130,7 +130,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         "tool_use" => {
             let id = id_in(&block, "id");
             let name =
-                nonempty_text(&block, "name").filter(|_| checked.speaker == MessageRole::Assistant);
+                nonempty_text(&block, "name").filter(|_| checked.role == MessageRole::Assistant);
             let Some(name) = name else {
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
@@ -242,11 +242,10 @@ type ServerToolCut = (usize, FaultKind, String);
 /// Returns the index of the last answer if its server tools may still wait for their results: no
 /// user message after it has anything but the results of its own calls.
 fn waiting_answer(checked: &[CheckedMessage<'_>]) -> Option<usize> {
-    let last = checked
-        .iter()
-        .rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant)?;
+    let last =
+        checked.iter().rposition(|one| !one.is_unusable && one.role == MessageRole::Assistant)?;
     let mut open: HashSet<&str> = checked[last].calls.iter().map(|call| call.id.as_str()).collect();
-    let is_turn = |one: &&CheckedMessage<'_>| !one.is_unusable && one.speaker == MessageRole::User;
+    let is_turn = |one: &&CheckedMessage<'_>| !one.is_unusable && one.role == MessageRole::User;
     let mut turns = checked[last + 1..].iter().filter(is_turn);
     let is_waiting = turns.all(|one| {
         !one.answers.is_empty()

@@ -26,7 +26,7 @@ pub(super) const BLOCKS: [&str; 12] = [
 
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
-    checked.speaker = match object.text("role").as_deref() {
+    checked.role = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
@@ -91,8 +91,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         if used.has("type") {
             return tidied.keep(json);
         }
-        let name =
-            nonempty_text(&used, "name").filter(|_| checked.speaker == MessageRole::Assistant);
+        let name = nonempty_text(&used, "name").filter(|_| checked.role == MessageRole::Assistant);
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
         };

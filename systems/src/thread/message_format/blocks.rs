@@ -137,7 +137,7 @@ impl NormalizedBlocks {
     ) -> CheckedMessage<'a> {
         let mut changed = changed || self.changed;
         checked.problems.append(&mut self.problems);
-        if checked.speaker == MessageRole::Assistant && trim_thinking(&mut self.kept, form) {
+        if checked.role == MessageRole::Assistant && trim_thinking(&mut self.kept, form) {
             checked.note_removed(FaultKind::TrailingThinking, None);
             changed = true;
         }

@@ -34,7 +34,7 @@ pub(super) const PARTS: [&str; 17] = [
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let role = object.text("role").map(Cow::into_owned);
-    checked.speaker = match role.as_deref() {
+    checked.role = match role.as_deref() {
         // Examples of the SDK give results the role `tool`.
         None | Some("user" | "function" | "tool") => MessageRole::User,
         Some("model") => MessageRole::Assistant,
@@ -107,8 +107,7 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
         let id = id_in(&call, "id");
-        let name =
-            nonempty_text(&call, "name").filter(|_| checked.speaker == MessageRole::Assistant);
+        let name = nonempty_text(&call, "name").filter(|_| checked.role == MessageRole::Assistant);
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
         };

@@ -49,7 +49,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     let changed = match kind.as_str() {
         "human" | "system" | "chat" | "function" | "developer" => {
             if kind == "human" {
-                checked.speaker = MessageRole::User;
+                checked.role = MessageRole::User;
             }
             let changed = keep_blocks(&mut body, &mut checked);
             if let ContentField::Nothing | ContentField::Other(_) = content(&body, "content") {
@@ -58,7 +58,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             changed
         }
         "ai" => {
-            checked.speaker = MessageRole::Assistant;
+            checked.role = MessageRole::Assistant;
             let mut changed = keep_blocks(&mut body, &mut checked);
             changed |= tidy_calls(&mut body, &mut checked);
             if let ContentField::Nothing | ContentField::Other(_) = content(&body, "content")
@@ -76,7 +76,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             changed
         }
         "tool" => {
-            checked.speaker = MessageRole::Tool;
+            checked.role = MessageRole::Tool;
             let id = id_in(&body, "tool_call_id");
             let changed = repair_tool_content(&mut body);
             if changed {

@@ -214,7 +214,7 @@ pub(super) struct CheckedMessage<'a> {
     pub(super) problems: Vec<MessageProblem>,
     /// Whether nothing of it is valid.
     pub(super) is_unusable: bool,
-    pub(super) speaker: MessageRole,
+    pub(super) role: MessageRole,
     /// Whether it is an assistant message without text, which is valid only at the end.
     pub(super) unwritten: bool,
     pub(super) calls: Vec<ToolCallPart>,
@@ -226,12 +226,12 @@ pub(super) struct CheckedMessage<'a> {
 }
 
 impl<'a> CheckedMessage<'a> {
-    fn new(text: &'a str, speaker: MessageRole, id: Option<String>) -> Self {
+    fn new(text: &'a str, role: MessageRole, id: Option<String>) -> Self {
         Self {
             text: Cow::Borrowed(text),
             problems: Vec::new(),
             is_unusable: false,
-            speaker,
+            role,
             unwritten: false,
             calls: Vec::new(),
             answers: Vec::new(),

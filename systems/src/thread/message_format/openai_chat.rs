@@ -18,7 +18,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     match role.as_str() {
         "system" | "developer" | "user" => {
             if role == "user" {
-                checked.speaker = MessageRole::User;
+                checked.role = MessageRole::User;
             }
             match tidy_content(&mut object, &mut checked) {
                 Some(rewritten) => changed = rewritten,
@@ -26,7 +26,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             }
         }
         "assistant" => {
-            checked.speaker = MessageRole::Assistant;
+            checked.role = MessageRole::Assistant;
             changed |= fold_blocks(&mut object, &mut checked);
             changed |= tidy_calls(&mut object, &mut checked);
             changed |= tidy_function_call(&mut object, &mut checked);
@@ -45,7 +45,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             }
         }
         "tool" => {
-            checked.speaker = MessageRole::Tool;
+            checked.role = MessageRole::Tool;
             let id = id_in(&object, "tool_call_id");
             if repair_result(&mut object, "content") {
                 checked.note_repaired(FaultKind::MalformedResult, Some(&id));
@@ -152,7 +152,7 @@ fn function_result<'a>(
             &ToolResultPart::new(String::new(), given),
             false,
         );
-        checked.speaker = MessageRole::User;
+        checked.role = MessageRole::User;
         let remedy = Remedy::KeptAsText;
         checked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
         checked.text = Cow::Owned(user_text);

@@ -15,10 +15,10 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     let kind = object.text("type").map(Cow::into_owned);
     match kind.as_deref() {
         None | Some("message") => message(checked, object),
-        Some("reasoning") => CheckedMessage { speaker: MessageRole::Reasoning, ..checked },
+        Some("reasoning") => CheckedMessage { role: MessageRole::Reasoning, ..checked },
         Some(kind) if kind.ends_with("_output") => {
             let Some(sort) = sort(kind.trim_end_matches("_output")) else { return checked };
-            let mut checked = CheckedMessage { speaker: MessageRole::Tool, ..checked };
+            let mut checked = CheckedMessage { role: MessageRole::Tool, ..checked };
             let id = result_id(&object, sort);
             let takes_text = matches!(sort, ToolCallKind::Function | ToolCallKind::Custom);
             if takes_text && repair_result(&mut object, "output") {
@@ -30,15 +30,14 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             checked
         }
         Some(kind) => {
-            let mut checked = CheckedMessage { speaker: MessageRole::Assistant, ..checked };
+            let mut checked = CheckedMessage { role: MessageRole::Assistant, ..checked };
             let Some(sort) = sort(kind) else {
                 // The API refuses an unknown type, and an item of one does not show its format.
                 if !is_item(kind) {
                     return checked.into_unusable(FaultKind::NotAMessage);
                 }
                 let from_model = kind.ends_with("_call") || kind == "mcp_approval_request";
-                checked.speaker =
-                    if from_model { MessageRole::Assistant } else { MessageRole::Other };
+                checked.role = if from_model { MessageRole::Assistant } else { MessageRole::Other };
                 return checked;
             };
             let Some(call) = call(&mut object, sort, &mut checked) else {
@@ -145,13 +144,13 @@ const OUTPUTS: BlockTypes =
     BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
 
 fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
-    checked.speaker = match object.text("role").as_deref() {
+    checked.role = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system" | "developer") => MessageRole::Other,
         _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
-    let types = if checked.speaker == MessageRole::Assistant { &OUTPUTS } else { &INPUTS };
+    let types = if checked.role == MessageRole::Assistant { &OUTPUTS } else { &INPUTS };
     let kept = match content(&object, "content") {
         ContentField::Text(_) => return checked,
         ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
