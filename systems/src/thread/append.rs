@@ -314,7 +314,7 @@ impl<'t> AppendBatch<'t> {
             && (!in_one || split(&checked.text, header.form, &checked.answers).results_first);
         let ordered = paired_by_order(&header.pending, checked);
         let mut answers_others = false;
-        for answer in checked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval)
+        for answer in checked.answers.iter().filter(|answer| answer.kind != ToolCallKind::Approval)
         {
             let shown_name = answer.display_name();
             let problem = |fault, remedy| MessageProblem::new(fault, shown_name.as_deref(), remedy);
@@ -327,7 +327,7 @@ impl<'t> AppendBatch<'t> {
                     let call = header.pending.remove(place);
                     answers_others |= !call.open;
                     let is_next = call.open && is_in_place;
-                    if call.sort != answer.sort {
+                    if call.sort != answer.kind {
                         let problem = problem(FaultKind::MismatchedResult, Remedy::Changed);
                         self.fault(index, checked, problem);
                     }
@@ -358,7 +358,7 @@ impl<'t> AppendBatch<'t> {
             }
         }
         let message = self.ids.last().cloned().unwrap_or_default();
-        for call in checked.calls.iter().filter(|call| call.sort != ToolCallKind::Approval) {
+        for call in checked.calls.iter().filter(|call| call.kind != ToolCallKind::Approval) {
             self.check_id(header, checked, call);
             header.pending.push(PendingCall {
                 id: call.display_name().to_owned(),
@@ -368,7 +368,7 @@ impl<'t> AppendBatch<'t> {
                 state: CallState::NotStarted,
                 result: None,
                 open: true,
-                sort: call.sort,
+                sort: call.kind,
             });
         }
     }
@@ -433,7 +433,7 @@ impl<'t> AppendBatch<'t> {
         call: &ToolCallPart,
     ) {
         let rule = header.form.id_rule();
-        let is_same = |known: &&PendingCall| known.id == call.id && known.sort == call.sort;
+        let is_same = |known: &&PendingCall| known.id == call.id && known.sort == call.kind;
         let fault = match () {
             () if call.id.is_empty() && rule.due => FaultKind::MissingId,
             () if !rule.takes(&call.id) => FaultKind::RefusedId,
@@ -454,7 +454,7 @@ impl<'t> AppendBatch<'t> {
 fn paired_by_order(pending: &[PendingCall], checked: &CheckedMessage<'_>) -> Vec<(usize, String)> {
     let mut left: Vec<PendingCall> = pending.to_vec();
     let mut lone: Vec<&ToolResultPart> = Vec::new();
-    for answer in checked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
+    for answer in checked.answers.iter().filter(|answer| answer.kind != ToolCallKind::Approval) {
         match find_pending_call(&left, answer) {
             Some(place) => drop(left.remove(place)),
             None if answer.id.is_empty() => lone.push(answer),
@@ -465,7 +465,7 @@ fn paired_by_order(pending: &[PendingCall], checked: &CheckedMessage<'_>) -> Vec
     if lone.len() != left.len() {
         return Vec::new();
     }
-    let pairs = lone.into_iter().zip(left).filter(|(answer, call)| call.sort == answer.sort);
+    let pairs = lone.into_iter().zip(left).filter(|(answer, call)| call.sort == answer.kind);
     pairs.map(|(answer, call)| (answer.at, call.id)).collect()
 }
 
@@ -478,7 +478,7 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
         // A call without an id is identified by its name.
         let by_name = call.id == call.name && answer.name.as_ref() == Some(&call.name);
-        call.sort == answer.sort
+        call.sort == answer.kind
             && (Some(&call.id) == id || by_name || answer.id.is_empty() && id == Some(&call.name))
     };
     let is_of_another_kind = |call: &PendingCall| {

@@ -116,7 +116,7 @@ impl CallResultPairs {
                     }
                     let number = groups.len() - 1;
                     groups[number].calls.push((index, at));
-                    let known = latest.entry((call.id.as_str(), call.sort)).or_default();
+                    let known = latest.entry((call.id.as_str(), call.kind)).or_default();
                     if known.0 != number {
                         *known = (number, CallQueue::default());
                     }
@@ -124,7 +124,7 @@ impl CallResultPairs {
                 }
                 let Some(answer) = answer else { break };
                 ended = true;
-                let calls = latest.get_mut(&(answer.id.as_str(), answer.sort));
+                let calls = latest.get_mut(&(answer.id.as_str(), answer.kind));
                 match calls.filter(|_| !answer.id.is_empty()) {
                     Some((_, calls)) => self.assign_first_open(checked, calls, (index, place)),
                     None => {
@@ -189,13 +189,13 @@ impl CallResultPairs {
         let mut calls: HashMap<CallKey<'_>, CallQueue> = HashMap::new();
         for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             for (place, call) in one.calls.iter().enumerate() {
-                let known = calls.entry((call.id.as_str(), call.sort)).or_default();
+                let known = calls.entry((call.id.as_str(), call.kind)).or_default();
                 known.calls.push((index, place));
             }
         }
         for answer in answers {
             let result = &checked[answer.0].answers[answer.1];
-            if let Some(calls) = calls.get_mut(&(result.id.as_str(), result.sort)) {
+            if let Some(calls) = calls.get_mut(&(result.id.as_str(), result.kind)) {
                 self.assign_first_open(checked, calls, *answer);
             }
         }
@@ -222,7 +222,7 @@ impl CallResultPairs {
                 }
                 let at = (index, place);
                 let fits =
-                    |call: &&PartPosition| checked[call.0].calls[call.1].sort.takes_result(answer);
+                    |call: &&PartPosition| checked[call.0].calls[call.1].kind.takes_result(answer);
                 let before = calls.range(..at).rev().find(fits);
                 let after = || calls.range(at..).find(fits);
                 let is_lone = assigned == PairAssignment::Nothing;
@@ -249,7 +249,7 @@ impl CallResultPairs {
         let mut free: HashMap<(CallKey<'_>, bool), VecDeque<PartPosition>> = HashMap::new();
         for at in group.calls.iter().filter(|at| is_free(self, at)) {
             let call = &checked[at.0].calls[at.1];
-            let key = (call.name.as_str(), call.sort);
+            let key = (call.name.as_str(), call.kind);
             free.entry((key, call.id.is_empty())).or_default().push_back(*at);
         }
         for at in
@@ -257,7 +257,7 @@ impl CallResultPairs {
         {
             let answer = &checked[at.0].answers[at.1];
             let Some(name) = &answer.name else { continue };
-            let key = (name.as_str(), answer.sort);
+            let key = (name.as_str(), answer.kind);
             // A result and a call with different ids do not belong together.
             let fits = |has_no_id: &bool| *has_no_id || answer.id.is_empty();
             let first = |has_no_id: bool| Some((*free.get(&(key, has_no_id))?.front()?, has_no_id));
@@ -283,7 +283,7 @@ impl CallResultPairs {
             group.without_call.iter().filter(is_lone).copied().collect();
         if calls.len() == answers.len() {
             for (call, answer) in calls.into_iter().zip(answers) {
-                if checked[call.0].calls[call.1].sort == checked[answer.0].answers[answer.1].sort {
+                if checked[call.0].calls[call.1].kind == checked[answer.0].answers[answer.1].kind {
                     self.assign(call, answer);
                 }
             }
@@ -295,7 +295,7 @@ impl CallResultPairs {
         let mut known = HashSet::new();
         for (message, place) in &group.calls {
             let call = &checked[*message].calls[*place];
-            let is_new = known.insert((&call.id, call.sort, &call.name, &call.arguments));
+            let is_new = known.insert((&call.id, call.kind, &call.name, &call.arguments));
             let assigned = &mut self.calls[*message][*place];
             if !is_new && !call.id.is_empty() && *assigned == PairAssignment::Nothing {
                 *assigned = PairAssignment::Doubled;

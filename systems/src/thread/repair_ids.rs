@@ -79,14 +79,14 @@ fn convert_results(
     for index in 0..checked.len() {
         for place in 0..checked[index].answers.len() {
             let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
-            let kind = checked[message].calls[call].sort;
+            let kind = checked[message].calls[call].kind;
             let one = &mut checked[index];
-            if one.answers[place].sort == kind {
+            if one.answers[place].kind == kind {
                 continue;
             }
             let Some(text) = with_result_kind(&one.text, form, kind) else { continue };
             one.text = Cow::Owned(text);
-            one.answers[place].sort = kind;
+            one.answers[place].kind = kind;
             let id = one.answers[place].display_name();
             one.note_repaired(FaultKind::MismatchedResult, id.as_deref());
         }
@@ -116,7 +116,7 @@ fn new_call_ids(
             seen.clear();
         }
         for (place, call) in one.calls.iter().enumerate() {
-            let before = seen.insert((call.id.clone(), call.sort), (index, place));
+            let before = seen.insert((call.id.clone(), call.kind), (index, place));
             let repeats = before.is_some_and(|(message, place)| match pairs.call(message, place) {
                 // In the Responses API, a later call may have the id of a call if the result is
                 // between the two.
@@ -127,7 +127,7 @@ fn new_call_ids(
             });
             let repeats = repeats && !call.id.is_empty();
             let fault = match () {
-                () if call.sort == ToolCallKind::Approval => None,
+                () if call.kind == ToolCallKind::Approval => None,
                 () if call.id.is_empty() && rule.due => Some(FaultKind::MissingId),
                 () if repeats => Some(FaultKind::DoubledCall),
                 () if !rule.takes(&call.id) => Some(FaultKind::RefusedId),
@@ -172,7 +172,7 @@ fn new_result_ids(
             let differs = answer.id != *id && !loose;
             let name = names.get(&(message, call)).filter(|name| {
                 let differs = answer.name.as_ref() != Some(name) && form == MessageFormat::Gemini;
-                answer.sort == ToolCallKind::Function && (answer.name.is_none() || differs)
+                answer.kind == ToolCallKind::Function && (answer.name.is_none() || differs)
             });
             if !differs && name.is_none() {
                 continue;

@@ -99,7 +99,7 @@ impl<'a> SanitizePlan<'a> {
 
     /// Returns whether a call may be without a result: a person has to answer first.
     fn waits(&self, index: usize, call: &ToolCallPart) -> bool {
-        call.sort == ToolCallKind::Approval || call.waits && index >= self.last_turn
+        call.kind == ToolCallKind::Approval || call.waits && index >= self.last_turn
     }
 
     /// Removes the calls that repeat an earlier call and have no result. Also removes the other
@@ -136,7 +136,7 @@ impl<'a> SanitizePlan<'a> {
         let ids: Vec<&str> =
             calls().filter(|(_, cut)| **cut).map(|(call, _)| call.id.as_str()).collect();
         let requests_approval = |call: &ToolCallPart| {
-            call.sort == ToolCallKind::Approval && ids.contains(&call.arguments.as_str())
+            call.kind == ToolCallKind::Approval && ids.contains(&call.arguments.as_str())
         };
         let approvals: Vec<bool> = checked.calls.iter().map(requests_approval).collect();
         let cut = CallRemoval { ids, places: places.clone() };
@@ -173,7 +173,7 @@ impl<'a> SanitizePlan<'a> {
             PairAssignment::Nothing => (FaultKind::ResultWithoutCall, false),
         };
         let is_kept_as_text = self.pairs.answer(index, place) != PairAssignment::Repeated
-            && answer.sort != ToolCallKind::Approval;
+            && answer.kind != ToolCallKind::Approval;
         let remedy = if is_kept_as_text { Remedy::KeptAsText } else { Remedy::Removed };
         let problem = MessageProblem::new(fault, answer.display_name().as_deref(), remedy);
         Some(UnmatchedResult { problem, doubled, is_kept_as_text })

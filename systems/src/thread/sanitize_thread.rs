@@ -372,7 +372,7 @@ fn settle(
 
 /// Returns the part of a message that makes this call, if it does.
 fn part_of<'m>(message: &'m CheckedMessage<'_>, call: &PendingCall) -> Option<&'m ToolCallPart> {
-    let is_it = |part: &&ToolCallPart| part.sort == call.sort && part.display_name() == call.id;
+    let is_it = |part: &&ToolCallPart| part.kind == call.sort && part.display_name() == call.id;
     message.calls.iter().find(is_it)
 }
 

@@ -149,13 +149,13 @@ fn tidy_part(
         "tool-result" => result(json, part, &id, checked, tidied),
         "tool-approval-request" => {
             let call = ToolCallPart::new(id_in(&part, "approvalId"), String::new(), String::new());
-            checked.calls.push(ToolCallPart { sort: ToolCallKind::Approval, ..call });
+            checked.calls.push(ToolCallPart { kind: ToolCallKind::Approval, ..call });
             tidied.keep(json);
         }
         "tool-approval-response" => {
             let answer = ToolResultPart::new(id_in(&part, "approvalId"), "");
             checked.answers.push(ToolResultPart {
-                sort: ToolCallKind::Approval,
+                kind: ToolCallKind::Approval,
                 at: tidied.kept.len(),
                 calls_before: checked.calls.len(),
                 ..answer

@@ -125,7 +125,7 @@ impl ToolCallKind {
             Self::LocalShell => text(&answer.content).is_some(),
             _ => false,
         };
-        self == answer.sort || takes(self) && takes(answer.sort)
+        self == answer.kind || takes(self) && takes(answer.kind)
     }
 }
 
@@ -139,14 +139,14 @@ pub(super) struct ToolCallPart {
     pub(super) name: String,
     /// JSON text, or another text that the model wrote instead.
     pub(super) arguments: String,
-    pub(super) sort: ToolCallKind,
+    pub(super) kind: ToolCallKind,
     /// Whether it may wait for its result, because a person is asked first.
     pub(super) waits: bool,
 }
 
 impl ToolCallPart {
     fn new(id: String, name: String, arguments: String) -> Self {
-        Self { id, given: None, name, arguments, sort: ToolCallKind::Function, waits: false }
+        Self { id, given: None, name, arguments, kind: ToolCallKind::Function, waits: false }
     }
 
     /// Returns the name shown to people: the original id, or the tool's name if there is no id.
@@ -163,7 +163,7 @@ pub(super) struct ToolResultPart {
     pub(super) id: String,
     /// The tool name, if given.
     pub(super) name: Option<String>,
-    pub(super) sort: ToolCallKind,
+    pub(super) kind: ToolCallKind,
     /// The content as JSON; empty if there is none.
     pub(super) content: String,
     /// Its position among the blocks of the message, in formats where results are blocks.
@@ -175,7 +175,7 @@ pub(super) struct ToolResultPart {
 impl ToolResultPart {
     fn new(id: String, content: &str) -> Self {
         let content = content.to_owned();
-        Self { id, name: None, sort: ToolCallKind::Function, content, at: 0, calls_before: 0 }
+        Self { id, name: None, kind: ToolCallKind::Function, content, at: 0, calls_before: 0 }
     }
 
     /// Returns the name shown to people: the id, or the name of the tool if there is no id.

@@ -17,21 +17,23 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         None | Some("message") => message(checked, object),
         Some("reasoning") => CheckedMessage { role: MessageRole::Reasoning, ..checked },
         Some(kind) if kind.ends_with("_output") => {
-            let Some(sort) = sort(kind.trim_end_matches("_output")) else { return checked };
+            let Some(call_kind) = call_kind(kind.trim_end_matches("_output")) else {
+                return checked;
+            };
             let mut checked = CheckedMessage { role: MessageRole::Tool, ..checked };
-            let id = result_id(&object, sort);
-            let takes_text = matches!(sort, ToolCallKind::Function | ToolCallKind::Custom);
+            let id = result_id(&object, call_kind);
+            let takes_text = matches!(call_kind, ToolCallKind::Function | ToolCallKind::Custom);
             if takes_text && repair_result(&mut object, "output") {
                 checked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 checked.text = Cow::Owned(object.write());
             }
             let answer = ToolResultPart::new(id, object.get("output").unwrap_or_default());
-            checked.answers.push(ToolResultPart { sort, ..answer });
+            checked.answers.push(ToolResultPart { kind: call_kind, ..answer });
             checked
         }
         Some(kind) => {
             let mut checked = CheckedMessage { role: MessageRole::Assistant, ..checked };
-            let Some(sort) = sort(kind) else {
+            let Some(call_kind) = call_kind(kind) else {
                 // The API refuses an unknown type, and an item of one does not show its format.
                 if !is_item(kind) {
                     return checked.into_unusable(FaultKind::NotAMessage);
@@ -40,7 +42,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
                 checked.role = if from_model { MessageRole::Assistant } else { MessageRole::Other };
                 return checked;
             };
-            let Some(call) = call(&mut object, sort, &mut checked) else {
+            let Some(call) = call(&mut object, call_kind, &mut checked) else {
                 let id = id_in(&object, "call_id");
                 checked.note_removed(FaultKind::MalformedCall, Some(&id));
                 return checked.into_unusable(FaultKind::MalformedCall);
@@ -55,7 +57,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
 }
 
 /// Returns the kind of call that items of this type are, if the caller of the API must answer them.
-fn sort(kind: &str) -> Option<ToolCallKind> {
+fn call_kind(kind: &str) -> Option<ToolCallKind> {
     Some(match kind {
         "function_call" => ToolCallKind::Function,
         "custom_tool_call" => ToolCallKind::Custom,
@@ -68,20 +70,20 @@ fn sort(kind: &str) -> Option<ToolCallKind> {
 }
 
 /// Returns the call id of a result. The output of a local shell may have it in the field `id`.
-pub(super) fn result_id(object: &RawObject<'_>, sort: ToolCallKind) -> String {
+pub(super) fn result_id(object: &RawObject<'_>, kind: ToolCallKind) -> String {
     let id = id_in(object, "call_id");
-    if id.is_empty() && sort == ToolCallKind::LocalShell { id_in(object, "id") } else { id }
+    if id.is_empty() && kind == ToolCallKind::LocalShell { id_in(object, "id") } else { id }
 }
 
 /// Returns the kind of result that this item is.
-pub(super) fn result_sort(object: &RawObject<'_>) -> ToolCallKind {
+pub(super) fn result_kind(object: &RawObject<'_>) -> ToolCallKind {
     let kind = object.text("type");
-    kind.and_then(|kind| sort(kind.strip_suffix("_output")?)).unwrap_or_default()
+    kind.and_then(|kind| call_kind(kind.strip_suffix("_output")?)).unwrap_or_default()
 }
 
 /// Returns the result as the result of a call of this kind; `None` if it cannot be one.
 pub(super) fn with_result_kind(mut object: RawObject<'_>, kind: ToolCallKind) -> Option<String> {
-    let id = quoted(&result_id(&object, result_sort(&object)));
+    let id = quoted(&result_id(&object, result_kind(&object)));
     if id_in(&object, "call_id").is_empty() {
         object.remove("id");
     }
@@ -106,22 +108,22 @@ pub(super) fn with_result_kind(mut object: RawObject<'_>, kind: ToolCallKind) ->
 /// Returns the call that this item is, with repaired arguments.
 fn call(
     object: &mut RawObject<'_>,
-    sort: ToolCallKind,
+    kind: ToolCallKind,
     checked: &mut CheckedMessage<'_>,
 ) -> Option<ToolCallPart> {
     let id = id_in(object, "call_id");
-    let field = match sort {
+    let field = match kind {
         ToolCallKind::Function => "arguments",
         ToolCallKind::Custom => "input",
         _ => {
             let name = object.text("type").unwrap_or_default().into_owned();
             let action = object.get("action").unwrap_or_default().to_owned();
-            return Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, action) });
+            return Some(ToolCallPart { kind, ..ToolCallPart::new(id, name, action) });
         }
     };
     let name = nonempty_text(object, "name")?;
     let accepted = MessageFormat::OpenaiResponses.replacement_name(&name);
-    if let Some(accepted) = accepted.filter(|_| sort == ToolCallKind::Function) {
+    if let Some(accepted) = accepted.filter(|_| kind == ToolCallKind::Function) {
         object.set("name", quoted(&accepted));
         checked.note_repaired(FaultKind::RefusedName, Some(&id));
     }
@@ -130,7 +132,7 @@ fn call(
         checked.note_repaired(FaultKind::MistypedArguments, Some(&id));
     }
     let arguments = object.text(field)?.into_owned();
-    Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, arguments) })
+    Some(ToolCallPart { kind, ..ToolCallPart::new(id, name, arguments) })
 }
 
 /// Fields by which the type of an input content block without one is inferred.

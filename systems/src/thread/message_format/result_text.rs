@@ -19,7 +19,7 @@ pub(in crate::thread) fn result_message(
         format!(r#""content":{content},"name":{name},"tool_call_id":{id},"status":"{status}""#)
     };
     let blank = result.content.trim().is_empty();
-    Some(match (form, call.sort) {
+    Some(match (form, call.kind) {
         (MessageFormat::OpenaiResponses, ToolCallKind::Function) => {
             format!(r#"{{"type":"function_call_output","call_id":{id},"output":{content}}}"#)
         }

@@ -106,7 +106,7 @@ pub(in crate::thread) fn with_ids(
             if let Some(id) = answer {
                 // A local shell output that uses the field `id` for its call keeps that field.
                 let by_id = id_in(&object, "call_id").is_empty()
-                    && openai_responses::result_sort(&object) == ToolCallKind::LocalShell;
+                    && openai_responses::result_kind(&object) == ToolCallKind::LocalShell;
                 object.set(if by_id { "id" } else { "call_id" }, quoted(id));
             }
         }
@@ -169,7 +169,7 @@ fn number_id(text: &str, form: MessageFormat, ids: &HashSet<&str>) -> Option<Str
             in_list(&object, "tool_calls").or_else(|| number(&object, "tool_call_id"))
         }
         MessageFormat::OpenaiResponses => number(&object, "call_id").or_else(|| {
-            let by_id = openai_responses::result_sort(&object) == ToolCallKind::LocalShell;
+            let by_id = openai_responses::result_kind(&object) == ToolCallKind::LocalShell;
             number(&object, "id").filter(|_| by_id)
         }),
         MessageFormat::Anthropic
