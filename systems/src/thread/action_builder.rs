@@ -91,10 +91,10 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
     pub(super) fn find(
         checked: &'p [CheckedMessage<'a>],
         why: RemovalReasons,
-        pieces: &[PlannedMessage],
+        planned: &[PlannedMessage],
     ) -> (Vec<SanitizeAction>, Vec<ThreadFault>) {
         let mut wanted = vec![false; checked.len()];
-        for source in pieces.iter().filter_map(|piece| piece.source) {
+        for source in planned.iter().filter_map(|piece| piece.source) {
             wanted[source] = true;
         }
         let done = vec![false; checked.len()];
@@ -108,10 +108,10 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
             actions: Vec::new(),
             faults: Vec::new(),
         };
-        for (place, piece) in pieces.iter().enumerate() {
+        for (place, piece) in planned.iter().enumerate() {
             steps.piece(place, piece);
         }
-        steps.rest(pieces.len());
+        steps.rest(planned.len());
         let Self { actions, mut faults, .. } = steps;
         faults.sort_by_key(|fault| fault.index);
         (actions, faults)

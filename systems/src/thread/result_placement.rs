@@ -40,7 +40,7 @@ impl SanitizePlan<'_> {
     /// Builds the outcome for formats in which results are separate messages directly after their
     /// call. Such a message may hold several results.
     pub(super) fn in_messages(&mut self) -> Vec<PlannedMessage> {
-        let mut pieces = Vec::new();
+        let mut planned = Vec::new();
         // The messages whose position in the outcome is settled.
         let mut settled = BTreeSet::new();
         for index in 0..self.messages.len() {
@@ -48,29 +48,29 @@ impl SanitizePlan<'_> {
                 continue;
             }
             if self.messages[index].answers.is_empty() {
-                pieces.push(self.kept(index));
+                planned.push(self.kept(index));
             } else {
-                self.push_unmatched_results(index, &mut settled, &mut pieces);
+                self.push_unmatched_results(index, &mut settled, &mut planned);
             }
             for holder in self.holders(index) {
                 let piece = self.results_in(holder, index, &mut settled);
-                pieces.push(piece);
+                planned.push(piece);
             }
             let (made, problems) = self.inserted_results(index);
             if self.form == MessageFormat::AiSdk && !made.is_empty() {
                 let text = results_message(self.form, &made);
-                pieces.push(PlannedMessage::put_in(text, problems, index));
+                planned.push(PlannedMessage::put_in(text, problems, index));
                 continue;
             }
             let made = made.into_iter().zip(problems);
-            pieces.extend(
+            planned.extend(
                 made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
             );
             for holder in self.holders(index) {
-                pieces.extend(self.rest_of_result(holder));
+                planned.extend(self.rest_of_result(holder));
             }
         }
-        pieces
+        planned
     }
 
     /// Returns a user message with the content of a result that the result's own message cannot
@@ -121,7 +121,7 @@ impl SanitizePlan<'_> {
         &mut self,
         index: usize,
         settled: &mut BTreeSet<usize>,
-        pieces: &mut Vec<PlannedMessage>,
+        planned: &mut Vec<PlannedMessage>,
     ) {
         if self.messages[index].role != MessageRole::Tool {
             let others = self.split(index).others;
@@ -131,7 +131,7 @@ impl SanitizePlan<'_> {
             let moved = MessageProblem::new(FaultKind::MisplacedResult, None, Remedy::Moved);
             if piece.text.is_some() {
                 piece.problems.push(moved);
-                pieces.push(piece);
+                planned.push(piece);
             } else {
                 self.note(index, moved);
             }
@@ -151,13 +151,13 @@ impl SanitizePlan<'_> {
             if is_alone && settled.insert(index) {
                 piece.source = Some(index);
             }
-            pieces.push(piece);
+            planned.push(piece);
         }
     }
 
     /// Builds the outcome for formats in which results are items anywhere after their call.
     pub(super) fn in_items(&mut self) -> Vec<PlannedMessage> {
-        let mut pieces: Vec<PlannedMessage> = Vec::new();
+        let mut planned: Vec<PlannedMessage> = Vec::new();
         // Messages to add after a group of adjacent calls.
         let mut waiting: Vec<PlannedMessage> = Vec::new();
         for index in 0..self.messages.len() {
@@ -175,9 +175,9 @@ impl SanitizePlan<'_> {
                 let mut piece = PlannedMessage::put_in(text, vec![unassigned.problem], index);
                 piece.source = Some(index);
                 // Nothing may separate reasoning from the item it belongs to.
-                let last = pieces.last().and_then(|piece| piece.source);
+                let last = planned.last().and_then(|piece| piece.source);
                 let reasons = |source: usize| self.messages[source].role == MessageRole::Reasoning;
-                let list = if last.is_some_and(reasons) { &mut waiting } else { &mut pieces };
+                let list = if last.is_some_and(reasons) { &mut waiting } else { &mut planned };
                 list.push(piece);
                 continue;
             }
@@ -189,9 +189,9 @@ impl SanitizePlan<'_> {
             if self.messages[index].calls.is_empty()
                 && self.messages[index].role != MessageRole::Reasoning
             {
-                pieces.append(&mut waiting);
+                planned.append(&mut waiting);
             }
-            pieces.push(self.kept(index));
+            planned.push(self.kept(index));
             if let PairAssignment::To(result, _) = self.pairs.call(index, 0)
                 && result < index
             {
@@ -203,8 +203,8 @@ impl SanitizePlan<'_> {
                 made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
             );
         }
-        pieces.append(&mut waiting);
-        pieces
+        planned.append(&mut waiting);
+        planned
     }
 
     /// Builds the outcome for formats in which results are blocks of the message directly after the
@@ -212,20 +212,20 @@ impl SanitizePlan<'_> {
     pub(super) fn in_blocks(&mut self) -> Vec<PlannedMessage> {
         let hosts = self.hosts();
         let hosting: BTreeSet<usize> = hosts.values().copied().collect();
-        let mut pieces = Vec::new();
+        let mut planned = Vec::new();
         for index in 0..self.messages.len() {
             if self.messages[index].is_unusable || hosting.contains(&index) {
                 continue;
             }
             let mut unmatched: ResultBlocks = (Vec::new(), Vec::new());
             if self.messages[index].answers.is_empty() {
-                pieces.push(self.kept(index));
+                planned.push(self.kept(index));
             } else {
-                unmatched = self.without_results(index, &mut pieces);
+                unmatched = self.without_results(index, &mut planned);
             }
-            pieces.extend(self.results_of(index, hosts.get(&index).copied(), unmatched));
+            planned.extend(self.results_of(index, hosts.get(&index).copied(), unmatched));
         }
-        pieces
+        planned
     }
 
     /// Returns the host of each message with calls, if it has one: the user message in which the
@@ -291,7 +291,7 @@ impl SanitizePlan<'_> {
 
     /// Adds the message without its results; a user message keeps its unmatched results as text.
     /// Returns the unmatched results of a message that is not a user message.
-    fn without_results(&mut self, index: usize, pieces: &mut Vec<PlannedMessage>) -> ResultBlocks {
+    fn without_results(&mut self, index: usize, planned: &mut Vec<PlannedMessage>) -> ResultBlocks {
         let (unmatched, mut problems) = self.unmatched_blocks(index);
         let moved = self.messages[index].answers.iter().enumerate();
         let moved: Vec<MessageProblem> = moved
@@ -306,7 +306,7 @@ impl SanitizePlan<'_> {
         piece.text = with_blocks(&self.messages[index].text, self.form, &blocks);
         if piece.text.is_some() {
             piece.problems.extend(problems.iter().cloned());
-            pieces.push(piece);
+            planned.push(piece);
         } else {
             for problem in &problems {
                 self.note(index, problem.clone());

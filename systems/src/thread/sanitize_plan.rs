@@ -57,24 +57,24 @@ impl<'a> SanitizePlan<'a> {
     /// Builds the sanitised history.
     pub(super) fn outcome(mut self) -> SanitizedHistory {
         self.cut_calls();
-        let mut pieces = match self.form {
+        let mut planned = match self.form {
             MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini => {
                 self.in_blocks()
             }
             MessageFormat::OpenaiResponses => self.in_items(),
             _ => self.in_messages(),
         };
-        self.apply_turn_rules(&mut pieces);
-        let (actions, faults) = ActionBuilder::find(&self.messages, self.removal_reasons, &pieces);
-        let reset = pieces.is_empty() && !self.messages.is_empty();
+        self.apply_turn_rules(&mut planned);
+        let (actions, faults) = ActionBuilder::find(&self.messages, self.removal_reasons, &planned);
+        let reset = planned.is_empty() && !self.messages.is_empty();
         let renamed = self.messages.iter().enumerate().flat_map(|(index, one)| {
             let given = |call: &ToolCallPart| Some((index, call.given.clone()?, call.id.clone()));
             one.calls.iter().filter_map(given).collect::<Vec<_>>()
         });
         let renamed = renamed.collect();
-        let mut messages = Vec::with_capacity(pieces.len());
-        let mut sources = Vec::with_capacity(pieces.len());
-        for piece in pieces {
+        let mut messages = Vec::with_capacity(planned.len());
+        let mut sources = Vec::with_capacity(planned.len());
+        for piece in planned {
             sources.push(piece.source);
             let kept = piece.source.map(|source| self.messages[source].text.to_string());
             messages.push(piece.text.or(kept).unwrap_or_default());

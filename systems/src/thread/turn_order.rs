@@ -10,15 +10,15 @@ use super::sanitize_plan::SanitizePlan;
 
 impl SanitizePlan<'_> {
     /// Repairs the order of the turns, the beginning and the end of the planned messages.
-    pub(super) fn apply_turn_rules(&mut self, pieces: &mut Vec<PlannedMessage>) {
+    pub(super) fn apply_turn_rules(&mut self, planned: &mut Vec<PlannedMessage>) {
         match self.form {
-            MessageFormat::OpenaiResponses => self.drop_lone_reasoning(pieces),
-            MessageFormat::Bedrock => self.alternate(pieces),
-            MessageFormat::Gemini => self.join_model_turns(pieces),
+            MessageFormat::OpenaiResponses => self.drop_lone_reasoning(planned),
+            MessageFormat::Bedrock => self.alternate(planned),
+            MessageFormat::Gemini => self.join_model_turns(planned),
             _ => {}
         }
-        self.begin_with_user(pieces);
-        self.trim_end(pieces);
+        self.begin_with_user(planned);
+        self.trim_end(planned);
     }
 
     /// Returns the role of a planned message. An inserted message counts as the user's.
@@ -36,10 +36,10 @@ impl SanitizePlan<'_> {
     }
 
     /// Removes reasoning that is not followed by an item of the assistant, to which it belongs.
-    fn drop_lone_reasoning(&mut self, pieces: &mut Vec<PlannedMessage>) {
+    fn drop_lone_reasoning(&mut self, planned: &mut Vec<PlannedMessage>) {
         let mut followed = false;
-        let mut keep = vec![true; pieces.len()];
-        for (place, piece) in pieces.iter().enumerate().rev() {
+        let mut keep = vec![true; planned.len()];
+        for (place, piece) in planned.iter().enumerate().rev() {
             match piece.source.map(|source| self.messages[source].role) {
                 Some(MessageRole::Reasoning) if !followed => {
                     keep[place] = false;
@@ -52,39 +52,39 @@ impl SanitizePlan<'_> {
             }
         }
         let mut kept = keep.into_iter();
-        pieces.retain(|_| kept.next().unwrap_or(true));
+        planned.retain(|_| kept.next().unwrap_or(true));
     }
 
     /// Joins adjacent messages of one role, except instructions.
-    fn alternate(&mut self, pieces: &mut Vec<PlannedMessage>) {
+    fn alternate(&mut self, planned: &mut Vec<PlannedMessage>) {
         let repeats = |pair: &[PlannedMessage]| {
             let role = self.role(&pair[0]);
             role == self.role(&pair[1]) && role != MessageRole::Other
         };
         let mut joins = vec![false];
-        joins.extend(pieces.windows(2).map(repeats));
-        self.join(pieces, &joins);
+        joins.extend(planned.windows(2).map(repeats));
+        self.join(planned, &joins);
     }
 
     /// Joins a model turn with calls to the model turns directly before it, because a call must
     /// come directly after a turn of the user.
-    fn join_model_turns(&mut self, pieces: &mut Vec<PlannedMessage>) {
+    fn join_model_turns(&mut self, planned: &mut Vec<PlannedMessage>) {
         let is_model = |piece: &PlannedMessage| self.role(piece) == MessageRole::Assistant;
-        let mut joins = vec![false; pieces.len()];
-        for at in (1..pieces.len()).rev() {
-            let calls = pieces[at].calls || joins.get(at + 1).is_some_and(|joins| *joins);
-            joins[at] = calls && is_model(&pieces[at]) && is_model(&pieces[at - 1]);
+        let mut joins = vec![false; planned.len()];
+        for at in (1..planned.len()).rev() {
+            let calls = planned[at].calls || joins.get(at + 1).is_some_and(|joins| *joins);
+            joins[at] = calls && is_model(&planned[at]) && is_model(&planned[at - 1]);
         }
-        self.join(pieces, &joins);
+        self.join(planned, &joins);
     }
 
     /// Joins each message whose entry in `joins` is true to the message before it.
-    fn join(&mut self, pieces: &mut Vec<PlannedMessage>, joins: &[bool]) {
-        let mut joined: Vec<PlannedMessage> = Vec::with_capacity(pieces.len());
+    fn join(&mut self, planned: &mut Vec<PlannedMessage>, joins: &[bool]) {
+        let mut joined: Vec<PlannedMessage> = Vec::with_capacity(planned.len());
         // The blocks of the last message and of the messages joined to it; empty if none was
         // joined.
         let mut blocks: Vec<String> = Vec::new();
-        for (piece, joins) in pieces.drain(..).zip(joins) {
+        for (piece, joins) in planned.drain(..).zip(joins) {
             let Some(mut before) = joined.pop_if(|_| *joins) else {
                 self.write_joined(&mut joined, &mut blocks);
                 joined.push(piece);
@@ -109,7 +109,7 @@ impl SanitizePlan<'_> {
             joined.push(before);
         }
         self.write_joined(&mut joined, &mut blocks);
-        *pieces = joined;
+        *planned = joined;
     }
 
     /// Replaces the blocks of the last message by `blocks`, and empties `blocks`. Does nothing if
@@ -127,9 +127,9 @@ impl SanitizePlan<'_> {
     }
 
     /// Inserts a user message at the beginning if the provider refuses the first message.
-    fn begin_with_user(&self, pieces: &mut Vec<PlannedMessage>) {
-        let at = pieces.iter().position(|piece| self.role(piece) != MessageRole::Other);
-        let Some((at, first)) = at.and_then(|at| Some((at, pieces.get(at)?))) else { return };
+    fn begin_with_user(&self, planned: &mut Vec<PlannedMessage>) {
+        let at = planned.iter().position(|piece| self.role(piece) != MessageRole::Other);
+        let Some((at, first)) = at.and_then(|at| Some((at, planned.get(at)?))) else { return };
         let refused = self.role(first) == MessageRole::Assistant
             && match self.form {
                 MessageFormat::Bedrock => true,
@@ -139,18 +139,18 @@ impl SanitizePlan<'_> {
         if refused {
             let problem = MessageProblem::new(FaultKind::NoUserFirst, None, Remedy::Preceded);
             let caller = first.caller;
-            pieces.insert(at, PlannedMessage::put_in(beginning(self.form), vec![problem], caller));
+            planned.insert(at, PlannedMessage::put_in(beginning(self.form), vec![problem], caller));
         }
     }
 
     /// Removes the white space at the end of the last message if it is the assistant's.
-    fn trim_end(&self, pieces: &mut [PlannedMessage]) {
-        let Some(last) = pieces.last() else { return };
+    fn trim_end(&self, planned: &mut [PlannedMessage]) {
+        let Some(last) = planned.last() else { return };
         if last.source.is_none() || self.role(last) != MessageRole::Assistant {
             return;
         }
         let trimmed = without_trailing_space(self.form, self.text(last));
-        if let (Some(text), Some(last)) = (trimmed, pieces.last_mut()) {
+        if let (Some(text), Some(last)) = (trimmed, planned.last_mut()) {
             last.text = Some(text);
             last.problems.push(MessageProblem::new(
                 FaultKind::TrailingSpace,
