@@ -435,8 +435,8 @@ impl<'t> AppendBatch<'t> {
         let rule = header.form.id_rule();
         let is_same = |known: &&PendingCall| known.id == call.id && known.sort == call.kind;
         let fault = match () {
-            () if call.id.is_empty() && rule.due => FaultKind::MissingId,
-            () if !rule.takes(&call.id) => FaultKind::RefusedId,
+            () if call.id.is_empty() && rule.required => FaultKind::MissingId,
+            () if !rule.accepts(&call.id) => FaultKind::RefusedId,
             () if header.pending.iter().any(|known| known.open && is_same(&known)) => {
                 FaultKind::DoubledCall
             }

@@ -23,11 +23,11 @@ impl CallIdGenerator {
     /// suffix if that one is taken.
     fn id(&mut self, near: &str) -> String {
         let plain = |character: char| {
-            let is_allowed = !self.rule.plain || character.is_ascii_alphanumeric();
+            let is_allowed = !self.rule.plain_only || character.is_ascii_alphanumeric();
             if is_allowed || matches!(character, '_' | '-') { character } else { '_' }
         };
         // Leaves room for a suffix.
-        let room = self.rule.longest.saturating_sub(8);
+        let room = self.rule.max_chars.saturating_sub(8);
         let near: String = near.chars().map(plain).take(room).collect();
         let near = if near.is_empty() { "call".to_owned() } else { near };
         if self.taken.insert(near.clone()) {
@@ -111,7 +111,7 @@ fn new_call_ids(
     let mut new = Vec::with_capacity(checked.len());
     for (index, one) in checked.iter_mut().enumerate() {
         let mut named = CallIdChanges::default();
-        if !one.answers.is_empty() && !rule.once && form != MessageFormat::OpenaiResponses {
+        if !one.answers.is_empty() && !rule.unique && form != MessageFormat::OpenaiResponses {
             // A later call may have the id of a call before the results.
             seen.clear();
         }
@@ -128,9 +128,9 @@ fn new_call_ids(
             let repeats = repeats && !call.id.is_empty();
             let fault = match () {
                 () if call.kind == ToolCallKind::Approval => None,
-                () if call.id.is_empty() && rule.due => Some(FaultKind::MissingId),
+                () if call.id.is_empty() && rule.required => Some(FaultKind::MissingId),
                 () if repeats => Some(FaultKind::DoubledCall),
-                () if !rule.takes(&call.id) => Some(FaultKind::RefusedId),
+                () if !rule.accepts(&call.id) => Some(FaultKind::RefusedId),
                 () => None,
             };
             let id = fault.map(|_| fresh.id(&call.id));
@@ -181,7 +181,7 @@ fn new_result_ids(
                 () if !differs && answer.name.is_some() => FaultKind::MismatchedResult,
                 () if !differs => FaultKind::MalformedResult,
                 () if answer.id.is_empty() => FaultKind::MissingId,
-                () if !form.id_rule().takes(&answer.id) => FaultKind::RefusedId,
+                () if !form.id_rule().accepts(&answer.id) => FaultKind::RefusedId,
                 () => FaultKind::DoubledCall,
             };
             let remedy = if differs { Remedy::Renamed } else { Remedy::Changed };

@@ -5,23 +5,23 @@ use super::MessageFormat;
 /// A provider's rule for call ids.
 pub(in crate::thread) struct CallIdRule {
     /// The maximum length in characters.
-    pub(in crate::thread) longest: usize,
+    pub(in crate::thread) max_chars: usize,
     /// Whether only letters, digits, `_` and `-` are allowed.
-    pub(in crate::thread) plain: bool,
+    pub(in crate::thread) plain_only: bool,
     /// Whether a call must have an id.
-    pub(in crate::thread) due: bool,
+    pub(in crate::thread) required: bool,
     /// Whether an id must be unique in the whole history.
-    pub(in crate::thread) once: bool,
+    pub(in crate::thread) unique: bool,
 }
 
 impl CallIdRule {
     /// Returns whether the provider accepts this id.
-    pub(in crate::thread) fn takes(&self, id: &str) -> bool {
+    pub(in crate::thread) fn accepts(&self, id: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         if id.is_empty() {
-            return !self.due;
+            return !self.required;
         }
-        id.chars().count() <= self.longest && (!self.plain || id.bytes().all(is_plain))
+        id.chars().count() <= self.max_chars && (!self.plain_only || id.bytes().all(is_plain))
     }
 }
 
@@ -44,13 +44,14 @@ impl MessageFormat {
 
     /// Returns the rule for call ids of this format's provider.
     pub(in crate::thread) const fn id_rule(self) -> CallIdRule {
-        let any = CallIdRule { longest: usize::MAX, plain: false, due: true, once: false };
+        let any =
+            CallIdRule { max_chars: usize::MAX, plain_only: false, required: true, unique: false };
         match self {
-            Self::Plain | Self::OpenaiChat => CallIdRule { longest: 40, ..any },
-            Self::OpenaiResponses => CallIdRule { longest: 64, ..any },
-            Self::Anthropic => CallIdRule { plain: true, once: true, ..any },
-            Self::Bedrock => CallIdRule { longest: 64, plain: true, once: true, ..any },
-            Self::Gemini => CallIdRule { due: false, ..any },
+            Self::Plain | Self::OpenaiChat => CallIdRule { max_chars: 40, ..any },
+            Self::OpenaiResponses => CallIdRule { max_chars: 64, ..any },
+            Self::Anthropic => CallIdRule { plain_only: true, unique: true, ..any },
+            Self::Bedrock => CallIdRule { max_chars: 64, plain_only: true, unique: true, ..any },
+            Self::Gemini => CallIdRule { required: false, ..any },
             Self::AiSdk | Self::Langchain | Self::LangchainFlat | Self::LangchainLc => any,
         }
     }
