@@ -120,7 +120,7 @@ pub struct App {
     /// Whether the focused pane fills the place of all panes.
     pub zoomed: bool,
     /// The overlay panes, the topmost last.
-    pub fronts: Vec<OverlayPane>,
+    pub overlays: Vec<OverlayPane>,
     /// The moment that is marked for a comparison.
     pub mark: Option<MomentTarget>,
     /// The time of the marked moment.
@@ -194,7 +194,7 @@ impl App {
     /// Returns the mode that decides what keys do.
     #[must_use]
     pub fn mode(&self) -> KeyMode {
-        match (self.fronts.last(), self.focus) {
+        match (self.overlays.last(), self.focus) {
             (Some(OverlayPane::Sheet(_)), _) => KeyMode::Sheet,
             (Some(OverlayPane::Charts), _) => KeyMode::Charts,
             (Some(OverlayPane::Sessions { .. }), _) => KeyMode::Sessions,

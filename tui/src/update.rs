@@ -117,7 +117,7 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
     match command {
         BrowserCommand::Quit => app.done = true,
         BrowserCommand::Close => {
-            if app.fronts.is_empty() && !app.zoomed {
+            if app.overlays.is_empty() && !app.zoomed {
                 app.done = true;
             } else {
                 return go_back(app);
@@ -126,7 +126,7 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Suspend => return vec![AppEffect::Suspend],
         BrowserCommand::Help => {
             let mode = app.mode();
-            app.fronts.push(OverlayPane::Help { mode, typed: String::new(), cursor: 0 });
+            app.overlays.push(OverlayPane::Help { mode, typed: String::new(), cursor: 0 });
         }
         BrowserCommand::Accept => return input::accept(app),
         BrowserCommand::Cancel => return input::cancel(app),
@@ -185,7 +185,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::PreviousTab => return change_tab(app, StateTab::ALL.len() - 1),
         BrowserCommand::Find => {
             app.status = None;
-            app.fronts.push(OverlayPane::Find(FindState::default()));
+            app.overlays.push(OverlayPane::Find(FindState::default()));
         }
         BrowserCommand::NextMatch => return choose::step_match(app, Newer),
         BrowserCommand::PreviousMatch => return choose::step_match(app, Older),
@@ -279,11 +279,11 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
 
 fn push_sheet(app: &mut App) {
     app.status = None;
-    app.fronts.push(OverlayPane::Sheet(SheetPane::default()));
+    app.overlays.push(OverlayPane::Sheet(SheetPane::default()));
 }
 
 fn confirm(app: &mut App, change: WriteRequest) {
-    app.fronts.push(OverlayPane::Confirm { change, reading: SheetPane::default() });
+    app.overlays.push(OverlayPane::Confirm { change, reading: SheetPane::default() });
 }
 
 /// Asks the person to confirm an undo or a redo, and requests a preview of it.
@@ -297,7 +297,7 @@ fn plan_undo(app: &mut App, change: WriteRequest) -> Vec<AppEffect> {
 /// the highlighted search, hidden hindsight, the comparison, the filter, the mark. Else returns to
 /// the story. Never quits.
 fn go_back(app: &mut App) -> Vec<AppEffect> {
-    if app.fronts.pop().is_some() {
+    if app.overlays.pop().is_some() {
         return Vec::new();
     }
     if app.replay.take().is_some() {
@@ -364,7 +364,7 @@ fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
 }
 
 fn sessions(app: &mut App) -> Vec<AppEffect> {
-    app.fronts.push(OverlayPane::Sessions { rows: None, unpushed: Vec::new(), cursor: 0 });
+    app.overlays.push(OverlayPane::Sessions { rows: None, unpushed: Vec::new(), cursor: 0 });
     vec![app.ask(WorkerRequest::Sessions)]
 }
 

@@ -56,7 +56,7 @@ pub fn render(app: &App, buffer: &mut Buffer) {
     }
     overlay::draw(app, buffer);
     chips::draw(app, buffer);
-    let is_asking = !app.fronts.is_empty() || app.status.is_some();
+    let is_asking = !app.overlays.is_empty() || app.status.is_some();
     if !app.strip_only || is_asking || app.stage != AppStage::Browsing {
         canvas::clear(buffer, layout.keys);
         bottom(app, layout.keys, buffer);
@@ -288,7 +288,7 @@ fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
 /// Draws the bottom line: an input, a question, a message, or the keys.
 fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
-    match (app.fronts.last(), &app.status) {
+    match (app.overlays.last(), &app.status) {
         (Some(OverlayPane::Input { purpose, text }), said) => {
             let prompt = purpose.prompt();
             let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();

@@ -15,7 +15,7 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     }
     let wanted = selection::idea(app);
-    app.fronts.push(OverlayPane::Charts);
+    app.overlays.push(OverlayPane::Charts);
     let series = app.chart.series.iter().flatten();
     if let Some(place) = wanted.and_then(|id| series.clone().position(|one| one.id == id)) {
         app.chart.cursor = place;

@@ -15,7 +15,7 @@ pub(super) fn select(app: &mut App, steps: usize) {
 
 /// Switches the selected chip on or off.
 pub(super) fn switch(app: &mut App) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last_mut()
+    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.overlays.last_mut()
     else {
         return Vec::new();
     };
@@ -40,5 +40,5 @@ pub(super) fn click(app: &mut App, x: u16) -> Vec<AppEffect> {
 
 /// Whether the filter is being typed.
 pub(super) fn is_open(app: &App) -> bool {
-    matches!(app.fronts.last(), Some(OverlayPane::Input { purpose: InputPurpose::Filter, .. }))
+    matches!(app.overlays.last(), Some(OverlayPane::Input { purpose: InputPurpose::Filter, .. }))
 }

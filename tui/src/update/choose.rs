@@ -21,7 +21,7 @@ pub(crate) fn searched_text(row: &TimelineRow) -> String {
 
 /// Searches again after the text was changed.
 pub(super) fn typed(app: &mut App) {
-    let Some(OverlayPane::Find(find)) = app.fronts.last_mut() else { return };
+    let Some(OverlayPane::Find(find)) = app.overlays.last_mut() else { return };
     find.pattern = FuzzyPattern::new(&find.typed);
     find.cursor = 0;
     find.matches.clear();
@@ -77,7 +77,7 @@ pub(super) fn step_match(app: &mut App, way: PageDirection) -> Vec<AppEffect> {
 
 /// Runs the command of the selected line of the help.
 pub(super) fn accept_help(app: &mut App) -> Vec<AppEffect> {
-    let Some(OverlayPane::Help { mode, typed, cursor }) = app.fronts.pop() else {
+    let Some(OverlayPane::Help { mode, typed, cursor }) = app.overlays.pop() else {
         return Vec::new();
     };
     let lines = help_lines(&app.keymap, mode, &typed, app.theme);
@@ -88,7 +88,7 @@ pub(super) fn accept_help(app: &mut App) -> Vec<AppEffect> {
 
 /// Returns the number of lines that can be selected.
 pub(super) fn count(app: &App) -> usize {
-    match app.fronts.last() {
+    match app.overlays.last() {
         Some(OverlayPane::Find(find)) => find.matches.len(),
         Some(OverlayPane::Help { mode, typed, .. }) => {
             help_lines(&app.keymap, *mode, typed, app.theme).len()

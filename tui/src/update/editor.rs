@@ -9,7 +9,7 @@ use crate::theme::TextTone;
 
 /// Opens the editor on what is typed.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { purpose, text }) = app.fronts.last() else { return Vec::new() };
+    let Some(OverlayPane::Input { purpose, text }) = app.overlays.last() else { return Vec::new() };
     if !purpose.is_text() {
         return Vec::new();
     }
@@ -24,7 +24,7 @@ pub(super) fn note(app: &mut App) -> Vec<AppEffect> {
 
 /// Takes over what was written. If the editor failed, it stays in the input.
 pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { purpose, text }) = app.fronts.last_mut() else {
+    let Some(OverlayPane::Input { purpose, text }) = app.overlays.last_mut() else {
         return Vec::new();
     };
     let written = edited.text.trim();
@@ -40,13 +40,13 @@ pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
         return Vec::new();
     }
     let purpose = purpose.clone();
-    app.fronts.pop();
+    app.overlays.pop();
     input::submit(app, &purpose, written)
 }
 
 /// Shows what was typed for a write that failed, to be sent again.
 pub(super) fn restore(app: &mut App) {
     if let Some(UnsentText { purpose, text, .. }) = app.unsent.take() {
-        app.fronts.push(OverlayPane::Input { purpose, text });
+        app.overlays.push(OverlayPane::Input { purpose, text });
     }
 }

@@ -22,12 +22,12 @@ pub(super) enum EraseRange {
 
 pub(super) fn ask(app: &mut App, purpose: InputPurpose, text: &str) {
     app.status = None;
-    app.fronts.push(OverlayPane::Input { purpose, text: text.to_owned() });
+    app.overlays.push(OverlayPane::Input { purpose, text: text.to_owned() });
 }
 
 /// Returns the text that is being typed.
 fn typed_text(app: &mut App) -> Option<&mut String> {
-    match app.fronts.last_mut()? {
+    match app.overlays.last_mut()? {
         OverlayPane::Input { text, .. } => Some(text),
         OverlayPane::Find(find) => Some(&mut find.typed),
         OverlayPane::Help { typed, cursor, .. } => {
@@ -65,7 +65,8 @@ pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
 /// Applies a search or a filter while it is typed.
 pub(super) fn apply_filter(app: &mut App) -> Vec<AppEffect> {
     choose::typed(app);
-    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last() else {
+    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.overlays.last()
+    else {
         return Vec::new();
     };
     let typed = text.clone();
@@ -105,7 +106,7 @@ pub(super) fn clear_filter(app: &mut App) -> Vec<AppEffect> {
 }
 
 pub(super) fn cancel(app: &mut App) -> Vec<AppEffect> {
-    match app.fronts.pop() {
+    match app.overlays.pop() {
         Some(OverlayPane::Input { purpose: InputPurpose::Filter, .. })
             if !app.timeline.typed.is_empty() =>
         {
@@ -116,15 +117,15 @@ pub(super) fn cancel(app: &mut App) -> Vec<AppEffect> {
 }
 
 pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
-    if matches!(app.fronts.last(), Some(OverlayPane::Help { .. })) {
+    if matches!(app.overlays.last(), Some(OverlayPane::Help { .. })) {
         return choose::accept_help(app);
     }
-    match app.fronts.pop() {
+    match app.overlays.pop() {
         Some(OverlayPane::Input { purpose, text }) => submit(app, &purpose, text.trim()),
         Some(OverlayPane::Confirm { change, .. }) => send(app, change),
         Some(OverlayPane::Find(find)) => choose::accept_find(app, find),
         Some(other) => {
-            app.fronts.push(other);
+            app.overlays.push(other);
             Vec::new()
         }
         None => Vec::new(),

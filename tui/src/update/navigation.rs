@@ -21,7 +21,7 @@ pub(super) const MAX_ROWS: usize = 1200;
 pub(super) fn page(app: &App) -> isize {
     let inside =
         |pane| usize::from(WindowLayout::inside(WindowLayout::from_app(app).area(pane)).height);
-    let rows = match app.fronts.last() {
+    let rows = match app.overlays.last() {
         Some(_) => WindowLayout::sheet_rows(app),
         None if app.focus == PaneFocus::Held => WindowLayout::held_rows(app),
         None if app.focus == PaneFocus::Detail => inside(PaneFocus::Detail),
@@ -35,7 +35,7 @@ pub(super) fn move_by(app: &mut App, rows: isize) -> Vec<AppEffect> {
     let step = |cursor: usize, count: usize| {
         cursor.saturating_add_signed(rows).min(count.saturating_sub(1))
     };
-    if !app.fronts.is_empty() {
+    if !app.overlays.is_empty() {
         return front_to(app, step);
     }
     match app.focus {
@@ -86,7 +86,7 @@ pub(super) fn scroll_detail(app: &mut App, rows: isize) {
 fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect> {
     let width = WindowLayout::inside(WindowLayout::front(app)).width;
     let choices = choose::count(app);
-    match app.fronts.last_mut() {
+    match app.overlays.last_mut() {
         Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) => {
             let count =
                 reading.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, width).len());
@@ -105,7 +105,7 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect>
 }
 
 pub(super) fn click_front(app: &mut App, line: usize) {
-    let top = match app.fronts.last() {
+    let top = match app.overlays.last() {
         Some(OverlayPane::Sheet(reading)) => reading.top,
         Some(OverlayPane::Sessions { .. }) => 0,
         _ => return,
@@ -115,7 +115,7 @@ pub(super) fn click_front(app: &mut App, line: usize) {
 
 /// Moves to the beginning.
 pub(super) fn first(app: &mut App) -> Vec<AppEffect> {
-    if !app.fronts.is_empty() {
+    if !app.overlays.is_empty() {
         return front_to(app, |_, _| 0);
     }
     match app.focus {
@@ -134,7 +134,7 @@ pub(super) fn first(app: &mut App) -> Vec<AppEffect> {
 
 /// Moves to the end. In the timeline, this is the head: the selection then follows new writes.
 pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
-    if !app.fronts.is_empty() {
+    if !app.overlays.is_empty() {
         return front_to(app, |_, count| count.saturating_sub(1));
     }
     match app.focus {
@@ -154,8 +154,8 @@ pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
 /// Folds or unfolds the selected section, or all sections with a title. In charts, draws or hides
 /// the selected hypothesis, or all hypotheses that are not open any more.
 pub(super) fn fold(app: &mut App, all: bool) {
-    let in_charts = matches!(app.fronts.last(), Some(OverlayPane::Charts));
-    if in_charts || (app.fronts.is_empty() && app.focus == PaneFocus::Time) {
+    let in_charts = matches!(app.overlays.last(), Some(OverlayPane::Charts));
+    if in_charts || (app.overlays.is_empty() && app.focus == PaneFocus::Time) {
         if all {
             app.chart.toggle_settled();
         } else {
@@ -164,7 +164,7 @@ pub(super) fn fold(app: &mut App, all: bool) {
         return;
     }
     let width = WindowLayout::inside(WindowLayout::front(app)).width;
-    if let Some(OverlayPane::Sheet(reading)) = app.fronts.last_mut()
+    if let Some(OverlayPane::Sheet(reading)) = app.overlays.last_mut()
         && let Some(read) = &mut reading.sheet
     {
         let Some(section) =
@@ -202,7 +202,7 @@ pub(super) fn scroll(app: &mut App) {
     let width = WindowLayout::inside(WindowLayout::front(app)).width;
     let rows = WindowLayout::sheet_rows(app);
     if let Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) =
-        app.fronts.last_mut()
+        app.overlays.last_mut()
     {
         let count = reading.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, width).len());
         clamp(&mut reading.cursor, &mut reading.top, count, rows);

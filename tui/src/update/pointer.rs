@@ -18,7 +18,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<AppEffect> {
             return chips::click(app, x);
         }
     }
-    if !app.fronts.is_empty() {
+    if !app.overlays.is_empty() {
         let front = WindowLayout::inside(WindowLayout::front(app));
         if front.contains(at) {
             navigation::click_front(app, usize::from(y - front.y));

@@ -49,12 +49,12 @@ fn failed(app: &mut App, generation: u64, slot: PaneSlot, failure: WorkerFailure
             app.state.brief = None;
             app.state.failure = Some(failure);
         }
-        PaneSlot::Sheet => match app.fronts.last_mut() {
+        PaneSlot::Sheet => match app.overlays.last_mut() {
             Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) => {
                 reading.sheet = Some(sheet::failure(&failure));
             }
             Some(OverlayPane::Sessions { .. }) => {
-                app.fronts.pop();
+                app.overlays.pop();
                 app.say(TextTone::Bad, format!("{}: {}", failure.message, failure.advice));
             }
             _ => {}
@@ -90,7 +90,7 @@ fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<App
             if changes {
                 put_sheet(app, *sheet);
             } else {
-                app.fronts.pop();
+                app.overlays.pop();
                 app.say(
                     TextTone::Plain,
                     format!("the claims are what they were at {target} already"),
@@ -109,9 +109,9 @@ fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<App
             app.detail.sheet = Some(*sheet);
             navigation::scroll(app);
         }
-        WorkerAnswer::UndoPlan { redo, sheet } => match (sheet, app.fronts.last()) {
+        WorkerAnswer::UndoPlan { redo, sheet } => match (sheet, app.overlays.last()) {
             (None, Some(OverlayPane::Confirm { .. })) => {
-                app.fronts.pop();
+                app.overlays.pop();
                 let text = if redo { "there is no undo to take back" } else { "nothing to undo" };
                 app.say(TextTone::Plain, text);
             }
@@ -129,7 +129,8 @@ fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<App
         }
         WorkerAnswer::Found { place: None, what } => app.say(TextTone::Warning, what),
         WorkerAnswer::Sessions { rows: found, unpushed: left } => {
-            if let Some(OverlayPane::Sessions { rows, unpushed, cursor }) = app.fronts.last_mut() {
+            if let Some(OverlayPane::Sessions { rows, unpushed, cursor }) = app.overlays.last_mut()
+            {
                 *cursor = found.iter().position(|row| row.current).unwrap_or(0);
                 (*rows, *unpushed) = (Some(found), left);
             }
@@ -159,7 +160,7 @@ fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<App
 
 fn put_sheet(app: &mut App, sheet: TextSheet) {
     if let Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) =
-        app.fronts.last_mut()
+        app.overlays.last_mut()
     {
         *reading = SheetPane { sheet: Some(sheet), ..SheetPane::default() };
     }

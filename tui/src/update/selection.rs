@@ -71,7 +71,7 @@ pub(super) fn held_entity(app: &App) -> Option<Key> {
 
 /// Returns the hypothesis that is selected, or that the selection is about.
 pub(super) fn idea(app: &App) -> Option<String> {
-    if matches!(app.fronts.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time {
+    if matches!(app.overlays.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time {
         return app.chart.selected().map(|series| series.id.clone());
     }
     if let Some(key) = held_entity(app)
@@ -157,10 +157,10 @@ pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
 
 /// Unfolds the selected line, opens the selection as a page, or chooses the selected session.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
-    let request = match app.fronts.last() {
+    let request = match app.overlays.last() {
         Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
             let chosen = rows.get(*cursor).map(|row| row.id.clone());
-            app.fronts.clear();
+            app.overlays.clear();
             return chosen.map_or_else(Vec::new, |id| switch(app, id));
         }
         Some(OverlayPane::Sheet(_)) => {
@@ -168,7 +168,7 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
             return Vec::new();
         }
         Some(OverlayPane::Charts) => {
-            app.fronts.pop();
+            app.overlays.pop();
             app.focus = PaneFocus::Story;
             navigation::scroll(app);
             return Vec::new();
@@ -206,7 +206,7 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
 pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
     let held = held_entity(app).filter(|key| key.kind.is_claim());
     let in_charts =
-        matches!(app.fronts.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time;
+        matches!(app.overlays.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time;
     let of_chart = || app.chart.selected().map(|series| Key::new(Kind::Hypothesis, &*series.id));
     let of_row = || {
         let story = app.row()?.story.as_ref()?;
@@ -248,7 +248,7 @@ pub(super) fn peek(app: &mut App) -> Vec<AppEffect> {
 /// Begins to replay the session from the selected row. If the newest row is selected, the replay
 /// begins at the oldest one.
 pub(super) fn begin_replay(app: &mut App) -> Vec<AppEffect> {
-    app.fronts.clear();
+    app.overlays.clear();
     app.replay = Some(Replay { speed: 2, stepped: app.now });
     let row = app.row().map_or(MomentTarget::Head, |row| row.target);
     let at_end = app.timeline.cursor == 0 || row == MomentTarget::Head;

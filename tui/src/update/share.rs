@@ -25,7 +25,7 @@ pub(super) fn report(app: &mut App) -> Vec<AppEffect> {
 /// Copies the page in front as Markdown. Without one, copies the focused pane, or the details of
 /// the selection.
 pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
-    let text = match app.fronts.last() {
+    let text = match app.overlays.last() {
         Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(sheet_markdown),
         Some(OverlayPane::Charts) => Some(ideas(app)),
         Some(_) => None,
@@ -72,7 +72,7 @@ fn ideas(app: &App) -> String {
 
 /// Copies the id of the page in front. Without one, copies that of the selection.
 pub(super) fn copy(app: &mut App) -> Vec<AppEffect> {
-    let id = match app.fronts.last() {
+    let id = match app.overlays.last() {
         Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),
         Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
             rows.get(*cursor).map(|row| row.id.clone())

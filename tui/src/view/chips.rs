@@ -32,7 +32,8 @@ pub(crate) fn chip_places(app: &App) -> Vec<Rect> {
 }
 
 pub(super) fn draw(app: &App, buffer: &mut Buffer) {
-    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last() else {
+    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.overlays.last()
+    else {
         return;
     };
     let theme = app.theme;

@@ -18,7 +18,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     if let Some(digest) = shown_digest(app) {
         return draw_digest(app, digest, area, buffer);
     }
-    let focused = app.focus == PaneFocus::Detail && app.fronts.is_empty();
+    let focused = app.focus == PaneFocus::Detail && app.overlays.is_empty();
     let sheet = app.detail.sheet.as_ref();
     let word = if app.comparing { "Changed between" } else { "Detail" };
     let title = match sheet.map(|sheet| sheet.title.as_str()) {

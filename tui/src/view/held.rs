@@ -53,7 +53,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let theme = app.theme;
-    let focused = app.focus == PaneFocus::Held && app.fronts.is_empty();
+    let focused = app.focus == PaneFocus::Held && app.overlays.is_empty();
     let area = frame::draw(buffer, area, focused, &titles(app), theme);
     if let Some(failure) = &app.state.failure {
         let title = if failure.damaged { "damaged: " } else { "" };

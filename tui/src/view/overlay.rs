@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 
 pub(super) fn draw(app: &App, buffer: &mut Buffer) {
     // A text input is drawn in the bottom line; what is below it stays visible.
-    let front = app.fronts.iter().rev().find(|front| !matches!(front, OverlayPane::Input { .. }));
+    let front = app.overlays.iter().rev().find(|front| !matches!(front, OverlayPane::Input { .. }));
     let Some(front) = front else { return };
     let area = match front {
         OverlayPane::Help { .. } | OverlayPane::Find(_) => WindowLayout::popup(app),

@@ -82,7 +82,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     if area.height < 4 {
         return one_line(app, area, buffer);
     }
-    let focused = app.focus == PaneFocus::Time && app.fronts.is_empty();
+    let focused = app.focus == PaneFocus::Time && app.overlays.is_empty();
     let pause = app.story.as_ref().map_or(0, |story| story.longest_pause);
     let cut = app.story.as_ref().and_then(|story| story.cut);
     let since = cut.map(|cut| format!(" since #{}", cut.sequence)).unwrap_or_default();

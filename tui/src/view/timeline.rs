@@ -100,7 +100,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 || area.width == 0 {
         return;
     }
-    let focused = app.focus == PaneFocus::Story && app.fronts.is_empty();
+    let focused = app.focus == PaneFocus::Story && app.overlays.is_empty();
     let inside = if app.strip_only {
         area
     } else {
@@ -120,7 +120,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     let graph = (!timeline.is_story())
         .then(|| BranchGraph::from_branches(&app.session.lines, &app.session.branch));
-    let pattern = match app.fronts.last() {
+    let pattern = match app.overlays.last() {
         Some(OverlayPane::Find(find)) => Some(&find.pattern),
         _ => app.find.as_ref().map(|find| &find.pattern),
     };

@@ -51,7 +51,7 @@ fn which_hypotheses_are_drawn_is_chosen() {
     assert!(hand.press("z").screen().contains("0 of 6 hypotheses"));
     assert!(hand.press("z").screen().contains("6 of 6 hypotheses"));
     hand.press("<enter>");
-    assert!(hand.app.fronts.is_empty());
+    assert!(hand.app.overlays.is_empty());
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn the_editor_goes_on_with_what_is_typed_and_its_text_is_written() {
     assert_eq!(hand.edited, ["first"]);
     hand.act(written("first line\n\nsecond line\n", None));
     assert_eq!(note(&store, "N8").as_deref(), Some("first line\n\nsecond line"));
-    assert!(hand.app.fronts.is_empty());
+    assert!(hand.app.overlays.is_empty());
     // A note can be begun in the editor.
     hand.press("e");
     assert_eq!(hand.edited.last().map(String::as_str), Some(""));
@@ -68,7 +68,7 @@ fn a_text_that_cannot_be_written_stays_in_the_input() {
     let (store, mut hand) = on_example();
     hand.press("i").type_in("a").press("<enter> +").type_in(".7 seen").press("<c-e>");
     hand.act(written("no strength\nhere", None));
-    let Some(OverlayPane::Input { text, .. }) = hand.app.fronts.last() else {
+    let Some(OverlayPane::Input { text, .. }) = hand.app.overlays.last() else {
         panic!("{}", hand.screen());
     };
     assert_eq!(text, "no strength\nhere");
@@ -81,7 +81,7 @@ fn a_text_that_cannot_be_written_stays_in_the_input() {
     let change = forge_store::store::ClaimChange::remove(key);
     session.write(&act).change(change).commit().unwrap();
     hand.press("C").type_in("again").press("<enter>");
-    let Some(OverlayPane::Input { text, .. }) = hand.app.fronts.last() else {
+    let Some(OverlayPane::Input { text, .. }) = hand.app.overlays.last() else {
         panic!("{}", hand.screen());
     };
     assert_eq!(text, "again");
@@ -101,7 +101,7 @@ fn only_the_failure_of_a_write_opens_its_text_again() {
             WorkerFailure { message: "no".to_owned(), advice: "wait".to_owned(), damaged: false };
         let reply = WorkerReply { generation, slot: PaneSlot::Session, answer: Err(failure) };
         hand.act(BrowserAction::Reply(Box::new(reply)));
-        hand.app.fronts.last().cloned()
+        hand.app.overlays.last().cloned()
     };
     assert!(fails(generation - 1).is_none());
     let Some(OverlayPane::Input { text, .. }) = fails(generation) else { panic!("not opened") };

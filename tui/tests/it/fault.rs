@@ -197,7 +197,7 @@ fn undo_and_redo_say_what_they_take_back() {
     store.create_session(&act, NewSession::named("empty")).unwrap();
     let mut hand = Hand::on_example(100, 30);
     hand.press("U");
-    assert!(hand.app.fronts.is_empty());
+    assert!(hand.app.overlays.is_empty());
     assert_eq!(hand.app.status.as_ref().unwrap().text, "there is no undo to take back");
 }
 
@@ -206,13 +206,13 @@ fn q_and_escape_close_the_front_and_only_q_on_the_main_screen_quits() {
     let mut hand = Hand::on_example(140, 40);
     for open in ["<enter>", "c", "s", "z"] {
         hand.press(open);
-        assert!(!hand.app.fronts.is_empty() || hand.app.zoomed, "{open}");
+        assert!(!hand.app.overlays.is_empty() || hand.app.zoomed, "{open}");
         hand.press("q");
-        assert!(hand.app.fronts.is_empty() && !hand.app.zoomed && !hand.app.done, "{open}");
+        assert!(hand.app.overlays.is_empty() && !hand.app.zoomed && !hand.app.done, "{open}");
     }
     for open in ["?", "/", "t", "n"] {
         hand.press(open).press("<esc>");
-        assert!(hand.app.fronts.is_empty() && !hand.app.done, "{open}");
+        assert!(hand.app.overlays.is_empty() && !hand.app.done, "{open}");
     }
     hand.press("<esc> <esc> <tab> <esc>");
     assert!(!hand.app.done);

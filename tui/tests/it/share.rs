@@ -13,7 +13,7 @@ fn why_shows_both_ways_and_the_evidence_its_commands() {
     hand.press("q E");
     assert_snapshot!("evidence_sources", hand.screen());
     hand.press("q g w");
-    assert!(hand.app.fronts.is_empty());
+    assert!(hand.app.overlays.is_empty());
     assert!(hand.app.status.as_ref().unwrap().text.starts_with("no claim is selected"));
 }
 
@@ -42,10 +42,10 @@ fn the_selection_is_looked_at_without_unfolding_it() {
     hand.app.timeline.cursor = row.unwrap();
     let rows = hand.app.timeline.rows.len();
     hand.press("<space>");
-    assert_eq!(hand.app.fronts.len(), 1);
+    assert_eq!(hand.app.overlays.len(), 1);
     assert_eq!(hand.app.timeline.rows.len(), rows);
     hand.press("q");
-    assert!(hand.app.fronts.is_empty());
+    assert!(hand.app.overlays.is_empty());
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn without_a_hypothesis_nothing_is_asked() {
     hand.press("g");
     for key in ["+", "-", "C", "!"] {
         hand.press(key);
-        assert!(hand.app.fronts.is_empty(), "{key}");
+        assert!(hand.app.overlays.is_empty(), "{key}");
         assert!(hand.app.status.as_ref().unwrap().text.starts_with("no hypothesis is selected"));
     }
     // In the pane of what was held one can be selected.
