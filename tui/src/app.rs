@@ -5,7 +5,7 @@ use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest};
 use crate::host::NotifyEvent;
 use crate::keymap::{KeyMode, Keymap};
 use crate::panes::{
-    ChartPane, FindState, InputPurpose, LookedState, OverlayPane, PaneFocus, Replay, SheetPane,
+    ChartPane, FindState, InputPurpose, OverlayPane, PaneFocus, PresenceState, Replay, SheetPane,
     StatePane, TimelinePane,
 };
 use crate::story_view::StoryView;
@@ -158,7 +158,7 @@ pub struct App {
     /// The events that are announced when they arrive.
     pub notified: Vec<NotifyEvent>,
     /// Whether and when the person looked.
-    pub looked: LookedState,
+    pub looked: PresenceState,
     /// The text that was typed for a write that is not done yet.
     pub unsent: Option<UnsentText>,
     /// The selected chip of the filter.
@@ -186,7 +186,7 @@ impl App {
             now,
             zone,
             story_revisions: STORY_REVISIONS,
-            looked: LookedState { input: now, ..LookedState::default() },
+            looked: PresenceState { input: now, ..PresenceState::default() },
             ..Self::default()
         }
     }

@@ -163,7 +163,7 @@ impl ChartPane {
 
 /// Whether and when a person looked at the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LookedState {
+pub struct PresenceState {
     /// When a key was pressed, or the mouse used, or the terminal got the focus.
     pub input: Timestamp,
     /// Whether the terminal lost the focus.
