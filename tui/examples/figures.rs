@@ -117,7 +117,7 @@ fn now() -> Timestamp {
 }
 
 /// The browser with its two workers in threads, drawn to a terminal backend.
-struct Seat<W: Write> {
+struct BrowserRun<W: Write> {
     app: App,
     requests: Sender<(u64, WorkerRequest)>,
     slow_requests: Sender<(u64, WorkerRequest)>,
@@ -125,7 +125,7 @@ struct Seat<W: Write> {
     terminal: Terminal<CrosstermBackend<W>>,
 }
 
-impl<W: Write> Seat<W> {
+impl<W: Write> BrowserRun<W> {
     fn new(store: Store, out: W) -> Result<Self, Fault> {
         let (requests, wanted) = mpsc::channel();
         let (sender, replies) = mpsc::channel();
@@ -176,18 +176,18 @@ impl<W: Write> Seat<W> {
 fn first(folder: &Path) -> Result<(), Fault> {
     let started = Instant::now();
     let store = Store::open(folder, Options::default())?;
-    let mut seat = Seat::new(store, std::io::sink())?;
-    let effects = begin(&mut seat.app, None);
-    seat.run(effects)?;
-    while seat.app.timeline.rows.is_empty() || seat.app.state.view.is_none() {
-        seat.take(Duration::from_secs(10))?;
+    let mut browser = BrowserRun::new(store, std::io::sink())?;
+    let effects = begin(&mut browser.app, None);
+    browser.run(effects)?;
+    while browser.app.timeline.rows.is_empty() || browser.app.state.view.is_none() {
+        browser.take(Duration::from_secs(10))?;
     }
-    seat.draw()?;
+    browser.draw()?;
     let shown = started.elapsed().as_secs_f64() * 1e3;
-    while seat.app.strip.is_none() && seat.app.story.is_none() {
-        seat.take(Duration::from_secs(10))?;
+    while browser.app.strip.is_none() && browser.app.story.is_none() {
+        browser.take(Duration::from_secs(10))?;
     }
-    seat.draw()?;
+    browser.draw()?;
     let whole = started.elapsed().as_secs_f64() * 1e3;
     println!("first screen {shown:.1} ms, with the axis of time {whole:.1} ms");
     memory()
@@ -196,22 +196,22 @@ fn first(folder: &Path) -> Result<(), Fault> {
 /// Measures how long the key `v` takes to show the story of a session.
 fn story(folder: &Path) -> Result<(), Fault> {
     let store = Store::open(folder, Options::default())?;
-    let mut seat = Seat::new(store, std::io::sink())?;
-    let effects = begin(&mut seat.app, None);
-    seat.run(effects)?;
-    while seat.app.timeline.rows.is_empty() || seat.app.state.view.is_none() {
-        seat.take(Duration::from_secs(10))?;
+    let mut browser = BrowserRun::new(store, std::io::sink())?;
+    let effects = begin(&mut browser.app, None);
+    browser.run(effects)?;
+    while browser.app.timeline.rows.is_empty() || browser.app.state.view.is_none() {
+        browser.take(Duration::from_secs(10))?;
     }
     let started = Instant::now();
-    while seat.app.story.is_none() {
-        if !seat.app.timeline.is_story() {
-            let effects = update(&mut seat.app, BrowserAction::Key("v".parse()?));
-            seat.run(effects)?;
+    while browser.app.story.is_none() {
+        if !browser.app.timeline.is_story() {
+            let effects = update(&mut browser.app, BrowserAction::Key("v".parse()?));
+            browser.run(effects)?;
         }
-        seat.take(Duration::from_secs(10))?;
+        browser.take(Duration::from_secs(10))?;
     }
-    seat.draw()?;
-    let rows = seat.app.timeline.rows.len();
+    browser.draw()?;
+    let rows = browser.app.timeline.rows.len();
     println!("story of {rows} lines in {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
     memory()
 }
@@ -235,9 +235,9 @@ fn keys(folder: &Path) -> Result<(), Fault> {
         .stdin(Stdio::piped())
         .spawn()?;
     let store = Store::open(folder, Options::default())?;
-    let mut seat = Seat::new(store, std::io::sink())?;
-    let effects = begin(&mut seat.app, None);
-    seat.run(effects)?;
+    let mut browser = BrowserRun::new(store, std::io::sink())?;
+    let effects = begin(&mut browser.app, None);
+    browser.run(effects)?;
     let (mut frames, mut states) = (Vec::new(), Vec::new());
     let mut ticked = Instant::now();
     let pressed =
@@ -249,27 +249,27 @@ fn keys(folder: &Path) -> Result<(), Fault> {
         }
         let start = Instant::now();
         let chord: KeyChord = key.parse()?;
-        let effects = update(&mut seat.app, BrowserAction::Key(chord));
-        seat.run(effects)?;
-        seat.draw()?;
+        let effects = update(&mut browser.app, BrowserAction::Key(chord));
+        browser.run(effects)?;
+        browser.draw()?;
         frames.push(start.elapsed());
         // Waits until the state of the new moment has arrived.
         let arrived =
             |app: &App| app.state.view.as_ref().is_some_and(|view| view.target == app.target());
-        while !arrived(&seat.app) && start.elapsed() < Duration::from_secs(2) {
-            seat.take(Duration::from_millis(500))?;
+        while !arrived(&browser.app) && start.elapsed() < Duration::from_secs(2) {
+            browser.take(Duration::from_millis(500))?;
         }
-        seat.draw()?;
+        browser.draw()?;
         states.push(start.elapsed());
         while start.elapsed() < Duration::from_millis(20) {
-            if seat.take(Duration::from_millis(20).saturating_sub(start.elapsed()))? {
-                seat.draw()?;
+            if browser.take(Duration::from_millis(20).saturating_sub(start.elapsed()))? {
+                browser.draw()?;
             }
         }
         if ticked.elapsed() > Duration::from_millis(250) {
             ticked = Instant::now();
-            let effects = update(&mut seat.app, BrowserAction::Tick(now()));
-            seat.run(effects)?;
+            let effects = update(&mut browser.app, BrowserAction::Tick(now()));
+            browser.run(effects)?;
         }
     }
     drop(writer.stdin.take());
