@@ -1,7 +1,7 @@
 //! The brief: the same for a person, an agent and a program.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
 
@@ -96,7 +96,7 @@ fn after_an_import_it_holds_prompts_failures_and_what_is_not_committed() {
 
 #[test]
 fn bare_forge_is_the_brief_where_there_is_a_store() {
-    let environment = told();
+    let environment = example_session();
     let bare = environment.forge([] as [&str; 0]).success();
     assert!(bare.starts_with("tensor on main #13") && bare.contains("Next"), "{bare}");
     let outside = Environment::new().forge([] as [&str; 0]);

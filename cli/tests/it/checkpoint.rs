@@ -1,12 +1,12 @@
 //! Lists of checkpoints, the timeline, comparisons and restores.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use insta::assert_snapshot;
 
 #[test]
 fn checkpoints_are_listed_newest_first() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "list"]), @"
      No  Time          Message                          Tags           Trigger    Branch
     #12   1 Feb 13:00  unit tests failed                               automatic  main
@@ -93,7 +93,7 @@ fn an_empty_list_of_checkpoints_says_so() {
 
 #[test]
 fn the_timeline_draws_branches_as_lanes() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @r"
     ── Sun 1 Feb ──
     ●  #13 13:00 (main*) N1  日本語 wide\x1b[2J text
@@ -124,7 +124,7 @@ fn the_timeline_draws_branches_as_lanes() {
 
 #[test]
 fn two_moments_are_compared() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "diff", "baseline", "alt"]), @r#"
     from 2026-02-01 13:00:07 +01:00 (7 s ago) on main #6 "before the split"
     to   2026-02-01 13:00:13 +01:00 (1 s ago) on alt #9
@@ -177,7 +177,7 @@ fn two_moments_are_compared() {
 
 #[test]
 fn differences_can_be_an_exit_code() {
-    let environment = told();
+    let environment = example_session();
     let code = |from, to| environment.forge(["checkpoint", "diff", from, to, "--exit-code"]).code;
     assert_eq!((code("baseline", "HEAD"), code("HEAD", "HEAD")), (1, 0));
     assert_eq!(environment.forge(["checkpoint", "diff", "baseline"]).code, 0);
@@ -207,7 +207,7 @@ fn a_long_text_is_compared_line_by_line() {
 
 #[test]
 fn going_back_is_a_new_revision_and_facts_stay() {
-    let environment = told();
+    let environment = example_session();
     let list =
         |environment: &Environment| environment.forge(["hypothesis", "list", "--json"]).json();
     let before = list(&environment)["hypotheses"].clone();

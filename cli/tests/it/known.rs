@@ -1,12 +1,12 @@
 //! `list` and `show` of every kind, the brief, the log, blame and why.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use insta::assert_snapshot;
 
 #[test]
 fn claims_and_facts_are_listed() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["hypothesis", "list"]), @r"
     Id  Time          Status  Confidence  Says
     H1   1 Feb 13:00  active  0.79        the layout is wrong
@@ -48,7 +48,7 @@ fn claims_and_facts_are_listed() {
 
 #[test]
 fn lists_are_filtered() {
-    let environment = told();
+    let environment = example_session();
     let count = |args: &[&str]| {
         let mut command = environment.command(args.iter().chain(&["--json"]));
         let document = environment.finished(&mut command).json();
@@ -67,7 +67,7 @@ fn lists_are_filtered() {
 
 #[test]
 fn an_entity_is_shown_with_all_its_fields() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["hypothesis", "show", "H1"]), @r"
     hypothesis H1
       description: the layout is wrong
@@ -110,7 +110,7 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     No session has been begun yet.
     Next           state a hypothesis: forge hypothesis add TEXT
     ");
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["brief"]), @r"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (1 s ago)
     checkpoint #12 unit tests failed, 1 s before
@@ -154,7 +154,7 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
 
 #[test]
 fn the_log_lists_each_change() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["log", "--revisions", "--limit", "4"]), @r"
     #13 2026-02-01 13:00:13 +01:00 (1 s ago) note add on main
       + N1 日本語 wide\x1b[2J\ntext
@@ -186,7 +186,7 @@ fn the_log_lists_each_change() {
 
 #[test]
 fn blame_names_the_change_behind_each_field() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["blame", "H1", "--at", "alt"]), @r"
     hypothesis H1
     Field        Value                By                           Ago       Before
@@ -220,7 +220,7 @@ fn blame_names_the_change_behind_each_field() {
 
 #[test]
 fn why_says_what_it_rests_on_and_what_rests_on_it() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["why", "H1", "--at", "alt"]), @r"
     hypothesis H1
       description: the layout is wrong

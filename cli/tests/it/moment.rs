@@ -1,7 +1,7 @@
 //! `forge checkpoint at` and `show`: what was known at a moment.
 
 use crate::environment::Environment;
-use crate::story::{tell, told};
+use crate::story::{example_session, write_example};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_bare_number_is_that_of_a_revision_or_checkpoint() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "diff", "7"]), @r#"
     from 2026-02-01 13:00:07 +01:00 (7 s ago) on main #6 "before the split"
     to   2026-02-01 13:00:13 +01:00 (1 s ago) on main #13
@@ -33,7 +33,7 @@ fn a_bare_number_is_that_of_a_revision_or_checkpoint() {
 
 #[test]
 fn a_moment_shows_its_brief_and_the_next_commands() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @"
     tensor on main #6, 2026-02-01 13:00:07 +01:00 (7 s ago)
     checkpoint #7 before the split, at this moment
@@ -84,7 +84,7 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
 
 #[test]
 fn a_document_has_every_array_and_its_metadata() {
-    let environment = told();
+    let environment = example_session();
     let document = environment.forge(["checkpoint", "at", "now", "--json"]).json();
     let mut found = keys(&document);
     found.sort_unstable();
@@ -186,7 +186,7 @@ fn an_empty_session_says_so() {
 
 #[test]
 fn a_moment_is_named_in_many_ways() {
-    let environment = told();
+    let environment = example_session();
     let revision = |moment: &str| {
         let document = environment.forge(["checkpoint", "at", moment, "--json"]).json();
         let sequence = document["revision"]["sequence"].as_u64();
@@ -213,7 +213,7 @@ fn a_moment_is_named_in_many_ways() {
 
 #[test]
 fn a_checkpoint_shown_is_the_one_that_was_named() {
-    let environment = told();
+    let environment = example_session();
     let document = environment.forge(["checkpoint", "show", "kept", "--json"]).json();
     assert_eq!(document["schema"], "forge.state/1");
     assert_snapshot!(document["checkpoint"], @r#"{"branch":"main","id":"<id1>","message":"before the split","sequence":7,"tags":["baseline","kept"],"time":"2026-02-01T12:00:07Z","trigger":"manual"}"#);
@@ -222,7 +222,7 @@ fn a_checkpoint_shown_is_the_one_that_was_named() {
 
 #[test]
 fn kinds_select_and_full_tells_all_fields() {
-    let environment = told();
+    let environment = example_session();
     let args = ["checkpoint", "at", "HEAD", "--kind", "gap", "--kind", "notes", "--json"];
     let document = environment.forge(args).json();
     assert_eq!(keys(&document["state"]), ["gaps", "notes"]);
@@ -272,7 +272,7 @@ fn long_texts_are_cut_with_their_hash_unless_all_is_wanted() {
 
 #[test]
 fn what_cannot_be_found_is_an_error_with_a_hint() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "at", "3 hours ago"]), @r"
     [stderr]
     error: nothing is known at 2026-02-01 10:00:14 +01:00: the session 'tensor' begins at 2026-02-01 13:00:01 +01:00
@@ -325,7 +325,7 @@ fn a_changed_clock_is_noted() {
 
 #[test]
 fn what_was_recorded_later_can_be_left_out() {
-    let environment = told();
+    let environment = example_session();
     environment
         .forge(["measurement", "record", "loss", "1", "--at", "2026-02-01T12:00:05Z"])
         .success();
@@ -340,7 +340,7 @@ fn what_was_recorded_later_can_be_left_out() {
 
 #[test]
 fn a_narrow_screen_holds_and_nothing_drives_the_terminal() {
-    let environment = tell(Environment::new().with("COLUMNS", "32"));
+    let environment = write_example(Environment::new().with("COLUMNS", "32"));
     let runs: [&[&str]; 8] = [
         &["checkpoint", "at", "HEAD"],
         &["checkpoint", "timeline", "--all"],
@@ -368,7 +368,7 @@ fn a_narrow_screen_holds_and_nothing_drives_the_terminal() {
 
 #[test]
 fn a_closed_output_pipe_is_no_error_here_either() {
-    let environment = told();
+    let environment = example_session();
     let runs: [&[&str]; 5] = [
         &["checkpoint", "at", "HEAD"],
         &["checkpoint", "at", "HEAD", "--json"],

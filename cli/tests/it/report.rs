@@ -1,7 +1,7 @@
 //! `forge report`: the page of a session as a file.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const ODD: &str = include_str!("../../../tests/page/odd.jsonl");
 
 #[test]
 fn a_page_is_written_to_a_file_with_the_sessions_name() {
-    let environment = told();
+    let environment = example_session();
     let output = environment.forge(["report"]).success();
     assert!(output.starts_with("Wrote forge-report-tensor.html ("), "{output}");
     let page = environment.read("project/forge-report-tensor.html");
@@ -27,7 +27,7 @@ fn a_page_is_written_to_a_file_with_the_sessions_name() {
 
 #[test]
 fn a_page_can_begin_and_end_at_a_moment() {
-    let environment = told();
+    let environment = example_session();
     let page = |args: &[&str]| {
         let mut all = vec!["report", "--markdown", "-o", "-"];
         all.extend(args);
@@ -45,7 +45,7 @@ fn a_page_can_begin_and_end_at_a_moment() {
 /// Two dots can be in the name of a session: the name is looked up before it is read as a range.
 #[test]
 fn a_session_with_two_dots_in_its_name_has_a_page() {
-    let environment = told();
+    let environment = example_session();
     environment.forge(["session", "new", "baseline..HEAD"]).success();
     environment.forge(["note", "add", "x"]).success();
     environment.forge(["session", "use", "tensor"]).success();
@@ -57,7 +57,7 @@ fn a_session_with_two_dots_in_its_name_has_a_page() {
 
 #[test]
 fn a_wrong_use_is_explained() {
-    let environment = told();
+    let environment = example_session();
     let said = |args: &[&str]| environment.finished(&mut environment.command(args)).to_string();
     assert_snapshot!(said(&["report", "nowhere"]), @"
     [stderr]

@@ -1,7 +1,7 @@
 //! `forge serve`: which requests are answered, and with what.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -72,7 +72,7 @@ impl Drop for PageServer {
 
 #[test]
 fn only_a_browser_with_the_token_on_this_machine_is_answered() {
-    let environment = told();
+    let environment = example_session();
     let server = PageServer::begin(&environment);
     let port = server.address.split(':').nth(1).unwrap();
     let (own, cookie) = (server.address.as_str(), server.cookie());
@@ -118,7 +118,7 @@ fn only_a_browser_with_the_token_on_this_machine_is_answered() {
 
 #[test]
 fn each_address_has_its_page() {
-    let environment = told();
+    let environment = example_session();
     let server = PageServer::begin(&environment);
     for (path, text) in [
         ("/", "href=\"/s/"),
@@ -162,7 +162,7 @@ fn each_address_has_its_page() {
 
 #[test]
 fn an_open_page_receives_new_entries() {
-    let environment = told();
+    let environment = example_session();
     let server = PageServer::begin(&environment);
     let page = server.get("/s/tensor").body;
     let position = page.split("data-position=\"").nth(1).and_then(|rest| rest.split('"').next());

@@ -5,11 +5,11 @@ use crate::environment::Environment;
 /// Makes a store with a hypothesis with evidence, two beliefs and a gap; a checkpoint `baseline`; a
 /// branch `alt` on which the hypothesis is rejected; on `main` a failing command and a
 /// verification.
-pub(crate) fn told() -> Environment {
-    tell(Environment::new())
+pub(crate) fn example_session() -> Environment {
+    write_example(Environment::new())
 }
 
-pub(crate) fn tell(environment: Environment) -> Environment {
+pub(crate) fn write_example(environment: Environment) -> Environment {
     let steps: [&[&str]; 14] = [
         &["init", "--name", "tensor"],
         &["hypothesis", "add", "the layout is wrong", "--id", "H1", "--confidence", "0.4"],

@@ -1,13 +1,13 @@
 //! `forge story`: the lines and the document.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use insta::assert_snapshot;
 use serde_json::json;
 
 #[test]
 fn the_story_of_a_session_is_printed_in_lines() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["story"]), @r"
     tensor, 12 s: 13 of 14 items shown
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
@@ -230,7 +230,7 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_is_shown() {
 
 #[test]
 fn whatever_has_a_name_can_be_shown() {
-    let environment = told();
+    let environment = example_session();
     assert_snapshot!(environment.forge(["show", "E1"]), @"
     evidence E1
       hypothesis: H1
@@ -264,7 +264,7 @@ fn whatever_has_a_name_can_be_shown() {
 /// Regression: an id that began with `#` was read as a number.
 #[test]
 fn an_entity_whose_id_begins_with_a_number_sign_is_shown() {
-    let environment = told();
+    let environment = example_session();
     for id in ["#5-note", "#todo"] {
         environment.forge(["note", "add", &format!("about {id}"), "--id", id]).success();
         let shown = environment.forge(["show", id]).success();

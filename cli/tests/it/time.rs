@@ -1,7 +1,7 @@
 //! Times as people write them, and texts with joined characters and emoji.
 
 use crate::environment::Environment;
-use crate::story::told;
+use crate::story::example_session;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn noted() -> Environment {
 /// although the page shows this command.
 #[test]
 fn a_time_that_begins_with_a_hyphen_is_taken_by_reading_and_writing_commands() {
-    let environment = told();
+    let environment = example_session();
     for args in [
         &["checkpoint", "at", "-1s"][..],
         &["checkpoint", "at", "-1 second", "--json", "-q"],

@@ -1,7 +1,7 @@
 //! Wrong usages, each with texts that the answer must contain.
 
 use crate::environment::{Environment, mode};
-use crate::story::told;
+use crate::story::example_session;
 use std::os::unix::fs::PermissionsExt;
 
 /// A wrong usage: the arguments, the exit code, and texts that the error output must contain.
@@ -51,7 +51,7 @@ const USAGES: &[WrongUsage] = &[
 
 #[test]
 fn each_wrong_usage_says_what_to_do() {
-    let environment = told();
+    let environment = example_session();
     environment.write("project/wrong.txt", "root:x:0:0:root:/root:/bin/bash, and further lines\n");
     let mut faults = Vec::new();
     for WrongUsage(words, code, parts) in USAGES {
@@ -69,7 +69,7 @@ fn each_wrong_usage_says_what_to_do() {
 
 #[test]
 fn no_tip_is_given_for_an_unrelated_word() {
-    let environment = told();
+    let environment = example_session();
     for words in ["hooks install vscode", "xyzzy", "log -m", "note add x --quite-other"] {
         let words: Vec<&str> = words.split(' ').collect();
         let output = environment.finished(&mut environment.command(&words));
