@@ -103,7 +103,7 @@ fn a_pipe_or_a_directory_where_a_file_should_be_is_an_error() {
 
 /// Starts a process that takes a lock of the store and then stops itself, so that it never releases
 /// the lock.
-pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
+pub(crate) fn hold_lock_frozen(environment: &Environment, lock: &str) -> Child {
     let mut frozen = Command::new("flock")
         .args(["--no-fork"])
         .arg(environment.path("project/.forge").join(lock))
@@ -125,7 +125,7 @@ pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
 fn a_process_that_holds_the_index_too_long_is_named() {
     let environment = project();
     environment.forge(["maintain"]).success();
-    let mut frozen = frozen_with(&environment, "index/apply.lock");
+    let mut frozen = hold_lock_frozen(&environment, "index/apply.lock");
     let rebuilt = environment.forge(["rebuild", "--lock-timeout", "0.05"]);
     let json = environment.forge(["rebuild", "--lock-timeout", "0.05", "--json"]);
     // If its key is missing, the whole store is adopted.
@@ -155,7 +155,7 @@ fn a_process_that_holds_the_index_too_long_is_named() {
 fn rebuilding_waits_for_the_process_that_holds_the_index() {
     let environment = project();
     environment.forge(["maintain"]).success();
-    let mut frozen = frozen_with(&environment, "index/apply.lock");
+    let mut frozen = hold_lock_frozen(&environment, "index/apply.lock");
     let mut command = environment.command(["rebuild", "--lock-timeout", "600", "--json"]);
     let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The lock is released only when the command has opened the lock file, so that it really waits.
@@ -178,7 +178,7 @@ fn rebuilding_waits_for_the_process_that_holds_the_index() {
 #[test]
 fn a_frozen_process_that_holds_the_lock_is_named() {
     let environment = project();
-    let mut frozen = frozen_with(&environment, "journal/append.lock");
+    let mut frozen = hold_lock_frozen(&environment, "journal/append.lock");
     let output = environment.forge(["gap", "add", "x", "--lock-timeout", "0.05"]);
     // A write that depends on nothing in the store is spooled, and is visible at once.
     let kept = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05", "--json"]);
@@ -222,7 +222,7 @@ fn a_spooled_write_that_cannot_be_read_is_an_error_until_the_store_is_repaired()
         let environment = Environment::new();
         environment.forge(["init", kind, "--name", "s"]).success();
         environment.forge(["note", "add", "one"]).success();
-        let mut frozen = frozen_with(&environment, "journal/append.lock");
+        let mut frozen = hold_lock_frozen(&environment, "journal/append.lock");
         for note in ["two", "three"] {
             environment.forge(["note", "add", note, "--lock-timeout", "0.05"]).success();
         }

@@ -188,7 +188,7 @@ fn a_repair_lists_what_is_no_file_and_saves_the_rest() {
             environment.forge(["init", "--name", "s", sealing]).success();
             environment.forge(["note", "add", "kept"]).success();
             environment.forge(["maintain"]).success();
-            let mut frozen = crate::fault::frozen_with(&environment, "journal/append.lock");
+            let mut frozen = crate::fault::hold_lock_frozen(&environment, "journal/append.lock");
             let waits = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05"]);
             assert_eq!(waits.code, 0, "{waits}");
             frozen.kill().unwrap();

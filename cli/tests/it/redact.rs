@@ -1,7 +1,7 @@
 //! Secrets on the command line: redacted by default, reported, and kept on request.
 
 use crate::environment::Environment;
-use crate::fault::frozen_with;
+use crate::fault::hold_lock_frozen;
 use crate::hook;
 use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use forge_testkit::skip::skipped;
@@ -192,7 +192,7 @@ fn record_secrets(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecr
         let compacted = json!({"trigger": "manual", "custom_instructions": ways[3].text});
         tell(number, "PreCompact", compacted);
     }
-    let mut frozen = frozen_with(&place, "journal/append.lock");
+    let mut frozen = hold_lock_frozen(&place, "journal/append.lock");
     for (number, ways) in fakes.chunks(WAYS.len()).enumerate() {
         // After `--`, because the text may begin with any character.
         assert_eq!(place.forge(["note", "add", "--", &ways[4].text]).code, 0);
