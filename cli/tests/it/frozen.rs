@@ -4,7 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
 use crate::environment::Environment;
-use crate::hook::{call_by, traced};
+use crate::hook::{run_hook, traced};
 use crate::transcript::small;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
@@ -161,7 +161,7 @@ fn run_others(environment: &Environment, what: &str) {
             .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         bounded
     };
-    call_by(
+    run_hook(
         &mut bounded(&["hook", "claude-code", "PostToolUse"]),
         &tool_event(environment, "beside"),
     );
@@ -171,7 +171,7 @@ fn run_others(environment: &Environment, what: &str) {
         "trigger": "auto",
         "cwd": environment.path("project"),
     });
-    call_by(&mut bounded(&["hook", "claude-code", "PreCompact"]), &compaction.to_string());
+    run_hook(&mut bounded(&["hook", "claude-code", "PreCompact"]), &compaction.to_string());
     for args in [&["note", "add", "beside", "--session", "s"][..], &["status"]] {
         let output = environment.finished(&mut bounded(args));
         assert_eq!(output.code, 0, "{what}: {args:?} {output}");

@@ -21,11 +21,11 @@ use std::process::{Command, Stdio};
 /// Calls a hook with this input and returns its answer.
 #[track_caller]
 pub(crate) fn call(environment: &Environment, agent: &str, event: &str, input: &str) -> String {
-    call_by(&mut environment.command(["hook", agent, event]), input)
+    run_hook(&mut environment.command(["hook", agent, event]), input)
 }
 
 #[track_caller]
-pub(crate) fn call_by(command: &mut Command, input: &str) -> String {
+pub(crate) fn run_hook(command: &mut Command, input: &str) -> String {
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.unwrap();
     // A hook that fails early may not read its input.
@@ -54,7 +54,7 @@ pub(crate) fn traced<I: IntoIterator<Item: AsRef<OsStr>>>(hook: &Command, args: 
 
 /// Runs a hook under strace and returns the trace; reports a skip and returns `None` if that is not
 /// possible.
-pub(crate) fn seen_doing(
+pub(crate) fn trace_of_hook(
     hook: &Command,
     input: &str,
     args: &[&str],
@@ -120,9 +120,9 @@ fn wrong_usage_and_broken_settings_are_no_errors_for_an_agent() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let mut command = environment.command(["hook", "claude", "PreCompact", "--nonsense", "x"]);
-    assert_eq!(call_by(&mut command, "{}"), "");
+    assert_eq!(run_hook(&mut command, "{}"), "");
     let mut command = environment.command(["hook", "claude", "Stop"]);
-    assert_eq!(call_by(command.env("FORGE_LOCK_TIMEOUT", "soon"), "{}"), "");
+    assert_eq!(run_hook(command.env("FORGE_LOCK_TIMEOUT", "soon"), "{}"), "");
     environment.write("project/.forge/FORMAT", "broken");
     assert_eq!(call(&environment, "claude", "PreCompact", "{\"session_id\":\"s\"}"), "");
     let log = log(&environment, LOG);
@@ -181,12 +181,12 @@ fn the_settings_of_the_store_that_is_written_to_apply() {
     call(&environment, "claude", "PostToolUse", &input("s1", "other"));
     assert_eq!(checkpoints("s1", "other"), 0);
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);
-    call_by(command.current_dir(environment.path("other")), &input("s2", "project"));
+    run_hook(command.current_dir(environment.path("other")), &input("s2", "project"));
     assert_eq!(checkpoints("s2", "project"), 1);
     // The same holds for a store that is named explicitly.
     let mut command = environment.command(["hook", "claude", "PostToolUse"]);
     command.env("FORGE_STORE", environment.path("other/.forge"));
-    call_by(&mut command, &input("s3", "project"));
+    run_hook(&mut command, &input("s3", "project"));
     assert_eq!(checkpoints("s3", "other"), 0);
     // Invalid settings are reported in the log of their store.
     environment.write("other/.forge/config.toml", "nonsense = 1\n");

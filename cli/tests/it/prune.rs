@@ -431,7 +431,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
             "reason": "other",
         });
         let mut command = environment.command(["hook", "claude", event]);
-        crate::hook::call_by(command.env("FORGE_TEST_NOW", at), &input.to_string());
+        crate::hook::run_hook(command.env("FORGE_TEST_NOW", at), &input.to_string());
     };
     let revisions = || {
         let log = environment.forge(["--session", "work", "log", "--json"]).json();

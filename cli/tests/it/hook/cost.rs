@@ -1,7 +1,7 @@
 //! The cost of hooks. Calls and bytes are counted, because times depend on the machine.
 
 use super::player::Player;
-use super::seen_doing;
+use super::trace_of_hook;
 use crate::transcript::{line, small};
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
@@ -23,7 +23,7 @@ fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
     let (hook, input) = player.prepared("PostToolUse", at(610), call);
     let trace = player.environment.path("home/trace");
     let calls = ["-e", "trace=execve,openat,fdatasync,fsync"];
-    let Some(trace) = seen_doing(&hook, &input, &calls, &trace) else { return };
+    let Some(trace) = trace_of_hook(&hook, &input, &calls, &trace) else { return };
     let lines = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
     assert_eq!(lines("execve("), 1, "{trace}");
     // The list of generations may be read, but no generation may be opened.
@@ -64,7 +64,7 @@ fn before_a_compaction_only_the_new_part_of_a_transcript_is_read() {
         let (hook, input) = player.prepared("PreCompact", at(20_000), json!({"trigger": "auto"}));
         let trace = player.environment.path("home/trace");
         let calls = ["-y", "-e", "trace=read,pread64,readv,fdatasync,fsync"];
-        let trace = seen_doing(&hook, &input, &calls, &trace)?;
+        let trace = trace_of_hook(&hook, &input, &calls, &trace)?;
         let read = |line: &str| line.rsplit(" = ").next()?.trim().parse::<usize>().ok();
         let of_transcript = trace.lines().filter(|line| line.contains("transcript.jsonl>"));
         let bytes: usize = of_transcript.filter_map(read).sum();

@@ -3,7 +3,7 @@
 
 mod begun;
 
-use super::{call_by, log, seen_doing};
+use super::{log, run_hook, trace_of_hook};
 use crate::environment::{Environment, Output};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{Options, Store};
@@ -146,7 +146,7 @@ impl<'a> Machine<'a> {
         let (pipe, held) = std::io::pipe().unwrap();
         // The hook and all processes that it starts inherit this end of the pipe.
         fcntl_setfd(&held, FdFlags::empty()).unwrap();
-        let answer = call_by(&mut hook, &input);
+        let answer = run_hook(&mut hook, &input);
         drop(held);
         (answer, Background { pipe })
     }
@@ -305,7 +305,7 @@ fn a_tool_call_after_a_sync_reads_nothing_about_the_remote() {
     first.runs("make");
     let (hook, input) = first.prepared("PostToolUse", used("make again"));
     let trace = environment.path("trace");
-    let Some(trace) = seen_doing(&hook, &input, &["-e", "trace=execve,openat"], &trace) else {
+    let Some(trace) = trace_of_hook(&hook, &input, &["-e", "trace=execve,openat"], &trace) else {
         return;
     };
     let lines = |what: [&str; 2]| {

@@ -1,6 +1,6 @@
 //! Plays an agent: its transcript grows on disk, and its hooks are called as the agent calls them.
 
-use super::call_by;
+use super::run_hook;
 use crate::environment::Environment;
 use forge_cli::compaction::{self, ContextCompaction};
 use forge_store::model::{FactOrigin, Kind, Timestamp};
@@ -60,7 +60,7 @@ impl Player {
     #[track_caller]
     pub(crate) fn hook(&mut self, event: &str, at: Timestamp, more: Value) -> Option<String> {
         let (mut command, input) = self.prepared(event, at, more);
-        let answer = call_by(&mut command, &input);
+        let answer = run_hook(&mut command, &input);
         self.hear(event, &answer)
     }
 

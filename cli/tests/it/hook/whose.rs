@@ -1,7 +1,7 @@
 //! The session of a command that an agent runs, and how an agent's session joins another session.
 
 use super::player::Player;
-use super::{call, call_by, log};
+use super::{call, log, run_hook};
 use crate::transcript::small;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
@@ -55,14 +55,14 @@ fn the_session_is_exported_to_an_agents_shell_once() {
     for source in ["startup", "compact"] {
         let (mut command, input) =
             player.prepared("SessionStart", now(), json!({"source": source}));
-        call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
+        run_hook(command.env("CLAUDE_ENV_FILE", &file), &input);
     }
     let text = player.environment.read("home/env");
     assert_eq!(text, "export A=1\nexport FORGE_SESSION='cc-1'\n");
     // An id with shell metacharacters is not written.
     let wild = json!({"source": "startup", "session_id": "a'; rm -r x"});
     let (mut command, input) = player.prepared("SessionStart", now(), wild);
-    call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
+    run_hook(command.env("CLAUDE_ENV_FILE", &file), &input);
     assert_eq!(player.environment.read("home/env"), text);
     // The first record creates the session, although no hook has saved anything of it.
     let mut command = player.environment.command(["note", "add", "first"]);
@@ -141,7 +141,7 @@ fn a_hook_in_a_removed_directory_writes_to_the_store_of_the_project() {
         }
         let input = json!({"session_id": "cc-1", "transcript_path": player.transcript, "cwd": cwd,
             "hook_event_name": event, "trigger": "auto"});
-        call_by(&mut command, &input.to_string());
+        run_hook(&mut command, &input.to_string());
     }
     let known = player.compactions();
     assert!(known.iter().any(|one| one.announced_at().is_some()), "{known:#?}");
