@@ -33,7 +33,7 @@ fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
     // Without a remote, nothing about remotes is read.
     assert_eq!(lines("remotes"), 0, "{trace}");
     assert!(lines("journal/") > 0 && lines("fdatasync(") + lines("fsync(") > 0, "{trace}");
-    let commands = player.opened();
+    let commands = player.session();
     let state = commands.state(&commands.head().unwrap()).unwrap();
     assert!(state.facts_of(Kind::Command).unwrap().iter().any(|known| known.fact.id == "c9"));
 }

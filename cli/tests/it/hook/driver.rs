@@ -148,7 +148,7 @@ fn play(lines: &[&str], order: &[Step]) -> Player {
 /// each brief was delivered once.
 #[track_caller]
 fn check(player: &Player, lines: &[&str], order: &[Step], reference: &[String]) {
-    let known = imported(&player.opened());
+    let known = imported(&player.session());
     let missing: Vec<_> = reference.iter().filter(|line| !known.contains(line)).collect();
     let more: Vec<_> = known.iter().filter(|line| !reference.contains(line)).collect();
     assert!(
@@ -172,10 +172,10 @@ fn check(player: &Player, lines: &[&str], order: &[Step], reference: &[String]) 
         assert_eq!(one.announced_at().is_some(), announced && !late, "{order:?}");
         assert_eq!(one.done_at().is_some(), hooks, "{order:?}");
     }
-    let whole = player.handed.iter().filter(|text| text.contains("keeps a record")).count();
-    assert_eq!(whole, times.len(), "{order:?}: {:#?}", player.handed);
-    let losses = player.handed.iter().filter(|text| text.contains("does not mention")).count();
-    assert!(losses <= times.len(), "{order:?}: {:#?}", player.handed);
+    let whole = player.delivered.iter().filter(|text| text.contains("keeps a record")).count();
+    assert_eq!(whole, times.len(), "{order:?}: {:#?}", player.delivered);
+    let losses = player.delivered.iter().filter(|text| text.contains("does not mention")).count();
+    assert!(losses <= times.len(), "{order:?}: {:#?}", player.delivered);
 }
 
 fn lines_of(text: &str) -> Vec<&str> {
@@ -225,7 +225,7 @@ fn a_recorded_session_is_saved_at_each_of_its_saved_moments() {
         player.append(&text[at..]);
         let end = lines_of(&text).iter().filter_map(|line| time_of(line)).max().unwrap();
         player.hook("SessionEnd", end.plus_micros(1), json!({"reason": "other"}));
-        assert_eq!(imported(&player.opened()), reference(&text), "{name}");
+        assert_eq!(imported(&player.session()), reference(&text), "{name}");
     }
 }
 
@@ -285,10 +285,10 @@ fn two_agents_in_one_project_do_not_mix() {
     player.hook("Stop", now, json!({}));
     player.hook("Stop", now, json!({"session_id": "cc-2", "transcript_path": theirs}));
     player.hook("Stop", now, json!({}));
-    let one = imported(&player.opened());
+    let one = imported(&player.session());
     assert_eq!(one, reference(&mine));
     player.session = "cc-2".to_owned();
-    assert_eq!(imported(&player.opened()), reference(&other));
+    assert_eq!(imported(&player.session()), reference(&other));
 }
 
 /// A hook is killed at each of its writes, syncs and renames in turn. The next hook must finish its
@@ -314,19 +314,19 @@ fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
             let Some(output) = killed_at(&hook, &input, CALLS, n) else { return };
             let ended = output.status.success();
             if ended {
-                player.hear(event, &String::from_utf8(output.stdout).unwrap());
+                player.take_answer(event, &String::from_utf8(output.stdout).unwrap());
             } else {
                 kills += 1;
                 player.hook(event, announced.plus_micros(2), more.clone());
             }
-            assert_eq!(imported(&player.opened()).len(), reference.len() + 1, "{event} {n}");
+            assert_eq!(imported(&player.session()).len(), reference.len() + 1, "{event} {n}");
             let known = player.compactions();
             assert_eq!(known.len(), 1, "{event} {n}");
             if event == "SessionStart" {
-                let whole = player.handed.len();
+                let whole = player.delivered.len();
                 // The hook was killed after it had recorded that its answer was complete.
                 let late = !ended && known[0].handed_at() == Some(announced.plus_micros(1));
-                assert_eq!(whole, usize::from(!late), "{n}: {:#?}", player.handed);
+                assert_eq!(whole, usize::from(!late), "{n}: {:#?}", player.delivered);
             }
             if ended {
                 break;

@@ -34,9 +34,9 @@ fn session_before_compaction() -> Player {
             &["belief", "add", "writes go through the journal", "--kind", "decision", "--id", "B1"],
         ),
     ] {
-        player.says(at(second), args);
+        player.run_at(at(second), args);
     }
-    player.says(at(426), &["verification", "add", "unit suite", "--status", "failed"]);
+    player.run_at(at(426), &["verification", "add", "unit suite", "--status", "failed"]);
     player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
     player
 }
@@ -95,7 +95,7 @@ fn a_brief_begins_with_what_a_known_summary_leaves_out() {
 fn a_checkpoint_with_the_tag_of_compactions_hides_none() {
     let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
-    player.says(at(501), &["checkpoint", "create", "after it", "--tags", "compaction"]);
+    player.run_at(at(501), &["checkpoint", "create", "after it", "--tags", "compaction"]);
     let list = player.json(&["compaction", "list", "--limit", "1"]);
     assert_eq!(list["compactions"].as_array().map(Vec::len), Some(1), "{list}");
     assert_eq!(list["compactions"][0]["phase"], "done", "{list}");
@@ -228,9 +228,9 @@ fn the_brief_of_a_long_session_has_all_that_was_planted() {
         let id = format!("H{n}");
         let text =
             format!("hypothesis number {n} says at some length what might be the cause of it all");
-        player.says(now(n + 1), &["hypothesis", "add", &text, "--id", &id]);
+        player.run_at(now(n + 1), &["hypothesis", "add", &text, "--id", &id]);
         let verb = if n % 2 == 0 { "confirm" } else { "reject" };
-        player.says(
+        player.run_at(
             now(n + 20),
             &["hypothesis", verb, &id, "--reason", "the log of the run shows it"],
         );
@@ -239,12 +239,13 @@ fn the_brief_of_a_long_session_has_all_that_was_planted() {
     for n in 0..8 {
         let id = format!("G{n}");
         let text = format!("what nobody knows yet, number {n}");
-        player.says(now(n + 60), &["gap", "add", &text, "--id", &id, "--criticality", "critical"]);
+        player
+            .run_at(now(n + 60), &["gap", "add", &text, "--id", &id, "--criticality", "critical"]);
         wanted.push(format!("- {id} (critical)"));
     }
     for n in 0..6 {
         let name = format!("suite {n}");
-        player.says(now(n + 80), &["verification", "add", &name, "--status", "failed"]);
+        player.run_at(now(n + 80), &["verification", "add", &name, "--status", "failed"]);
         wanted.push(format!("- {name}: failed"));
     }
     player.hook("PreCompact", now(599), json!({"trigger": "manual"}));

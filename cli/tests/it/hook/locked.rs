@@ -36,8 +36,8 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     let mut player = Player::new("cc-1");
     player.append(&small()[..10].concat());
     player.hook("Stop", at(413), json!({}));
-    player.says(at(420), &["hypothesis", "add", "the cache is stale", "--id", "H1"]);
-    player.says(at(421), &["hypothesis", "confirm", "H1", "--reason", "seen in the log"]);
+    player.run_at(at(420), &["hypothesis", "add", "the cache is stale", "--id", "H1"]);
+    player.run_at(at(421), &["hypothesis", "confirm", "H1", "--reason", "seen in the log"]);
     player.environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
     let mut process = frozen(&player);
     player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
@@ -98,7 +98,7 @@ fn on_a_damaged_store_hook_events_are_spooled() {
     assert_eq!(outcomes, [said("saved"), said("saved"), said("failed")]);
     std::fs::write(&journal, &whole).unwrap();
     player.hook("PostToolUse", at(6), call("c4"));
-    let session = player.opened();
+    let session = player.session();
     let state = session.state(&session.head().unwrap()).unwrap();
     let commands = state.facts_of(Kind::Command).unwrap();
     let ids: Vec<&str> = commands.iter().map(|known| known.fact.id.as_str()).collect();

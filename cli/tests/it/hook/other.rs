@@ -81,18 +81,18 @@ fn a_rollout_is_saved_and_handed_back_in_any_order_of_hooks() {
         }
         player.append(&lines[7..].concat());
         player.hook("Stop", at(100), json!({}));
-        assert_eq!(imported(&player.opened()), reference, "{order:?}");
+        assert_eq!(imported(&player.session()), reference, "{order:?}");
         let known = player.compactions();
         assert_eq!(known.len(), 1, "{order:?}: {known:#?}");
         assert_eq!(
             (known[0].phase(), known[0].checkpoint.time),
             (CompactionPhase::Recorded, at(60))
         );
-        let whole = player.handed.iter().filter(|text| text.contains("keeps a record")).count();
-        assert_eq!(whole, 1, "{order:?}: {:#?}", player.handed);
-        assert!(player.handed[0].contains("cargo test: exit 101"), "{:#?}", player.handed);
-        assert!(player.handed[0].contains("Failing checks:"), "{:#?}", player.handed);
-        let session = player.opened();
+        let whole = player.delivered.iter().filter(|text| text.contains("keeps a record")).count();
+        assert_eq!(whole, 1, "{order:?}: {:#?}", player.delivered);
+        assert!(player.delivered[0].contains("cargo test: exit 101"), "{:#?}", player.delivered);
+        assert!(player.delivered[0].contains("Failing checks:"), "{:#?}", player.delivered);
+        let session = player.session();
         assert_eq!(session.summary().unwrap().info.agent.as_deref(), Some("codex"));
     }
 }
@@ -106,7 +106,7 @@ fn a_thread_without_a_rollout_is_saved_from_its_hooks() {
         "tool_input": {"command": "make"}, "tool_response": "ok"});
     player.hook("PostToolUse", at(9), call);
     player.hook("Stop", at(10), json!({"transcript_path": null}));
-    let session = player.opened();
+    let session = player.session();
     let state = session.state(&session.head().unwrap()).unwrap();
     assert_eq!(state.facts_of(Kind::Command).unwrap().len(), 1);
     let log = super::log(&player.environment, super::LOG);
@@ -159,13 +159,13 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     assert_eq!(player.hook("AfterTool", at(9), call), None);
     player.hook("PreCompress", at(50), json!({"trigger": "auto"}));
     let commands = |player: &Player| {
-        let session = player.opened();
+        let session = player.session();
         let state = session.state(&session.head().unwrap()).unwrap();
         let facts = state.facts_of(Kind::Command).unwrap().into_iter();
         facts.map(|known| known.fact.id).collect::<Vec<_>>()
     };
     assert_eq!(commands(&player), ["t1"]);
-    let points = player.opened().checkpoints(&Default::default()).unwrap();
+    let points = player.session().checkpoints(&Default::default()).unwrap();
     assert_eq!(points[0].message, "a verification finished");
     assert_eq!(player.compactions(), []);
     // Then the agent compacts, and continues with a tool that is not a command.
@@ -183,7 +183,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     let known = player.compactions();
     assert_eq!(known.len(), 1);
     assert_eq!((known[0].phase(), known[0].checkpoint.time), (CompactionPhase::Recorded, at(60)));
-    assert_eq!(imported(&player.opened()), reference_of("gemini", &lines.concat()));
+    assert_eq!(imported(&player.session()), reference_of("gemini", &lines.concat()));
 }
 
 /// OpenCode builds its system prompt for each request: the brief is in each of them, in the same
@@ -218,7 +218,7 @@ fn each_request_after_a_compaction_gets_the_same_brief() {
     assert!(second.contains("): go on"), "{second}");
     assert_eq!(request(&mut player, 200_000).as_ref(), Some(&second), "days later, too");
     assert_eq!(player.compactions().len(), 2);
-    let session = player.opened();
+    let session = player.session();
     let state = session.state(&session.head().unwrap()).unwrap();
     let prompts = state.facts_of(Kind::Prompt).unwrap();
     let prompts: Vec<_> = prompts.iter().map(|known| known.fact.at).collect();

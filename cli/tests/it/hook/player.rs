@@ -19,7 +19,7 @@ pub(crate) struct Player {
     pub(crate) session: String,
     pub(crate) transcript: PathBuf,
     /// All texts that hooks have delivered to the agent so far.
-    pub(crate) handed: Vec<String>,
+    pub(crate) delivered: Vec<String>,
 }
 
 impl Player {
@@ -32,7 +32,7 @@ impl Player {
         environment.forge(["init"]).success();
         let transcript = environment.path("home/transcript.jsonl");
         std::fs::write(&transcript, "").unwrap();
-        Self { environment, agent, session: session.to_owned(), transcript, handed: Vec::new() }
+        Self { environment, agent, session: session.to_owned(), transcript, delivered: Vec::new() }
     }
 
     /// Appends to the transcript.
@@ -61,11 +61,11 @@ impl Player {
     pub(crate) fn hook(&mut self, event: &str, at: Timestamp, more: Value) -> Option<String> {
         let (mut command, input) = self.prepared(event, at, more);
         let answer = run_hook(&mut command, &input);
-        self.hear(event, &answer)
+        self.take_answer(event, &answer)
     }
 
     #[track_caller]
-    pub(crate) fn hear(&mut self, event: &str, answer: &str) -> Option<String> {
+    pub(crate) fn take_answer(&mut self, event: &str, answer: &str) -> Option<String> {
         if answer.is_empty() || answer == "{}\n" {
             return None;
         }
@@ -81,7 +81,7 @@ impl Player {
             answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
         };
         assert!(text.encode_utf16().count() <= 10_000, "{}", text.len());
-        self.handed.push(text.clone());
+        self.delivered.push(text.clone());
         Some(text)
     }
 
@@ -92,7 +92,7 @@ impl Player {
         for child in started {
             let output = child.wait_with_output().unwrap();
             assert!(output.status.success());
-            self.hear(event, &String::from_utf8(output.stdout).unwrap());
+            self.take_answer(event, &String::from_utf8(output.stdout).unwrap());
         }
     }
 
@@ -122,7 +122,7 @@ impl Player {
         // The hook may have finished before it was killed.
         let handed = || self.compactions().last().is_some_and(|one| one.handed_at().is_some());
         if output.status.success() || (!output.stdout.is_empty() && handed()) {
-            self.hear(event, &String::from_utf8(output.stdout).unwrap());
+            self.take_answer(event, &String::from_utf8(output.stdout).unwrap());
         }
     }
 
@@ -131,13 +131,13 @@ impl Player {
         Store::open(&path, Options::default().read_only(true)).unwrap()
     }
 
-    pub(crate) fn opened(&self) -> Session {
+    pub(crate) fn session(&self) -> Session {
         self.store().agent_session(&self.session).unwrap().expect("the agent has a session")
     }
 
     /// Returns the known compactions, earliest first.
     pub(crate) fn compactions(&self) -> Vec<ContextCompaction> {
-        let mut all = compaction::newest_compactions(&self.opened(), None).unwrap();
+        let mut all = compaction::newest_compactions(&self.session(), None).unwrap();
         all.reverse();
         all
     }
@@ -153,7 +153,7 @@ impl Player {
 
     /// Runs a command with the clock at this time.
     #[track_caller]
-    pub(crate) fn says(&self, at: Timestamp, args: &[&str]) {
+    pub(crate) fn run_at(&self, at: Timestamp, args: &[&str]) {
         let mut command = self.environment.command(args);
         let output = command.env("FORGE_TEST_NOW", at.to_string()).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));

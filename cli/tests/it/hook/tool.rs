@@ -27,7 +27,7 @@ fn a_tool_call_is_visible_at_once_and_its_transcript_replaces_it() {
         "error": "Exit code 2\nno rule"});
     player.hook("PostToolUseFailure", at(20), failure);
     let facts = |player: &Player, kind| {
-        let session = player.opened();
+        let session = player.session();
         let state = session.state(&session.head().unwrap()).unwrap();
         let facts = state.facts_of(kind).unwrap().into_iter();
         facts.map(|known| (known.fact.id, known.fact.origin)).collect::<Vec<_>>()
@@ -46,7 +46,7 @@ fn a_tool_call_is_visible_at_once_and_its_transcript_replaces_it() {
     player.append(&text);
     player.hook("Stop", at(30), json!({}));
     assert_eq!(facts(&player, Kind::Command), by(FactOrigin::Imported));
-    assert_eq!(imported(&player.opened()), reference(&text));
+    assert_eq!(imported(&player.session()), reference(&text));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn checkpoints_of_tool_calls_are_throttled() {
         let id = format!("c{second}");
         player.hook("PostToolUse", at(second * 10), bash(&id, "cargo test", "ok"));
     }
-    let checkpoints = player.opened().checkpoints(&Default::default()).unwrap();
+    let checkpoints = player.session().checkpoints(&Default::default()).unwrap();
     let times: Vec<i64> =
         checkpoints.iter().map(|one| one.time.micros_since(at(0)) / 1_000_000).collect();
     assert_eq!(times, [180, 120, 60, 0]);
@@ -102,7 +102,7 @@ fn the_state_of_the_code_is_saved_when_it_changes() {
     player.hook("Stop", at(10), json!({}));
     player.hook("Stop", at(100), json!({}));
     let states = |player: &Player| {
-        let session = player.opened();
+        let session = player.session();
         session.recent_facts(&session.head().unwrap(), Kind::Code, 10).unwrap()
     };
     assert_eq!(states(&player).len(), 1, "the same state is not saved twice");
@@ -125,7 +125,7 @@ fn the_state_of_the_code_is_saved_when_it_changes() {
     git(&["commit", "-q", "-m", "second"]);
     player.hook("Stop", at(300), json!({}));
     let newest = |player: &Player| {
-        let points = player.opened().checkpoints(&Default::default()).unwrap();
+        let points = player.session().checkpoints(&Default::default()).unwrap();
         (points.len(), points[0].trigger, points[0].time)
     };
     let before = newest(&player).0;

@@ -76,7 +76,7 @@ fn a_new_session_gets_a_line_about_open_work_and_can_join_it() {
     assert_eq!(player.hook("SessionStart", now(), json!({"source": "startup"})), None);
     player.append(&small().concat());
     player.hook("Stop", now(), json!({}));
-    player.says(now(), &["--session", "cc-1", "hypothesis", "add", "stale", "--id", "H1"]);
+    player.run_at(now(), &["--session", "cc-1", "hypothesis", "add", "stale", "--id", "H1"]);
     let later = now().plus_micros(3 * 3600 * 1_000_000);
     player.session = "cc-2".to_owned();
     player.transcript = player.environment.path("home/second.jsonl");
@@ -96,7 +96,7 @@ fn a_new_session_gets_a_line_about_open_work_and_can_join_it() {
     std::fs::write(&player.transcript, second).unwrap();
     player.hook("Stop", later, json!({}));
     assert_eq!(player.json(&["session", "list"])["sessions"].as_array().unwrap().len(), 1);
-    let joined = player.opened().summary().unwrap();
+    let joined = player.session().summary().unwrap();
     assert_eq!(joined.sources.len(), 2, "{joined:?}");
     assert_eq!(joined.joined, ["cc-2"]);
     let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
