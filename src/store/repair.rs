@@ -45,10 +45,10 @@ pub struct RepairReport {
 /// the wrong bits of its index that were found before, if any. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
-    known: &Known<'_>,
+    known: &KnownKeys<'_>,
     index_repair: Option<RepairedGeneration>,
     now: Timestamp,
-) -> Result<(SalvagedStore, Vec<Kept>)> {
+) -> Result<(SalvagedStore, Vec<RescuedWrite>)> {
     let (seals, cipher) = (known.seals, known.cipher);
     let correct_bit: journal::BitRepair<'_> = &|bytes, is_whole| repair_bit(bytes, is_whole);
     let odd = list_odd(path)?;
@@ -96,14 +96,14 @@ pub(super) fn rescue(
 }
 
 /// The known keys of a store, and the keyring.
-pub(super) struct Known<'a> {
+pub(super) struct KnownKeys<'a> {
     pub(super) seals: &'a SealMode,
     pub(super) cipher: Option<&'a Cipher>,
     pub(super) keyring: Option<&'a Path>,
     pub(super) store: [u8; 16],
 }
 
-impl Known<'_> {
+impl KnownKeys<'_> {
     /// Returns the store's keyring, if its key is in it.
     fn keyring(&self) -> Option<Keyring> {
         self.keyring.filter(|_| self.seals.key().is_some()).map(Keyring::new)
@@ -136,7 +136,7 @@ fn hinted(error: Error) -> Error {
 }
 
 /// A write in the spool of a damaged store.
-pub(super) struct Kept {
+pub(super) struct RescuedWrite {
     name: String,
     bytes: Vec<u8>,
     /// Whether it can be read. Then it is put into the spool of the repaired store; otherwise it is
@@ -147,7 +147,7 @@ pub(super) struct Kept {
 /// Reads the writes in the spool: with single wrong bits corrected, and also those that are stored
 /// under the name of another write. A write that cannot be read is listed as lost, unless an
 /// earlier repair listed it.
-fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> {
+fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<RescuedWrite>> {
     let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut names = spool.kept_names()?;
     names.retain(|name| !saved.holds(name));
@@ -181,7 +181,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
             found.entry(name).or_insert(bytes);
         }
     }
-    let kept = |(name, bytes)| Kept { name, bytes, is_whole: true };
+    let kept = |(name, bytes)| RescuedWrite { name, bytes, is_whole: true };
     let is_found = |name: &str| found.contains_key(name);
     broken.retain(|(name, _)| !is_found(name));
     let mut left = Vec::with_capacity(broken.len());
@@ -190,12 +190,12 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
             left.push((name, problem));
         }
     }
-    let mut all: Vec<Kept> = found.into_iter().map(kept).collect();
+    let mut all: Vec<RescuedWrite> = found.into_iter().map(kept).collect();
     for (name, problem) in left {
         saved.lost.push(format!("the write '{name}' in the spool: {problem}"));
         // Keep the bytes as they are stored: a new seal would declare an unverified write valid.
         let stored = spool.stored(&name)?.into_iter().next();
-        all.extend(stored.map(|(_, bytes)| Kept { name, bytes, is_whole: false }));
+        all.extend(stored.map(|(_, bytes)| RescuedWrite { name, bytes, is_whole: false }));
     }
     let aside = match spool.set_aside() {
         // The folder is listed as odd already.
@@ -204,7 +204,7 @@ fn spooled(spool: &SpoolFolder, saved: &mut SalvagedStore) -> Result<Vec<Kept>> 
     };
     for name in aside {
         match spool.read_aside(&name) {
-            Ok(bytes) => all.push(Kept { name, bytes, is_whole: false }),
+            Ok(bytes) => all.push(RescuedWrite { name, bytes, is_whole: false }),
             Err(error) => {
                 let problem = odd_cause(error)?;
                 saved.lost.push(format!("the damaged write '{name}' in the spool: {problem}"));
@@ -370,7 +370,7 @@ impl Store {
             )));
         }
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
-        let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
+        let known = KnownKeys { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
         let (saved, kept) = rescue(from, &known, None, now)?;
         let (marker, (seals, cipher), witness) = new_keys(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);
@@ -390,10 +390,10 @@ impl Store {
             (seals.clone(), cipher.clone()),
             witness,
         )?);
-        let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
+        let known = KnownKeys { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
         let spool = known.spool(to);
         let mut waiting = 0;
-        for Kept { name, bytes, is_whole } in kept {
+        for RescuedWrite { name, bytes, is_whole } in kept {
             if is_whole {
                 spool.put(&name, &bytes)?;
                 waiting += 1;

@@ -5,7 +5,7 @@ use super::folder::{
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::keyring::StoreTrust;
-use super::repair::{Known, rescue};
+use super::repair::{KnownKeys, rescue};
 use super::{Options, SealStatus, SpoolStatus, Store};
 use crate::backend::Spool;
 use crate::backend::journal::Journal;
@@ -137,7 +137,7 @@ impl Store {
                 }
             }
         }
-        let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store };
+        let known = KnownKeys { seals: &seals, cipher: cipher.as_ref(), keyring, store };
         let spool = known.spool(path);
         let place = |name: &str| format!("the write '{name}' in the spool");
         for (name, problem) in &waiting.damaged {
