@@ -14,13 +14,13 @@ use std::ops::Range;
 /// Context around an escape that is scanned with it, in bytes.
 const CONTEXT_BYTES: usize = 512;
 /// Maximum number of backslashes in one escape: JSON nested in JSON doubles them.
-const MOST_SLASHES: usize = 16;
+const MAX_SLASHES: usize = 16;
 
 /// Maximum length of the parameters of a colour code, in bytes.
-const MOST_PARAMETERS: usize = 24;
+const MAX_PARAMETERS: usize = 24;
 
 /// Maximum length of a flag in a list of arguments, in bytes.
-const MOST_FLAG: usize = 64;
+const MAX_FLAG: usize = 64;
 
 /// Texts at which an escape may begin, besides those that begin with a backslash, a percent sign,
 /// the escape character or a byte that is not ASCII.
@@ -96,10 +96,10 @@ fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize>
 
 /// Returns the offsets of the commas before and after the argument that begins with this quote.
 fn commas(text: &[u8], quote: usize) -> impl Iterator<Item = usize> {
-    let before = text.get(quote.saturating_sub(MOST_SLASHES + 2)..quote).unwrap_or_default();
+    let before = text.get(quote.saturating_sub(MAX_SLASHES + 2)..quote).unwrap_or_default();
     let is_gap = |byte: &&u8| matches!(byte, b'\\' | b' ');
     let before = quote.checked_sub(before.iter().rev().take_while(is_gap).count() + 1);
-    let inside = text.get(quote + 1..text.len().min(quote + MOST_FLAG)).unwrap_or_default();
+    let inside = text.get(quote + 1..text.len().min(quote + MAX_FLAG)).unwrap_or_default();
     let end = inside.iter().position(|byte| Some(byte) == text.get(quote));
     let after = end.map(|end| quote + end + 2);
     let is_comma = |at: &usize| text.get(*at) == Some(&b',');
@@ -152,7 +152,7 @@ fn percent(rest: &[u8]) -> Option<(usize, u8)> {
 
 fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let rest = text.get(at..)?;
-    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let slashes = rest.iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
     let letter = at + slashes;
     let (digits, end) = match rest.get(slashes)? {
         b'/' => return Some((at..letter + 1, Some(b'/'))),
@@ -192,7 +192,7 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
 
 /// Returns the length of the colour code at the beginning, in any notation of the escape character.
 fn colour(rest: &[u8]) -> Option<usize> {
-    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let slashes = rest.iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
     let begins: &[&[u8]] = match slashes {
         0 => &[b"\x1b[", b"\xc2\x9b", b"^[["],
         _ => &[b"u001b[", b"u001B[", b"x1b[", b"x1B[", b"033[", b"e[", b"u{1b}["],
@@ -201,7 +201,7 @@ fn colour(rest: &[u8]) -> Option<usize> {
     let begin = begins.iter().find(|begin| rest.starts_with(begin))?.len();
     let parameters = rest.get(begin..)?;
     let is_parameter = |byte: &&u8| byte.is_ascii_digit() || b";:".contains(byte);
-    let count = parameters.iter().take(MOST_PARAMETERS).take_while(is_parameter).count();
+    let count = parameters.iter().take(MAX_PARAMETERS).take_while(is_parameter).count();
     matches!(parameters.get(count)?, b'm' | b'K').then_some(slashes + begin + count + 1)
 }
 
@@ -226,7 +226,7 @@ fn splits_word(text: &[u8], start: usize, end: usize) -> bool {
 /// Parses the `","` between a flag and its neighbour in a list of arguments, given the offset of
 /// the comma. It encodes a space.
 fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
-    let before = text.get(at.saturating_sub(MOST_FLAG)..at)?;
+    let before = text.get(at.saturating_sub(MAX_FLAG)..at)?;
     let quote = *before.last().filter(|byte| matches!(byte, b'"' | b'\''))?;
     let slashes = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count();
     let before = before.get(..before.len() - 1)?;
