@@ -36,8 +36,8 @@ exit_codes! {
     /// The store's key or witness is missing here: reads are not verified, and writes are refused.
     /// Also if a remote's key or grant is wrong.
     EXIT_UNKEYED = 7;
-    /// Done as far as possible now, but not complete: another process still uses data that should be
-    /// removed, or a database keeps replaced rows.
+    /// Done as far as possible now, but not complete: another process still uses data that should
+    /// be removed, or a database keeps replaced rows.
     EXIT_NOT_YET = 8;
     /// A bug in forge.
     EXIT_INTERNAL = 70;

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// The maximum size of an answer in bytes: the largest object, with some room.
 const MAX_ANSWER_BYTES: usize = MAX_DEPOT_OBJECT_BYTES + (1 << 20);
-/// The hosts that give the credentials of the machine. A bucket can have the name of a part of their
-/// paths.
+/// The hosts that give the credentials of the machine. A bucket can have the name of a part of
+/// their paths.
 const METADATA_HOSTS: [&str; 3] = ["169.254.169.254", "169.254.170.2", "metadata.google.internal"];
 /// The maximum number of bytes that are read of an answer that reports an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;

@@ -19,8 +19,8 @@ pub(super) enum StoryEvent {
 }
 
 impl StoryEvent {
-    /// Returns the rank of the event among those of the same time: a prompt is first, a message
-    /// last.
+    /// Returns the rank of the event among events of the same time: a prompt is first, a
+    /// message last.
     const fn rank(&self) -> u8 {
         match self {
             Self::Fact(known) => match known.fact.kind {

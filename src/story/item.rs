@@ -196,7 +196,7 @@ pub struct StoryItem {
     /// Whether a prompt is a command to the client, such as `/compact`.
     #[serde(skip)]
     pub(super) is_client_command: bool,
-    /// The long text of which the item has only the beginning.
+    /// The whole of a long text, if the item has only its beginning.
     #[serde(skip)]
     pub(super) pending: Option<PendingText>,
 }

@@ -29,7 +29,7 @@ impl Story {
     }
 
     /// Returns the lines of a turn, beginning with its prompt. Items that are neither loud nor
-    /// counted, such as those of a sub-agent with a line, are left out unless the story is
+    /// counted, such as items of a sub-agent with a line, are left out unless the story is
     /// unfolded.
     #[must_use]
     pub fn rows_of<'s>(&self, turn: &'s StoryTurn) -> Vec<StoryRow<'s>> {

@@ -200,7 +200,7 @@ impl CheckPlan {
         if !between.iter().any(foreign) {
             return range;
         }
-        // The last lines are those of the check if it certainly printed them.
+        // The last lines are lines of the check if it certainly printed them.
         let ends = !follows
             .iter()
             .any(|event| matches!(event, OutputEvent::Check(_) | OutputEvent::Reader(_)));

@@ -146,8 +146,8 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes()) != inverted))
 }
 
-/// Converts a basic regular expression of `grep` to an extended one. In a basic one, some characters
-/// are special with a backslash, not without one.
+/// Converts a basic regular expression of `grep` to an extended one. In a basic one, some
+/// characters are special with a backslash, not without one.
 fn extended_pattern(basic: &str) -> String {
     const SPECIAL: [char; 7] = ['(', ')', '{', '}', '|', '+', '?'];
     let mut extended = String::with_capacity(basic.len());

@@ -467,7 +467,7 @@ fn found_transcripts_of(
 }
 
 /// Finds Claude Code's transcripts of these folders and of all checkouts of their repositories,
-/// without those of directories that belong to another store.
+/// except transcripts of directories that belong to another store.
 fn claude_transcripts(
     config: &Path,
     folders: BTreeSet<PathBuf>,

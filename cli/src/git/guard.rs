@@ -34,7 +34,7 @@ const SIGNALS: u32 = 8;
 /// another program.
 static IS_FORGE: AtomicBool = AtomicBool::new(false);
 
-/// Notes that this process is forge. If these arguments are those of a guard, runs as one and
+/// Notes that this process is forge. If these are the arguments of a guard, runs as one and
 /// returns its exit code.
 #[must_use]
 pub fn run_if_guard(arguments: &[OsString]) -> Option<u8> {

@@ -18,7 +18,7 @@ fn parse(text: &str) -> Result<DocumentMut, UnusableSettings> {
 }
 
 /// Returns the text of a document that was parsed from `text`. The parser changes all line ends to
-/// LF; if all line ends in `text` are CRLF, those of the result are too.
+/// LF; if all line ends in `text` are CRLF, so are those in the result.
 fn written(document: &DocumentMut, text: &str) -> String {
     let written = document.to_string();
     let count = text.matches("\r\n").count();

@@ -30,7 +30,7 @@ pub(crate) struct PageOwners {
 }
 
 impl PageOwners {
-    /// Returns those of a session's pages that no other session has.
+    /// Returns the pages of a session that no other session has.
     fn only_in(
         &mut self,
         view: &dyn Snapshot,

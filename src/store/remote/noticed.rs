@@ -103,7 +103,7 @@ impl Store {
         Ok(purge.holding)
     }
 
-    /// Returns the numbers of the sessions that are shared with a remote, and those of `session`.
+    /// Returns the numbers of the sessions that are shared with a remote, and of `session`.
     /// Sessions that were replaced or are being pulled are included.
     fn shared_numbers(
         &self,

@@ -240,7 +240,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Returns whether the file has so many changes that it should be rewritten.
+    /// Returns whether the file should be rewritten because of its many changes.
     pub(super) const fn is_long(&self) -> bool {
         self.length - self.first > self.first + CHANGE_BYTES
     }

@@ -40,7 +40,7 @@ impl GroupRows {
         Self { row_bytes, rows: vec![0; BUCKETS * row_bytes] }
     }
 
-    /// Makes the rows of one group from those of several. The number of blocks in each but the last
+    /// Merges the rows of several groups into one group. The number of blocks in each but the last
     /// must be a multiple of 8.
     pub(super) fn merged(groups: &[Self]) -> Self {
         let mut merged = Self::empty(groups.iter().map(|group| group.row_bytes).sum());

@@ -87,8 +87,8 @@ impl ChannelState {
         ids.zip(self.divided().parts_from(place).map(|(_, bytes)| bytes))
     }
 
-    /// Adds the changes that turn the elements of `known` from this place on into those of this
-    /// channel. Both are sorted by id.
+    /// Adds the changes that turn the elements of `known` from this place on into the elements of
+    /// this channel. Both are sorted by id.
     fn element_changes(
         &self,
         known: Option<&Self>,

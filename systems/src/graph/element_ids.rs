@@ -24,7 +24,7 @@ type Identity<'a> = &'a [u8];
 /// Elements with the same identity and the same order in both lists keep their ids. If `in_place`,
 /// the elements between two of these take over the ids of the old elements there, in order: an
 /// element that changed is then the same element with other bytes. If there is no room for new ids,
-/// all elements get new ones, also those of `begin`.
+/// all elements get new ones, also the elements of `begin`.
 #[must_use]
 pub fn element_ids(
     begin: &[u64],

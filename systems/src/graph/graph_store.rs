@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The number of locks for puts: each thread has one of them.
 const PUT_LOCKS: usize = 64;
 
-/// The maximum number of namespaces of which the latest step is remembered.
+/// The maximum number of namespaces whose latest step is remembered.
 const MAX_LATEST: usize = 4096;
 
 /// The threads of a graph in a store. Clones are cheap and share what was read.
