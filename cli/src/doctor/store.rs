@@ -75,10 +75,14 @@ pub fn examine(
         ));
     }
     if health.spooled > 0 {
+        let (waiting, them) = match health.spooled {
+            1 => ("1 entry waits".to_owned(), "it"),
+            many => (format!("{many} entries wait"), "them"),
+        };
         findings.push(DoctorFinding::advice(
             "store",
-            format!("{} entries wait in the spool for a writer", health.spooled),
-            "'forge maintain' applies them",
+            format!("{waiting} in the spool for a writer"),
+            format!("'forge maintain' applies {them}"),
         ));
     }
     let mut compactions = Vec::new();

@@ -4,6 +4,7 @@ use crate::doctor::{DoctorFinding, FindingSeverity};
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::text::count_text;
 use forge_store::model::Timestamp;
 use forge_store::store::SealStatus;
 use serde::Serialize;
@@ -206,14 +207,14 @@ impl StoreHealth {
         }
         if let (Some(sessions), Some(tail)) = (self.sessions, self.tail_bytes) {
             let kib = tail.div_ceil(1024);
-            let sessions_word = if sessions == 1 { "session" } else { "sessions" };
+            let sessions = count_text(sessions, "session");
             let generations = match &self.database {
                 Some(_) => String::new(),
-                None => format!(", {} generations of the index", self.generations),
+                None => {
+                    format!(", {} of the index", count_text(self.generations, "generation"))
+                }
             };
-            screen.dim(&format!(
-                "  {sessions} {sessions_word}, {kib} KiB of journal not indexed{generations}"
-            ));
+            screen.dim(&format!("  {sessions}, {kib} KiB of journal not indexed{generations}"));
         }
     }
 }
@@ -238,6 +239,20 @@ mod tests {
             let mut screen = Screen::new(None, false, Local, Timestamp::default());
             health.print(&mut screen);
             assert_eq!(screen.into_text(), format!("Store there: {state} (0 KiB in 0 files)\n"));
+        }
+    }
+
+    /// Regression: a store with one generation of its index was said to have "1 generations".
+    #[test]
+    fn one_generation_is_counted_in_the_singular() {
+        for (generations, counted) in [(1, "1 generation"), (2, "2 generations")] {
+            let (sessions, tail_bytes) = (Some(1), Some(0));
+            let health =
+                StoreHealth { generations, sessions, tail_bytes, ..StoreHealth::default() };
+            let mut screen = Screen::new(None, false, Local, Timestamp::default());
+            health.print(&mut screen);
+            let text = screen.into_text();
+            assert!(text.contains(&format!(", {counted} of the index\n")), "{text}");
         }
     }
 }
