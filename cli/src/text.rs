@@ -205,6 +205,14 @@ pub fn first_names(names: &[String], count: u64) -> String {
     }
 }
 
+/// Lists all names, the last one after an `and`: `a, b and c`.
+pub fn and_list(names: &[String]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => names.join(""),
+    }
+}
+
 /// Returns bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -247,6 +255,14 @@ mod tests {
         assert_eq!(in_one_line("a  b\\"), "a  b\\");
     }
     use forge_store::redact::{PartEnding, TextForm};
+
+    /// Regression: three names were listed as "a and b and c".
+    #[test]
+    fn only_the_last_name_of_a_list_follows_an_and() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let lists = [0, 1, 2, 3].map(|count| and_list(names.get(..count).unwrap()));
+        assert_eq!(lists, ["", "a", "a and b", "a, b and c"]);
+    }
 
     #[test]
     fn the_folder_of_several_files_is_said_once() {

@@ -13,6 +13,7 @@ use crate::report::hooks::{
     HooksInstallReport, HooksStatusReport, HooksUninstallReport, InstallOutcome, OmittedPart,
     PartChange, PartStatus, ScopeStatus, print_plan,
 };
+use crate::text::and_list;
 use crate::verb::{Verb, VerbResult, commands};
 use std::path::Path;
 
@@ -179,9 +180,11 @@ fn notes(plan: &InstallPlan, target: &InstallTarget, context: &Context) -> Vec<S
             .map(|step| shown_path(&step.file, target))
             .collect();
         if !seen.is_empty() {
+            let (line, them) =
+                if seen.len() == 1 { ("a line", "it") } else { ("a line for each", "them") };
             notes.push(format!(
-                "git does not ignore {}: a line for each in '.git/info/exclude' keeps them yours.",
-                seen.join(" and ")
+                "git does not ignore {}: {line} in '.git/info/exclude' keeps {them} yours.",
+                and_list(&seen)
             ));
         }
     }

@@ -163,7 +163,9 @@ fn a_page_says_what_git_sees() {
     let shown = environment.forge(["hooks", "install", "claude", "--json"]);
     assert_eq!(shown.code, 1);
     let notes = shown.stdout;
-    assert!(notes.contains("git does not ignore .claude/settings.local.json: a line"), "{notes}");
+    let one = "git does not ignore .claude/settings.local.json: a line in '.git/info/exclude' keeps \
+               it yours.";
+    assert!(notes.contains(one), "{notes}");
 }
 
 #[test]
