@@ -55,7 +55,11 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error 
         ErrorKind::InvalidValue => command.value_tips(&error),
         ErrorKind::MissingRequiredArgument
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            command.example().into_iter().collect()
+            let missing = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(missing)) => missing.as_slice(),
+                _ => &[],
+            };
+            command.example(missing).into_iter().collect()
         }
         _ => Vec::new(),
     };
@@ -177,12 +181,17 @@ impl<'a> CalledCommand<'a> {
             .collect()
     }
 
-    fn example(&self) -> Option<String> {
+    /// Returns an example of the command that has all options that are missing.
+    fn example(&self, missing: &[String]) -> Option<String> {
         let name = self.name();
-        let example = EXAMPLES
-            .lines()
-            .find(|line| line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' ')))?;
-        let number = if example.contains("'#") || self.takes_moment() {
+        let options = missing.iter().filter_map(|argument| argument.split(' ').next());
+        let options: Vec<&str> = options.filter(|option| option.starts_with("--")).collect();
+        let example = EXAMPLES.lines().find(|line| {
+            line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' '))
+                && options.iter().all(|option| line.split(' ').any(|word| word == *option))
+        })?;
+        // If only an option is missing, the moment is not what was wrong.
+        let number = if options.is_empty() && (example.contains("'#") || self.takes_moment()) {
             " ('#42' in quotes, or 42: to a shell '#' begins a comment)"
         } else {
             ""
@@ -270,6 +279,19 @@ mod tests {
         assert_eq!(similar("vscode", ["codex", "claude"].into_iter()), [""; 0]);
         assert_eq!(similar("shwo", names()), ["show"]);
         assert_eq!(similar("", names()), [""; 0]);
+    }
+
+    /// Regression: if an option was missing, the tip also said how to write the number of a
+    /// checkpoint, or showed an example without that option.
+    #[test]
+    fn a_tip_about_a_missing_option_is_an_example_with_it() {
+        for option in ["--yes", "--branch x"] {
+            let error = error(&format!("forge recover {option}"));
+            let example = "for example: forge recover --step 1 --worktree ../recovered\n";
+            assert!(error.contains(example), "{error}");
+        }
+        let error = error("forge checkpoint prune --now");
+        assert!(error.contains("--yes") && !error.contains("--dry-run"), "{error}");
     }
 
     #[test]
