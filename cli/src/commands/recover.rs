@@ -104,11 +104,14 @@ fn environment(found: &RecoverySummary) -> RecoveredVariables {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
     };
-    let is_kept = |name: &str, value: &str| is_name(name) && !value.contains("[redacted:");
+    let is_redacted = |value: &str| value.contains("[redacted:");
+    let is_kept = |name: &str, value: &str| is_name(name) && !is_redacted(value);
     let (kept, withheld): (Vec<_>, Vec<_>) =
         found.env_vars.clone().into_iter().partition(|(name, value)| is_kept(name, value));
+    let unredacted = withheld.iter().filter(|(_, value)| !is_redacted(value));
     RecoveredVariables {
         env_vars: kept.into_iter().collect(),
+        unnamable: unredacted.map(|(name, _)| name.clone()).collect(),
         withheld: withheld.into_iter().map(|(name, _)| name).collect(),
     }
 }

@@ -8,7 +8,7 @@ use forge_store::model::{Kind, Timestamp};
 use forge_store::shell::quoted;
 use forge_store::store::RevisionSummary;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of files that are listed.
 const FILES_SHOWN: usize = 20;
@@ -86,6 +86,9 @@ pub struct RecoveredVariables {
     /// The names of the other variables: their values are redacted, or a shell does not accept
     /// their names.
     pub withheld: Vec<String>,
+    /// Those of `withheld` whose values are not redacted; only for people.
+    #[serde(skip)]
+    pub unnamable: BTreeSet<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -278,8 +281,12 @@ impl RecoveredVariables {
             screen.plain(&format!("{indent}export {name}={}", quoted(value)));
         }
         for name in &self.withheld {
+            let why = match self.unnamable.contains(name) {
+                true => "a shell does not accept this name",
+                false => "its value was not kept",
+            };
             let name: String = name.chars().filter(|c| !c.is_control()).collect();
-            screen.dim(&format!("{indent}# {name}: its value was not kept"));
+            screen.dim(&format!("{indent}# {name}: {why}"));
         }
     }
 }

@@ -417,3 +417,14 @@ fn variables_commands_and_tasks_are_printed_and_nothing_is_run() {
     assert_eq!(environment.forge(["recover", "--step", "2", "--branch", "x"]).code, 2);
     assert!(!environment.path("project/ran").exists());
 }
+
+/// Regression: of a variable whose name a shell does not accept, the step said that its value was
+/// not kept, although it was.
+#[test]
+fn a_variable_that_a_shell_cannot_name_is_said_to_be_one() {
+    let environment = project().with("MY-FLAG", "fast");
+    environment.forge(["config", "set", "--user", "redact.variables", "MY-*"]).success();
+    environment.forge(["code", "capture", "--env"]).success();
+    let exports = environment.forge(["recover", "--step", "2"]);
+    assert!(exports.stdout.contains("# MY-FLAG: a shell does not accept this name\n"), "{exports}");
+}
