@@ -73,7 +73,7 @@ pub enum ForgeCommand {
     Init(LazyArgs<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
     Status(LazyArgs<status::StatusArgs>),
-    /// Show on one page what is known, refuted and open
+    /// Show on one page what is known, rejected and open
     Brief(LazyArgs<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
     #[command(subcommand)]

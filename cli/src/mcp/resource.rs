@@ -59,7 +59,7 @@ pub(super) fn timeline(session: &str) -> String {
 /// Returns the resources whose address is fixed.
 pub(super) fn all() -> Vec<Resource> {
     [
-        ("brief", "Brief", "What is known, refuted and open in the session that a request uses"),
+        ("brief", "Brief", "What is known, rejected and open in the session that a request uses"),
         ("timeline", "Timeline", "The moments of that session, newest first"),
         (
             "sessions",
@@ -87,7 +87,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             "session/{session}/brief",
             "session-brief",
             "Brief of a session",
-            "What is known, refuted and open",
+            "What is known, rejected and open",
         ),
         (
             "session/{session}/timeline",

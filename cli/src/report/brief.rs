@@ -80,7 +80,7 @@ pub struct BriefReport {
     pub at: Option<Timestamp>,
     /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
-    /// What is known, refuted and open.
+    /// What is known, rejected and open.
     #[serde(flatten)]
     pub lists: BriefLists,
     #[serde(skip)]

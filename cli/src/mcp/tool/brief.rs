@@ -43,7 +43,7 @@ pub(in crate::mcp) struct BriefAnswer {
     /// The time of the moment; null if nothing has happened yet.
     #[schemars(with = "Option<String>")]
     at: Option<Timestamp>,
-    /// What is known, refuted and open.
+    /// What is known, rejected and open.
     #[serde(flatten)]
     lists: BriefLists,
     /// Remarks.
@@ -53,7 +53,7 @@ pub(in crate::mcp) struct BriefAnswer {
 impl McpTool for BriefArguments {
     const NAME: &'static str = "brief";
     const TITLE: &'static str = "Brief";
-    const ABOUT: &'static str = "Show on one page what is known, refuted and open: call it first in a session, after \
+    const ABOUT: &'static str = "Show on one page what is known, rejected and open: call it first in a session, after \
         a compaction, and whenever you are not sure what was tried already.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = BriefAnswer;
