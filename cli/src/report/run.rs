@@ -260,7 +260,7 @@ impl Report for RunListReport {
             return;
         }
         let mut table =
-            TextTable::new(&["Run", "Status", "Ended", "Items", "Began"]).right(2).right(3);
+            TextTable::new(&["Run", "Status", "Items ended", "Items", "Began"]).right(2).right(3);
         for run in &self.runs {
             let began = run.started_at.map(|time| screen.ago(time)).unwrap_or_default();
             table.row(vec![
