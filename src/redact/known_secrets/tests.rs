@@ -17,10 +17,7 @@ fn masked(secret: &str, text: &str) -> String {
 fn a_secret_is_replaced_by_a_mark_of_its_length() {
     assert_eq!(masked(SECRET, "key=hunter22-ghp_ABC;"), "key=purgedxxxxxxxxxx;");
     assert_eq!(masked("geheim\u{e4}", "x geheim\u{e4}."), "x purgedxx.");
-    assert_eq!(
-        known(SECRET).mask(b"key=hunter22-ghp_AB"),
-        None.or_else(|| known(SECRET).mask(b"key=hunter22-ghp_AB"))
-    );
+    assert_eq!(masked(SECRET, "key=hunter22-ghp_AB"), "key=purgedxxxxxxxxx");
     assert!(known(SECRET).mask(b"key=hunter22-ghp_abc").is_none());
 }
 
