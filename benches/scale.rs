@@ -373,7 +373,7 @@ fn pushes(size: usize) {
             json!({ "alone": alone, "beside": beside, "pushes": lines.count() })
         })
         .collect();
-    println!("{}", json!({ "part": "pushes", "revisions": REVISIONS, "turns": turns }));
+    println!("{}", json!({ "part": "pushes", "revisions": size, "turns": turns }));
 }
 
 /// Creates a store of one session in a folder, and aborts this process, so that the last writes are
