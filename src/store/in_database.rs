@@ -199,6 +199,7 @@ impl Store {
             lost: Vec::new(),
             checked,
             lost_before,
+            lost_in_repair: None,
             waiting,
             seal_status: self.seal_status(),
             encrypted: self.is_encrypted(),

@@ -305,7 +305,7 @@ fn write_losses(store: &Path, losses: RepairLosses) -> Result<()> {
     Ok(())
 }
 
-fn read_losses(store: &Path) -> Result<Option<RepairLosses>> {
+pub(super) fn read_losses(store: &Path) -> Result<Option<RepairLosses>> {
     const MAX_BYTES: u64 = 64;
     let file = store.join(LOST_FILE);
     let Some(bytes) = plain_file::read_if_there(&file, MAX_BYTES)? else { return Ok(None) };

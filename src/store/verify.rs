@@ -5,7 +5,7 @@ use super::folder::{
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::keyring::StoreTrust;
-use super::repair::{KnownKeys, rescue};
+use super::repair::{KnownKeys, read_losses, rescue};
 use super::{Options, SealStatus, SpoolStatus, Store};
 use crate::backend::Spool;
 use crate::backend::journal::Journal;
@@ -51,6 +51,8 @@ pub struct VerifyReport {
     pub checked: VerifyCounts,
     /// Revisions and deltas that an earlier repair listed as lost.
     pub lost_before: u64,
+    /// How many losses an earlier repair listed, until [`Store::acknowledge_losses`].
+    pub lost_in_repair: Option<u64>,
     /// The state of the spool.
     pub waiting: SpoolStatus,
     /// The seal status. All checked seals are valid, unless a finding says otherwise.
@@ -195,12 +197,14 @@ impl Store {
             VerifyOutcome::Loss
         };
         let encrypted = cipher.is_some();
+        let losses = read_losses(path).unwrap_or_default();
         Ok(VerifyReport {
             outcome,
             findings: found,
             lost,
             checked,
             lost_before,
+            lost_in_repair: losses.map(|losses| losses.count),
             waiting,
             seal_status,
             encrypted,

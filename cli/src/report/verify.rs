@@ -32,6 +32,10 @@ pub struct StoreVerifyReport {
     pub waiting: u64,
     /// The number of revisions, deltas and spooled writes that an earlier repair listed as lost.
     pub lost_before: u64,
+    /// How many losses an earlier repair listed; absent if there are none, or if they were
+    /// acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_in_repair: Option<u64>,
     /// The damage that was found.
     pub findings: Vec<store::VerifyFinding>,
     /// What a repair could not save.
@@ -55,6 +59,7 @@ impl StoreVerifyReport {
             rows: found.checked.rows,
             waiting: found.waiting.writes,
             lost_before: found.lost_before,
+            lost_in_repair: found.lost_in_repair,
             findings: found.findings,
             lost: found.lost,
             unfinished: Vec::new(),
@@ -102,11 +107,13 @@ impl Report for StoreVerifyReport {
             screen.plain(&format!("{waiting} {verb} in the spool."));
         }
         self.unfinished.iter().for_each(|one| one.print(screen));
-        if self.lost_before > 0 {
-            let lost = match self.lost_before {
-                1 => "1 loss was".to_owned(),
-                many => format!("{many} losses were"),
-            };
+        // A repair lists more than what it marks as lost, such as bytes of the journal.
+        let lost = match self.lost_before.max(self.lost_in_repair.unwrap_or(0)) {
+            0 => None,
+            1 => Some("1 loss was".to_owned()),
+            many => Some(format!("{many} losses were")),
+        };
+        if let Some(lost) = lost {
             screen.plain(&format!("{lost} named by an earlier repair."));
         }
         match self.seals {

@@ -221,7 +221,12 @@ fn verify_rebuild_and_repair_report_damage_and_losses() {
     let store = store.to_str().unwrap();
     let status = environment.forge(["status", "--store", store, "--json"]).json();
     assert_eq!(status["summary"]["claims"], 3);
-    assert_eq!(environment.forge(["verify", "--store", store]).code, 0);
+    // Regression: 'verify' said nothing of what the repair had listed if it was no revision.
+    let verified = environment.forge(["verify", "--store", store, "--json"]).json();
+    assert!(status["lost_in_repair"].as_u64() >= Some(1), "{status}");
+    assert_eq!(verified["lost_in_repair"], status["lost_in_repair"]);
+    let verified = environment.forge(["verify", "--store", store]).success();
+    assert!(verified.contains(" named by an earlier repair.\nClean.\n"), "{verified}");
     // The damaged store is unchanged, and nothing is written to it.
     assert_eq!(std::fs::read(&segment).unwrap(), bytes);
     assert_eq!(environment.forge(["repair", "../again"]).code, 2);
