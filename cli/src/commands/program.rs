@@ -138,6 +138,11 @@ impl Verb for ProgramCheckpointArgs {
         let program = Program::open_or_create(store, &opened.write_context, self.program.as_str())?;
         let done = program.checkpoint(&opened.write_context, &agents, self.message.as_deref())?;
         let shown = program.at(&program.session().head()?)?;
+        for (agent, _) in agents.iter().filter(|(_, reference)| reference.sequence.is_none()) {
+            context.out.warn(&format!(
+                "the agent '{agent}' has no session: 'forge program resume' cannot resume it"
+            ));
+        }
         let report =
             ProgramShowReport::new(self.program.as_str(), shown).saved(!done.is_unchanged());
         Ok(report)

@@ -14,7 +14,11 @@ fn place() -> Environment {
     let agents =
         ["--agent", "1000=1000_ckpt_3", "--agent", "1001=HEAD", "--agent", "gone=gone_ckpt_2"];
     let mut command = environment.command(["program", "checkpoint", "--program", "p"]);
-    environment.finished(command.args(agents)).success();
+    let saved = environment.finished(command.args(agents));
+    // Regression: an agent without a session was saved without a word.
+    let warned =
+        "warning: the agent 'gone' has no session: 'forge program resume' cannot resume it\n";
+    assert_eq!((saved.code, saved.stderr.as_str()), (0, warned), "{saved}");
     environment
 }
 
