@@ -9,19 +9,20 @@ use forge_systems::progress::{
     RetryBackoff, SaveFrequency,
 };
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The progress of an execution, in one line.
 #[derive(Debug, Serialize)]
 pub struct ExecutionJson {
     pub review: String,
     pub execution: String,
-    /// Its current stage.
+    /// Its current stage; null if no document is saved, and items were reported at several stages.
     pub stage: Option<String>,
     pub items_processed: Option<i64>,
     /// The number of all items.
     pub items_total: Option<i64>,
     pub error_count: Option<i64>,
-    /// When it was last saved.
+    /// When its document was last saved; null if only items were reported.
     pub updated_at: Option<Timestamp>,
 }
 
@@ -36,6 +37,20 @@ impl ExecutionJson {
             items_total: counts.items_total,
             error_count: document.error_count(),
             updated_at: document.updated_at(),
+        }
+    }
+
+    /// Describes an execution of which only items were reported, at these stages.
+    pub fn without_document(execution: &PipelineExecution, stages: BTreeSet<String>) -> Self {
+        let mut stages = stages.into_iter();
+        Self {
+            review: execution.review().to_owned(),
+            execution: execution.execution().to_owned(),
+            stage: stages.next().filter(|_| stages.next().is_none()),
+            items_processed: None,
+            items_total: None,
+            error_count: None,
+            updated_at: None,
         }
     }
 

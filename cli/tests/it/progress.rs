@@ -158,6 +158,44 @@ fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
     environment.forge(["progress", "show", "--review", "r"]).success();
 }
 
+/// Regression: `list` said that no progress was saved, and `failed` found no execution, until a
+/// document was saved.
+#[test]
+fn items_are_listed_before_a_document_is_saved() {
+    let environment = project();
+    let report = |stage: &str, option: &str, item: &str| {
+        let args = ["progress", "save", "--review", "r", "--execution", "e", "--stage", stage];
+        environment.finished(environment.command(args).args([option, item])).success();
+    };
+    report("screening", "--item-done", "d8");
+    report("screening", "--item-failed", "d9");
+    let list = || environment.forge(["progress", "list", "--json"]).json()["executions"].clone();
+    let line = |stage: Value| {
+        json!([{
+            "review": "r", "execution": "e", "stage": stage, "items_processed": null,
+            "items_total": null, "error_count": null, "updated_at": null,
+        }])
+    };
+    assert_eq!(list(), line(json!("screening")));
+    let failed = |more: &[&str]| {
+        let args = ["progress", "failed", "--review", "r", "--json"];
+        environment.finished(environment.command(args).args(more))
+    };
+    for more in [&[] as &[&str], &["--execution", "e"], &["--stage", "screening"]] {
+        let found = failed(more).json();
+        assert_eq!(
+            (&found["stage"], &found["items"][0]["id"]),
+            (&json!("screening"), &json!("d9"))
+        );
+    }
+    assert_eq!(failed(&["--stage", "extraction"]).code, 3);
+    // Items of several stages have no common stage.
+    report("extraction", "--item-done", "d8");
+    assert_eq!(list(), line(Value::Null));
+    assert_eq!(failed(&[]).code, 2);
+    assert_eq!(failed(&["--stage", "extraction"]).json()["items"], json!([]));
+}
+
 /// Regression: an item without a stage, from the flag or a saved document, was refused only after
 /// an execution had been created, which stayed empty.
 #[test]

@@ -7,7 +7,7 @@ use forge_store::error::Result;
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{ClaimChange, WriteContext, WriteReport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The reported result of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +155,18 @@ impl PipelineExecution {
             found.insert(failed.id.clone(), failed);
         }
         Ok(found.into_values().collect())
+    }
+
+    /// Returns the stages of the items that were reported one by one.
+    pub fn item_stages(&self) -> Result<BTreeSet<String>> {
+        let state = self.session().state(&self.session().head()?)?;
+        let mut stages = BTreeSet::new();
+        for entry in state.claims().entries_of_kind(Kind::Item) {
+            if let Some([stage, _]) = split::<2>(&entry?.0.id) {
+                stages.insert(stage);
+            }
+        }
+        Ok(stages)
     }
 
     /// Returns when an item was reported done.

@@ -15,6 +15,7 @@ use crate::text_arg;
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::Value;
+use forge_store::store::Store;
 use forge_systems::progress::{self, PRESETS, PipelineExecution, ProgressDocument, RetryBackoff};
 use std::path::PathBuf;
 
@@ -224,18 +225,51 @@ impl Verb for ProgressFailedArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
-        let (execution, document) = find_execution(store, &self.of)?;
-        let stage =
-            self.of.stage.as_ref().map(NameArg::as_str).or(document.stage()).unwrap_or_default();
+        let (execution, stage) = match find_execution(store, &self.of) {
+            Ok((execution, document)) => {
+                let named = self.of.stage.as_ref().map(NameArg::as_str);
+                let stage = named.or(document.stage()).unwrap_or_default().to_owned();
+                (execution, stage)
+            }
+            Err(error) => find_reported(store, &self.of)?.ok_or(error)?,
+        };
         let backoff = RetryBackoff::default();
-        let items = execution.failed(stage)?.into_iter();
+        let items = execution.failed(&stage)?.into_iter();
         Ok(ProgressFailedReport {
             review: execution.review().to_owned(),
             execution: execution.execution().to_owned(),
-            stage: stage.to_owned(),
+            stage,
             items: items.map(|item| FailedItemJson::new(item, &backoff, context.now)).collect(),
         })
     }
+}
+
+/// Finds the execution that the arguments name, or else the one of the review that was written last,
+/// among those with items that were reported one by one, and the stage of these items.
+fn find_reported(
+    store: &Store,
+    of: &ExecutionArgs,
+) -> Result<Option<(PipelineExecution, String)>, CommandError> {
+    let executions = match &of.execution {
+        Some(name) => vec![named_execution(store, &of.review, name)?],
+        None => PipelineExecution::list(store, Some(of.review.as_str()))?,
+    };
+    for execution in executions {
+        let mut stages = execution.item_stages()?;
+        if let Some(stage) = &of.stage {
+            stages.retain(|one| one == stage.as_str());
+        }
+        if stages.len() > 1 {
+            let name = execution.execution();
+            let problem =
+                format!("items of the execution '{name}' were reported at several stages");
+            return Err(CommandError::invalid(problem).hinted("name one with '--stage'"));
+        }
+        if let Some(stage) = stages.pop_first() {
+            return Ok(Some((execution, stage)));
+        }
+    }
+    Ok(None)
 }
 
 impl Verb for ProgressListArgs {
@@ -249,6 +283,11 @@ impl Verb for ProgressListArgs {
         for one in PipelineExecution::list(store, self.review.as_ref().map(NameArg::as_str))? {
             if let Some(document) = one.document()? {
                 executions.push(ExecutionJson::new(&one, &document));
+                continue;
+            }
+            let stages = one.item_stages()?;
+            if !stages.is_empty() {
+                executions.push(ExecutionJson::without_document(&one, stages));
             }
         }
         Ok(ProgressListReport { executions })
