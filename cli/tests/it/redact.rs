@@ -1,6 +1,6 @@
 //! Secrets on the command line: redacted by default, reported, and kept on request.
 
-use crate::environment::Environment;
+use crate::environment::{Environment, recorded_sessions};
 use crate::fault::hold_lock_frozen;
 use crate::hook;
 use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
@@ -117,12 +117,8 @@ fn a_text_is_printed_without_its_secrets() {
 /// The recorded sessions contain no secrets.
 #[test]
 fn recorded_transcripts_come_back_unchanged() {
-    let folder = std::env::var_os("FORGE_DATA").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data").into(),
-        std::path::PathBuf::from,
-    );
     for name in ["small", "review-e2e", "long"] {
-        let file = folder.join(format!("claude-code/{name}.jsonl"));
+        let file = recorded_sessions().join(format!("claude-code/{name}.jsonl"));
         let Ok(bytes) = std::fs::read(&file) else {
             skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", file.display()));
             return;

@@ -1,7 +1,7 @@
 //! Plays an agent: its transcript grows on disk, and its hooks are called as the agent calls them.
 
 use super::run_hook;
-use crate::environment::Environment;
+use crate::environment::{Environment, recorded_sessions};
 use forge_cli::compaction::{self, ContextCompaction};
 use forge_store::model::{FactOrigin, Kind, Timestamp};
 use forge_store::store::{Options, Session, Store};
@@ -216,11 +216,7 @@ pub(crate) fn reference_of(agent: &str, text: &str) -> Vec<String> {
 /// Reads a file of the recorded data; reports a skip and returns `None` if it is not on this
 /// machine.
 pub(crate) fn data(name: &str) -> Option<String> {
-    let folder = std::env::var_os("FORGE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
-        PathBuf::from,
-    );
-    let path = folder.join(name);
+    let path = recorded_sessions().join(name);
     let text = std::fs::read_to_string(&path);
     if text.is_err() {
         skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", path.display()));
