@@ -2,32 +2,15 @@
 
 use super::log;
 use super::player::Player;
+use crate::fault::frozen_with;
 use crate::transcript::small;
 use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 
 fn at(second: i64) -> Timestamp {
     let begin = Timestamp::parse_rfc3339("2026-01-28T10:00:00Z").unwrap();
     begin.plus_micros(second * 1_000_000)
-}
-
-/// Starts a process that takes the lock of the store and then stops itself, so that it never
-/// releases the lock.
-fn frozen(player: &Player) -> Child {
-    let mut frozen = Command::new("flock")
-        .args(["--no-fork"])
-        .arg(player.environment.path("project/.forge/journal/append.lock"))
-        .args(["sh", "-c", "echo locked; kill -STOP $$"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(frozen.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "locked\n");
-    frozen
 }
 
 /// The data is spooled, and the brief is delivered once.
@@ -39,7 +22,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     player.run_at(at(420), &["hypothesis", "add", "the cache is stale", "--id", "H1"]);
     player.run_at(at(421), &["hypothesis", "confirm", "H1", "--reason", "seen in the log"]);
     player.environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
-    let mut process = frozen(&player);
+    let mut process = frozen_with(&player.environment, "journal/append.lock");
     player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
     let summary = json!({"trigger": "auto", "compact_summary": "it was about something else"});
     player.append(&small()[10]);
