@@ -76,7 +76,7 @@ pub(super) fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output
 
 /// Returns the grant of the session `checkout` on a remote. Ids in it are not replaced, as they are
 /// in other output.
-fn grant_of(machine: &Machine<'_>, remote: &str) -> String {
+pub(super) fn grant_of(machine: &Machine<'_>, remote: &str) -> String {
     let mut command = machine.command(["remote", "grant", remote, "--session", "checkout"]);
     let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
     printed.trim_end().to_owned()

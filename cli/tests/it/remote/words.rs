@@ -1,6 +1,6 @@
 //! The messages of the commands about remotes, and the sessions that they choose.
 
-use super::trust::run;
+use super::trust::{grant_of, run};
 use super::{Machine, shared};
 use crate::environment::Environment;
 use std::fs;
@@ -35,16 +35,11 @@ fn a_branch_that_gets_another_name_is_told() {
     assert_eq!(renamed[0][0], "next", "{pushed}");
 }
 
-fn grant_of(machine: &Machine<'_>) -> String {
-    let printed = machine.command(["remote", "grant"]).output().unwrap().stdout;
-    String::from_utf8(printed).unwrap().trim_end().to_owned()
-}
-
 #[test]
 fn with_a_grant_commands_are_about_its_session() {
     let environment = Environment::new();
     let first = shared(&environment);
-    let grant = grant_of(&first);
+    let grant = grant_of(&first, "origin");
     let container = Machine::new(&environment, "container");
     let run = |args: &[&str]| run(&container, &grant, args);
     run(&["init"]).success();
@@ -71,7 +66,7 @@ fn with_a_grant_commands_are_about_its_session() {
 fn a_key_or_a_grant_without_the_address_says_so() {
     let environment = Environment::new();
     let first = shared(&environment);
-    let grant = grant_of(&first);
+    let grant = grant_of(&first, "origin");
     let container = Machine::new(&environment, "container");
     container.forge(["init"]).success();
     let run = |variable: &str, value: &str, args: &[&str]| {
