@@ -1,21 +1,14 @@
 //! `forge doctor`: its findings about agents and the store, and its exit code.
 
 use crate::environment::Environment;
+use crate::hook::call;
 use serde_json::Value;
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 
 fn findings(found: &Value) -> Vec<(String, String)> {
     let list = found["findings"].as_array().unwrap().iter();
     list.map(|it| (it["severity"].as_str().unwrap().into(), it["what"].as_str().unwrap().into()))
         .collect()
-}
-
-fn call(environment: &Environment, agent: &str, event: &str, input: &str) {
-    let mut command = environment.command(["hook", agent, event]);
-    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
 }
 
 #[test]
