@@ -7,11 +7,12 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench that cannot go on stops")]
 
 use forge_store::model::Timestamp;
+use forge_testkit::files::bytes_below;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -180,7 +181,7 @@ fn pre_compact(megabytes: usize, with_git: bool, runs: usize) {
             "figure": "pre_compact", "transcript_mb": megabytes, "new_kb": NEW_BYTES >> 10,
             "files_in_git": if with_git { FILES } else { 0 }, "runs": runs,
             "p50_ms": share(&mut whole, 50), "p90_ms": share(&mut whole, 90),
-            "git_p50_ms": share(&mut git, 50), "store_mb": size(&bench.project().join(".forge")) >> 20,
+            "git_p50_ms": share(&mut git, 50), "store_mb": bytes_below(&bench.project().join(".forge")) >> 20,
         })
     );
 }
@@ -233,14 +234,4 @@ fn share(micros: &mut [u64], percent: usize) -> Value {
     micros.sort_unstable();
     let place = (micros.len() * percent / 100).min(micros.len().saturating_sub(1));
     micros.get(place).map_or(Value::Null, |micros| (*micros as f64 / 1e3).into())
-}
-
-fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).unwrap().flatten();
-    entries
-        .map(|entry| {
-            let about = entry.metadata().unwrap();
-            if about.is_dir() { size(&entry.path()) } else { about.len() }
-        })
-        .sum()
 }

@@ -16,6 +16,7 @@ use forge_cli::transcript::{TranscriptImportOptions, TranscriptImporter};
 use forge_store::model::Timestamp;
 use forge_store::redact::Redactor;
 use forge_store::store::{Options, Store, WriteContext};
+use forge_testkit::files::bytes_below;
 use forge_testkit::process::processor_time;
 use serde_json::{Value, json};
 use std::fs;
@@ -36,16 +37,6 @@ fn create(folder: &Path) -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
     let options = Options::default().redaction(redaction);
     Store::create(folder, options).expect("a store")
-}
-
-fn disk(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
-    entries
-        .map(|entry| {
-            let metadata = entry.metadata().expect("metadata");
-            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
-        })
-        .sum()
 }
 
 /// Returns the processor time of this process so far, in seconds.
@@ -91,13 +82,13 @@ fn saves(file: &Path) -> Value {
     let store = create(&path);
     let saved = folder.path().join("session.jsonl");
     let mut rows = Vec::new();
-    let (mut used, mut before) = (disk(&path), 0);
+    let (mut used, mut before) = (bytes_below(&path), 0);
     for cut in &cuts {
         fs::write(&saved, &text[..*cut]).expect("a write");
         import(&store, &saved);
         // As after a hook: the tail is applied if it is long.
         store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
-        let now = disk(&path);
+        let now = bytes_below(&path);
         rows.push(json!({ "bytes": cut, "new": cut - before, "disk": now as i64 - used as i64 }));
         (used, before) = (now, *cut);
     }
@@ -113,8 +104,8 @@ fn saves(file: &Path) -> Value {
         "one_copy": one,
         "blob": blob,
         "blob_ratio": blob as f64 / one as f64,
-        "store": disk(&path),
-        "store_ratio": disk(&path) as f64 / one as f64,
+        "store": bytes_below(&path),
+        "store_ratio": bytes_below(&path) as f64 / one as f64,
     })
 }
 

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod conformance;
 pub mod example;
 pub mod fault;
+pub mod files;
 pub mod postgres;
 pub mod process;
 pub mod secret;

@@ -3,6 +3,7 @@
 
 use crate::environment::{Environment, Output};
 use crate::hook::call;
+use forge_testkit::files::files_below;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,19 +14,10 @@ fn examples_of_the_encryption_page_work() {
     crate::page::holds("encryption.md");
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
-    }
-    found
-}
-
 /// Returns the files below a folder whose path or content contains this text.
 fn files_showing(folder: &Path, text: &str) -> Vec<PathBuf> {
     let shows = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
-    let mut found = files(folder);
+    let mut found = files_below(folder);
     found
         .retain(|file| shows(&fs::read(file).unwrap()) || shows(file.to_string_lossy().as_bytes()));
     found
@@ -102,7 +94,8 @@ fn without_key(environment: &Environment, args: &[&str]) -> Output {
 fn without_its_key_every_command_says_so_and_nothing_changes() {
     let environment = recorded_project(["init", "--encrypted"]);
     let store = environment.path("project/.forge");
-    let contents = || files(&store).iter().map(|file| fs::read(file).unwrap()).collect::<Vec<_>>();
+    let contents =
+        || files_below(&store).iter().map(|file| fs::read(file).unwrap()).collect::<Vec<_>>();
     let before = contents();
     let commands: [&[&str]; 9] = [
         &["note", "list"],
@@ -158,7 +151,7 @@ fn without_format_and_key_every_command_says_what_is_wrong_and_what_to_do() {
         for damaged in ["nothing", "the journal", "the index"] {
             match damaged {
                 "the journal" => {
-                    for file in files(&store.join("journal")) {
+                    for file in files_below(&store.join("journal")) {
                         if file.extension() == Some("log".as_ref()) {
                             fs::write(file, "").unwrap();
                         }

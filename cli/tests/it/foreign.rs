@@ -2,10 +2,10 @@
 
 use crate::environment::{Environment, Output};
 use crate::hook;
+use forge_testkit::files::files_with;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
 const WEAK: &str = "redact.enabled = false\nredact.allow = \"ghp_\"\nkeep.sessions = \"0s\"\nkeep.undo = \"0s\"\n\
                     prune.automatic = true\nredact.variables = \"MY_*\"\nlock_timeout = 3\n";
@@ -23,20 +23,10 @@ fn foreign_store(settings: &str) -> Environment {
     environment
 }
 
-fn contains_text(folder: &Path, text: &str) -> bool {
-    fs::read_dir(folder).unwrap().flatten().any(|entry| {
-        let path = entry.path();
-        if path.is_dir() {
-            return contains_text(&path, text);
-        }
-        let bytes = fs::read(&path).unwrap();
-        bytes.windows(text.len()).any(|window| window == text.as_bytes())
-    })
-}
-
 fn is_stored(environment: &Environment, text: &str) -> bool {
     let listed = environment.finished(&mut environment.command(["note", "list", "--json"]));
-    listed.stdout.contains(text) || contains_text(&environment.path("project/.forge"), text)
+    listed.stdout.contains(text)
+        || !files_with(&environment.path("project/.forge"), text).is_empty()
 }
 
 /// Joins the lines of a wrapped text.

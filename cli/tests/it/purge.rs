@@ -2,7 +2,9 @@
 //! complete.
 
 use crate::environment::Environment;
+use forge_testkit::files::files_below;
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
 
@@ -119,19 +121,14 @@ fn outputs_of(environment: &Environment, lines: &[&str], text: &str) -> Vec<(Str
 }
 
 /// Returns the number of files below a folder that contain the secret in one of its forms.
-fn files_with_it(folder: &std::path::Path) -> usize {
+fn files_with_it(folder: &Path) -> usize {
     let forms = [SLASHED.to_owned(), SLASHED.replace('/', "%2F"), SLASHED.replace('/', "\\/")];
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            count += files_with_it(&entry.path());
-            continue;
-        }
-        let bytes = std::fs::read(entry.path()).unwrap();
+    let has_it = |file: &&PathBuf| {
+        let bytes = std::fs::read(file).unwrap();
         let text = String::from_utf8_lossy(&bytes);
-        count += usize::from(forms.iter().any(|form| text.contains(form)));
-    }
-    count
+        forms.iter().any(|form| text.contains(form))
+    };
+    files_below(folder).iter().filter(has_it).count()
 }
 
 /// Runs, progress, threads and programs that contained the secret can be read and continued with

@@ -3,6 +3,7 @@
 use crate::environment::{Environment, recorded_sessions};
 use crate::fault::hold_lock_frozen;
 use crate::hook;
+use forge_testkit::files::files_below;
 use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use forge_testkit::skip::skipped;
 use serde_json::json;
@@ -133,15 +134,7 @@ fn recorded_transcripts_come_back_unchanged() {
 
 /// Returns the contents of all files below a folder, joined.
 fn contents_of(folder: &Path) -> Vec<u8> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            all.extend(contents_of(&entry.path()));
-        } else {
-            all.extend(std::fs::read(entry.path()).unwrap());
-        }
-    }
-    all
+    files_below(folder).iter().flat_map(|file| std::fs::read(file).unwrap()).collect()
 }
 
 /// Records events of hooks, and writes that are spooled next to a frozen process, each with another

@@ -6,6 +6,7 @@ mod two_remotes;
 mod words;
 
 use crate::environment::{Environment, Output, mode};
+use forge_testkit::files::files_with;
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -189,24 +190,6 @@ fn a_key_is_private_and_is_not_in_the_project() {
     let [file, kept] = holders.as_slice() else { panic!("{holders:?}") };
     assert!(kept.starts_with(&keyring) || file.starts_with(&keyring), "{holders:?}");
     assert!(holders.iter().all(|path| mode(path) == 0o600));
-}
-
-/// Returns the files below a folder whose content contains this text.
-fn files_with(folder: &std::path::Path, text: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let about = fs::symlink_metadata(&path).unwrap();
-        if about.is_dir() {
-            found.extend(files_with(&path, text));
-        } else if about.is_file()
-            && fs::read(&path).unwrap().windows(text.len()).any(|part| part == text.as_bytes())
-        {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]

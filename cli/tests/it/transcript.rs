@@ -6,6 +6,7 @@ use forge_cli::report::import::TranscriptFileReport;
 use forge_cli::transcript::{TranscriptImportOptions, TranscriptImporter};
 use forge_store::model::{CheckpointTrigger, Key, Kind, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
+use forge_testkit::files::bytes_below;
 use forge_testkit::skip::skipped;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -384,16 +385,6 @@ fn real_sessions_are_the_same_in_the_pieces_they_were_saved_in() {
     }
 }
 
-fn disk(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
-    entries
-        .map(|entry| {
-            let metadata = entry.metadata().unwrap();
-            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
-        })
-        .sum()
-}
-
 /// Each save of a transcript costs little more than its new part.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "a ratio")]
@@ -407,7 +398,7 @@ fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
         let mut id = None;
         for cut in cuts.into_iter().chain([text.len()]) {
             std::fs::write(&file, &text[..cut]).unwrap();
-            let used = disk(&path);
+            let used = bytes_below(&path);
             id = import(&store, &file).agent_session.or(id);
             let Some(session) = id.as_ref().and_then(|id| store.agent_session(id).unwrap()) else {
                 continue;
@@ -420,7 +411,11 @@ fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
                 "{stored} after {blob}, {new} new at {cut}"
             );
             if cut == before {
-                assert!(disk(&path) - used < 1000, "{} for an equal save", disk(&path) - used);
+                assert!(
+                    bytes_below(&path) - used < 1000,
+                    "{} for an equal save",
+                    bytes_below(&path) - used
+                );
             }
             (before, blob) = (cut, stored);
         }

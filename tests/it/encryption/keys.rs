@@ -1,11 +1,12 @@
 //! The key of an encrypted store: missing, wrong, moved to another machine; and a store that is
 //! adopted, copied or repaired.
 
-use super::{MARK, Place, act, files, note, plant, search, time};
+use super::{MARK, Place, act, note, plant, search, time};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::store::{
     NewCheckpoint, NewSession, Options, SealStatus, Session, Store, VerifyDepth, VerifyOutcome,
 };
+use forge_testkit::files::files_below;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,8 @@ fn an_encrypted_store_needs_a_keyring_and_reports_its_type() {
 #[test]
 fn without_its_key_nothing_is_readable_and_every_error_says_why() {
     let place = place();
-    let before: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+    let before: Vec<_> =
+        files_below(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     for options in [place.elsewhere(), Options::default()] {
         let keyring = options.keyring.as_deref();
         let to = place.root.path().join("to");
@@ -89,7 +91,8 @@ fn without_its_key_nothing_is_readable_and_every_error_says_why() {
         let state = Store::key_state(&place.path(), &options).unwrap();
         assert_eq!((state.seal_status, state.encrypted), (SealStatus::NoKey, true));
     }
-    let after: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+    let after: Vec<_> =
+        files_below(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after);
 }
 
@@ -188,7 +191,7 @@ fn a_repaired_store_is_encrypted_again() {
     let place = place();
     let known = said(&place.path(), place.options()).unwrap();
     // One wrong bit in the index, in one of the first rows, in its key or its lengths.
-    let table = files(&place.path())
+    let table = files_below(&place.path())
         .into_iter()
         .find(|path| path.extension().is_some_and(|it| it == "sst"));
     let table = table.unwrap();
@@ -210,7 +213,7 @@ fn a_repaired_store_is_encrypted_again() {
     }
     let (to, _) = repaired.last().unwrap();
     assert_clean(to, &place.keyring());
-    for file in files(to) {
+    for file in files_below(to) {
         let bytes = fs::read(file).unwrap();
         assert!(!bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes()));
     }

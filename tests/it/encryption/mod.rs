@@ -16,7 +16,7 @@ use forge_store::store::{
 };
 use forge_systems::run::{StepRecord, WorkflowRun};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The prefix of every planted text.
@@ -158,14 +158,4 @@ fn search(store: &Store) -> usize {
     let sessions = [store.session("zebra-session").unwrap()];
     let hits = store.search(&sessions, &SearchQuery::parse(MARK).unwrap(), &|_, _| None).unwrap();
     hits.total.unwrap() as usize
-}
-
-/// The files of a folder and its subfolders.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
-    }
-    found
 }

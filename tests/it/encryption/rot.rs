@@ -4,11 +4,12 @@
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
 
 use super::keys::place;
-use super::{files, time};
+use super::time;
 use crate::fault::{SeededNumbers, copy, count};
 use forge_store::error::Error;
 use forge_store::model::Kind;
 use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
+use forge_testkit::files::files_below;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn no_wrong_bit_makes_anything_false_and_a_repair_saves_the_rest() {
     let (mut saved, mut rounds) = (0, 0);
     let damaged = place.root.path().join("damaged");
     let repaired = place.root.path().join("repaired");
-    let all = files(&place.path());
+    let all = files_below(&place.path());
     for file in all.iter().filter(|file| file.metadata().unwrap().len() > 0) {
         let file = file.strip_prefix(place.path()).unwrap();
         for _ in 0..count("FORGE_FLIPS", 40).div_ceil(10) {

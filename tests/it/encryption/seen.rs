@@ -1,9 +1,10 @@
 //! What the files of a store show without its key.
 
-use super::{MARK, Place, Store, act, files, plant, plant_more, search, time};
+use super::{MARK, Place, Store, act, plant, plant_more, search, time};
 use forge_store::format::{entity_hash, key::text_hash};
 use forge_store::model::{Key, Kind, RetentionPolicy};
 use forge_store::store::{CheckpointFilter, LogItem, Session, VerifyDepth, VerifyOutcome};
+use forge_testkit::files::files_below;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -90,7 +91,7 @@ fn look(place: &Place, ids: &[(String, Vec<u8>)], seen: &mut Seen) {
         ]
     });
     let needles: Vec<_> = texts.chain(ids).collect();
-    for path in files(&place.path()) {
+    for path in files_below(&place.path()) {
         let bytes = fs::read(&path).unwrap();
         let name = path.strip_prefix(place.path()).unwrap().display().to_string();
         for (what, needle) in &needles {

@@ -2,6 +2,7 @@
 
 use super::{Machine, shared};
 use crate::environment::{Environment, Output};
+use forge_testkit::files::files_with;
 use std::fs;
 use std::path::Path;
 
@@ -167,7 +168,7 @@ fn a_container_clones_with_a_grant() {
     run(&["note", "add", "two"]).success();
     insta::assert_snapshot!(run(&["push"]), @r"Pushed checkout to origin: 1 operation, version 2");
     let key = grant.split('-').nth(3).unwrap();
-    assert!(super::files_with(&container.path(""), key).is_empty());
+    assert!(files_with(&container.path(""), key).is_empty());
     // The environment may name the key in the same way.
     let other = Machine::new(&environment, "other");
     let mut command = other.command(["clone", "../../shared", ".", "other"]);
