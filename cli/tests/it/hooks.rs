@@ -163,8 +163,8 @@ fn a_page_says_what_git_sees() {
     let shown = environment.forge(["hooks", "install", "claude", "--json"]);
     assert_eq!(shown.code, 1);
     let notes = shown.stdout;
-    let one = "git does not ignore .claude/settings.local.json: a line in '.git/info/exclude' keeps \
-               it yours.";
+    let one = "git does not ignore .claude/settings.local.json: a line in '.git/info/exclude' \
+               keeps it yours.";
     assert!(notes.contains(one), "{notes}");
 }
 

@@ -244,8 +244,8 @@ impl Verb for ProgressFailedArgs {
     }
 }
 
-/// Finds the execution that the arguments name, or else the one of the review that was written last,
-/// among those with items that were reported one by one, and the stage of these items.
+/// Finds the execution that the arguments name, or else the last written one of the review, among
+/// those with items that were reported one by one. Returns it with the stage of these items.
 fn find_reported(
     store: &Store,
     of: &ExecutionArgs,
