@@ -35,7 +35,7 @@ fn github(seed: u64) -> String {
     format!("gh{}_{}", "p", noise(seed, 36))
 }
 
-/// A text that begins with `hp` was looked at before its first byte.
+/// Regression: in a text that begins with `hp`, the byte before the text was read.
 #[test]
 fn a_token_may_follow_the_flag_of_an_archiver_and_no_other_hp() {
     let begins = |text: &str| byte_text::begins_word(text.as_bytes(), text.len() - 1);
@@ -54,7 +54,7 @@ fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
             "{}: a repetition and what follows share a byte",
             rule.kind
         );
-        assert!(seen.insert(rule.kind), "{} stands twice", rule.kind);
+        assert!(seen.insert(rule.kind), "{} occurs twice", rule.kind);
         for hint in &rule.hints {
             assert_eq!(**hint, hint.to_ascii_lowercase(), "{}", rule.kind);
         }
@@ -67,13 +67,13 @@ fn work_of(text: &str, form: TextForm) -> u64 {
     work_counter::of(|| drop(Redactor::new().find(text.as_bytes(), form)))
 }
 
-/// Work is linear in the text: a text ten times longer costs at most twelve times the work. Repeats
-/// each hint of each rule with every byte that may join tokens, and with the prefixes of its
-/// tokens.
+/// The work is linear in the length of the text: a text ten times longer costs at most twelve times
+/// the work. The texts repeat each hint of each rule after each joint, and prefixes of example
+/// tokens after some joints.
 #[test]
 fn ten_times_the_text_is_at_most_twelve_times_the_work() {
     const SMALL: usize = 5_000;
-    /// Maximum number of passes over the text: what a rule reads around a hint is short.
+    /// Maximum number of bytes examined for each byte of the text.
     const MOST: u64 = 1_500;
     let hints = rules().iter().flat_map(|rule| rule.hints.iter().map(|hint| (*hint).to_owned()));
     let tokens = rules().iter().flat_map(|rule| {
@@ -220,7 +220,7 @@ fn what_is_no_secret_stays_after_an_indicating_name() {
     }
 }
 
-/// The search for cookies passed over a login inside of one.
+/// Regression: the search for cookies skipped a login inside a cookie.
 #[test]
 fn a_login_inside_of_a_cookie_is_found() {
     let login = "ZGVwbG95OmI3eEtxMlBtOVRzNA==";
@@ -228,7 +228,7 @@ fn a_login_inside_of_a_cookie_is_found() {
     assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(login));
 }
 
-/// A secret that began with a slash and had another one was taken for a path.
+/// Regression: a secret that begins with a slash and contains another one was taken for a path.
 #[test]
 fn a_secret_in_base64_with_slashes_is_no_path() {
     for secret in
@@ -245,8 +245,8 @@ fn a_secret_in_base64_with_slashes_is_no_path() {
     }
 }
 
-/// The entropy of a short text is low, so a password of six bytes with a repeated one was taken for
-/// a placeholder.
+/// Regression: the entropy of a short text is low, so a password of six bytes with a repeated byte
+/// was taken for a placeholder.
 #[test]
 fn a_short_password_that_repeats_a_byte_is_no_placeholder() {
     for password in ["k9x9Qz", "q7q7zr4", "demo9482716350"] {
@@ -361,7 +361,7 @@ fn private_key(newline: &str) -> (String, String) {
 }
 
 #[test]
-fn a_private_key_goes_whole_however_its_lines_end() {
+fn a_whole_private_key_is_removed_however_its_lines_end() {
     for newline in ["\n", "\r\n", "\\n", "\\\\n", "\\r\\n"] {
         let (key, _) = private_key(newline);
         let text = format!("{{\"x\":\"before {key} after\"}}");
@@ -387,7 +387,7 @@ fn a_private_key_without_an_end_goes_as_far_as_its_string() {
 
 #[test]
 fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
-    // The text after "END" was consumed up to the next hyphen, including the closing quote.
+    // Regression: the text after "END" was removed up to the next hyphen, with the closing quote.
     let (key, _) = private_key("\\n");
     for end in ["KEYlorem\\n", "KEYlorem", ""] {
         let cut = key.rfind("KEY").map_or("", |at| &key[..at]);
@@ -443,7 +443,7 @@ fn the_entropy_is_shannons() {
 /// A mark ends a word, is not a name for what follows, and is shorter than the text it replaces.
 /// Secrets that overlap are both removed.
 #[test]
-fn what_comes_to_light_after_a_secret_goes_with_it() {
+fn a_mark_ends_a_word_and_names_nothing() {
     let (token, value) = (github(11), noise(12, 32));
     let capped = noise(13, 512);
     let far = format!("login me {} password {}", noise(14, 300), noise(15, 20));
@@ -484,7 +484,8 @@ fn what_comes_to_light_after_a_secret_goes_with_it() {
     assert_eq!(clean, format!("{token} = {value} [redacted:github-token]"));
 }
 
-/// The `login` was in the part already emitted.
+/// Regression: the part with the `login` had already been emitted, so the password after it was
+/// kept.
 #[test]
 fn a_password_stays_with_the_login_it_belongs_to() {
     let text = format!("machine host\n  login me\n  password {}\nthat was it\n", noise(21, 20));
@@ -499,7 +500,7 @@ fn a_password_stays_with_the_login_it_belongs_to() {
     assert_eq!(Redactor::new().clean(&line, TextForm::Json), line);
 }
 
-/// Redacting a text in parts gives the same result as redacting it whole, wherever it is cut.
+/// Redacts a text in parts that end at these cuts. The result must not depend on the cuts.
 fn in_parts(text: &[u8], form: TextForm, cuts: &[usize]) -> Vec<u8> {
     let redactor = Redactor::new();
     let mut clean = Vec::new();
@@ -522,7 +523,7 @@ fn in_parts(text: &[u8], form: TextForm, cuts: &[usize]) -> Vec<u8> {
     clean
 }
 
-/// The value was kept if the cut fell between a name and its value, or inside the name.
+/// Regression: the value was kept if the cut fell between a name and its value, or inside the name.
 #[test]
 fn a_value_stays_with_the_name_that_tells_of_it() {
     for line in [
@@ -569,7 +570,7 @@ proptest! {
     /// Scanning a text in shares that end at line ends, in any order, gives the same result as
     /// scanning it whole.
     #[test]
-    fn shares_of_a_text_tell_what_the_whole_tells(
+    fn scanning_shares_gives_the_same_as_scanning_the_whole(
         what in prop::collection::vec((0_u64..1000, 0_u8..7), 1..30),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
         json: bool,

@@ -19,7 +19,7 @@ fn assert_removed(text: &str, secret: &str) {
 }
 
 #[test]
-fn what_does_not_show_inside_a_token_is_no_part_of_it() {
+fn invisible_characters_inside_a_token_do_not_hide_it() {
     let token = github(801);
     let rest = &token[4..];
     for between in [
@@ -128,7 +128,7 @@ fn a_part_of_a_key_does_not_hide_another_argument() {
     }
 }
 
-/// `token` with a line end and this indentation after `at` bytes.
+/// Returns `token` with `between` inserted after `at` bytes.
 fn wrapped(token: &str, at: usize, between: &str) -> String {
     format!("{}{between}{}", &token[..at], &token[at..])
 }

@@ -91,7 +91,7 @@ fn how_much_of_a_head_is_remembered_changes_no_state() {
 /// Regression: an append after another thread had published a generation applied the new records to
 /// an empty state.
 #[test]
-fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
+fn records_taken_in_after_forgetting_are_applied_to_the_whole_store() {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
@@ -107,7 +107,7 @@ fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
 /// Regression: if an apply took so long that the tail was long again at its end, the next writer
 /// could find the new generation before this process had noted it, and read the whole tail again.
 #[test]
-fn what_is_behind_a_newer_generation_is_not_read_again() {
+fn records_after_a_newer_generation_are_not_read_again() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);
@@ -127,10 +127,10 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     for id in ["N2", "N3", "N4", "N5", "N6", "N7"] {
         long(id);
     }
-    let known = live.records_since(0).expect("the tail is short, so it stands on nothing yet");
+    let known = live.records_since(0).expect("the short tail is kept from the beginning");
     long("N8");
     live.refs().unwrap();
-    assert!(live.records_since(0).is_none(), "it stands on the generation");
+    assert!(live.records_since(0).is_none(), "the kept tail begins at the generation");
     let behind = live.records_since(position).unwrap();
     let kept = known.iter().skip_while(|one| one.position < position);
     assert!(kept.clone().count() > 2);
@@ -187,7 +187,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
         add(id, None);
     }
     let one_by_one = rows(&store);
-    assert!(store.engine.follower.records_since(0).is_none(), "a generation stands below");
+    assert!(store.engine.follower.records_since(0).is_none(), "the kept tail begins at a generation");
     store.engine.follower.forget();
     assert!(rows(&store) == one_by_one, "all at once");
     assert!(store.maintain(0).unwrap());
@@ -245,11 +245,11 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
     assert_eq!(told(&|n| n == 5), never);
 }
 
-/// Regression: to number the objects of a tail, each process read a generation's counter and with
-/// it the refs of all sessions. Now they are counted from a separate number, and renumbered when
-/// they are applied.
+/// Regression: to number the objects of a tail, each process read the counter of the generation,
+/// and with it the refs of all sessions. The objects of a tail are numbered from a separate number,
+/// and renumbered when they are applied.
 #[test]
-fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_again_when_they_are_applied() {
+fn objects_of_a_tail_are_numbered_without_the_generation_and_renumbered_when_they_are_applied() {
     const APPLIED: std::ops::Range<u64> = 1..1000;
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", Timestamp::default());
@@ -280,10 +280,11 @@ fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_again_when_t
     }
 }
 
-/// A snapshot is compared with the cached claims of the head, which follow this process's writes.
-/// Whatever else moves the head, a snapshot equal to the head changes nothing.
+/// A write that replaces kinds is compared with the cached claims of the head, which follow this
+/// process's writes. If it is equal to the head, it must change nothing, whatever moved the head
+/// before.
 #[test]
-fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
+fn the_cached_claims_of_a_head_are_right_whatever_moved_it() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);

@@ -300,7 +300,7 @@ fn resume(folder: &Path, postgres: Option<&Postgres>, items: usize) {
         let loading: f64 = postgres.times(&load).iter().sum();
         let all = "\\o /dev/null\nSELECT DISTINCT ON (posting_id) posting_id, state_snapshot, created_at FROM \
                    posting_state_checkpoints WHERE workflow_run_id = 1 ORDER BY posting_id, created_at DESC;\n";
-        // The times are still reported if the output is sent elsewhere.
+        // psql prints the times even if the output of the query is redirected.
         let resumes: Vec<f64> = (0..3).flat_map(|_| postgres.times(all)).collect();
         let query = |n: usize| {
             let (item, step) = place(n);

@@ -68,8 +68,8 @@ fn a_write_after_a_head_goes_on_there_and_one_after_an_earlier_revision_begins_a
             let then = session.at_time(time(3)).unwrap();
             assert_eq!(session.branch_of(&then).unwrap(), "main");
         }
-        // The next write after the fork's revision goes on there, and one after that of `main` goes
-        // back to `main`.
+        // The next write after the fork's revision continues the fork, and a write after the last
+        // revision of `main` continues `main`.
         let forked = session.at_checkpoint(done.checkpoint.as_ref().unwrap()).unwrap();
         let next = session.write(&act(5)).after(&forked).change(note("e", "5")).commit().unwrap();
         assert_eq!((next.branch.as_str(), next.new_branch), ("fork", false));
@@ -141,7 +141,8 @@ fn rules_edits_and_conditions_see_the_claims_of_the_preceding_revision() {
     assert_eq!(ids(&session, &session.head().unwrap()), ["a", "c"]);
 }
 
-/// Only the redo was marked as undone, so the next undo took the operation for one in force.
+/// Regression: only the redo was marked as undone, so the next undo took the operation for one in
+/// force.
 #[test]
 fn the_undo_of_a_redo_by_its_id_undoes_the_operation() {
     for (store, _folder) in stores() {
@@ -180,7 +181,7 @@ fn a_fork_is_undone_and_redone_as_a_whole() {
             assert_eq!(session.checkpoints(&CheckpointFilter::default()).unwrap().len(), 1);
             store.maintain(0).unwrap();
         }
-        // What was worked on since is not undone.
+        // A fork on which a later operation worked is not undone.
         let fork = session.operations(9).unwrap().pop().unwrap();
         session.write(&act(9)).change(note("d", "9")).commit().unwrap();
         let made = session.operations(9).unwrap();
@@ -372,7 +373,7 @@ fn the_first_write_begins_its_session_in_the_same_record() {
         store.maintain(0).unwrap();
         assert_eq!(ids(&session, &session.head().unwrap()), ["N1", "a", "b"]);
         session.check_digest(&session.head().unwrap()).unwrap();
-        // A session of another kind has the name for itself.
+        // A session of another kind can have the same name.
         let context = act(3);
         let other = store.write_to(&context, NewSession::imported("r")).unwrap();
         other.change(note("c", "3")).commit().unwrap();

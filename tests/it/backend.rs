@@ -92,7 +92,7 @@ fn encrypted_indexes_conform() {
 const CRASHED_INDEX: &str = "FORGE_TEST_CRASHED_INDEX";
 const ROWS: TableId = TableId(1);
 
-/// Not a test of its own: the next test starts it and kills it. Publishes generations until then.
+/// Not a test: the next test starts it and kills it. Publishes generations until then.
 #[test]
 #[ignore = "started by killed_appliers_leave_a_whole_generation"]
 fn applies_until_it_is_killed() {

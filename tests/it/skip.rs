@@ -9,7 +9,7 @@ use std::process::Command;
 
 const SKIPS: &str = "FORGE_TEST_SKIPS";
 
-/// Not a test of its own: the body of the test that is skipped.
+/// Not a test: the body of the test that is skipped.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

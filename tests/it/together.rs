@@ -90,7 +90,7 @@ fn say(what: &str) {
     out.flush().unwrap();
 }
 
-/// Not a test of its own: the body of the processes that the tests start.
+/// Not a test: the body of the processes that the tests start.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

@@ -94,7 +94,7 @@ fn a_bad_line_says_how_many_lines_before_it_are_imported() {
         "{error}"
     );
     assert_eq!(store.unfinished_imports().unwrap().len(), 1);
-    // It goes on from there once the line is mended.
+    // After the line is corrected, the import continues there.
     import(&store, &text, 2).unwrap();
     let whole = Store::in_memory().unwrap();
     import(&whole, &text, 8).unwrap();
@@ -114,7 +114,7 @@ fn with_first_records(store: &Store, count: usize) -> Store {
 }
 
 #[test]
-fn an_import_of_which_a_crash_leaves_some_records_goes_on_after_them() {
+fn an_import_continues_after_the_records_that_a_crash_left() {
     let text = text_of(&LINES);
     let whole = Store::in_memory().unwrap();
     import(&whole, &text, 3).unwrap();
@@ -276,8 +276,9 @@ fn a_report_counts_all_sessions_and_names_the_first_thousand() {
     }
 }
 
-/// Each move of the bookmark adds to the row of the operation, which is read and written again by
-/// each apply: an import of a million sessions wrote a row of 1.4 MB 730 times.
+/// Regression: each move of the bookmark adds to the row of the operation, and each apply reads and
+/// writes the whole row. With too many moves, an import of many sessions wrote a row of more than a
+/// megabyte again and again.
 #[test]
 fn an_import_of_many_sessions_moves_its_bookmark_once_for_each_append() {
     let line = |number: usize| {
@@ -294,7 +295,7 @@ fn an_import_of_many_sessions_moves_its_bookmark_once_for_each_append() {
     let moves = |one: &OperationSummary| {
         one.effects.iter().filter(|effect| effect.starts_with("events:s up to byte")).count()
     };
-    // The record of its own line, and one for each of the two appends.
+    // One move with the record of the session's line, and one with each of the two appends.
     assert_eq!(operations.iter().map(moves).sum::<usize>(), 3);
 }
 
@@ -334,8 +335,8 @@ fn a_wrong_line_is_refused_while_the_lines_before_it_are_applied() {
     assert_eq!(exports(&store), exports(&whole));
 }
 
-/// Regression test: the copy of the store read the journal after the generation that this process
-/// had open, although it was gone.
+/// Regression: the copy of the store read the journal from the position of the generation that this
+/// process had open, although that part of the journal had been removed.
 #[test]
 fn a_stream_is_imported_although_another_process_publishes_a_generation() {
     let folder = tempfile::tempdir().unwrap();

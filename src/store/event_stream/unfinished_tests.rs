@@ -22,7 +22,7 @@ const LINES: [&str; 9] = [
 /// The first of February 2026.
 const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
 
-/// A reader that fails after these bytes, if this is the second time that the stream is opened.
+/// A reader that fails after this number of bytes.
 struct Broken(Cursor<Vec<u8>>, usize);
 
 impl Read for Broken {
@@ -36,6 +36,8 @@ impl Read for Broken {
     }
 }
 
+/// Imports the stream. It is opened twice; the second reading fails after `upto` bytes, if they are
+/// given.
 fn import(store: &Store, text: &str, upto: Option<usize>) -> Result<()> {
     let act = crate::store::WriteContext::hook("import", NOW);
     let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
@@ -89,7 +91,8 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
         killed(ends[line - 1]);
         let before = bookmark(&store);
         killed(ends[line]);
-        // As after a kill between the line and the bookmark.
+        // Restores the old bookmark, as if the process was killed after the line and before the
+        // bookmark.
         if let Some(before) = before {
             let home = store.session("a").unwrap();
             let act = crate::store::WriteContext::hook("test", NOW);
@@ -114,7 +117,7 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
         assert_eq!(store.unfinished_imports().unwrap(), []);
         let (refs, _) = store.engine.follower.refs().unwrap();
         assert!(refs.sessions.find(SessionLookup::Unfinished).unwrap().is_empty());
-        // What is added later goes on from there.
+        // Lines that are appended later are imported too.
         let more = format!("{text}{}\n", LINES[8].replace("08Z", "09Z").replace("n3", "n4"));
         import(&store, &more, None).unwrap();
         import(&whole, &more, None).unwrap();

@@ -223,7 +223,7 @@ impl Opened {
 }
 
 #[test]
-fn a_secret_goes_from_every_record_row_and_object_of_an_encrypted_store() {
+fn a_purge_removes_a_secret_from_every_record_row_and_object_of_an_encrypted_store() {
     let place = Place::new();
     let store = planted(&place);
     let before = Opened::of(&store).with_secret();
@@ -294,7 +294,7 @@ fn what_crashes_left_beside_the_files_of_a_store_goes_with_a_purge() {
 }
 
 #[test]
-fn a_reader_of_what_was_before_is_named_and_the_next_purge_finishes_where_all_is_encrypted() {
+fn a_reader_of_the_old_generation_is_named_and_the_next_purge_finishes() {
     let place = Place::new();
     let store = planted(&place);
     let reader = place.open();
@@ -312,7 +312,7 @@ fn a_reader_of_what_was_before_is_named_and_the_next_purge_finishes_where_all_is
 
 /// Notes of hooks about an encrypted store are next to its key.
 #[test]
-fn what_others_note_is_written_over_wherever_it_lies() {
+fn notes_of_hooks_are_overwritten_wherever_they_are() {
     let place = Place::new();
     let store = planted(&place);
     let notes = store.notes().unwrap();
@@ -340,7 +340,7 @@ fn what_others_note_is_written_over_wherever_it_lies() {
 }
 
 #[test]
-fn what_is_not_forges_is_named_and_keeps_a_purge_from_being_done_where_it_holds_the_secret() {
+fn foreign_files_are_named_and_a_purge_is_not_done_while_they_hold_the_secret() {
     let place = Place::new();
     let store = planted(&place);
     let path = place.path();

@@ -43,7 +43,7 @@ fn search(store: &Store, text: &str) -> Vec<(String, Option<u64>, u64)> {
 }
 
 #[test]
-fn words_are_found_with_the_revision_that_first_said_them() {
+fn words_are_found_with_the_revision_that_first_had_them() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     session.write(&act(1)).change(note("a", "nothing yet")).commit().unwrap();
@@ -337,7 +337,8 @@ fn a_copy_of_another_history_is_not_used() {
     assert_eq!(texts, 1);
 }
 
-/// The first writer removed the number of purges, so every search removed the copy and began again.
+/// Regression: the first writer removed the number of purges, so every search removed the copy and
+/// copied all texts again.
 #[test]
 fn a_copy_that_was_begun_after_a_purge_is_kept() {
     let place = StoredCopy::new();

@@ -90,7 +90,7 @@ fn a_part_equal_to_an_earlier_one_is_read_after_what_precedes_it() {
     assert_totals(&session);
 }
 
-/// Returns lines that compress, with no other meaning.
+/// Returns compressible lines.
 fn lines(seed: u64, length: usize) -> Vec<u8> {
     let words: Vec<String> =
         noise(seed, 512).chunks(2).map(|pair| format!("w{:x}", pair[0])).collect();
@@ -105,7 +105,7 @@ fn lines(seed: u64, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_compressed_ahead_is_what_would_be_compressed_then() {
+fn compressing_ahead_gives_the_same_objects() {
     for length in [100, 200_000, 3 << 20, 9 << 20] {
         let source = lines(7, length);
         let stored = |ahead: bool| {

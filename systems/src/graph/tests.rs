@@ -153,7 +153,7 @@ fn a_checkpoint_comes_back_as_it_was_put() {
 }
 
 #[test]
-fn a_value_stays_if_its_version_does_and_is_asked_for_otherwise() {
+fn a_value_is_kept_with_its_version_and_requested_otherwise() {
     let mut graph = Graph::new();
     let mut first = graph.step("t", "", "1", None);
     first.channels = vec![channel("a", 1, typed("a1")), channel("b", 1, typed("b1"))];
@@ -166,7 +166,7 @@ fn a_value_stays_if_its_version_does_and_is_asked_for_otherwise() {
     graph.put(&second);
     assert_eq!(graph.value("t", "2", "a").unwrap(), b"a1");
     assert_eq!(graph.value("t", "2", "b").unwrap(), b"b2");
-    // No value with another version, and a channel that is not named: both have none.
+    // `b` has no value with another version, and `a` is not named: both have no value.
     let mut third = graph.step("t", "", "3", Some("2"));
     third.channels = vec![NewChannel { value: NewValue::None, ..kept("b", 3) }];
     graph.put(&third);
@@ -192,7 +192,8 @@ fn a_second_checkpoint_after_the_same_one_is_a_branch() {
     assert_eq!(graph.get("t", "", None).unwrap().id, "5");
 }
 
-/// Redaction once took the operation of a step for a secret, so that steps could not be told apart.
+/// Regression: redaction took the operation of a step for a secret, so steps could not be told
+/// apart.
 #[test]
 fn a_store_that_redacts_keeps_branches_apart() {
     let redactor = Some(Arc::new(Redactor::new()));
@@ -224,7 +225,7 @@ fn steps_of_subgraphs_are_no_reason_for_a_branch() {
     assert_eq!(graph.put_plain("t", "a:x", "4", Some("2")), "main");
     assert_eq!(graph.claims("t", Kind::Channel), ["a:x/c", "graph/c", "memory/c"]);
     assert_eq!(graph.put_plain("t", "", "5", Some("1")), "main");
-    // The call has ended; the subgraph that remembers goes on.
+    // The call of `a:x` has ended. The subgraph `memory` continues.
     assert_eq!(graph.claims("t", Kind::Channel), ["graph/c", "memory/c"]);
     assert_eq!(graph.claims("t", Kind::GraphStep), ["graph", "memory"]);
     assert_eq!(graph.get("t", "a:x", None).unwrap().channels["c"], typed("4"));
@@ -237,7 +238,7 @@ fn steps_of_subgraphs_are_no_reason_for_a_branch() {
     assert_eq!(graph.put_plain("t", "", "8", Some("1")), "fork-7");
 }
 
-/// The list of fields, which a purge protects, had another name for `operation`.
+/// Regression: the list of fields, which a purge protects, had another name for `operation`.
 #[test]
 fn every_field_of_a_step_is_in_the_list_of_its_kind() {
     let mut graph = Graph::new();
@@ -356,7 +357,7 @@ proptest! {
     }
 }
 
-/// Adds a step to a chain: `c` lives on what tasks write.
+/// Adds a step in which channel `c` has only the writes of tasks, and one such write.
 fn delta_step(graph: &mut Graph, id: &str, parent: Option<&str>, run: &str) {
     let mut new = graph.step("t", "", id, parent);
     new.notes.delta = vec!["c".to_owned()];
@@ -376,7 +377,7 @@ fn history_in(graphs: &GraphStore, thread: &str, id: &str) -> Vec<String> {
 }
 
 #[test]
-fn pruning_hands_histories_on() {
+fn pruning_keeps_histories() {
     let mut graph = Graph::new();
     for (id, parent) in [("1", None), ("2", Some("1")), ("3", Some("2")), ("4", Some("3"))] {
         delta_step(&mut graph, id, parent, "r");
@@ -396,13 +397,13 @@ fn pruning_hands_histories_on() {
     let other = GraphStore::new(Store::in_memory().unwrap());
     graph.store.copy_thread_to(now, "t", &other, "u").unwrap();
     assert_eq!(history_in(&other, "u", "5"), ["w1", "w2", "w3", "w4"]);
-    // Again under the same id: nothing of the one that was dropped is left.
+    // A new checkpoint with the id of a dropped one has none of its writes.
     graph.put_plain("t", "", "2", None);
     assert!(graph.get("t", "", Some("2")).unwrap().writes.is_empty());
 }
 
 #[test]
-fn the_checkpoints_of_a_run_go_in_all_threads() {
+fn the_checkpoints_of_a_run_are_deleted_in_all_threads() {
     let mut graph = Graph::new();
     for (id, parent, run) in [("1", None, "a"), ("2", Some("1"), "b\n"), ("3", Some("2"), "a")] {
         delta_step(&mut graph, id, parent, run);
@@ -458,8 +459,8 @@ fn a_copy_has_everything_and_can_be_repeated() {
     }
 }
 
-/// Regression: a copy lacked the pending writes of checkpoints that did not exist yet. Of a thread
-/// with nothing else, it was empty.
+/// Regression: a copy lacked the pending writes of checkpoints that did not exist yet. The copy of
+/// a thread with nothing else was empty.
 #[test]
 fn a_copy_has_the_pending_writes_of_checkpoints_that_follow() {
     let mut graph = Graph::new();
@@ -479,7 +480,7 @@ fn a_copy_has_the_pending_writes_of_checkpoints_that_follow() {
 }
 
 #[test]
-fn the_latest_is_found_whatever_came_and_went() {
+fn the_latest_step_is_found_after_puts_and_deletions() {
     let mut graph = Graph::new();
     let other = GraphStore::new(graph.store.store().clone());
     let latest = |graph: &Graph, wanted: Option<&str>| {

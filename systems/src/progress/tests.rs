@@ -51,7 +51,7 @@ fn kinds(
 }
 
 #[test]
-fn a_save_takes_the_place_of_the_one_before_and_keeps_it() {
+fn a_save_replaces_the_one_before_and_keeps_it_in_the_history() {
     let store = Store::in_memory().unwrap();
     let execution = execution(&store, "e1");
     for (second, done) in [(1, 10), (2, 20), (3, 30)] {
@@ -127,7 +127,7 @@ fn each_fault_refuses_or_warns_by_its_rule() {
 }
 
 #[test]
-fn refused_progress_goes_on_only_by_force() {
+fn refused_progress_is_resumed_only_by_force() {
     let store = Store::in_memory().unwrap();
     let one = execution(&store, "e1");
     one.save(&act(1), &counts(101, 100, 0)).unwrap();
@@ -143,7 +143,7 @@ fn refused_progress_goes_on_only_by_force() {
 }
 
 #[test]
-fn the_execution_saved_last_at_that_stage_is_gone_on_from() {
+fn the_execution_saved_last_at_the_stage_is_resumed() {
     let store = Store::in_memory().unwrap();
     let nothing = |stage: &str| match resume(&store, "r1", stage, None, at(90), false).unwrap() {
         ResumeDecision::Nothing { reason, .. } => reason,
@@ -318,7 +318,7 @@ proptest! {
 
     /// A cleanup removes exactly what the rule says.
     #[test]
-    fn the_rule_of_cleaning_is_that_of_its_parts(
+    fn a_complete_old_document_without_errors_is_disposable(
         processed in 0..4_i64, total in 0..4_i64, errors in 0..2_i64, age in 0..4_i64,
     ) {
         let document = saved(&counts(processed, total, errors), 0);
@@ -328,7 +328,7 @@ proptest! {
 }
 
 #[test]
-fn a_row_is_imported_once_and_none_takes_the_place_of_a_newer_one() {
+fn a_row_is_imported_once_and_replaces_no_newer_one() {
     let store = Store::in_memory().unwrap();
     let import = |second, id: &str, processed| {
         let row = document(&format!(

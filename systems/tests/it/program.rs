@@ -116,8 +116,7 @@ fn an_agent_ahead_of_the_program_checkpoint_is_resumed_at_its_own() {
     assert_eq!(exact, ["1000_ckpt_3", "1001_ckpt_9"]);
 }
 
-/// The sequence in the same document: a later program checkpoint fixes one reference and is
-/// outdated again.
+/// A later program checkpoint fixes one reference and is outdated again.
 #[test]
 fn each_program_checkpoint_is_a_lower_bound_with_a_name() {
     let mut play = Play::new(&["1000", "1001"]);

@@ -31,7 +31,7 @@ const RACE: &str = "FORGE_TEST_DEPOT_RACE";
 const ROUNDS: usize = 10;
 const PROCESSES: usize = 8;
 
-/// Not a test of its own: the next test starts it several times. It writes until it is done, and
+/// Not a test: the next test starts it several times. It writes until it is done, and
 /// prints the rounds that it won.
 #[test]
 #[ignore = "started by eight_processes_lose_no_write"]

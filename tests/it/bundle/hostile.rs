@@ -297,7 +297,7 @@ fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
         let (one, two) = secret.split_at(15);
         let mut bookmark = SourceBookmark::default();
         for (text, open) in [(one, ""), (two, one)] {
-            // As without redaction.
+            // A store without redaction leaves the bytes unchanged.
             let store = Store::in_memory().unwrap();
             let bytes =
                 store.redact_source(text.as_bytes(), TextForm::Plain, PartEnding::End).into_owned();

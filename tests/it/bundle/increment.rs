@@ -1,4 +1,4 @@
-//! What was written since an export, as a bundle of its own.
+//! Bundles that contain only what was written since an export.
 
 use super::law::{follow, same, step, told};
 use super::{act, note, whole};
@@ -47,7 +47,7 @@ fn an_increment_has_only_what_was_written_since() {
     follow(&store, &session, &mut mark, &copy);
     let mark = mark.unwrap();
     assert_eq!(since(&store, &session, &mark).unwrap().0, 0);
-    // The earlier facts have the same number, but are not in it.
+    // Earlier facts with the same sequence number are not in the increment.
     session.write(&act("run")).fact(command("last")).commit().unwrap();
     let (records, bytes) = since(&store, &session, &mark).unwrap();
     assert_eq!(records, 1);
@@ -62,7 +62,7 @@ fn an_increment_has_only_what_was_written_since() {
 }
 
 #[test]
-fn a_session_without_numbers_is_continued() {
+fn a_session_without_revisions_is_continued() {
     let (store, copy) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
     let session = session_in(&store);
     session.create_branch(&act("branch"), "other", None, BranchMetadata::default()).unwrap();
@@ -139,8 +139,8 @@ fn a_mark_of_another_history_is_refused() {
     }
 }
 
-/// Each case was once exported wrongly: a replaced checkpoint came back with its first content, and
-/// the sweep of a pruning that had been undone repeated its folds.
+/// Regression: a replaced checkpoint came back with its first content, and the sweep of a pruning
+/// that had been undone repeated its folds.
 #[test]
 fn retention_after_an_export_is_continued() {
     let replaced: Vec<_> = [(22, 61)].into_iter().chain([(0, 0); 8]).chain([(22, 157)]).collect();

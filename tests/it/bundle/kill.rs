@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const FOLDER: &str = "FORGE_BUNDLE_FOLDER";
 
-/// Not a test of its own: the body of the processes that are killed.
+/// Not a test: the body of the processes that are killed.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

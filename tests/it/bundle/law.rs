@@ -141,18 +141,18 @@ pub(crate) fn step(
     }
 }
 
-/// Everything that can be read from a session.
+/// Returns everything that can be read from the session `s`.
 pub(crate) fn told(store: &Store) -> String {
     let session = store.session("s").unwrap();
     told_at(&session, &session.head().unwrap())
 }
 
-/// Everything that machines must have alike: not which branch is checked out.
+/// Returns what must be equal on all machines: everything except which branch is checked out.
 pub(crate) fn told_alike(store: &Store) -> String {
     told_session_alike(&store.session("s").unwrap())
 }
 
-/// The same of any session.
+/// Like [`told_alike`], for any session.
 pub(crate) fn told_session_alike(session: &Session) -> String {
     let last = session.summary().unwrap().last_sequence;
     let head = (1..=last).rev().find_map(|number| session.at_sequence(number).ok());
@@ -201,7 +201,7 @@ fn import(store: &Store, bytes: &[u8]) {
     store.import_bundle(&act, &mut Cursor::new(bytes), None).unwrap();
 }
 
-/// Imports what was written to a session since the last time.
+/// Exports what was written to a session since the mark, imports it, and moves the mark.
 pub(crate) fn follow(
     store: &Store,
     session: &Session,
@@ -267,7 +267,7 @@ fn a_range_with_an_undone_fold_contains_the_swept_changes() {
         let parts = Store::in_memory().unwrap();
         import(&parts, &first);
         import(&parts, &export(&store, &[range(cut, None)]));
-        same(&told(&parts), &wanted, &format!("in parts, cut behind #{cut}"));
+        same(&told(&parts), &wanted, &format!("in parts, cut after #{cut}"));
         in_parts += 1;
     }
     assert!(in_parts > 3, "{in_parts}");

@@ -1,7 +1,7 @@
 //! Bundles: the import equals the export, and a faulty file is refused as a whole.
 
 #[path = "../../../fuzz/src/bundle.rs"]
-#[allow(unreachable_pub, reason = "a crate of its own has it too")]
+#[allow(unreachable_pub, reason = "a separate crate contains it too")]
 mod fuzzed;
 mod hostile;
 pub(crate) mod increment;
@@ -135,7 +135,7 @@ fn every_cut_and_every_wrong_byte_is_refused_and_nothing_is_written() {
     }
     let mut longer = bytes.clone();
     longer.push(0);
-    refused(&longer, "a byte behind the end");
+    refused(&longer, "a byte after the end");
     let mut later = bytes.clone();
     later[14] = 2;
     refused(&later, "a later version");
@@ -235,8 +235,8 @@ fn a_diverged_session_or_one_with_a_used_name_is_left_unchanged() {
     assert!(whole(&here) == before);
 }
 
-/// A branch is named by its number. The one that both sides made is another one on each, and so a
-/// switch to it would have led to the wrong one.
+/// Regression: records name a branch by its number. Both sides had made a branch with the same
+/// number, so a switch to one of them would have led to the other.
 #[test]
 fn branches_that_both_sides_made_are_refused() {
     let (_, bytes) = small();

@@ -86,7 +86,7 @@ fn say(line: &str) {
     }
 }
 
-/// Not a test of its own: the body of the processes that the tests start.
+/// Not a test: the body of the processes that the tests start.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

@@ -18,7 +18,7 @@ fn saves() -> u64 {
     count("FORGE_CRASH_SAVES", 200)
 }
 
-/// Not a test of its own: the body of the processes.
+/// Not a test: the body of the processes.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

@@ -108,7 +108,7 @@ fn ends(segment: &Path) -> Vec<usize> {
 type Damage = fn(&Path) -> bool;
 
 const DAMAGES: [(&str, Damage); 9] = [
-    ("the last two records cut off, and the mark gone", |path| {
+    ("the last two records cut off, and the mark removed", |path| {
         let last = segments(path).pop().unwrap();
         let ends = ends(&last);
         let Some(cut) = ends.len().checked_sub(3).filter(|at| *at > 0) else { return false };
@@ -117,13 +117,13 @@ const DAMAGES: [(&str, Damage); 9] = [
         fs::remove_file(path.join("journal/SYNCED")).unwrap();
         true
     }),
-    ("a byte of a record turned over", |path| {
+    ("a bit of a record flipped", |path| {
         let last = segments(path).pop().unwrap();
         let Some(end) = ends(&last).get(1).copied() else { return false };
         flip(&last, end / 2 + 48);
         true
     }),
-    ("the newest segment gone", |path| {
+    ("the newest segment removed", |path| {
         fs::remove_file(segments(path).pop().unwrap()).unwrap();
         true
     }),
@@ -141,12 +141,12 @@ const DAMAGES: [(&str, Damage); 9] = [
         copy(&path.with_file_name("earlier"), path);
         true
     }),
-    ("the generation gone", |path| {
+    ("the generation removed", |path| {
         let Some(only) = generation(path) else { return false };
         fs::remove_dir_all(only).unwrap();
         true
     }),
-    ("the index gone", |path| {
+    ("the index removed", |path| {
         generation(path).is_some() && fs::remove_dir_all(path.join("index")).is_ok()
     }),
     ("a table of the index cut in half", |path| {
@@ -183,6 +183,6 @@ fn every_damage_to_the_files_is_found() {
             tried = true;
             break;
         }
-        assert!(tried, "{name}: there was nothing it could befall");
+        assert!(tried, "{name}: there was nothing to damage");
     }
 }

@@ -197,6 +197,6 @@ fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
     eprintln!(
         "{test}: {lost} of {CUTS} cuts on a lying disk lost something, {told} of {CUTS} were noticed by the witness"
     );
-    assert!(lost > 0, "the power cuts lose nothing: they prove nothing");
-    assert!(told > 0, "the witness says nothing: that it did not lead proves nothing");
+    assert!(lost > 0, "no cut lost data, so the other tests prove nothing");
+    assert!(told > 0, "the witness reported nothing, so the other tests of it prove nothing");
 }

@@ -89,7 +89,7 @@ const VERBS: [Verb; 6] = [
     },
 ];
 
-/// Makes a copy in a new folder, not in one with an unfinished copy.
+/// Makes a copy unless there is a complete one. Removes an unfinished copy first.
 fn made(root: &Path, make: fn(&Path, &Path) -> Result<(), Error>) -> Result<(), Error> {
     let to = root.join("made");
     match make(&store(root), &to) {
@@ -102,7 +102,7 @@ fn made(root: &Path, make: fn(&Path, &Path) -> Result<(), Error>) -> Result<(), 
     }
 }
 
-/// Not a test of its own: the body of the processes that are killed.
+/// Not a test: the body of the processes that are killed.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

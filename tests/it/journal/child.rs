@@ -116,7 +116,7 @@ fn spawn(
     child
 }
 
-/// Not a test of its own: the body of the processes that other tests start.
+/// Not a test: the body of the processes that other tests start.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

@@ -100,7 +100,7 @@ fn generations(path: &Path) -> Vec<String> {
     names
 }
 
-/// Not a test of its own: the body of the processes.
+/// Not a test: the body of the processes.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// Not a test of its own: the body of the processes with faults.
+/// Not a test: the body of the processes with faults.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

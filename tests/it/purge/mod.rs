@@ -524,7 +524,7 @@ fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
 
 const READER: &str = "FORGE_PURGE_READER";
 
-/// Not a test of its own: a process that reads a generation until its input ends.
+/// Not a test: a process that reads a generation until its input ends.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn reader() {

@@ -37,7 +37,7 @@ fn finish_purges(machine: &Machine) -> FinishedPurges {
     finished
 }
 
-/// Not a test of its own: the body of the processes that are killed.
+/// Not a test: the body of the processes that are killed.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child() {

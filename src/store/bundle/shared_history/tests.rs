@@ -1,5 +1,6 @@
-//! Somebody with the key of a remote can write its packs again, and say that the difference is a
-//! purge. These tests do that with a purge that writes something else.
+//! Tests of packs that were rewritten on a remote. Everyone with the key of a remote can rewrite
+//! its packs, and claim that a purge is the only difference. Here a false purge writes another text
+//! instead of masking a secret.
 
 use crate::engine::purge::PurgeTask;
 use crate::error::Error;
@@ -32,7 +33,7 @@ fn fact(minute: i64, value: Value) -> Fact {
     Fact { kind: Kind::Command, id: "c".to_owned(), at, origin, place: 0, recorded_at: at, value }
 }
 
-/// Writes one thing in place of another of the same length.
+/// A false purge: replaces `WORD` by `LIE`, which has the same length.
 struct Liar;
 
 impl TextMasker for Liar {
@@ -54,7 +55,7 @@ fn purge(store: &Store, mask: &dyn TextMasker) {
     assert!(!store.engine.purge(&task).unwrap().places.is_empty());
 }
 
-/// Records the word in one way.
+/// Records `WORD` in one of the forms in which a store keeps texts.
 type Recorder = fn(&Store, &Session);
 
 const RECORDERS: [(&str, Recorder); 6] = [
@@ -88,13 +89,14 @@ const RECORDERS: [(&str, Recorder); 6] = [
     }),
 ];
 
-/// Pulls a session whose copy on the remote was changed, where the original is and something else
-/// was written.
+/// Pulls a session that was purged with `mask` in another store, into a store that has the original
+/// and a later write.
 fn pull_changed(record: Recorder, mask: &dyn TextMasker, accepts: bool) -> Result<String, Error> {
     join_changed(record, &|there| purge(there, mask), &|_| (), accepts)
 }
 
-/// Joins a session that was changed in one store and in the other one, after both had the same.
+/// Joins two copies of a session that were changed separately after they had been equal. Returns
+/// the texts of the joined session. Checks that a refused join changes nothing.
 fn join_changed(
     record: Recorder,
     change_there: &dyn Fn(&Store),
@@ -150,7 +152,7 @@ fn content(store: &Store) -> String {
 }
 
 #[test]
-fn a_purge_is_no_way_to_change_what_was_pulled() {
+fn a_false_purge_does_not_change_what_was_pulled() {
     for (what, record) in RECORDERS {
         let error = pull_changed(record, &Liar, false).expect_err(what);
         assert!(matches!(&error, Error::RemoteHistory { .. }), "{what}: {error}");
@@ -171,8 +173,8 @@ fn a_real_purge_is_joined() {
     }
 }
 
-/// The folded revisions are gone from one of the sessions, and the revision that they were folded
-/// into has their changes.
+/// One of the copies lacks the folded revisions. The revision into which they were folded has their
+/// changes.
 #[test]
 fn a_session_that_one_side_pruned_is_joined() {
     let record: Recorder = |_, session| {

@@ -70,7 +70,7 @@ fn an_undo_during_a_sweep_keeps_the_values() {
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 }
 
-/// The name of the value is in a compressed delta, where a search for its bytes does not find it.
+/// The id of the value is in a compressed delta, where a search for its bytes does not find it.
 #[test]
 fn a_value_that_is_written_again_during_a_sweep_is_kept() {
     let large = text(1, 9000);
@@ -147,7 +147,7 @@ fn large(text: &str) -> (crate::model::ObjectId, RecordChange) {
     crate::engine::delta_parts::blob(text.as_bytes())
 }
 
-/// Writes what a process pre-wrote before it was killed.
+/// Writes an object that no record names, as a writer leaves it that is killed after pre-writing.
 fn write_ahead(store: &Store, second: i64, change: &RecordChange) {
     let operation = act(second).operation().unwrap();
     let record = Record { operation, changes: vec![change.clone()] };
@@ -186,7 +186,7 @@ fn prewritten_objects_are_swept_a_day_after_their_last_write() {
     assert!(!is_stored(&store, &id) && ahead(&store).is_empty());
     assert_eq!(swept_ahead(&store, 21 + DAY), 0);
 
-    // An entry of a claim has the same bytes.
+    // The entry of a claim that is written later has the same bytes.
     let text = text(3, 9000);
     let value = Value::from([("description", text.clone().into())]);
     let (_, change) = large_entry(&value);

@@ -35,9 +35,9 @@ fn the_first_free_number_is_found() {
     assert_eq!(first_free(1, holed), Ok(6));
 }
 
-/// Each number was a round trip to the database of a store: twenty for a thousand claims.
+/// Regression: in a store in a database, each number that was checked cost a round trip.
 #[test]
-fn numbers_are_asked_about_several_at_once() {
+fn several_numbers_are_checked_in_one_request() {
     for taken in 0..3_000 {
         let (requests, known) = (Cell::new(0), RefCell::new(Vec::new()));
         let is_taken = |number: u64, next: &[u64]| {
@@ -143,7 +143,7 @@ fn concurrent_writers_get_distinct_ids_in_one_commit_each() {
         let writers: Vec<_> = (0..WRITERS)
             .map(|_| {
                 scope.spawn(|| {
-                    // A store of its own, as another process has.
+                    // A separate handle of the store, as in another process.
                     let store = Store::open(&path, Options::default()).unwrap();
                     let session = store.session(&name).unwrap();
                     begin.wait();

@@ -139,7 +139,7 @@ proptest! {
         prop_assert_eq!(first.state().unwrap().status, RunStatus::Finished);
     }
 
-    /// Concurrent records of one item from several processes are all kept.
+    /// Concurrent records of one item from several threads are all kept.
     #[test]
     fn records_of_one_item_made_side_by_side_are_all_kept(steps in 2..5_usize) {
         let store = Store::in_memory().unwrap();

@@ -45,9 +45,8 @@ fn a_wave_that_begins_in_another_process_has_every_output_of_the_one_before() {
     }
 }
 
-/// The same with the output really missing: the store is made to hold an item without its output,
-/// as it was in the second wave. What used to continue silently is now an error with the step's
-/// name, through every function.
+/// The same with the output really missing: the store holds an item without its output, as in the
+/// second wave. Every function returns an error that names the step.
 #[test]
 fn an_item_without_its_outputs_is_an_error_and_no_prompt() {
     let store = Store::in_memory().unwrap();

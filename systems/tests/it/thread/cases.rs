@@ -424,7 +424,7 @@ fn a_complete_vercel_thread_with_approvals_and_provider_tools_is_unchanged() {
         json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]}),
     ];
     assert_eq!(sanitized("ai_sdk", &whole), (whole.to_vec(), Vec::new()));
-    // One waits for a person; the other one's result is lost.
+    // `c1` waits for a person's approval. The result of `c2` is lost.
     let (out, faults) = sanitized("ai_sdk", &whole[..2]);
     assert_eq!(faults, ["message 1: a call without a result c2: a result is inserted"]);
     assert_eq!(out[2]["content"].as_array().unwrap().len(), 1);

@@ -145,8 +145,9 @@ fn take_labels(message: &mut Value, which: Index) {
     }
 }
 
-/// Sanitises a history: its provider accepts the result, every result's text is kept, and
-/// sanitising again changes nothing; or the history is refused.
+/// Sanitises a history, and checks that its provider accepts the result, that the text of every
+/// result is kept, and that sanitising again changes nothing. Returns `None` if the history is
+/// refused.
 fn judged(
     form: &str,
     history: &[Value],

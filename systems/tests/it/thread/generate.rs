@@ -28,7 +28,7 @@ pub(crate) enum Step {
     System,
     User,
     Assistant,
-    /// A message with a text and these calls.
+    /// A message with these calls, and with a text if the flag is set.
     Calls(Vec<u8>, bool),
     Result(u8),
     /// Results in one message, with or without a text before or after them; one message each in
@@ -64,8 +64,8 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 0..14)
 }
 
-/// Steps of a history without faults, as an agent writes it: the text of each turn, the number of
-/// its calls, and whether their results come in another order.
+/// Steps of a history without faults, as an agent writes it. Turns differ in the number of their
+/// calls, in whether the calls have a text, and in the order of the results.
 pub(crate) fn turns() -> impl Strategy<Value = Vec<Step>> {
     let turn = (0..4_u8, any::<bool>(), any::<bool>()).prop_map(|(calls, says, turned)| {
         let ids: Vec<u8> = (0..calls).collect();

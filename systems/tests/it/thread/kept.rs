@@ -241,8 +241,8 @@ fn the_record_of_a_call_decides_what_happens_to_it() {
     assert_eq!(thread.start_call(&act(), "c9").unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// Of three calls, two had a recorded result that was put in, one after the other. The second time
-/// marked the thread, although the third result can still follow the other two.
+/// Regression: of three calls, two had a recorded result, and the results were put in one after the
+/// other. The second one marked the thread, although the third result could still follow.
 #[test]
 fn a_call_stays_open_while_results_of_its_message_are_put_in() {
     let status = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap();
@@ -273,8 +273,8 @@ fn a_call_stays_open_while_results_of_its_message_are_put_in() {
     assert!(status(&anthropic).marked && status(&anthropic).pending[0].id == "b");
 }
 
-/// Putting in the result of a call whose id the provider refuses gives both another id. The call
-/// remained pending under its new id, and its result would have been put in a second time.
+/// Regression: putting in the result of a call whose id the provider refuses gives both another id.
+/// The call remained pending under its new id, and its result would have been put in a second time.
 #[test]
 fn a_call_that_gets_another_id_with_its_result_is_not_pending_any_more() {
     let thread = thread();
@@ -288,8 +288,9 @@ fn a_call_that_gets_another_id_with_its_result_is_not_pending_any_more() {
     assert!(status.pending.is_empty() && !status.marked, "{status:?}");
 }
 
-/// Where one message contains all results, the change named only the first call that it answers.
-/// The others, and calls without an id, remained pending although their results were put in.
+/// Regression: where one message contains all results, the change named only the first call that it
+/// answers. The others, and calls without an id, remained pending although their results were put
+/// in.
 #[test]
 fn all_calls_whose_results_are_put_in_together_are_answered() {
     let result = CallResult { content: "rain".into(), is_error: false };
@@ -309,9 +310,9 @@ fn all_calls_whose_results_are_put_in_together_are_answered() {
     }
 }
 
-/// A person had not yet approved a call when its thread was sanitised. The call stayed in the
-/// history but was not pending any more, so its result, which came after the approval, was taken
-/// for a result without a call.
+/// Regression: a thread was sanitised while a call waited for a person's approval. The call stayed
+/// in the history but was not pending any more, so its result, which came after the approval, was
+/// taken for a result without a call.
 #[test]
 fn a_call_that_waits_for_approval_stays_pending() {
     let waits = r#"{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{}}"#;

@@ -63,7 +63,7 @@ fn gemini_results_without_ids_belong_to_their_calls_by_order() {
     let given = answers("user", &[response("h", "1"), response("f", "2")]);
     let (out, _) = sanitized("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
     assert_eq!(out[2], answers("user", &[response("g", "1"), response("f", "2")]));
-    // Unequal numbers say nothing.
+    // If there are more calls than results, their order says nothing.
     let given = answers("user", &[response("h", "1")]);
     let (out, _) = sanitized("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
     assert!(
@@ -242,7 +242,7 @@ fn a_server_tool_use_waits_only_if_nothing_but_results_follows() {
     let (out, faults) =
         sanitized("anthropic", &[user("hi"), answer(json!([web, text])), user("x")]);
     assert_eq!((&out[1], faults.len()), (&answer(json!([text])), 1));
-    // The results of the client's own tools do not end the turn, but what is next to them does.
+    // The results of the client's own tools do not end the turn, but a text next to them does.
     let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
     let result = json!({"type": "tool_result", "tool_use_id": "t", "content": "r"});
     let asks = answer(json!([web, call]));

@@ -49,7 +49,7 @@ pub(super) fn check_or_refuse(
     }
     let mut applied = texts.clone();
     apply(&mut applied, &done.actions);
-    prop_assert_eq!(&applied, &done.messages, "the steps lead elsewhere: {:#?}", done.actions);
+    prop_assert_eq!(&applied, &done.messages, "the actions give another result: {:#?}", done.actions);
     prop_assert_eq!(done.actions.is_empty(), done.faults.is_empty(), "{}", story());
     prop_assert_eq!(done.reset, !texts.is_empty() && done.messages.is_empty());
     prop_assert!(done.faults.iter().all(|fault| fault.index < texts.len()));
@@ -82,7 +82,7 @@ pub(super) fn check_or_refuse(
     Ok(Ok(done))
 }
 
-/// Whether so little is left of the form that another one was detected.
+/// Whether another form was detected, because too few signs of the generated one are left.
 fn messages_are_ambiguous(done: &SanitizedHistory, form: &str) -> bool {
     done.form.word() != "plain" && done.form.word() != word(form)
 }

@@ -17,7 +17,7 @@ use std::sync::mpsc::channel;
 
 const FOLDER: &str = "FORGE_CRASH_APPLY";
 
-/// Not a test of its own: the body of the process that applies the journal and removes its
+/// Not a test: the body of the process that applies the journal and removes its
 /// segments.
 #[test]
 #[ignore = "the body of a process that a test starts"]
