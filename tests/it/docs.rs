@@ -51,7 +51,7 @@ fn has_anchor(page: &str, wanted: &str) -> bool {
     prose(page).lines().any(|line| line.starts_with('#') && anchor(line) == wanted)
 }
 
-/// Normalises a path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

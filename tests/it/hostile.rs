@@ -28,7 +28,7 @@ fn segment(store: &Path) -> PathBuf {
     entries.into_iter().find(|path| path.extension().is_some_and(|it| it == "log")).unwrap()
 }
 
-/// No way to open the store follows what is there.
+/// Checks that opening and verifying the store are refused, and that a repair lists the reason.
 fn refused(path: &Path, why: &str) {
     for read_only in [false, true] {
         let error = Store::open(path, Options::default().read_only(read_only)).err().unwrap();

@@ -98,7 +98,7 @@ pub(crate) fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -
 fn upward(room: &str, code: &str) -> Vec<String> {
     let Some(own) = height(room) else {
         return vec![format!(
-            "'{room}' is no known room: give it a height in tests/it/layering.rs"
+            "'{room}' is no known layer: give it a height in tests/it/layering.rs"
         )];
     };
     let mut faults = Vec::new();
@@ -109,7 +109,7 @@ fn upward(room: &str, code: &str) -> Vec<String> {
             Some(height) if height < own => {}
             Some(_) if SIDEWAYS.contains(&(room, used)) => {}
             Some(_) => faults.push(format!("{room} uses {path}, which is not below it")),
-            None => faults.push(format!("{room} uses {path}: import it from its room")),
+            None => faults.push(format!("{room} uses {path}: import it from its layer")),
         }
     }
     faults
@@ -148,7 +148,7 @@ fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
         let found = if is_test { upward(&room, &code) } else { faults(&room, &code) };
         faults_found.extend(found.into_iter().map(|fault| format!("src/{name}: {fault}")));
     }
-    assert!(rooms_seen > 10, "found only {rooms_seen} files of rooms: is {} right?", src.display());
+    assert!(rooms_seen > 10, "found only {rooms_seen} files of layers: is {} right?", src.display());
     assert!(faults_found.is_empty(), "\n{}", faults_found.join("\n"));
 }
 
@@ -170,7 +170,7 @@ fn no_client_uses_what_only_the_feature_internals_makes_public() {
     assert!(faults.is_empty(), "not public:\n{}", faults.join("\n"));
 }
 
-/// The library has a way to the clock for its users, and none of its own.
+/// The library offers its users a function that reads the clock, and does not call it itself.
 #[test]
 fn the_library_reads_no_clock() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

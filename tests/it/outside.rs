@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_program_of_somebody_else_is_built_on_the_public_names_and_works() {
+fn an_outside_program_is_built_on_the_public_names_and_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     // Built in the folder that cargo keeps for tests: next to the sources it would leave a lock file. The library's own
     // lock file names versions that are here already.

@@ -75,7 +75,7 @@ impl Planted {
     ];
 }
 
-/// A process that works in a session of its own and in the shared one.
+/// A process that works in its own session and in the shared one.
 pub(super) struct Worker<'a> {
     store: Store,
     name: String,

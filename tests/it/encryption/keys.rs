@@ -144,7 +144,7 @@ fn an_adopted_store_is_readable_with_its_earlier_key() {
     let copy = place.root.path().join("copy");
     let backed = Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
     assert!(backed.revisions > 10);
-    // The original continues: then the copy is an older one.
+    // After the original has continued, the copy is an older one.
     Store::open(&place.path(), place.options())
         .unwrap()
         .create_session(&act(61), NewSession::named("zebra-later"))
@@ -206,7 +206,7 @@ fn a_repaired_store_is_encrypted_again() {
         (to, done)
     });
     let repaired: Vec<_> = repaired.collect();
-    // The repaired data keeps its seals: nothing has lost its proof.
+    // The repaired data keeps its seals.
     for (to, done) in &repaired {
         assert_eq!((&done.lost[..], done.mended), (&[][..], 1));
         assert_eq!(said(to, place.options()).unwrap(), known);

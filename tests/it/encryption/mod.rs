@@ -123,7 +123,7 @@ fn plant(store: &Store) -> Session {
     session
 }
 
-/// Writes what other systems than a debugging session write, and spooled writes.
+/// Writes a run, a thread, and a spooled write.
 fn plant_more(place: &Place, store: &Store) {
     let run = WorkflowRun::open_or_create(store, &act(30), "zebra-run").unwrap();
     run.start(&act(30), Some(&Value::from([("input", "zebra-input".into())]))).unwrap();
@@ -153,7 +153,7 @@ fn plant_more(place: &Place, store: &Store) {
     assert!(session.write(&act(40)).change(waits).commit().unwrap().spooled);
 }
 
-/// Builds the search index.
+/// Searches for the mark, which also builds the search index. Returns the number of hits.
 fn search(store: &Store) -> usize {
     let sessions = [store.session("zebra-session").unwrap()];
     let hits = store.search(&sessions, &SearchQuery::parse(MARK).unwrap(), &|_, _| None).unwrap();

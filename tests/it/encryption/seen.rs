@@ -34,8 +34,8 @@ const TEXTS: [&str; 22] = [
     "zebra-waiting",
 ];
 
-/// Texts that are compressed there. The beginnings of compressed data and of rows are searched
-/// instead.
+/// Texts that an unencrypted store compresses, so that its files need not contain them. There the
+/// beginnings of compressed data and of rows must be found instead.
 const PACKED: [&str; 4] = ["zebra-asked", "zebra-command", "zebra-fact", "zebra-prompt"];
 const BEGINNINGS: [&[u8]; 4] = [b"fOb1", b"fRw1", b"fRv1", b"\x28\xb5\x2f\xfd"];
 

@@ -104,7 +104,7 @@ fn a_store_can_be_adopted_without_its_key() {
         let state = Store::key_state(&place.store(), &options).unwrap();
         assert_eq!(state.adopted, Some((done.position, time(70))));
         assert!(state.witnessed.unwrap() > done.position);
-        // Where the old key is, this is not the store that was there.
+        // For the keyring with the old key, the adopted store is another one.
         assert_eq!(breach_of(&place.read().unwrap_err()), IntegrityBreach::Replaced);
     }
 }

@@ -72,7 +72,7 @@ fn a_removed_spooled_write_is_detected() {
     fs::remove_dir_all(place.store().join("spool")).unwrap();
     fs::remove_dir_all(place.store().join("spool.copy")).unwrap();
     assert_eq!(place.refusal(), IntegrityBreach::Missing);
-    // Adopting the store as it is includes the forged write, after a warning.
+    // The store can be adopted without the removed write.
     let adopted = Store::adopt(&place.store(), &place.options(), time(0)).unwrap();
     assert!(adopted.resealed);
     assert_eq!(place.read().unwrap().len(), 20);

@@ -152,7 +152,8 @@ fn write(journal: &Journal, writer: u64, records: u64) {
         let mut payload = format!("{writer} {count} ").into_bytes();
         payload.resize(payload.len() + length as usize, b'a' + (count % 26) as u8);
         let appended = if numbers.below(ROTATION) == 0 {
-            // Half of the time without: by then another process may have preallocated in it too.
+            // Half of the time without preallocated room. Another process may also have made some
+            // by then.
             if numbers.below(2) == 0 {
                 journal.make_room_in_next(200_000).unwrap();
             }

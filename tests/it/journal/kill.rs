@@ -77,7 +77,7 @@ fn a_lock_held_by_a_stopped_process_is_busy_and_names_it_until_it_is_killed() {
     };
     assert!(waited >= Duration::from_millis(30));
     if cfg!(target_os = "linux") {
-        let named = named.expect("the system tells who holds a lock");
+        let named = named.expect("the system says which process holds a lock");
         assert_eq!(named.pid, holder.child.id());
         assert!(named.command.contains('/'), "{}", named.command);
     }

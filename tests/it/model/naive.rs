@@ -183,7 +183,7 @@ impl Naive {
 
     pub(super) fn switch(&mut self, at: i64, branch: usize) {
         self.now.current = branch;
-        // Never before the switch before, whatever the clock said.
+        // Its time is never before that of the previous switch.
         let last = self.switches.last().map_or(at, |(last, _)| *last);
         self.switches.push((at.max(last), branch));
     }

@@ -137,7 +137,7 @@ fn moments(session: &Session, naive: &Naive) {
                 let missed = naive.folded.iter().find(|(number, one)| {
                     one.branch == branch && one.effective <= at && later(number)
                 });
-                assert!(missed.is_none(), "{missed:?} at {at} is not told of");
+                assert!(missed.is_none(), "{missed:?} at {at} is not reported");
             }
         }
         let state = session.state(&point).unwrap();
@@ -159,7 +159,7 @@ fn moments(session: &Session, naive: &Naive) {
     }
 }
 
-/// Some pairs of revisions, also the most distant ones.
+/// Compares every revision with about a third of all revisions.
 fn pairs(session: &Session, naive: &Naive) {
     let numbers: Vec<u64> = naive.revisions.keys().copied().collect();
     for (place, from) in numbers.iter().enumerate() {

@@ -70,7 +70,7 @@ fn import(store: &Store, path: &Path) {
     store.import_bundle(&act(10), &mut Cursor::new(&bundle), None).unwrap();
 }
 
-/// Does the work of a role, in a process of its own.
+/// Does the work of a role, in the child process.
 fn work(role: &str, path: &Path) {
     let store = open(path);
     let session = store.session("s").unwrap();
@@ -126,7 +126,7 @@ fn prepared(folder: &Path) -> PathBuf {
     let path = folder.join("first");
     let store = create(&path);
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
-    // A value that the others do not have, and one that they have.
+    // One value that the work of the roles does not write, and one that it writes too.
     revise(&session, 1, &[("own", Some(text(99, 9000))), ("same", Some(note(3).1))]);
     store.maintain(0).unwrap();
     let elsewhere = Store::in_memory().unwrap();
@@ -165,7 +165,7 @@ fn of_child(role: &str) {
     work(role, Path::new(&folder));
 }
 
-/// Not tests of their own: the bodies of the processes that are killed or stopped.
+/// Not tests: the bodies of the processes that are killed or stopped.
 #[test]
 #[ignore = "the body of a process that a test starts"]
 fn child_write() {

@@ -288,7 +288,7 @@ fn a_session_is_dropped_restored_and_swept_while_the_others_stay() {
     assert_eq!(again.source_bytes("log", 0, 2_000_000).unwrap(), noise(1, 2_000_000));
     work.redo(&act(608)).unwrap();
     assert_eq!(names(&store), ["other", "work"]);
-    // Its name is free, and is taken then.
+    // The name is free, and another session takes it.
     let heir = store.create_session(&act(609), NewSession::named("s")).unwrap();
     revise(&heir, 609, &[("n", Some("another".to_owned()))]);
     let refused = work.undo(&act(610), pruned.operation.map(|id| id.to_string()).as_deref());

@@ -48,7 +48,7 @@ fn hold(session: &Session) -> Vec<StateAt> {
     MOMENTS.iter().map(at).collect()
 }
 
-/// All queries about moments.
+/// The results of all queries about these moments.
 fn told(held: &[StateAt]) -> String {
     let mut told = String::new();
     for one in held {

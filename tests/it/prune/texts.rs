@@ -1,5 +1,5 @@
-//! Long texts in the bodies of checkpoints, which are objects of their own. Regression: they were
-//! never swept, because only the objects of removed deltas, facts and sessions were examined.
+//! Long texts in the bodies of checkpoints, which are stored as separate objects. Regression: they
+//! were never swept, because only the objects of removed deltas, facts and sessions were examined.
 
 use super::{act, bare, create, open, revise, time};
 use forge_store::error::Error;
@@ -105,7 +105,7 @@ fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_
     assert_eq!(there(&session), [true; 4], "it can be taken back");
     session.undo(&act(21), None).unwrap();
     assert_eq!(there(&session), [true; 4]);
-    // An undone pruning removes nothing.
+    // A redone pruning is not swept before its time.
     let redone = session.redo(&act(22)).unwrap();
     assert_eq!(store.sweep(time(30), time(10)).unwrap().prunings, 0, "its time is not over");
     assert_eq!(there(&session), [true; 4]);

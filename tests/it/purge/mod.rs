@@ -345,7 +345,7 @@ fn work_continues_after_a_purge() {
     note(&session, 41, "tail", "something else");
     session.undo(&act(42), None).unwrap();
     assert_eq!(state("tail"), Some(value(&format!("in the tail: {MASK}"))));
-    // A restore returns a value from before the purge, and undoing its change returns a checkpoint.
+    // A restore to before the purge is possible, and so is its undo.
     session
         .restore(&act(43), &session.at_sequence(1).unwrap_or_else(|_| session.head().unwrap()))
         .unwrap();
@@ -423,7 +423,8 @@ fn a_sealed_store_stays_sealed() {
     assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
 }
 
-/// Ids that were changed by different revisions became equal, and one of the claims was lost.
+/// Regression: ids that were changed by different revisions became equal, and one of the claims was
+/// lost.
 #[test]
 fn claims_and_sessions_that_would_get_one_name_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -452,7 +453,8 @@ fn claims_and_sessions_that_would_get_one_name_are_refused() {
     assert_whole(&path);
 }
 
-/// In a process that had looked for several sessions, two of them got the same name.
+/// Regression: in a process that had looked up a session many times, two sessions got the same
+/// name.
 #[test]
 fn sessions_that_would_get_one_name_are_refused_after_many_lookups() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,8 +83,8 @@ fn an_invalid_message_or_another_form_changes_nothing() {
     assert_eq!(texts(&thread), [USER, CALL]);
 }
 
-/// An append counted the messages that it refused from 1, while its guard, `check` and `sanitize`
-/// count from 0: two errors about one message named two.
+/// Regression: an append counted the messages that it refused from 1, while its guard, `check` and
+/// `sanitize` count from 0: two errors about one message named two positions.
 #[test]
 fn every_error_counts_messages_from_0() {
     let state = r#"{"values":{"messages":[]}}"#;
