@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An agent that printed a key file or a grant left the key in its transcript.
+/// Regression: an agent that printed a key file or a grant left the key in its transcript.
 #[test]
 fn keys_and_grants_of_forge_are_found() {
     let [key, other] = [(); 2].map(|()| RemoteKeyFile::generate().unwrap());
@@ -315,7 +315,7 @@ fn plant(store: &Store, fakes: &[FakeSecret]) {
     store.sync().unwrap();
 }
 
-/// With verbs that name things, and with a whole snapshot.
+/// Plants the secret with verbs that name things, and with a write that replaces a kind.
 fn by_rarer_verbs(
     session: &Session,
     act: &WriteContext,
@@ -343,7 +343,7 @@ fn by_rarer_verbs(
     session.write(act).replace_kinds([Kind::Gap].into(), whole).commit().unwrap();
 }
 
-/// As the resolution of a merge conflict.
+/// Plants the secret as the resolution of a merge conflict.
 fn by_merging(session: &Session, act: &WriteContext, fake: &FakeSecret, number: i64) {
     let (key, branch) = (Key::new(Kind::Note, format!("m{number}")), format!("m{number}"));
     let put = |on: &str, text: &str| {
@@ -360,7 +360,7 @@ fn by_merging(session: &Session, act: &WriteContext, fake: &FakeSecret, number: 
     assert_eq!(session.merge(act, &merging).unwrap().result, MergeResult::Merged);
 }
 
-/// With the systems on top of a store: runs, progress, programs, threads.
+/// Plants the secret with the systems on top of a store: runs, progress, programs, threads.
 fn by_systems(store: &Store, act: &WriteContext, fake: &FakeSecret, number: i64) {
     let (text, name) = (fake.text.as_str(), format!("{}-{number}", fake.shape.replace(' ', "-")));
     let run = WorkflowRun::open_or_create(store, act, &name).unwrap();
@@ -405,8 +405,8 @@ fn by_systems(store: &Store, act: &WriteContext, fake: &FakeSecret, number: i64)
     thread.put_result(act, "c", None).unwrap();
 }
 
-/// With writers that cannot get the lock, and with hooks: returns the spooled writes as they are in
-/// the files.
+/// Spools secrets with writers that cannot get the lock, and with hooks. Returns the bytes of the
+/// spooled writes.
 fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) -> Vec<u8> {
     let session = store.every_session().unwrap().pop().unwrap().summary().unwrap().info;
     let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();

@@ -279,7 +279,7 @@ pub(super) fn bookmark() -> BookmarkRow {
     }
 }
 
-/// One record with every change there is.
+/// One record with most kinds of changes. The other kinds have separate golden records.
 fn record() -> Record {
     let session = 0;
     let id = CheckpointId::from_bytes([0x22; 16]);

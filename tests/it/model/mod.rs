@@ -210,7 +210,8 @@ fn a_store_in_a_database_equals_full_copies_of_every_moment() {
 
 /// Regression: a merge was undone and redone, and the other branch was reset to the undo. The
 /// merged revision is an ancestor of the merge, and the merge is an ancestor of the undo, which
-/// does not contain it. The model took it for merged; the store would have with one more branch.
+/// does not contain it. The model took the revision for merged; with one more branch, so did the
+/// store.
 #[test]
 fn a_merge_that_was_undone_and_redone_hides_nothing_of_what_both_had() {
     let write = |claim: Option<u8>| {

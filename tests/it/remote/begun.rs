@@ -1,5 +1,5 @@
-//! What a pull tells of branches, what it refuses if it may not join, and sessions that an agent
-//! began on both sides.
+//! What a pull reports about branches, pulls that may not join, and sessions that an agent began on
+//! two machines.
 
 use super::{Machine, command, shared};
 use crate::bundle::law::{same, told_alike};
@@ -37,7 +37,7 @@ fn a_branch_that_gets_another_name_is_told() {
     assert_eq!(before, "try");
     assert!(now.starts_with("try."), "{now}");
     assert_eq!(second.session().summary().unwrap().branch, *now);
-    // It has this name for all now.
+    // The branch keeps this name on all machines.
     note(&first.session(), "D", "there");
     first.push().unwrap();
     note(&second.session(), "E", "here");
@@ -45,7 +45,7 @@ fn a_branch_that_gets_another_name_is_told() {
 }
 
 #[test]
-fn only_an_active_branch_is_told_as_checked_out_elsewhere() {
+fn only_an_active_branch_is_reported_as_checked_out_elsewhere() {
     let (first, second) = two();
     make_branch(&second, "x");
     note(&second.session(), "B", "on x");
@@ -71,7 +71,7 @@ fn a_pull_that_may_not_join_changes_nothing() {
     note(&first.session(), "B", "there");
     first.push().unwrap();
     assert_eq!(second.pull().unwrap().operations, 1);
-    // Facts stand beside whatever others did.
+    // Facts need no join.
     command(&second.session(), "here");
     note(&first.session(), "C", "there");
     first.push().unwrap();
@@ -127,7 +127,7 @@ fn what_an_agent_began_before_its_session_was_pulled_becomes_part_of_it() {
     assert_eq!(of_agent(&second.store, "s").summary().unwrap().info.name, "s");
     assert_eq!(commands(&second), ["here", "there"]);
     assert_eq!(second.session().summary().unwrap().claims, 2);
-    // It is the current one, as the one before was.
+    // The joined session is current, as the session before the pull was.
     assert!(second.session().summary().unwrap().current);
     note(&second.session(), "N3", "later");
     second.push().unwrap();
@@ -139,7 +139,7 @@ fn what_an_agent_began_before_its_session_was_pulled_becomes_part_of_it() {
 }
 
 #[test]
-fn what_both_began_under_one_id_is_on_a_branch_of_its_own() {
+fn a_claim_that_both_began_under_one_id_is_on_a_separate_branch() {
     let (_, second) = begun_twice();
     note(&of_agent(&second.store, "begun"), "N1", "here too");
     let pulled = second.pull().unwrap();
@@ -150,7 +150,7 @@ fn what_both_began_under_one_id_is_on_a_branch_of_its_own() {
 }
 
 #[test]
-fn a_session_that_was_pushed_stays_a_session_of_its_own() {
+fn a_session_that_was_pushed_stays_a_separate_session() {
     let (first, second) = begun_twice();
     let begun = of_agent(&second.store, "begun");
     second.store.push(&act("push"), &second.remote, &begun).unwrap();

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 pub(super) enum Fault {
     /// It does not arrive.
     Refused,
-    /// It does not arrive, and nobody knows.
+    /// It does not arrive, and the caller cannot know.
     RequestLost,
-    /// It is done, and nobody knows.
+    /// It is done, and the caller cannot know.
     AnswerLost,
 }
 

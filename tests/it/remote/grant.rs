@@ -54,9 +54,10 @@ fn a_grant_is_enough_to_pull_and_push_its_session() {
     assert_eq!((claims(&first), claims(&second)), (4, 4));
 }
 
-/// A container cannot read notices of purges, and its push said that it had searched for them.
+/// Regression: a container cannot read notices of purges, but its push recorded that it had
+/// searched for what they purge.
 #[test]
-fn what_a_container_pushes_is_searched_for_what_was_purged() {
+fn the_pushes_of_a_container_are_searched_for_purged_secrets() {
     const WORD: &str = "correct horse battery staple";
     let (_, depot, first, grant) = granted();
     let handle = first.remote.handle(&first.session().summary().unwrap().info.id).unwrap();
@@ -78,7 +79,7 @@ fn what_a_container_pushes_is_searched_for_what_was_purged() {
     owner.push().unwrap();
     cell.push().unwrap();
     pull(&owner);
-    // The purge of what was just pulled is of something that is on the remote.
+    // What was just pulled is on the remote too, so its purge rewrites the remote.
     assert_eq!(owner.push().unwrap().rewritten, Some(RewriteReason::Purged));
     note(&owner.session(), "D", "later");
     owner.push().unwrap();
@@ -120,7 +121,7 @@ fn a_grant_opens_no_other_session_and_not_the_whole_remote() {
     assert_eq!(memory.take_requests().total(), 0);
     let listed = second.remote.sessions().unwrap();
     assert_eq!(listed.iter().map(|one| &*one.info.name).collect::<Vec<_>>(), ["s"]);
-    // No key in it opens what is of the other session.
+    // No key in the grant opens data of the other session.
     let place = SessionPlace { remote: grant.remote, handle: there };
     let name = |prefix: &str, handle: &SessionHandle| {
         let all = memory.list(prefix, "").unwrap().into_iter().map(|entry| entry.name);
@@ -146,7 +147,7 @@ fn a_grant_opens_no_other_session_and_not_the_whole_remote() {
         assert!(open_pack(&place, &id, &known.key, &read(&memory, &pack)).is_err());
     }
     assert!(open_pack(&place, &id, &opened.content.packs[0].key, &read(&memory, &pack)).is_ok());
-    // The secret and the keys of the whole remote are not in it.
+    // The secret and the keys of the whole remote are not in the grant.
     let text = grant.encode();
     let keys = RemoteKeys::new(&SECRET);
     for secret in [&SECRET, keys.notices(), keys.session(&there).as_bytes()] {
@@ -207,7 +208,7 @@ fn a_grant_refuses_a_state_that_is_older_than_itself() {
     let mut other = older.clone();
     other.seen.link = RefLink::from_bytes([1; 32]);
     refused(&other, "has another history");
-    // A grant is not made of an older state either.
+    // No grant is made from an older state either.
     let error = first.store.grant(&first.remote, &older.handle).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Forged);
     memory.remove(&name).unwrap();

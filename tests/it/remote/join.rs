@@ -1,5 +1,5 @@
-//! Two machines go on with a session by themselves and meet: one test for each row of the table in
-//! `docs/remotes.md`, and a law.
+//! Two machines continue a session separately and exchange it: one test for each row of the table
+//! in `docs/remotes.md`, and a property of random histories.
 
 use super::purge::Place;
 use super::{Machine, SECRET, command, shared, step_of};
@@ -42,7 +42,7 @@ fn two_with_revisions() -> (Machine, Machine) {
     (first, second)
 }
 
-/// Two machines that have the same session, with the branch `f0`, on which a checkpoint is.
+/// Two machines that have the same session, with a branch `f0` that has a checkpoint.
 fn two_with_branch() -> (Machine, Machine) {
     let (first, second) = two_with_revisions();
     step_of(&first, 703, (21, 0));
@@ -73,8 +73,8 @@ fn meet(first: &Machine, second: &Machine) {
     }
 }
 
-/// Everything that can be read from the session. Operations are listed in the order in which a
-/// machine got them: facts that were not pushed stand before what was pulled.
+/// Everything that can be read from the session, with its operations sorted, because each machine
+/// lists them in the order in which it got them.
 fn unordered(store: &Store) -> String {
     let text = told_alike(store);
     let (before, rest) = text.split_once("operations: ").unwrap();
@@ -101,7 +101,7 @@ fn names(session: &Session) -> Vec<String> {
         .collect()
 }
 
-/// The branch was looked for by its name to merge into it, but the others had taken it back.
+/// Regression: the join looked for the branch by its name, but the others had undone its creation.
 #[test]
 fn a_branch_whose_creation_both_sides_undid_is_joined() {
     let (first, second) = two_with_branch();
@@ -152,7 +152,7 @@ fn what_was_written_to_a_branch_whose_creation_others_undid_is_on_a_branch_of_it
     }
 }
 
-/// Both branches were visible, and only the first one could be found by its name.
+/// Regression: both branches were visible, and only the first one could be found by its name.
 #[test]
 fn a_redo_of_a_branch_whose_name_others_took_is_refused_until_it_is_undone() {
     let (first, second) = two_with_branch();
@@ -193,10 +193,10 @@ fn a_branch_that_is_checked_out_and_whose_creation_others_undid_is_left() {
     }
 }
 
-/// The past said that the branch had never been left as soon as another one was checked out later,
-/// and until then that it had never been checked out.
+/// Regression: until another branch was checked out, the past showed that the branch had never been
+/// checked out, and after that, that it had never been left.
 #[test]
-fn when_a_branch_whose_creation_others_undid_was_left_is_known_ever_after() {
+fn the_time_at_which_an_undone_branch_was_left_stays_known() {
     let (_, depot, first) = shared();
     let session = first.session();
     step_of(&first, 701, (0, 0));
@@ -209,7 +209,7 @@ fn when_a_branch_whose_creation_others_undid_was_left_is_known_ever_after() {
     second.pull().unwrap();
     second.session().switch_branch(&at(705), "main", true).unwrap();
     second.session().switch_branch(&at(710), "f0", true).unwrap();
-    // What was not pushed would be put behind the undo, with the time of the undo.
+    // What was not pushed would be put after the undo, with the time of the undo.
     second.push().unwrap();
     first.pull().unwrap();
     session.undo(&at(720), Some(&made)).unwrap();
@@ -273,7 +273,8 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
     meet(&first, &second);
 }
 
-/// A pull checked out what others had checked out, and what was written next went there.
+/// Regression: a pull checked out the branch that others had checked out, and the next writes went
+/// there.
 #[test]
 fn the_branch_that_is_checked_out_here_stays() {
     let (depot, first, second) = two_at();
@@ -316,8 +317,8 @@ fn the_branch_that_is_checked_out_here_stays() {
     }
 }
 
-/// Two people who found evidence on one hypothesis always got two branches, since its confidence
-/// differed.
+/// Regression: two people who found evidence on one hypothesis always got two branches, because its
+/// confidence differed.
 #[test]
 fn evidence_that_both_sides_found_moves_one_confidence() {
     let (first, second) = two();
@@ -436,7 +437,8 @@ fn a_claim_that_others_refer_to_is_removed_on_a_branch_of_its_own() {
     meet(&first, &second);
 }
 
-/// The undo of a pruning that others have was left out, and the push said that it was pushed.
+/// Regression: the undo of a pruning that others have was left out, although the push reported it
+/// as pushed.
 #[test]
 fn the_undo_of_a_pruning_that_others_have_is_joined() {
     let (first, second) = two();
@@ -454,8 +456,8 @@ fn the_undo_of_a_pruning_that_others_have_is_joined() {
     meet(&second, &first);
 }
 
-/// The pruning came after a fact that was not pushed, so it counted as one of this store: the join
-/// left it out with its undo.
+/// Regression: the pruning came after a fact that was not pushed, so it counted as one of this
+/// store: the join left it out with its undo.
 #[test]
 fn the_undo_of_a_pruning_that_was_pulled_after_unpushed_facts_is_joined() {
     let (first, second) = two_with_revisions();
@@ -476,7 +478,7 @@ fn the_undo_of_a_pruning_that_was_pulled_after_unpushed_facts_is_joined() {
     meet(&second, &first);
 }
 
-/// A pruning that was swept before it was pushed could never be joined.
+/// Regression: a pruning that was swept before it was pushed could never be joined.
 #[test]
 fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     let (first, second) = two_with_revisions();
@@ -490,7 +492,7 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     meet(&second, &first);
 }
 
-/// The redo of a pruning was undone beside the pruning, which was then not there any more.
+/// Regression: the join undid the redo of a pruning that it had left out itself.
 #[test]
 fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
     for undone in [false, true] {
@@ -509,7 +511,8 @@ fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
     }
 }
 
-/// What is permanently gone cannot be written again, and the error said only that it was folded.
+/// Regression: what is permanently removed cannot be written again, but the error said only that it
+/// was folded.
 #[test]
 fn revisions_that_were_swept_before_they_were_pushed_cannot_be_joined() {
     let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
@@ -577,7 +580,7 @@ fn branches_of_one_name_are_both_kept() {
 }
 
 #[test]
-fn a_merge_and_an_undo_hold() {
+fn a_merge_and_an_undo_still_hold_after_a_join() {
     let (first, second) = two();
     note(&first.session(), "B", "there");
     first.push().unwrap();
@@ -622,7 +625,7 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
     let refused = second.pull().unwrap_err();
     assert!(refused.to_string().contains("a purge here was not pushed yet"), "{refused}");
     same(&told(&second.store), &before, "nothing changed");
-    // One of what was not pushed does not matter.
+    // A purge of data that was not pushed does not prevent a join.
     note(&fourth.session(), "G", "another horse battery staple");
     let other = KnownSecrets::new(["another horse battery staple"]).unwrap();
     fourth.store.purge(&act("purge"), &other, None, &|_, _| None, &|_| ()).unwrap();
@@ -630,7 +633,7 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
     let joined = told(&fourth.store);
     assert!(joined.contains("note G") || joined.contains("\"G\""), "{joined}");
     assert!(!joined.contains("another horse"), "{joined}");
-    // One that was pushed does not matter.
+    // Nor does a purge that was pushed.
     let third = Machine::new(&depot);
     third.pull().unwrap();
     note(&third.session(), "D", "another horse battery staple");
@@ -643,7 +646,7 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
     meet(&first, &third);
 }
 
-/// A purge made the texts of two revisions equal, and the join left out the second one.
+/// Regression: a purge made the texts of two revisions equal, and the join left out the second one.
 #[test]
 fn a_revision_that_changes_nothing_any_more_is_kept() {
     let (_, depot, first) = shared();
@@ -671,8 +674,8 @@ fn a_revision_that_changes_nothing_any_more_is_kept() {
     place.check_whole("joined");
 }
 
-/// A checkpoint that one side took back and the other one replaced was pulled as one that had never
-/// been there, before the branch that it is on.
+/// Regression: a checkpoint that one side took back and the other one replaced was pulled as a new
+/// one, before the branch that it is on.
 #[test]
 fn a_checkpoint_that_was_taken_back_there_and_replaced_here_is_kept() {
     let (first, second) = two();
@@ -687,7 +690,7 @@ fn a_checkpoint_that_was_taken_back_there_and_replaced_here_is_kept() {
     assert_eq!(found.len(), 1);
 }
 
-/// What was swept here and brought back there was told to be damaged.
+/// Regression: revisions that were swept here and restored there were reported as damaged.
 #[test]
 fn a_pruning_that_was_swept_here_and_undone_there_is_undone() {
     let (first, second) = two();
@@ -703,8 +706,8 @@ fn a_pruning_that_was_swept_here_and_undone_there_is_undone() {
     meet(&first, &second);
 }
 
-/// A branch that was made here from a revision that was not pushed was written over what others had
-/// changed in the same claim.
+/// Regression: a branch that was made here from a revision that was not pushed was written over
+/// what others had changed in the same claim.
 #[test]
 fn a_branch_made_here_goes_with_the_branch_that_it_follows() {
     let (first, second) = two();
@@ -725,8 +728,8 @@ fn a_branch_made_here_goes_with_the_branch_that_it_follows() {
     meet(&first, &second);
 }
 
-/// Deltas of more than some hundred kilobytes are objects that both sessions had, and went with the
-/// one that was replaced.
+/// Regression: deltas of more than some hundred kilobytes are objects that both sessions share, and
+/// they were removed with the session that was replaced.
 #[test]
 fn a_large_revision_that_both_sides_have_is_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -786,7 +789,7 @@ fn a_handle_of_a_session_that_was_joined_says_so() {
     }
 }
 
-/// After a pull, `undo` took back what somebody else had done last.
+/// Regression: after a pull, `undo` took back the last operation of another machine.
 #[test]
 fn an_undo_takes_back_what_was_done_here() {
     let folder = tempfile::tempdir().unwrap();
@@ -824,7 +827,7 @@ fn an_undo_takes_back_what_was_done_here() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Each machine writes, pulls and pushes when it wants to.
+    /// The machines write, pull and push in any order.
     #[test]
     fn machines_that_meet_end_with_the_same_session_and_lose_nothing(
         turns in prop::collection::vec(

@@ -224,7 +224,8 @@ fn a_purge_killed_anywhere_is_finished_by_the_next_contact() {
     killed_anywhere("purging", (&first, "purge"), &mut |place, context| {
         let own = machine(place);
         finish_purges(&own);
-        // Before it was noted nothing has happened, and the command is given again.
+        // If the kill came before the purge was noted, nothing has happened, and the command is
+        // given again.
         if told(&own.store).contains(WORD) {
             purge(&own);
             finish_purges(&own);

@@ -61,7 +61,7 @@ fn a_store_that_is_adopted_keeps_its_remotes() {
     let origin = known("origin");
     Store::create(&path, options(folder.path())).unwrap().keep_remote(&origin).unwrap();
     let before = Store::id_in(&path).unwrap();
-    // Without its witness it is sealed anew.
+    // Without its witness the store gets a new id and a new key.
     let keyring = folder.path().join("keyring");
     let own = std::fs::read_dir(&keyring).unwrap().map(|entry| entry.unwrap().path());
     let own = own.into_iter().find(|path| path.join("witness").exists()).unwrap();

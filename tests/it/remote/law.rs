@@ -44,8 +44,8 @@ proptest! {
     }
 }
 
-/// A process that had seen the head took a pulled revision whose changes were lost to pruning for one
-/// without changes, and wrote a revision with a wrong digest after it.
+/// Regression: a process that had seen the head took a pulled revision whose changes were lost to
+/// pruning for one without changes, and wrote a revision with a wrong digest after it.
 #[test]
 fn a_write_after_a_pulled_pruned_revision_begins_with_its_state() {
     let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());

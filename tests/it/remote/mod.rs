@@ -121,7 +121,7 @@ fn the_session_that_was_pushed_last_is_looked_at_first() {
     assert_eq!(found(9, ["u", "t"]), (Some("t".to_owned()), 1));
     assert_eq!(found(9, ["u", "s"]), (Some("u".to_owned()), 2));
     assert_eq!(found(2, ["s", "x"]), (None, 2));
-    // A ref that cannot be read is no session that is looked for.
+    // A session whose ref cannot be read is skipped.
     let latest = memory.list("refs/", "").unwrap().into_iter().max_by_key(|entry| entry.changed);
     overwrite(&memory, &latest.unwrap().name, b"damaged");
     assert_eq!(found(9, ["t", "s"]).0, Some("s".to_owned()));
@@ -134,8 +134,8 @@ fn a_push_and_a_pull_take_few_requests() {
     let handle = second.remote.sessions().unwrap()[0].handle;
     let pull = || second.store.pull(&act("pull"), &second.remote, &handle, None).unwrap();
     memory.take_requests();
-    // The pack is small enough to be in the ref.
-    // One request of each push and pull looks for notices of purges.
+    // The pack is small enough to be in the ref. One request of each push and pull looks for
+    // notices of purges.
     pull();
     assert_eq!(memory.take_requests(), DepotRequests { get: 2, ..DepotRequests::default() });
     assert_eq!(pull().operations, 0);
@@ -147,7 +147,7 @@ fn a_push_and_a_pull_take_few_requests() {
     // Nothing new needs no other request.
     assert_eq!(first.push().unwrap().operations, 0);
     assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
-    // A large one is an object of its own, stored before the ref names it.
+    // A large pack is a separate object, stored before the ref names it.
     for place in 0..40_u8 {
         let mut text = vec![0; 900];
         blake3::Hasher::new().update(&[place]).finalize_xof().fill(&mut text);
@@ -162,7 +162,7 @@ fn a_push_and_a_pull_take_few_requests() {
 }
 
 #[test]
-fn facts_stand_beside_whatever_others_did() {
+fn facts_are_kept_whatever_others_did() {
     let (_, depot, first) = shared();
     let second = Machine::new(&depot);
     second.pull().unwrap();
@@ -223,7 +223,7 @@ fn a_store_restored_from_a_backup_goes_on() {
     Store::backup(&path, &backup, time(3), None).unwrap();
     note(&second.session(), "B", "after the backup");
     second.push().unwrap();
-    // What it knew then is of a later history than the backup has.
+    // What the store knew of the remote belongs to a later history than that of the backup.
     copy(&path.join("remotes"), &backup.join("remotes"));
     let store = Store::open(&backup, Options::default()).unwrap();
     let restored = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
@@ -337,7 +337,7 @@ fn a_remote_that_is_set_back_replaced_or_damaged_is_noticed() {
     }
     memory.remove(&name).unwrap();
     overwrite(&memory, &name, &newest);
-    // A third machine, to which every byte of the ref matters.
+    // A new machine notices any changed byte of the ref.
     for place in (0..newest.len()).step_by(97) {
         let mut wrong = newest.clone();
         wrong[place] ^= 1;
@@ -365,7 +365,8 @@ fn check_clone_after_many_pushes(depot: &Arc<dyn Depot>, machine: &Machine, cont
     same(&told_alike(&new.store), &told_alike(&machine.store), context);
 }
 
-/// The packs before were written again from the end of the session, without what they had.
+/// Regression: earlier packs were written again from the end of the session only, without what they
+/// contained.
 #[test]
 fn packs_are_written_again_as_a_whole_by_a_store_that_did_not_push_them() {
     let (_, depot, first) = shared();

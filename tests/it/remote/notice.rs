@@ -68,7 +68,7 @@ fn a_secret_that_is_recorded_again_after_its_notice_was_read_is_purged_by_the_pu
         second.machine.pull().unwrap();
         assert!(!second.machine.remote.take_purge_activity().replaced.is_empty());
         if allows {
-            // That is about what may be a secret. This is one.
+            // Allowing secrets is about texts that may be secrets. This one is known to be one.
             second.machine.remote = second.machine.remote.allowing_secrets();
         }
         note(&second.machine.session(), "D", &format!("again: {WORD}"));
@@ -89,7 +89,7 @@ fn a_secret_that_is_recorded_again_after_its_notice_was_read_is_purged_by_the_pu
 }
 
 #[test]
-fn a_session_that_was_never_pushed_is_purged_when_it_is() {
+fn a_session_that_was_never_pushed_is_purged_when_it_is_pushed() {
     let (memory, depot, [first, second]) = leaked();
     let own = begun(&second.machine, "own");
     let text = "a word that others use too";
@@ -175,7 +175,7 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
     let other = begun(&second.machine, "t");
     note(&other, "E", &format!("{WORD} of another session"));
     push(&second.machine, &other).unwrap();
-    // One is part of forge's own words.
+    // `descript` is part of a word of forge's format.
     let texts = [WORD, TWINS[0], TWINS[1], "descript"];
     notify(&memory, &first.machine.remote, 0, &texts);
     let activity = second.finish_purges().activity;
@@ -186,7 +186,7 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
     second.check("all that can be");
     let here = told(&second.machine.store);
     assert_eq!(TWINS.iter().filter(|twin| here.contains(*twin)).count(), 1, "{here}");
-    // It is told once, and the rest goes on.
+    // It is reported once, and the rest continues.
     assert_eq!(second.finish_purges().activity, PurgeActivity::default());
     pull_all(&second.machine);
     note(&other, "F", "more");
@@ -201,7 +201,7 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
     second.machine.remote = second.machine.remote.allowing_secrets();
     second.machine.push().unwrap();
     let mut third = Place::new(&depot);
-    // Others search it again, since it is not what its notices say.
+    // Others search the session again, because it still has what its notices purge.
     third.machine.remote = Remote::open(Arc::clone(&depot), &SECRET).unwrap();
     pull_all(&third.machine);
     assert_eq!(third.machine.remote.take_purge_activity().unpurged.len(), 1);

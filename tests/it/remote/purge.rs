@@ -128,7 +128,8 @@ fn content(machine: &Machine) -> String {
     told.split("\noperations: ").next().unwrap().to_owned()
 }
 
-/// The mark of what was pushed is before the fact, so the secret after it seemed to be unpushed.
+/// Regression: the mark of what was pushed is before the fact, so the secret after it seemed to be
+/// unpushed.
 #[test]
 fn a_purge_of_what_was_pulled_after_unpushed_facts_cleans_the_remote() {
     let memory = MemoryDepot::default();
@@ -206,7 +207,7 @@ fn a_stale_store_with_unpushed_work_does_not_bring_the_secret_back() {
 }
 
 #[test]
-fn a_session_that_nobody_thought_of_is_rewritten() {
+fn a_session_of_another_clone_is_rewritten_too() {
     let (memory, depot, [first, second]) = leaked();
     let Machine { store, remote } = &second.machine;
     let other = store.create_session(&act("begin"), NewSession::named("t")).unwrap();
@@ -361,9 +362,9 @@ fn a_purge_goes_on_from_one_remote_to_another() {
     assert_eq!(second.finish_purges(), FinishedPurges::default());
 }
 
-/// Regression: if one session could not be rewritten, the names of those that were got lost.
+/// Regression: if one session could not be rewritten, the names of the rewritten ones got lost.
 #[test]
-fn what_was_rewritten_is_told_also_if_another_session_cannot_be() {
+fn rewritten_sessions_are_reported_even_if_another_cannot_be_rewritten() {
     let (memory, _, [first, _]) = leaked();
     let Machine { store, remote } = &first.machine;
     let other = store.create_session(&act("begin"), NewSession::named("other")).unwrap();
@@ -405,11 +406,11 @@ fn a_thousand_notices_are_read_once() {
     memory.take_requests();
     first.machine.push().unwrap();
     let requests = memory.take_requests();
-    // What was purged is not there yet, so the session is not rewritten.
+    // The secret is not on the remote yet, so the session is not rewritten.
     assert_eq!((requests.get, requests.put_new, requests.swap), (1001, 0, 1), "{requests:?}");
     assert_eq!(first.machine.remote.take_purge_activity().replaced.len(), 1);
     assert_eq!(first.machine.push().unwrap().operations, 0);
-    // The last one is looked at, and whether there is another.
+    // The push reads the last notice again, and looks for the next one.
     assert_eq!(memory.take_requests().get, 2);
     let first = first.opened_again(&depot);
     memory.take_requests();

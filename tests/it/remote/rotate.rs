@@ -287,7 +287,8 @@ fn a_rotation_that_fails_at_any_request_is_finished_by_the_next_one() {
     assert!(failed > 15, "{failed}");
 }
 
-/// Something that happens once, before the first swap of an object whose name begins so.
+/// A depot in which something happens once, before the first swap of an object whose name has this
+/// prefix.
 struct Interrupted {
     depot: MemoryDepot,
     prefix: &'static str,
@@ -390,7 +391,7 @@ fn of_two_rotations_at_once_one_wins_and_the_other_changes_nothing() {
 
 /// A clone that has opened the remote before the rotation can still write what was not there.
 #[test]
-fn what_is_written_with_the_key_before_stops_nobody_and_comes_back_with_the_new_one() {
+fn writes_with_the_old_key_stop_nobody_and_reappear_with_the_new_one() {
     let place = Place::new();
     let (first, second, handle) = place.leaked();
     second.store.create_session(&act("begin"), NewSession::named("t")).unwrap();
@@ -447,7 +448,7 @@ fn all_stores_of_a_keyring_get_the_new_key_and_tracks_of_older_keys_are_made_aga
         place.store_with("beside", &place.key, Options::default().keyring(keyring.clone()));
     beside.pull(&handle).unwrap();
     note(&beside.session("s"), "B", "not pushed");
-    // A damaged file of another remote hid the others from a rotation.
+    // Regression: a damaged file of another remote hid the others from a rotation.
     let all = folders_with_remotes(&keyring);
     let damaged = all.difference(&before).next().unwrap().join("another");
     for _ in 0..2 {
@@ -461,7 +462,8 @@ fn all_stores_of_a_keyring_get_the_new_key_and_tracks_of_older_keys_are_made_aga
     same(&first.content(), &beside.content(), "joined");
 }
 
-/// The machine that has both keys was told that another remote is there, and to forget the key.
+/// Regression: the machine that has both keys was advised to forget the key, because another remote
+/// was there.
 #[test]
 fn a_marker_that_was_set_back_is_refused_until_it_gets_the_new_key_again() {
     let place = Place::new();
@@ -480,8 +482,8 @@ fn a_marker_that_was_set_back_is_refused_until_it_gets_the_new_key_again() {
     opens_nothing(&place, &place.key);
 }
 
-/// The ref that a rotation wrote has another version, and nothing new: it looked like work of
-/// others, with which unpushed work had to be joined.
+/// Regression: the ref that a rotation wrote has another version, and nothing new. It looked like
+/// work of others, with which unpushed work had to be joined.
 #[test]
 fn unpushed_work_is_not_joined_with_a_rotation() {
     let place = Place::new();
@@ -500,7 +502,8 @@ fn unpushed_work_is_not_joined_with_a_rotation() {
     same(&first.content(), &second.content(), "after the push");
 }
 
-/// The keyring said for ever that the rotation goes on, and the key could not be exported.
+/// Regression: the keyring said for ever that the rotation was unfinished, and the key could not be
+/// exported.
 #[test]
 fn a_rotation_whose_marker_may_not_be_written_changes_nothing() {
     struct ReadOnly(MemoryDepot);

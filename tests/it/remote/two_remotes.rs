@@ -42,9 +42,9 @@ fn shared_there(machine: &Machine) -> (Arc<dyn Depot>, Machine, Machine) {
     (other, there, third)
 }
 
-/// A join with one remote builds the session again. What the machine knew of the other remote
-/// counted positions of the session before, so a push there sent the session in an order that
-/// nobody could take.
+/// Regression: a join with one remote builds the session again. What the machine knew of the other
+/// remote counted positions of the session before, so a push there sent the session in an order
+/// that no clone could take.
 #[test]
 fn a_remote_that_only_one_machine_pushes_to_takes_the_order_of_the_other() {
     let (_, depot, first) = shared();
@@ -68,7 +68,7 @@ fn a_remote_that_only_one_machine_pushes_to_takes_the_order_of_the_other() {
     }
 }
 
-/// Only what was written after the last push was searched.
+/// Regression: only what was written after the last push was searched.
 #[test]
 fn a_session_in_another_order_is_searched_for_secrets_as_a_whole() {
     let (_, depot, _) = shared();
@@ -120,8 +120,8 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
     }
 }
 
-/// The combined packs named only one of the stores that had pushed, so that store rewrote what the
-/// others had pushed.
+/// Regression: the combined packs named only one of the stores that had pushed, so that store
+/// rewrote what the others had pushed.
 #[test]
 fn a_remote_whose_packs_were_combined_is_not_rewritten_in_another_order() {
     for combines in ["the joiner", "the other"] {
@@ -174,7 +174,7 @@ fn key_of(remote: &Remote) -> RemoteAccess {
     RemoteKeyFile { remote, secret: SECRET, url: None, seen, rotated: None }.into()
 }
 
-/// The join made the other remote unusable, and nothing said so before.
+/// Regression: the join made the other remote unusable, and nothing warned of it.
 #[test]
 fn a_join_that_another_shared_remote_could_not_take_is_refused_before() {
     let (_folder, both, there, [first, third]) = between_two();

@@ -1,4 +1,5 @@
-//! A remote that was set back or replaced is noticed by what was seen outside of the store.
+//! What was seen of a remote is kept outside of the store, so a remote that was set back or
+//! replaced is noticed.
 
 use super::{SECRET, act, note, time, told};
 use crate::fault::copy;
@@ -219,12 +220,12 @@ fn a_key_file_takes_the_witness_to_another_machine() {
     assert_eq!(seen.values().map(|seen| seen.version).collect::<Vec<_>>(), [3]);
     let newest = fs::read(place.ref_file()).unwrap();
     fs::write(place.ref_file(), &old).unwrap();
-    // Without a keyring the key itself is asked.
+    // Without a keyring, the witness in the key file is used.
     let mut second = place.new_clone("second", Options::default());
     second.remote = Remote::open_with(place.depot(), &key.clone().into()).unwrap();
     refused(second.pull(), SET_BACK);
     assert_eq!(second.store.seen_refs(&key).unwrap(), seen);
-    // A keyring keeps what it says, and not the lines themselves.
+    // A keyring keeps the witness of the key file, but not in its copy of the key.
     let elsewhere = place.options().keyring(place.path("elsewhere"));
     let third = place.new_clone("third", elsewhere);
     let (name, url) = ("origin".to_owned(), "file:///x".to_owned());

@@ -372,7 +372,7 @@ fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
 }
 
 /// Regression: no hash covered the kind of an object. One bit made a delta a page, which was
-/// accepted and kept, and never a delta again.
+/// accepted and kept.
 #[test]
 fn an_object_that_says_it_is_of_another_kind_is_put_right() {
     let golden = Golden::new();

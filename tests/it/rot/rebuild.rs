@@ -64,8 +64,8 @@ fn generation(path: &Path) -> PathBuf {
     folders.filter(|path| !path.ends_with("work")).max().unwrap()
 }
 
-/// The store of the other tests with a merge, a checkpoint of an event, values in objects of their
-/// own, full states and an operation of several records, all of it in the index.
+/// The store of the other tests with a merge, checkpoints of events, values in separate objects,
+/// full states and an operation of several records, all of it in the index.
 fn rich() -> Golden {
     let folder = folder();
     let path = folder.path().join("golden");
@@ -217,8 +217,8 @@ fn each_revision_that_is_gone_is_found_by_a_quick_check() {
     assert!(found[0] > 10 && found[1] > 10, "{found:?}");
 }
 
-/// A quick check read no row of a checkpoint, so it called a store clean in which a checkpoint could
-/// not be read.
+/// Regression: a quick check read no row of a checkpoint, so it called a store clean in which a
+/// checkpoint could not be read.
 #[test]
 fn each_damaged_checkpoint_is_found_by_a_quick_check() {
     let golden = rich();
@@ -317,9 +317,9 @@ fn each_name_that_is_gone_is_found() {
     assert!(which > 20, "{which}");
 }
 
-/// The next stored object would replace an existing one. After a generation the numbers of objects
-/// start elsewhere, so everything written there can be read. Nothing is applied or purged before
-/// the counter is rebuilt.
+/// With a low counter, the next stored object would replace an existing one. The objects of a tail
+/// are numbered from elsewhere, so the tail can be read. Nothing is applied or purged before the
+/// counter is rebuilt.
 #[test]
 fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
     let mut golden = rich();

@@ -178,7 +178,8 @@ fn damages(numbers: &mut SeededNumbers) -> Vec<Damage> {
     all
 }
 
-/// Everything can be read after damage of one file per write, and the next writer drains the spool.
+/// Checks that everything can be read after damage of one file per write, and that the next writer
+/// drains the spool.
 fn one_file(sort: Sort, damage: Damage, folder: &str) {
     let what = format!("{sort:?} {damage:?} in {folder}");
     let place = Place::new(sort);
@@ -214,8 +215,8 @@ fn one_file(sort: Sort, damage: Damage, folder: &str) {
     }
 }
 
-/// Damage of both files of a write is an error for each reader; a repair saves the others and names
-/// it.
+/// Checks that damage of both files of a write is an error for each reader, and that a repair saves
+/// the others and names this one.
 fn both_files(sort: Sort, damage: Damage) {
     let what = format!("{sort:?} {damage:?}");
     let place = Place::new(sort);

@@ -54,7 +54,7 @@ fn fact(seconds: i64, text: Value) -> Fact {
 }
 
 /// Creates the store: two sessions, branches, facts, checkpoints, an import, an undo, a spooled
-/// write; three quarters of it in the index.
+/// write. About two thirds of it are in the index.
 pub(crate) fn make(path: &Path, options: &Options) {
     let store = Store::create(path, options.clone()).unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();

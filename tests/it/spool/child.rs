@@ -62,8 +62,8 @@ impl Process {
         Self { child, lines }
     }
 
-    /// A process that was stopped during its write to the journal: half of a frame is there, and it
-    /// has the lock.
+    /// Starts a process that is stopped during its write to the journal: half of a frame is
+    /// written, and the process has the lock.
     pub(super) fn stopped_in_write(path: &Path) -> Self {
         let process = Self::spawn("hold", path);
         assert_eq!(process.lines.recv_timeout(WAIT).unwrap(), "held");

@@ -43,7 +43,7 @@ fn strike(role: &str, call: &str, fault: &str) -> usize {
             assert_eq!(seen[1], acknowledged, "{context}: a write that failed was kept");
         }
         open(&folder.path, super::WAIT).drain().unwrap();
-        assert_eq!(held(&reader(&folder.path)), seen, "{context}: bringing it in changes nothing");
+        assert_eq!(held(&reader(&folder.path)), seen, "{context}: draining it changes nothing");
         let waits = |file: &PathBuf| file.extension().is_none();
         assert!(!files(&folder.path).iter().any(waits), "{context}");
         save(&open(&folder.path, super::WAIT).session("s").unwrap(), "next").unwrap();

@@ -333,7 +333,7 @@ fn with_a_damaged_journal_hooks_spool_and_a_repair_drains() {
 
     let other = open(&folder.path, WAIT);
     assert_eq!(other.session("s").map(drop).unwrap_err().kind(), ErrorKind::Corrupt);
-    // One that knew the session before, and one that knows only the agent's own id.
+    // One writer knew the session before, and one knows only the agent's own id.
     save(&session, "known").unwrap();
     let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("x") };
     let keep = act("keep");

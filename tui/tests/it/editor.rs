@@ -87,8 +87,8 @@ fn a_text_that_cannot_be_written_stays_in_the_input() {
     assert_eq!(text, "again");
 }
 
-/// While a note waited for the store, the failure of something else, such as a jump, opened its
-/// text again, so that it could be written twice.
+/// Regression: while a note waited for the store, the failure of something else, such as a jump,
+/// opened its text again, so that it could be written twice.
 #[test]
 fn only_the_failure_of_a_write_opens_its_text_again() {
     let (_, mut hand) = on_example();

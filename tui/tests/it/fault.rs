@@ -1,4 +1,4 @@
-//! Faults that a trial found, each told by a test.
+//! One test for each fault that a trial of the browser found.
 
 use crate::hand::{Hand, at};
 use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
@@ -29,7 +29,7 @@ fn a_typed_moment_shows_the_state_of_the_very_revision() {
     }
 }
 
-/// The pane showed the first 2,000 claims of a tab and did not say that there are more.
+/// Regression: the pane showed the first 2,000 claims of a tab and did not say that there are more.
 #[test]
 fn a_tab_with_very_many_claims_says_how_many_it_leaves_out() {
     let store = Store::in_memory().unwrap();
@@ -47,7 +47,7 @@ fn a_tab_with_very_many_claims_says_how_many_it_leaves_out() {
         hand.press("l");
     }
     assert!(hand.screen().contains("and 3 more"), "{}", hand.screen());
-    // The last claim is above this line, and not behind it.
+    // The last claim is above this line, and not hidden by it.
     hand.press("G");
     let last = hand.app.state.view.as_ref().unwrap().items.last().unwrap().title.clone();
     let screen = hand.screen();

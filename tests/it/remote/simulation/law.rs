@@ -56,8 +56,8 @@ fn revisions(session: &Session) -> BTreeMap<u64, String> {
     known.map(|revision| (revision.sequence, revision.id.to_string())).collect()
 }
 
-/// Everything that clones must have alike of a session. Operations are listed in the order in which
-/// a clone got them, and a purge is one of each store.
+/// What must be equal in all clones of a session. Operations are sorted, because each clone lists
+/// them in the order in which it got them. Purges are left out, because they belong to one store.
 fn alike(session: &Session) -> String {
     let text = told_session_alike(session);
     let (before, rest) = text.split_once("\noperations: ").unwrap();

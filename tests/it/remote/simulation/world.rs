@@ -80,7 +80,7 @@ impl SimulatedClone {
         Some(self.folder.as_ref()?.path().join("store"))
     }
 
-    /// Goes on as another process does.
+    /// Opens the store and the remote again, as another process does.
     fn open_again(&mut self) {
         let Some(path) = self.path() else { return };
         (self.store, self.remote) = (None, None);
@@ -175,7 +175,7 @@ impl World {
             let id = session.unwrap().summary().unwrap().info.id;
             sessions.push(SharedSession { name, id, handle: remote.handle(&id).unwrap(), home });
         }
-        // The faults of clones do not concern it.
+        // The observer has no planted fault, except that notices are separate for each clone.
         let its_own = if planted == Planted::OwnNotices { planted } else { Planted::Nothing };
         let observer = SimulatedClone::new(&memory, its_own, clones.len(), true);
         let (acknowledged, secrets, log) = Default::default();
@@ -354,8 +354,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns a secret that the clone may write: a new one, or one of which it was not told that
-    /// it was purged.
+    /// Returns a secret that the clone may write: a new one, or one that the clone does not know to
+    /// be purged.
     fn secret_for(&mut self, which: usize) -> String {
         let is_told = !matches!(self.planted, Planted::OwnNotices | Planted::ForgottenPurge);
         let contact = if is_told { self.clones[which].contact } else { 0 };
@@ -376,7 +376,7 @@ impl World {
         if self.secrets.is_empty() || self.clones[which].folder.is_none() {
             return;
         }
-        // Rather a late one.
+        // Later secrets are more probable.
         let all = self.secrets.len() as u64;
         let secret = self.numbers.below(all).max(self.numbers.below(all)) as usize;
         let known = KnownSecrets::new([&*self.secrets[secret].word]).unwrap();
