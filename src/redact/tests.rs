@@ -186,7 +186,7 @@ fn values_after_indicating_names_are_found_in_every_notation() {
 const SAME: [&[&str]; 2] = [&["key", "secret"], &["token", "credential"]];
 
 #[test]
-fn what_is_no_secret_stays_after_an_indicating_name() {
+fn values_that_are_no_secrets_stay_after_an_indicating_name() {
     let secret = noise(4, 32);
     for text in [
         // Too short, too plain.
@@ -399,7 +399,7 @@ fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
 }
 
 #[test]
-fn what_is_allowed_stays() {
+fn allowed_secrets_stay() {
     let (token, other) = (github(7), github(8));
     let text = format!("{token} {other}");
     let clean = |redactor: Redactor| redactor.clean(&text, TextForm::Plain).into_owned();

@@ -59,7 +59,7 @@ fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
 }
 
 #[test]
-fn how_much_of_a_head_is_remembered_changes_no_state() {
+fn the_limit_of_the_head_cache_changes_no_state() {
     for head_bytes in [0, 1500, 1 << 30] {
         let store = Store::in_memory_with(Options { head_bytes, ..Options::default() }).unwrap();
         let act = WriteContext::asked("test", Timestamp::default());
@@ -187,7 +187,10 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
         add(id, None);
     }
     let one_by_one = rows(&store);
-    assert!(store.engine.follower.records_since(0).is_none(), "the kept tail begins at a generation");
+    assert!(
+        store.engine.follower.records_since(0).is_none(),
+        "the kept tail begins at a generation"
+    );
     store.engine.follower.forget();
     assert!(rows(&store) == one_by_one, "all at once");
     assert!(store.maintain(0).unwrap());
@@ -343,7 +346,7 @@ fn the_cached_claims_of_a_head_are_right_whatever_moved_it() {
 }
 
 #[test]
-fn what_was_left_is_read_again() {
+fn a_store_is_read_again_after_its_cleanup_was_skipped() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);

@@ -36,7 +36,7 @@ fn stores() -> [(Store, Option<tempfile::TempDir>); 2] {
 }
 
 #[test]
-fn a_write_after_a_head_goes_on_there_and_one_after_an_earlier_revision_begins_a_branch() {
+fn a_write_after_a_head_continues_its_branch_and_one_after_an_earlier_revision_begins_a_branch() {
     for (store, folder) in stores() {
         let session = two(&store);
         let (first, second) = (session.at_sequence(1).unwrap(), session.at_sequence(2).unwrap());
@@ -278,7 +278,7 @@ fn a_fork_of_a_large_state_is_as_small_as_one_of_a_small_state() {
 }
 
 #[test]
-fn of_many_writers_after_one_revision_each_gets_a_branch_of_its_own() {
+fn each_of_many_writers_after_one_revision_gets_its_own_branch() {
     const MANY: usize = 8;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");

@@ -158,7 +158,7 @@ fn branches_that_begin_on_one_another_without_end_are_walked_in_a_loop() {
             session.create_branch(&act(number), &name, None, Default::default()).unwrap();
             session.switch_branch(&act(number), &name, false).unwrap();
         }
-        // None of the branches has a revision of its own except the last one.
+        // Only the last branch has a revision.
         let change =
             ClaimChange::put(Key::new(Kind::Note, "N2"), Value::from([("says", "y".into())]));
         session.write(&act(DEPTH + 1)).change(change).commit().unwrap();

@@ -148,7 +148,11 @@ fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
         let found = if is_test { upward(&room, &code) } else { faults(&room, &code) };
         faults_found.extend(found.into_iter().map(|fault| format!("src/{name}: {fault}")));
     }
-    assert!(rooms_seen > 10, "found only {rooms_seen} files of layers: is {} right?", src.display());
+    assert!(
+        rooms_seen > 10,
+        "found only {rooms_seen} files of layers: is {} right?",
+        src.display()
+    );
     assert!(faults_found.is_empty(), "\n{}", faults_found.join("\n"));
 }
 

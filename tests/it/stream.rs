@@ -226,7 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig::default())]
 
     #[test]
-    fn what_is_exported_is_imported_as_it_was(
+    fn an_import_equals_its_export(
         steps in proptest::collection::vec((0_u8..12, any::<u8>(), -2_i64..12), 1..40)
     ) {
         round_trip(steps)?;

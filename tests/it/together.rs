@@ -72,7 +72,7 @@ fn spawn(role: &str, path: &Path, writer: usize, writes: usize) -> (Child, Recei
     let (sender, lines) = channel();
     thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            // A line that the kill cut is ignored; the test harness prints lines of its own.
+            // Lines that a kill cut, and lines of the test harness, are ignored.
             let line = String::from_utf8_lossy(&line).into_owned();
             if let Some(said) = line.strip_suffix('.').and_then(|line| line.rsplit('>').next())
                 && line.contains('>')

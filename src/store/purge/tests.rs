@@ -266,7 +266,7 @@ fn a_purge_removes_a_secret_from_every_record_row_and_object_of_an_encrypted_sto
 /// A failed sync, a killed writer and a killed applier leave copies of their files under other
 /// names.
 #[test]
-fn what_crashes_left_beside_the_files_of_a_store_goes_with_a_purge() {
+fn a_purge_removes_files_that_crashes_left_in_a_store() {
     let place = Place::new();
     let store = planted(&place);
     let path = place.path();

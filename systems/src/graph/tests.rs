@@ -192,8 +192,8 @@ fn a_second_checkpoint_after_the_same_one_is_a_branch() {
     assert_eq!(graph.get("t", "", None).unwrap().id, "5");
 }
 
-/// Regression: redaction took the operation of a step for a secret, so steps could not be told
-/// apart.
+/// Regression: redaction took the operation of a step for a secret, so steps could not be
+/// distinguished.
 #[test]
 fn a_store_that_redacts_keeps_branches_apart() {
     let redactor = Some(Arc::new(Redactor::new()));

@@ -1,4 +1,4 @@
-//! The laws of progress, and the document's own examples.
+//! Tests of progress. `examples` has documents as pipelines write them.
 
 mod examples;
 

@@ -126,7 +126,7 @@ fn a_mark_of_another_history_is_refused() {
     follow(&store, &session, &mut mark, &Store::in_memory().unwrap());
     let mark = mark.unwrap();
     since(&store, &session, &mark).unwrap();
-    // The backup has less, and goes on with other records at the same position.
+    // The backup has fewer records, and continues with other records at the same position.
     let restored = Store::open(&backup, Options::default()).unwrap();
     let session = restored.session("s").unwrap();
     for text in ["", "other, and with a longer text", "more"] {

@@ -61,7 +61,7 @@ impl Task {
         let lines = lines.clone();
         thread::spawn(move || {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-                // A line that the kill cut is ignored; the test harness prints lines of its own.
+                // Lines that a kill cut, and lines of the test harness, are ignored.
                 let line = String::from_utf8_lossy(&line);
                 if let Some(said) = line.strip_suffix(" .") {
                     let _ = lines.send(said.to_owned());

@@ -146,7 +146,10 @@ impl Heard {
         let summary = session.summary().map_err(said)?;
         let last = summary.last_sequence;
         if last < self.last || last > self.last.saturating_add(in_doubt) {
-            return Err(format!("the last number is #{last}, the last acknowledged one #{}", self.last));
+            return Err(format!(
+                "the last number is #{last}, the last acknowledged one #{}",
+                self.last
+            ));
         }
         // Unacknowledged data that was found stays from now on, and the next process may be killed
         // before it prints anything.

@@ -209,7 +209,7 @@ fn a_value_with_other_references_is_not_counted() {
     revise(&kept, 600, &[("n", Some("at work".to_owned()))]);
     let bytes = || work.prune_preview(&rules, time(600)).unwrap().bytes;
     assert!(bytes() > 20_000, "{}", bytes());
-    // At the same time: a value in an object of its own includes the time at which it was added.
+    // At the same time: a value in a separate object includes the time at which it was added.
     revise(&kept, 1, &[("a", Some(shared))]);
     assert!(bytes() < 10_000, "{}", bytes());
 }

@@ -68,7 +68,7 @@ fn bare() -> RetentionPolicy {
 }
 
 /// Forty revisions of twenty notes of about 2 KB, every fourth with a checkpoint; every second note
-/// sometimes has a value in an object of its own.
+/// sometimes has a value in a separate object.
 fn history(store: &Store) -> Session {
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for minute in 1..=40 {

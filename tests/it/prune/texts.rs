@@ -10,7 +10,7 @@ use forge_store::store::{
 use std::io::Cursor;
 use std::path::Path;
 
-/// A text that is long enough for an object of its own.
+/// A text that is long enough for a separate object.
 fn long(about: &str) -> String {
     format!("{about} ").repeat(3000)
 }

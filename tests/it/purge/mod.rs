@@ -153,7 +153,8 @@ fn planted(path: &Path, options: Options) -> Store {
     // A preview that was cut within the secret.
     note(&session, 6, "cut", &format!("and the key is {}", &SECRET[..12]));
     note(&session, 7, "cut off", &format!("and the key is {}...", &SECRET[..12]));
-    // Facts: in a field, in a long text of its own; and the verb that recorded them.
+    // Facts: in a field and in a long text, which is a separate object; and the verb that recorded
+    // them.
     let said = WriteContext::asked(format!("note {SECRET}"), time(8));
     let mut write = session.write(&said);
     let text = write.text(&format!("{SECRET} was printed ").repeat(300));
@@ -345,7 +346,7 @@ fn work_continues_after_a_purge() {
     note(&session, 41, "tail", "something else");
     session.undo(&act(42), None).unwrap();
     assert_eq!(state("tail"), Some(value(&format!("in the tail: {MASK}"))));
-    // A restore to before the purge is possible, and so is its undo.
+    // A restore still works (to the head, if the first revision is folded), and so does an undo.
     session
         .restore(&act(43), &session.at_sequence(1).unwrap_or_else(|_| session.head().unwrap()))
         .unwrap();

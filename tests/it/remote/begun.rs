@@ -118,7 +118,7 @@ fn commands(machine: &Machine) -> Vec<String> {
 }
 
 #[test]
-fn what_an_agent_began_before_its_session_was_pulled_becomes_part_of_it() {
+fn a_session_that_an_agent_began_before_the_pull_becomes_part_of_the_pulled_one() {
     let (first, second) = begun_twice();
     let pulled = second.pull().unwrap();
     assert_eq!((pulled.session.as_str(), pulled.operations), ("s", 2));

@@ -12,7 +12,8 @@ use forge_store::store::{NewSession, Options, Store};
 use forge_store::{Error, ErrorKind};
 use std::sync::Arc;
 
-/// A remote with the sessions `s` and `other`, which has a pack of its own, and the grant of `s`.
+/// A remote with the sessions `s` and `other`, whose pack is a separate object, and the grant of
+/// `s`.
 fn granted() -> (MemoryDepot, Arc<dyn Depot>, Machine, RemoteGrant) {
     let (memory, depot, first) = shared();
     let other = first.store.create_session(&act("begin"), NewSession::named("other")).unwrap();

@@ -117,7 +117,7 @@ fn a_branch_whose_creation_both_sides_undid_is_joined() {
 }
 
 #[test]
-fn what_others_wrote_to_a_branch_stays_visible_if_its_creation_was_undone_here() {
+fn writes_of_others_to_a_branch_stay_visible_if_its_creation_was_undone_here() {
     let (first, second) = two_with_branch();
     note_on(&first, "f0", "B");
     step_of(&second, 705, (9, 0));
@@ -130,7 +130,7 @@ fn what_others_wrote_to_a_branch_stays_visible_if_its_creation_was_undone_here()
 }
 
 #[test]
-fn what_was_written_to_a_branch_whose_creation_others_undid_is_on_a_branch_of_its_own() {
+fn writes_to_a_branch_whose_creation_others_undid_are_on_a_separate_branch() {
     // The undo changed N0, too.
     for (id, is_taken) in [("N0", false), ("B", false), ("N0", true)] {
         let (first, second) = two_with_branch();
@@ -377,7 +377,7 @@ fn different_fields_of_one_claim_are_merged_and_that_can_be_undone() {
 }
 
 #[test]
-fn a_claim_that_refers_to_one_that_others_removed_is_on_a_branch_of_its_own() {
+fn a_claim_that_refers_to_a_claim_removed_by_others_is_on_a_separate_branch() {
     let (first, second) = two();
     let hypothesis = Key::new(Kind::Hypothesis, "H1");
     let value = Value::from([
@@ -408,7 +408,7 @@ fn a_claim_that_refers_to_one_that_others_removed_is_on_a_branch_of_its_own() {
 
 /// The other order: what they wrote refers to what is removed here.
 #[test]
-fn a_claim_that_others_refer_to_is_removed_on_a_branch_of_its_own() {
+fn a_claim_that_others_refer_to_is_removed_on_a_separate_branch() {
     let (first, second) = two();
     let write = |machine: &Machine, change| {
         machine.session().write(&act("write")).change(change).commit().unwrap();

@@ -92,7 +92,7 @@ fn files_named(folder: &Path, name: &str) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn what_is_not_pushed_is_known_without_a_request() {
+fn unpushed_work_is_known_without_a_request() {
     let folder = tempfile::tempdir().unwrap();
     let memory = MemoryDepot::default();
     let depot: Arc<dyn Depot> = Arc::new(memory.clone());

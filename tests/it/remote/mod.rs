@@ -182,7 +182,7 @@ fn facts_are_kept_whatever_others_did() {
 }
 
 #[test]
-fn a_store_that_lost_what_it_knew_of_a_remote_goes_on() {
+fn a_store_that_lost_its_knowledge_of_a_remote_continues() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("remote");
     std::fs::create_dir(&there).unwrap();
@@ -385,7 +385,7 @@ fn packs_are_written_again_as_a_whole_by_a_store_that_did_not_push_them() {
 }
 
 #[test]
-fn packs_are_written_again_as_a_whole_after_a_push_that_nobody_knows_of() {
+fn packs_are_written_again_as_a_whole_after_a_push_whose_answer_was_lost() {
     let (memory, depot, first) = shared();
     note(&first.session(), "B", "second");
     // The ref is swapped, and the answer and the reads after it are lost.

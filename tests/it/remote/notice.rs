@@ -123,7 +123,7 @@ fn a_purge_whose_secrets_need_several_notices_counts_once() {
 }
 
 #[test]
-fn notices_that_are_gone_are_written_again_by_a_clone_that_has_seen_them() {
+fn missing_notices_are_written_again_by_a_clone_that_has_seen_them() {
     // Lost, or another one was written meanwhile.
     for other in [false, true] {
         let (memory, depot, [first, second]) = leaked();

@@ -229,7 +229,7 @@ fn a_session_of_another_clone_is_rewritten_too() {
 }
 
 #[test]
-fn what_others_pushed_before_they_knew_is_purged_where_it_is_pulled() {
+fn pushes_of_others_that_did_not_know_the_purge_are_purged_by_the_pull() {
     for with_secret in [false, true] {
         for own in [false, true] {
             let context = format!("with the secret: {with_secret}, own work: {own}");
@@ -255,7 +255,7 @@ fn what_others_pushed_before_they_knew_is_purged_where_it_is_pulled() {
 }
 
 #[test]
-fn a_secret_deep_in_a_long_text_goes_from_the_remote() {
+fn a_secret_deep_in_a_long_text_is_removed_from_the_remote() {
     let (memory, depot, [first, _]) = leaked();
     let session = first.machine.session();
     let deep = act("run");

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const SECRET: &str = "correct horse battery staple";
 
-/// A remote in memory, and machines with a keyring of their own.
+/// A remote in memory, and the folder of the machines, each with its own keyring.
 struct Place {
     folder: TempDir,
     memory: MemoryDepot,
@@ -59,7 +59,7 @@ impl Place {
         machine
     }
 
-    /// A machine that has pushed the session `s`, whose pack is an object of its own.
+    /// A machine that has pushed the session `s`, whose pack is a separate object.
     fn first(&self) -> Machine {
         let first = self.machine("first", &self.key);
         first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
@@ -158,7 +158,7 @@ fn changed<T>(result: Result<T, Error>) {
     assert_eq!(error.kind(), ErrorKind::Unkeyed);
 }
 
-/// Checks that nothing on the remote that is encrypted with a key of its own opens with this one.
+/// Checks that this key opens no ref and no notice on the remote, nor the remote itself.
 fn opens_nothing(place: &Place, key: &RemoteKeyFile) {
     let keys = key.keys();
     let all = ["refs/", "purges/"].map(|prefix| place.memory.list(prefix, "").unwrap());
@@ -215,7 +215,7 @@ fn the_key_before_opens_nothing_and_the_new_one_opens_everything() {
     assert!(matches!(error, Error::WrongGrant { .. }), "{error}");
     assert_eq!(error.kind(), ErrorKind::Unkeyed);
 
-    // With the new key all goes on, also what was written meanwhile.
+    // With the new key everything continues, and what was written meanwhile is kept.
     let exported = first.exported();
     assert!(second.keep(&exported).unwrap());
     let again = second.keep(&exported).unwrap_err();

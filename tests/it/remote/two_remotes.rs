@@ -241,7 +241,7 @@ fn a_remote_that_only_one_machine_pushes_to_takes_another_order_without_a_track(
 }
 
 #[test]
-fn what_was_not_pushed_to_the_other_remote_is_counted_after_a_join() {
+fn work_not_pushed_to_the_other_remote_is_counted_after_a_join() {
     let (_, depot, first) = shared();
     let place = Place::new(&depot);
     place.machine.pull().unwrap();

@@ -176,7 +176,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
     assert!(found > 50, "{found}");
 }
 
-/// Regression: a quick check did not notice that the row of a revision was gone while the row of
+/// Regression: a quick check did not notice that the row of a revision was missing while the row of
 /// its number was there.
 #[test]
 fn each_revision_that_is_gone_is_found_by_a_quick_check() {

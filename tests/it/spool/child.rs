@@ -52,7 +52,7 @@ impl Process {
         let (sender, lines) = channel();
         thread::spawn(move || {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-                // A line that the kill cut is ignored; the test harness prints lines of its own.
+                // Lines that a kill cut, and lines of the test harness, are ignored.
                 let line = String::from_utf8_lossy(&line).into_owned();
                 if let Some(said) = line.strip_prefix('>').and_then(|line| line.strip_suffix('.')) {
                     let _ = sender.send(said.to_owned());

@@ -19,11 +19,11 @@ pub(crate) struct Hand {
     worker: StoreWorker,
     /// The text that was copied.
     pub(crate) copied: Vec<String>,
-    /// What a person was told.
+    /// The notifications.
     pub(crate) notified: Vec<String>,
     /// The texts with which the editor was opened.
     pub(crate) edited: Vec<String>,
-    /// The reports that were asked for.
+    /// The requested reports, each with its session and its path.
     pub(crate) reports: Vec<(String, Option<String>)>,
 }
 

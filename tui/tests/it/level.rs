@@ -38,7 +38,7 @@ fn the_lines_are_those_of_the_story_in_its_order() {
     let shown: Vec<String> =
         hand.app.timeline.rows.iter().rev().map(|row| row.title.clone()).collect();
     assert_eq!(shown, told);
-    // What is folded is whole.
+    // The folded lines hide each folded item once.
     let folded: usize = story.items().filter(|item| !item.loud && item.fold_key.is_some()).count();
     let rows = hand.app.timeline.rows.iter().filter_map(|row| row.story.as_ref());
     assert_eq!(rows.map(|story| story.hidden.len()).sum::<usize>(), folded);

@@ -44,7 +44,7 @@ fn fail(store: &Store, id: &str, time: &str) {
 }
 
 #[test]
-fn a_settled_hypothesis_and_a_first_failure_are_told_if_that_is_wanted() {
+fn a_settled_hypothesis_and_a_first_failure_are_reported_if_that_is_wanted() {
     let (store, mut hand) = on_example();
     hand.press("i").type_in("the disk is slow").press("<enter>");
     assert!(hand.notified.is_empty());
@@ -62,7 +62,7 @@ fn a_settled_hypothesis_and_a_first_failure_are_told_if_that_is_wanted() {
 }
 
 #[test]
-fn what_one_writes_oneself_is_not_told() {
+fn own_writes_are_not_reported() {
     let (_, mut hand) = on_example();
     hand.app.notified = vec![NotifyEvent::Settled];
     hand.press("i").type_in("the disk is slow").press("<enter> C").type_in("seen").press("<enter>");

@@ -55,7 +55,7 @@ fn the_difference_to_the_mark_follows_the_selection() {
 }
 
 #[test]
-fn what_was_held_is_listed_by_kind() {
+fn held_claims_are_listed_by_kind() {
     let mut hand = Hand::on_example(120, 44);
     hand.press("3");
     assert_snapshot!("held_beliefs", hand.press("l l l").screen());
@@ -91,7 +91,7 @@ fn sessions_are_listed_and_opened() {
 }
 
 #[test]
-fn what_is_not_pushed_is_told_with_the_sessions() {
+fn the_list_of_sessions_shows_unpushed_work() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(&folder.path().join(".forge"), Options::default()).unwrap();
     let key = RemoteKeyFile::generate().unwrap();

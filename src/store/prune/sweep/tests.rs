@@ -86,7 +86,7 @@ fn a_value_that_is_written_again_during_a_sweep_is_kept() {
 /// Regression: what a pruning hid after it had been swept was never swept, because only the first
 /// record of a pruning marked it as pending.
 #[test]
-fn what_is_pruned_after_a_sweep_is_swept_by_the_next_one() {
+fn data_pruned_after_a_sweep_is_swept_by_the_next_one() {
     let large = text(1, 9000);
     let (session, ..) = pruned(&large);
     let operation = act(4).operation().unwrap();

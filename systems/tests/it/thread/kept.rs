@@ -189,7 +189,7 @@ fn the_halves_of_server_tools_are_paired_over_appends() {
     let result = said("assistant", OTHER);
     let none: [FaultKind; 0] = [];
     assert_eq!(faults(&[&user, &both, &user]), none);
-    // A turn that the provider paused goes on in the next answer.
+    // A turn that the provider paused continues in the next answer.
     assert_eq!(faults(&[&user, &used, &result]), none);
     assert_eq!(faults(&[&user, &used]), none);
     assert_eq!(faults(&[&user, &used, &user]), [FaultKind::ServerUseWithoutResult]);

@@ -3,7 +3,7 @@
 use super::cases::{chat_call, sanitized, tool, user};
 use serde_json::{Value, json};
 
-/// Regression: the call was said to have no result, and its real result became a text.
+/// Regression: the call was reported without a result, and its real result became a text.
 #[test]
 fn a_result_of_another_type_than_its_call_is_converted() {
     let call = |kind: &str| match kind {
@@ -46,7 +46,7 @@ fn a_result_of_another_type_than_its_call_is_converted() {
     assert!(Value::from(out).to_string().contains("computer_screenshot"));
 }
 
-/// Regression: the call was said to have no result, and its real result became a text.
+/// Regression: the call was reported without a result, and its real result became a text.
 #[test]
 fn gemini_results_without_ids_belong_to_their_calls_by_order() {
     let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
@@ -108,7 +108,7 @@ fn a_result_belongs_to_the_call_before_it_in_the_same_message() {
         let (out, _) = sanitized("anthropic", &[vec![user("hi")], messages].concat());
         assert_eq!(joined(&out), right, "{out:#?}");
     }
-    // The call before the message has no result of its own.
+    // The call before the message has no result.
     let history = [user("hi"), asks(json!([used("a")])), asks(json!([used("b"), result("rb")]))];
     let (out, _) = sanitized("anthropic", &history);
     assert_eq!(joined(&out)[1], right[1], "{out:#?}");

@@ -49,7 +49,12 @@ pub(super) fn check_or_refuse(
     }
     let mut applied = texts.clone();
     apply(&mut applied, &done.actions);
-    prop_assert_eq!(&applied, &done.messages, "the actions give another result: {:#?}", done.actions);
+    prop_assert_eq!(
+        &applied,
+        &done.messages,
+        "the actions give another result: {:#?}",
+        done.actions
+    );
     prop_assert_eq!(done.actions.is_empty(), done.faults.is_empty(), "{}", story());
     prop_assert_eq!(done.reset, !texts.is_empty() && done.messages.is_empty());
     prop_assert!(done.faults.iter().all(|fault| fault.index < texts.len()));

@@ -72,9 +72,9 @@ pub(super) enum Planted {
     UnsureIsDone,
     /// A pack counts as garbage as soon as it is stored.
     EarlyTidy,
-    /// The clock of a pusher stands still when it does: it names packs of any age.
+    /// The clock of a pusher stops while the pusher stands still: it names packs of any age.
     LongPush,
-    /// Each clone has notices of its own.
+    /// Each clone has its own notices.
     OwnNotices,
     /// A clone that is killed forgets its notes of purges.
     ForgottenPurge,

@@ -1,4 +1,4 @@
-//! Clones that write sessions of their own do not hinder each other.
+//! Clones that write different sessions do not hinder each other.
 
 use super::depot::{DepotChange, Planted, SimulatedDepot};
 use crate::bundle::{act, note};
@@ -13,7 +13,7 @@ use std::thread;
 const CLONES: usize = 64;
 const PUSHES: usize = 6;
 
-/// Pushes a session of its own, and checks that nothing else on the remote was changed. Returns how
+/// Pushes a new session, and checks that nothing else on the remote was changed. Returns how
 /// often its ref was written.
 fn pushed(memory: &MemoryDepot, number: usize) -> usize {
     let depot = Arc::new(SimulatedDepot::new(memory, Planted::Nothing, number));

@@ -1,4 +1,4 @@
-//! What clones do with the remote: each task runs in a thread of its own, but only while the schedule
+//! What clones do with the remote: each task runs in a separate thread, but only while the schedule
 //! waits for it.
 
 use super::depot::{DepotChange, ProcessKilled, RequestKind, TaskEvent, TaskLink, Verdict};
@@ -23,7 +23,7 @@ pub(super) enum Task {
     Tidy,
 }
 
-/// A task that runs in a thread of its own, but only while the schedule waits for it.
+/// A task that runs in a separate thread, but only while the schedule waits for it.
 pub(super) struct RunningTask {
     pub(super) task: Task,
     events: Receiver<TaskEvent>,

@@ -146,7 +146,7 @@ pub(super) struct World {
 impl Drop for World {
     fn drop(&mut self) {
         for clone in &mut self.clones {
-            // The thread of a task ends when its link is gone.
+            // The thread of a task ends when its link is dropped.
             if let Some(running) = clone.running.take() {
                 drop(running.verdicts);
                 let _ = running.thread.map(JoinHandle::join);
