@@ -215,7 +215,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
 /// The result must not depend on when that happens.
 #[test]
 fn operations_are_the_same_whenever_they_are_asked_for() {
-    let told = |asks: &dyn Fn(usize) -> bool| {
+    let effect_counts = |asks: &dyn Fn(usize) -> bool| {
         let store = Store::in_memory().unwrap();
         let act = WriteContext::asked("test", Timestamp::default());
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
@@ -243,9 +243,9 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
         assert_eq!(changes, applied);
         changes
     };
-    let never = told(&|_| false);
-    assert_eq!(told(&|_| true), never);
-    assert_eq!(told(&|n| n == 5), never);
+    let never = effect_counts(&|_| false);
+    assert_eq!(effect_counts(&|_| true), never);
+    assert_eq!(effect_counts(&|n| n == 5), never);
 }
 
 /// Regression: to number the objects of a tail, each process read the counter of the generation,

@@ -44,7 +44,7 @@ impl Board {
         self.refuses.store(refuses, Ordering::Relaxed);
     }
 
-    fn asked(&self) -> Result<(), SystemError> {
+    fn check_in_order(&self) -> Result<(), SystemError> {
         if self.refuses.load(Ordering::Relaxed) { Err("out of order".into()) } else { Ok(()) }
     }
 }
@@ -59,12 +59,12 @@ impl ConnectedSystem for Board {
     }
 
     fn capture(&self) -> Result<Vec<(Key, Value)>, SystemError> {
-        self.asked()?;
+        self.check_in_order()?;
         Ok(self.holds().into_iter().rev().collect())
     }
 
     fn restore(&self, claims: &[(Key, Value)]) -> Result<(), SystemError> {
-        self.asked()?;
+        self.check_in_order()?;
         *self.claims.lock().unwrap() = claims.iter().cloned().collect();
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::source::{files, without_comments, without_tests};
 use std::path::Path;
 
 /// The layers of `src/` and their height. A layer may use lower layers, and itself.
-const ROOMS: [(&str, u8); 11] = [
+const LAYERS: [(&str, u8); 11] = [
     ("admin", 5),
     ("story", 5),
     ("store", 4),
@@ -36,12 +36,12 @@ const IMPURE: [&str; 7] = [
     "tracing",
 ];
 
-fn height(room: &str) -> Option<u8> {
-    ROOMS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height)
+fn height(layer: &str) -> Option<u8> {
+    LAYERS.iter().find(|(name, _)| *name == layer).map(|(_, height)| *height)
 }
 
 /// The layer of a file under `src/`: its folder there, or its own name. `lib.rs` belongs to none.
-fn room(path: &Path) -> Option<String> {
+fn layer(path: &Path) -> Option<String> {
     let first = path.components().next()?.as_os_str().to_str()?;
     let name = first.strip_suffix(".rs").unwrap_or(first);
     (name != "lib").then(|| name.to_owned())
@@ -95,29 +95,29 @@ pub(crate) fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -
 }
 
 /// The imports of this code that do not point to a lower layer.
-fn upward(room: &str, code: &str) -> Vec<String> {
-    let Some(own) = height(room) else {
+fn upward(layer: &str, code: &str) -> Vec<String> {
+    let Some(own) = height(layer) else {
         return vec![format!(
-            "'{room}' is no known layer: give it a height in tests/it/layering.rs"
+            "'{layer}' is no known layer: give it a height in tests/it/layering.rs"
         )];
     };
     let mut faults = Vec::new();
     for path in paths(code, "crate") {
         let used = path.split("::").nth(1).unwrap_or_default();
         match height(used) {
-            _ if used == room => {}
+            _ if used == layer => {}
             Some(height) if height < own => {}
-            Some(_) if SIDEWAYS.contains(&(room, used)) => {}
-            Some(_) => faults.push(format!("{room} uses {path}, which is not below it")),
-            None => faults.push(format!("{room} uses {path}: import it from its layer")),
+            Some(_) if SIDEWAYS.contains(&(layer, used)) => {}
+            Some(_) => faults.push(format!("{layer} uses {path}, which is not below it")),
+            None => faults.push(format!("{layer} uses {path}: import it from its layer")),
         }
     }
     faults
 }
 
 /// The paths in this code that a layer without side effects must not use.
-fn impure(room: &str, code: &str) -> Vec<String> {
-    if !PURE.contains(&room) {
+fn impure(layer: &str, code: &str) -> Vec<String> {
+    if !PURE.contains(&layer) {
         return Vec::new();
     }
     let code = without_tests(code);
@@ -125,32 +125,32 @@ fn impure(room: &str, code: &str) -> Vec<String> {
         .into_iter()
         .chain(paths(&code, "tracing"))
         .filter(|path| IMPURE.iter().any(|impure| path.starts_with(impure)))
-        .map(|path| format!("{room} is pure and uses {path}"))
+        .map(|path| format!("{layer} is pure and uses {path}"))
         .collect()
 }
 
-fn faults(room: &str, code: &str) -> Vec<String> {
-    [upward(room, code), impure(room, code)].concat()
+fn faults(layer: &str, code: &str) -> Vec<String> {
+    [upward(layer, code), impure(layer, code)].concat()
 }
 
 #[test]
 fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut faults_found = Vec::new();
-    let mut rooms_seen = 0;
+    let mut layers_seen = 0;
     for file in files(&src, "rs") {
         let relative = file.strip_prefix(&src).expect("files lists what is inside");
-        let Some(room) = room(relative) else { continue };
-        rooms_seen += 1;
+        let Some(layer) = layer(relative) else { continue };
+        layers_seen += 1;
         let code = without_comments(&std::fs::read_to_string(&file).expect("a source is readable"));
         let name = relative.to_string_lossy();
         let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
-        let found = if is_test { upward(&room, &code) } else { faults(&room, &code) };
+        let found = if is_test { upward(&layer, &code) } else { faults(&layer, &code) };
         faults_found.extend(found.into_iter().map(|fault| format!("src/{name}: {fault}")));
     }
     assert!(
-        rooms_seen > 10,
-        "found only {rooms_seen} files of layers: is {} right?",
+        layers_seen > 10,
+        "found only {layers_seen} files of layers: is {} right?",
         src.display()
     );
     assert!(faults_found.is_empty(), "\n{}", faults_found.join("\n"));
@@ -188,7 +188,7 @@ fn the_library_reads_no_clock() {
 
 #[test]
 fn an_upward_import_is_found_in_any_form() {
-    for (room, code) in [
+    for (layer, code) in [
         ("model", "use crate::store::Store;"),
         ("engine", "use crate::{model::{Key, Kind as K}, store::Store};"),
         ("format", "use crate::{\n    diff as difference,\n    model,\n};"),
@@ -200,19 +200,19 @@ fn an_upward_import_is_found_in_any_form() {
         ("diff", "fn now() { std::time::SystemTime::now(); }"),
         ("format", "tracing::debug!(\"x\");"),
     ] {
-        assert_eq!(faults(room, code).len(), 1, "{room}: {code}: {:?}", faults(room, code));
+        assert_eq!(faults(layer, code).len(), 1, "{layer}: {code}: {:?}", faults(layer, code));
     }
 }
 
 #[test]
 fn lower_layers_may_be_used() {
-    for (room, code) in [
+    for (layer, code) in [
         ("store", "use crate::{engine::commit, error::{Error, ErrorKind}, model::*};"),
         ("backend", "use crate::backend::{Log, Index};\npub(crate) fn f() {}"),
         ("model", "use std::time::Duration;\n#[cfg(test)]\nmod tests { use std::fs; }"),
         ("format", "use crate::backend::Table;"),
         ("engine", "use std::time::Instant;\nuse tracing::debug;"),
     ] {
-        assert_eq!(faults(room, code), Vec::<String>::new(), "{room}: {code}");
+        assert_eq!(faults(layer, code), Vec::<String>::new(), "{layer}: {code}");
     }
 }

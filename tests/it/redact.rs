@@ -198,7 +198,7 @@ fn act(second: i64) -> WriteContext {
     WriteContext::asked("test", start.plus_micros(second * 1_000_000))
 }
 
-/// One word: the secret alone, if its format identifies it.
+/// Returns one word: the secret alone if its format identifies it, otherwise the name of the format.
 fn word(fake: &FakeSecret) -> String {
     if fake.has_secret_shape() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
 }

@@ -27,7 +27,7 @@ fn act() -> WriteContext {
 struct Cut {
     lines: Cursor<Vec<u8>>,
     left: usize,
-    /// Another user of the store, who writes when all lines were read.
+    /// Another user of the store, which writes when all lines were read.
     other: Option<Store>,
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A state that was acknowledged.
 #[derive(Clone, Debug)]
-struct Said {
+struct AcknowledgedState {
     hash: String,
     /// Whether it must be visible; otherwise a pruning may have folded it.
     seen: bool,
@@ -20,10 +20,10 @@ struct Said {
 
 /// The acknowledgements of one session.
 #[derive(Clone, Default)]
-struct Heard {
-    states: BTreeMap<u64, Said>,
+struct SessionAcknowledgements {
+    states: BTreeMap<u64, AcknowledgedState>,
     /// What was visible before the last pruning began.
-    before: Option<BTreeMap<u64, Said>>,
+    before: Option<BTreeMap<u64, AcknowledgedState>>,
     checkpoints: BTreeMap<u64, String>,
     pruned: bool,
     /// The number of lines taken from the source.
@@ -35,7 +35,7 @@ struct Heard {
 /// All acknowledgements.
 #[derive(Clone, Default)]
 pub(super) struct Oracle {
-    sessions: BTreeMap<String, Heard>,
+    sessions: BTreeMap<String, SessionAcknowledgements>,
     notes: BTreeSet<String>,
     /// The number of acknowledgements.
     pub(super) heard: u64,
@@ -59,7 +59,7 @@ impl Oracle {
         let number = |at: usize| rest[at].parse::<u64>().unwrap();
         match *what {
             "state" => {
-                let said = Said { hash: rest[1].to_owned(), seen: true };
+                let said = AcknowledgedState { hash: rest[1].to_owned(), seen: true };
                 heard.states.insert(number(0), said);
                 heard.last = heard.last.max(number(0));
             }
@@ -136,7 +136,7 @@ impl Oracle {
     }
 }
 
-impl Heard {
+impl SessionAcknowledgements {
     fn is_empty(&self) -> bool {
         self.states.is_empty() && self.checkpoints.is_empty() && self.lines == 0
     }

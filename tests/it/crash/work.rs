@@ -53,25 +53,25 @@ pub(super) fn source(from: u64, to: u64) -> Vec<u8> {
 pub(super) enum Planted {
     Nothing,
     /// It acknowledges a write before it is done.
-    SaysBefore,
+    AcknowledgesEarly,
     /// Sometimes it does not write what it acknowledges.
-    WritesNot,
+    LosesWrites,
     /// Sometimes it writes another text.
-    WritesOther,
+    WritesOtherText,
     /// It reports taking more of its source than it did.
-    TakesLess,
+    ImportsLess,
     /// It prunes more than it reports.
-    KeepsLess,
+    PrunesMore,
 }
 
 impl Planted {
     pub(super) const ALL: [Self; 6] = [
         Self::Nothing,
-        Self::SaysBefore,
-        Self::WritesNot,
-        Self::WritesOther,
-        Self::TakesLess,
-        Self::KeepsLess,
+        Self::AcknowledgesEarly,
+        Self::LosesWrites,
+        Self::WritesOtherText,
+        Self::ImportsLess,
+        Self::PrunesMore,
     ];
 }
 
@@ -202,16 +202,16 @@ impl<'a> Worker<'a> {
             changes.insert(id, text);
         }
         let hash = hash_of(&after);
-        if self.planted == Planted::SaysBefore {
+        if self.planted == Planted::AcknowledgesEarly {
             let next = self.session.summary()?.last_sequence + 1;
             self.tell("state", format!("{next} {hash}"));
         }
-        if self.strikes(Planted::WritesNot) {
+        if self.strikes(Planted::LosesWrites) {
             let next = self.session.summary()?.last_sequence + 1;
             self.tell("state", format!("{next} {hash}"));
             return Ok(());
         }
-        if self.strikes(Planted::WritesOther) {
+        if self.strikes(Planted::WritesOtherText) {
             changes.insert("e0".to_owned(), Some("another text".to_owned()));
         }
         let act = self.act();
@@ -229,7 +229,7 @@ impl<'a> Worker<'a> {
         }
         let done = write.commit()?;
         self.claims = after;
-        if self.planted != Planted::SaysBefore {
+        if self.planted != Planted::AcknowledgesEarly {
             self.told(&done, &hash);
         }
         Ok(())
@@ -312,7 +312,7 @@ impl<'a> Worker<'a> {
             _ => 1 + self.numbers.below(400),
         };
         let act = self.act();
-        if self.strikes(Planted::TakesLess) {
+        if self.strikes(Planted::ImportsLess) {
             self.tell("source", from + lines);
             return Ok(());
         }
@@ -356,7 +356,7 @@ impl<'a> Worker<'a> {
     fn prune(&mut self) -> Result<()> {
         self.tell("pruning", "");
         let act = self.act();
-        let keeps = self.planted != Planted::KeepsLess;
+        let keeps = self.planted != Planted::PrunesMore;
         let retention =
             RetentionPolicy { manual: false, last: 4, revisions: 0, ..RetentionPolicy::none() };
         let kept = self.session.prune_preview(&retention, act.now)?;

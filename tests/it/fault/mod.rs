@@ -52,9 +52,9 @@ pub(crate) fn signal(name: &str, pid: u32) {
     assert!(run("sh", &["-c", &format!("kill -{name} {pid}")]), "cannot send {name} to {pid}");
 }
 
-/// The configuration of a property test: this many cases, or as many as the variable says, from
-/// `FORGE_SEED` or a random seed. Prints both; `scripts/soak` counts properties and their cases by
-/// that line.
+/// The configuration of a property test: the number of cases that the environment variable gives, or
+/// the usual one, and `FORGE_SEED` or a random seed. Prints both; `scripts/soak` counts properties
+/// and their cases by that line.
 pub(crate) fn law(name: &str, variable: &str, usual: u64) -> Config {
     let seed = count("FORGE_SEED", getrandom::u64().unwrap());
     let cases = u32::try_from(count(variable, usual)).unwrap_or(u32::MAX);

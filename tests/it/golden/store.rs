@@ -1,5 +1,5 @@
 //! A store that the first program with this format wrote, and its expected content; and sessions of
-//! the format before it, which come over in a bundle.
+//! the previous format, which are imported from a bundle.
 
 use super::manifest::manifest;
 use crate::fault::copy;
@@ -57,7 +57,7 @@ fn without_store(mut manifest: serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn the_sessions_of_the_format_before_come_over_in_a_bundle() {
+fn sessions_of_the_previous_format_are_imported_from_a_bundle() {
     let store = Store::in_memory().unwrap();
     import_sessions_of_format_1(&store);
     let found = without_store(manifest(&store).unwrap());

@@ -16,7 +16,7 @@ impl Place {
     }
 
     /// The folder of the store's key.
-    fn kept(&self) -> PathBuf {
+    fn key_folder(&self) -> PathBuf {
         let folders = fs::read_dir(self.keyring()).unwrap().map(|entry| entry.unwrap().path());
         folders.into_iter().find(|folder| folder.join("key").exists()).unwrap()
     }
@@ -193,7 +193,7 @@ fn a_moved_store_keeps_its_key() {
 #[test]
 fn a_missing_witness_is_reported_and_prevents_writes_until_adoption() {
     let place = Place::new();
-    fs::remove_file(place.kept().join("witness")).unwrap();
+    fs::remove_file(place.key_folder().join("witness")).unwrap();
     let store = place.open();
     assert_eq!((store.seal_status(), read(&store).unwrap().len()), (SealStatus::NoWitness, 20));
     let error = store.create_session(&act(9), NewSession::named("new")).map(drop).unwrap_err();
@@ -219,7 +219,7 @@ fn another_store_in_place_of_a_sealed_one_is_refused() {
     let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
     fs::write(&file, format!("{before}check {check}\n")).unwrap();
     assert_eq!(breach_of(&place.read().unwrap_err()), IntegrityBreach::Unsealed);
-    fs::write(place.kept().join("key"), "torn").unwrap();
+    fs::write(place.key_folder().join("key"), "torn").unwrap();
     assert!(matches!(place.read().unwrap_err(), Error::DamagedKey { .. }));
 }
 
@@ -227,7 +227,7 @@ fn another_store_in_place_of_a_sealed_one_is_refused() {
 fn keys_and_witnesses_are_private() {
     let place = Place::new();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let kept = place.kept();
+    let kept = place.key_folder();
     assert_eq!((mode(&place.keyring()), mode(&kept)), (0o700, 0o700));
     assert_eq!((mode(&kept.join("key")), mode(&kept.join("witness"))), (0o600, 0o600));
 }
@@ -237,7 +237,7 @@ fn keys_and_witnesses_are_private() {
 #[test]
 fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
     let place = Place::applied();
-    let key = place.kept().join("key");
+    let key = place.key_folder().join("key");
     let (right, said) = (fs::read(&key).unwrap(), place.read().unwrap());
     let exported = Store::export_key(&place.store(), &place.options()).unwrap();
     for bit in (0..right.len() * 8).step_by(11) {

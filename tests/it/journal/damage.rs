@@ -191,7 +191,7 @@ fn a_flipped_bit_in_any_byte_is_damage_below_the_mark_and_a_torn_tail_above() {
     }
 }
 
-/// Without `SYNCED`, the marks in the later frames must show it.
+/// Without `SYNCED`, the later frames must show what was synced.
 #[test]
 fn a_flipped_bit_without_the_mark_is_damage_if_a_later_frame_records_a_sync() {
     let sample = Sample::new("sample");
@@ -353,7 +353,7 @@ fn duplicate_frames_and_segments_change_nothing() {
     assert_eq!(strays, Whole(9));
 }
 
-/// Only the hash in the mark distinguishes these two.
+/// Only the hash in the mark distinguishes these two journals.
 #[test]
 fn another_journal_with_the_same_lengths_is_detected_by_the_mark() {
     let make = |words: [&str; 2]| {

@@ -113,7 +113,7 @@ fn a_branch_that_was_left_is_not_checked_out_later_whatever_the_clock_says() {
 }
 
 /// Regression: an undo that led back to a branch whose creation had been undone checked out its
-/// base, but any later checkout made the past say that the branch had been checked out since.
+/// base, but any later checkout made the past show that the branch had been checked out since.
 #[test]
 fn a_branch_whose_creation_was_undone_is_never_checked_out_after_that() {
     for mut place in [Place::memory(), Place::files()] {

@@ -43,7 +43,8 @@ fn prose(seed: u64, length: usize) -> String {
     text
 }
 
-/// The bytes in the preview, in the result, and those freed in a store that `fill` made.
+/// Returns the bytes that a preview reports, and those that pruning and sweeping free, in a store
+/// that `fill` made.
 fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");

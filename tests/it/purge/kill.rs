@@ -2,7 +2,7 @@
 //! store is sound, and equals the store before or after the purge. If the purge reported success,
 //! the secret is nowhere, and the next purge finishes an interrupted one.
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-#![allow(clippy::print_stdout, reason = "a child of a test tells its parent")]
+#![allow(clippy::print_stdout, reason = "a child process reports to its test")]
 
 use super::{MASK, SECRET, comparable, in_files, known, planted, resolve, said, time, try_purge};
 use crate::bundle::law::same;

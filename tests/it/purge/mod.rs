@@ -1,7 +1,7 @@
 //! Purging: a secret is removed from every place that can contain it, and everything else is
 //! unchanged.
 
-#![allow(clippy::print_stdout, reason = "a child of a test tells its parent")]
+#![allow(clippy::print_stdout, reason = "a child process reports to its test")]
 
 mod kill;
 mod law;
@@ -454,8 +454,8 @@ fn claims_and_sessions_that_would_get_one_name_are_refused() {
     assert_whole(&path);
 }
 
-/// Regression: in a process that had looked up a session many times, two sessions got the same
-/// name.
+/// Regression: the index of sessions that a process makes after many lookups kept an old name, so a
+/// purge did not see that it gave two sessions the same name.
 #[test]
 fn sessions_that_would_get_one_name_are_refused_after_many_lookups() {
     let folder = tempfile::tempdir().unwrap();
@@ -583,7 +583,7 @@ fn a_process_with_old_data_in_memory_does_not_write_it_again() {
     let other = Store::open(&path, Options::default()).unwrap();
     assert!(purge(&other, 6).is_done());
     drop(other);
-    // This one refers to the head by its id, which has not changed.
+    // This process refers to the head by its id, which has not changed.
     note(&session, 7, "n", "something else");
     assert_eq!(in_files(&path, SECRET), 0);
     assert!(!said(&store).contains(SECRET));

@@ -193,8 +193,8 @@ fn a_branch_that_is_checked_out_and_whose_creation_others_undid_is_left() {
     }
 }
 
-/// Regression: until another branch was checked out, the past showed that the branch had never been
-/// checked out, and after that, that it had never been left.
+/// Regression: the past was guessed from whether another checkout followed, so a later checkout
+/// changed which branch had been checked out before.
 #[test]
 fn the_time_at_which_an_undone_branch_was_left_stays_known() {
     let (_, depot, first) = shared();
@@ -492,7 +492,8 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     meet(&second, &first);
 }
 
-/// Regression: the join undid the redo of a pruning that it had left out itself.
+/// Regression: after a redo, both the pruning and its redo count as in force. The join undid the
+/// redo, then found nothing to undo for the pruning, and refused every pull.
 #[test]
 fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
     for undone in [false, true] {

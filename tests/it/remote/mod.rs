@@ -365,8 +365,8 @@ fn check_clone_after_many_pushes(depot: &Arc<dyn Depot>, machine: &Machine, cont
     same(&told_alike(&new.store), &told_alike(&machine.store), context);
 }
 
-/// Regression: earlier packs were written again from the end of the session only, without what they
-/// contained.
+/// Regression: a store that had pulled packs, or that did not know its own push, took the end of the
+/// session for their beginning. When they were written again as one, their content was left out.
 #[test]
 fn packs_are_written_again_as_a_whole_by_a_store_that_did_not_push_them() {
     let (_, depot, first) = shared();

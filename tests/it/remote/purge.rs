@@ -121,8 +121,8 @@ pub(super) fn cleaned(memory: &MemoryDepot, depot: &Arc<dyn Depot>, context: &st
     told(store)
 }
 
-/// Returns what a machine has of the session `s`, without its operations: those of purges are its
-/// own.
+/// Returns what a machine has of the session `s`, without its operations, because each store has its
+/// own operations of purges.
 fn content(machine: &Machine) -> String {
     let told = told(&machine.store);
     told.split("\noperations: ").next().unwrap().to_owned()

@@ -140,8 +140,8 @@ impl Machine {
         self.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
     }
 
-    /// Returns what the machine has of the session `s`, without its operations: those of purges are
-    /// its own.
+    /// Returns what the machine has of the session `s`, without its operations, because each store
+    /// has its own operations of purges.
     fn content(&self) -> String {
         told_alike(&self.store).split("\noperations: ").next().unwrap().to_owned()
     }

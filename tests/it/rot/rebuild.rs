@@ -318,8 +318,8 @@ fn each_name_that_is_gone_is_found() {
 }
 
 /// With a low counter, the next stored object would replace an existing one. The objects of a tail
-/// are numbered from elsewhere, so the tail can be read. Nothing is applied or purged before the
-/// counter is rebuilt.
+/// are numbered from a separate number, so the tail can be read. Nothing is applied or purged before
+/// the counter is rebuilt.
 #[test]
 fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
     let mut golden = rich();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-/// One damage of a history.
+/// A way to damage a history.
 #[derive(Clone, Debug)]
 enum Damage {
     Drop(Index),

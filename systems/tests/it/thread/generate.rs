@@ -31,8 +31,8 @@ pub(crate) enum Step {
     /// A message with these calls, and with a text if the flag is set.
     Calls(Vec<u8>, bool),
     Result(u8),
-    /// Results in one message, with or without a text before or after them; one message each in
-    /// forms without such messages.
+    /// Results in one message, with or without a text before or after them; one message for each
+    /// result in forms that cannot combine results.
     Results(Vec<u8>, u8),
     Empty(u8),
     /// Thinking, followed by these calls or by none.

@@ -51,7 +51,7 @@ impl Mix {
         large: 90,
         standstills: 50,
     };
-    /// The same secrets are written and purged by several clones, which are opened again between.
+    /// The same secrets are written and purged by several clones, which are opened again in between.
     pub(super) const PURGES: Self = Self {
         write: 40,
         purge: 14,

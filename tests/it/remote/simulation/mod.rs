@@ -28,7 +28,7 @@ const TURNS: usize = 200;
 /// ten.
 const PLANTED_HISTORIES: u64 = 60;
 
-/// Runs a history. If a law was broken, it says which one, and everything that was done.
+/// Runs a history. The error names the law that was broken, and lists everything that was done.
 fn history(seed: u64, planted: Planted, mix: Mix) -> Result<World, String> {
     let mut world = World::new(seed, planted, mix);
     let mut done = Ok(());

@@ -65,8 +65,8 @@ fn pushes_of_different_sessions_share_nothing() {
     assert_eq!(refs, pushes, "each push writes its ref once");
     assert_eq!(requests.swap as usize, pushes - CLONES, "a ref that is there is swapped");
     assert!(requests.put_new as usize <= CLONES + pushes / 2, "{requests:?}");
-    // One looks for notices; the first push of a clone looks for a ref, also after one was written;
-    // and one opens the remote.
+    // One request per push looks for notices. One per clone looks for its ref, and one opens the
+    // remote.
     assert_eq!(requests.get as usize, pushes + 2 * CLONES, "{requests:?}");
     assert_eq!((requests.list, requests.remove), (0, 0), "nothing is listed to push");
 }

@@ -113,10 +113,10 @@ pub(super) struct PlantedSecret {
 /// What must hold for a session, whatever happens.
 #[derive(Default)]
 pub(super) struct Acknowledged {
-    /// The operations that clones had: the first one, and what it did.
+    /// The operations that clones had, each with the first clone that had it, and what it did.
     pub(super) operations: BTreeMap<OperationId, (usize, String)>,
-    /// The operations that may go when a session is joined: prunings that were not pushed, which are
-    /// left to the next one, and what others did or took back too.
+    /// The operations that a join may remove: prunings that were not pushed, which are left to the
+    /// next one, and what others did or took back too.
     pub(super) passing: BTreeSet<OperationId>,
     /// The operations that each clone has, or had.
     pub(super) had: BTreeMap<usize, BTreeSet<OperationId>>,
