@@ -14,7 +14,7 @@ pub(super) const OBJECTS: &str = "objects";
 const MB: usize = 1 << 20;
 /// Cache for blocks of rows, their indexes and their filters, of all generations open through one
 /// handle.
-const CACHE_BYTES: usize = 32 * MB;
+const CACHE_BYTES: usize = 16 * MB;
 /// Memory for written rows before RocksDB flushes them by itself.
 const MEMORY_BYTES: usize = 32 * MB;
 /// Pause in microseconds between two pieces ([`PIECE_BYTES`]) that the index writer writes, so that
