@@ -2,7 +2,7 @@
 
 use super::log;
 use super::player::Player;
-use crate::fault::frozen_with;
+use crate::fault::hold_lock_frozen;
 use crate::transcript::small;
 use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
@@ -22,7 +22,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
     player.run_at(at(420), &["hypothesis", "add", "the cache is stale", "--id", "H1"]);
     player.run_at(at(421), &["hypothesis", "confirm", "H1", "--reason", "seen in the log"]);
     player.environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
-    let mut process = frozen_with(&player.environment, "journal/append.lock");
+    let mut process = hold_lock_frozen(&player.environment, "journal/append.lock");
     player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
     let summary = json!({"trigger": "auto", "compact_summary": "it was about something else"});
     player.append(&small()[10]);
