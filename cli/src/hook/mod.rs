@@ -52,6 +52,8 @@ struct HookResult {
     handover: Option<HandoverText>,
     /// The store whose index is brought up to date after the answer.
     store_to_index: Option<Store>,
+    /// Whether the agent's turn ended with this event.
+    turn_ended: bool,
     /// Whether the agent's session ended with this event.
     ended: bool,
     /// The sync to start after the answer.
@@ -105,7 +107,11 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     call.end(done.store.as_deref());
     let awaited = done.sync.and_then(|sync| sync.start(context));
     if let Some(store) = &done.store_to_index {
-        workspace::catch_up_index(store);
+        if done.turn_ended {
+            workspace::index_turn(store);
+        } else {
+            workspace::catch_up_index(store);
+        }
         if done.ended
             && let Err(error) = prune::prune_automatically(context, store)
         {
@@ -264,6 +270,7 @@ impl HookCall<'_> {
         done.sync = PendingSync::after(self.context, &recorder.store, event);
         done.store_to_index = Some(recorder.store.clone());
         done.ended = matches!(event.kind, HookEventKind::SessionEnd { .. });
+        done.turn_ended = done.ended || matches!(event.kind, HookEventKind::Stop);
         hand_over(&mut recorder, event, done)?;
         if done.handover.is_none() {
             let greeting = handover::greeting(&recorder, event)?;
