@@ -40,7 +40,7 @@ impl ExecutionJson {
         }
     }
 
-    /// Describes an execution of which only items were reported, at these stages.
+    /// Describes an execution with no document, whose items were reported at these stages.
     pub fn without_document(execution: &PipelineExecution, stages: BTreeSet<String>) -> Self {
         let mut stages = stages.into_iter();
         Self {

@@ -86,7 +86,7 @@ pub struct RecoveredVariables {
     /// The names of the other variables: their values are redacted, or a shell does not accept
     /// their names.
     pub withheld: Vec<String>,
-    /// Those of `withheld` whose values are not redacted; only for people.
+    /// The names in `withheld` whose values are not redacted; only for people.
     #[serde(skip)]
     pub unnamable: BTreeSet<String>,
 }
