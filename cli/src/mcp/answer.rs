@@ -172,7 +172,11 @@ pub(super) fn error_result(error: &CommandError) -> CallToolResult {
 /// Returns a text from outside in the form in which an error shows it: sanitised, and cut if it is
 /// long.
 pub(super) fn cut_text(text: &str) -> String {
-    cut_string(sanitise(text, NewlineMode::Keep).into_owned(), ERROR_BYTES)
+    let shown = sanitise(text, NewlineMode::Keep);
+    if shown.len() <= ERROR_BYTES {
+        return shown.into_owned();
+    }
+    format!("{}… ({} bytes)", &shown[..shown.floor_char_boundary(ERROR_BYTES)], text.len())
 }
 
 /// Returns the error, its causes and what to do next, in lines.
