@@ -101,6 +101,26 @@ fn names(session: &Session) -> Vec<String> {
         .collect()
 }
 
+/// Regression: the join undid the pruning again, and failed because nothing was folded any more.
+#[test]
+fn a_pruning_that_both_sides_undid_is_joined() {
+    let (first, second) = two_with_revisions();
+    step_of(&first, 703, (12, 0));
+    first.push().unwrap();
+    second.pull().unwrap();
+    let folded = revisions(&first.session());
+    for machine in [&first, &second] {
+        let operations = machine.session().operations(9).unwrap();
+        let pruning = operations.iter().find(|one| one.verb == "prune").unwrap();
+        let pruning = pruning.id.to_string();
+        machine.session().undo(&at(705), Some(&pruning)).unwrap();
+        assert!(revisions(&machine.session()).len() > folded.len());
+    }
+    first.push().unwrap();
+    meet(&first, &second);
+    assert!(revisions(&second.session()).len() > folded.len());
+}
+
 /// Regression: the join looked for the branch by its name, but the others had undone its creation.
 #[test]
 fn a_branch_whose_creation_both_sides_undid_is_joined() {

@@ -3,7 +3,7 @@
 use super::Reapply;
 use crate::engine::checkpoint;
 use crate::engine::compare::compare;
-use crate::engine::index::find_operation_of;
+use crate::engine::index::{find_operation_of, fold};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::plan_context::PlanContext;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -133,6 +133,12 @@ impl Reapply<'_> {
             {
                 return Ok(PlannedStep::default());
             }
+            // Others undid the same pruning.
+            RecordChange::Unfolded { branch, last, .. }
+                if !self.has_folds(context, RevisionRef { branch: *branch, sequence: *last })? =>
+            {
+                return Ok(PlannedStep::default());
+            }
             RecordChange::Segment { blob, offset, .. }
                 if blob::end(&context.view()?, self.new, blob)? != *offset =>
             {
@@ -143,6 +149,11 @@ impl Reapply<'_> {
             _ => {}
         }
         Ok(change.into())
+    }
+
+    /// Returns whether revisions are folded into a revision of the new session.
+    fn has_folds(&self, context: &PlanContext<'_>, at: RevisionRef) -> Result<bool> {
+        Ok(fold::row(&context.view()?, self.new, at)?.is_some())
     }
 
     /// Returns the number that a branch has in the new session.
