@@ -1,11 +1,12 @@
 //! Typed descriptions of changes, as `diff --json` shows them.
 
 use super::differences;
+use crate::model::claim::vocabulary;
 use crate::model::{EntryChange, Fact, FieldMap, Kind, TextRef, Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-crate::vocabulary! {
+vocabulary! {
     /// What happened to an entity or to one of its fields.
     ChangeKind, "change" {
         /// The entity was added.

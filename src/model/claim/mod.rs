@@ -47,6 +47,7 @@ pub use validate::{InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, 
 pub use verification::{VerificationResult, VerificationStatus};
 #[doc(hidden)]
 pub use vocabulary::serde_of_vocabulary;
+pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{FieldVocabulary, UnknownWord, VocabularyWord};
 
 /// All vocabularies of fields.
