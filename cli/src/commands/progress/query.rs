@@ -3,7 +3,7 @@
 use super::{ExecutionArgs, find_execution, named_execution};
 use crate::args::value::NameArg;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::execution::{
     ExecutionJson, FailedItemJson, ProgressFailedReport, ProgressListReport, ProgressStagesReport,
 };
@@ -231,7 +231,10 @@ impl Verb for ProgressFailedArgs {
                 let stage = named.or(document.stage()).unwrap_or_default().to_owned();
                 (execution, stage)
             }
-            Err(error) => find_reported(store, &self.of)?.ok_or(error)?,
+            Err(error) if error.kind() == CommandErrorKind::NotFound => {
+                find_reported(store, &self.of)?.ok_or(error)?
+            }
+            Err(error) => return Err(error),
         };
         let backoff = RetryBackoff::default();
         let items = execution.failed(&stage)?.into_iter();
