@@ -159,8 +159,8 @@ pub struct App {
     pub notified: Vec<NotifyEvent>,
     /// Whether and when the person looked.
     pub looked: PresenceState,
-    /// The text that was typed for a write that is not done yet.
-    pub unsent: Option<UnsentText>,
+    /// The texts that were typed for writes that are not done yet, by the number of the request.
+    pub unsent: BTreeMap<u64, UnsentText>,
     /// The selected chip of the filter.
     pub chip: usize,
     /// Whether the browser ends.
@@ -170,8 +170,6 @@ pub struct App {
 /// A text that was typed for a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsentText {
-    /// The number of the request for the write.
-    pub generation: u64,
     pub purpose: InputPurpose,
     pub text: String,
 }

@@ -44,9 +44,9 @@ pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
     input::submit(app, &purpose, written)
 }
 
-/// Shows what was typed for a write that failed, to be sent again.
-pub(super) fn restore(app: &mut App) {
-    if let Some(UnsentText { purpose, text, .. }) = app.unsent.take() {
+/// Shows what was typed for the write of this number, which failed, to be sent again.
+pub(super) fn restore(app: &mut App, generation: u64) {
+    if let Some(UnsentText { purpose, text }) = app.unsent.remove(&generation) {
         app.overlays.push(OverlayPane::Input { purpose, text });
     }
 }

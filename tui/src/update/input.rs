@@ -143,11 +143,11 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
         return Vec::new();
     }
     let target = app.target();
+    // The write is the next request.
+    let generation = app.generation + 1;
     if purpose.is_text() {
-        // The write is the next request.
-        let generation = app.generation + 1;
         let (purpose, text) = (purpose.clone(), text.to_owned());
-        app.unsent = Some(UnsentText { generation, purpose, text });
+        app.unsent.insert(generation, UnsentText { purpose, text });
     }
     match purpose {
         InputPurpose::Jump => {
@@ -178,7 +178,7 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
             Ok(change) => send(app, change),
             Err(problem) => {
                 // Shows the text again, so that it can be corrected.
-                editor::restore(app);
+                editor::restore(app, generation);
                 app.say(TextTone::Warning, problem);
                 Vec::new()
             }

@@ -23,11 +23,6 @@ pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
     }
 }
 
-/// Returns whether the text that was typed last is for the write of this number.
-fn is_unsent(app: &App, generation: u64) -> bool {
-    app.unsent.as_ref().is_some_and(|unsent| unsent.generation == generation)
-}
-
 fn failed(app: &mut App, generation: u64, slot: PaneSlot, failure: WorkerFailure) {
     match slot {
         PaneSlot::Watch => app.watching = false,
@@ -65,9 +60,7 @@ fn failed(app: &mut App, generation: u64, slot: PaneSlot, failure: WorkerFailure
             } else {
                 format!(": {}", failure.advice)
             };
-            if is_unsent(app, generation) {
-                editor::restore(app);
-            }
+            editor::restore(app, generation);
             app.say(TextTone::Bad, format!("{}{advice}", failure.message));
         }
     }
@@ -148,9 +141,7 @@ fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<App
             // The story is read again without a pause, so that it shows this write.
             app.story_requested = None;
             app.looked.own = true;
-            if is_unsent(app, generation) {
-                app.unsent = None;
-            }
+            app.unsent.remove(&generation);
             let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }

@@ -108,6 +108,31 @@ fn only_the_failure_of_a_write_opens_its_text_again() {
     assert_eq!(text, "slow");
 }
 
+/// Regression: of two texts whose writes waited for the store, the browser remembered only the
+/// second: the first one was lost if its write failed.
+#[test]
+fn each_write_that_fails_opens_its_own_text_again() {
+    let (_, mut hand) = on_example();
+    let mut sent = Vec::new();
+    for text in ["first", "second"] {
+        hand.press("n").type_in(text);
+        let enter = KeyChord::parse_all("<enter>").unwrap().remove(0);
+        let effects = update(&mut hand.app, BrowserAction::Key(enter));
+        let [AppEffect::Ask { generation, .. }] = effects[..] else { panic!("{effects:?}") };
+        sent.push((generation, text));
+    }
+    for (generation, typed) in sent {
+        let failure =
+            WorkerFailure { message: "no".to_owned(), advice: "wait".to_owned(), damaged: false };
+        let reply = WorkerReply { generation, slot: PaneSlot::Session, answer: Err(failure) };
+        hand.act(BrowserAction::Reply(Box::new(reply)));
+        let Some(OverlayPane::Input { text, .. }) = hand.app.overlays.last() else {
+            panic!("'{typed}' is not opened: {}", hand.screen());
+        };
+        assert_eq!(text, typed);
+    }
+}
+
 #[test]
 fn only_texts_that_are_written_are_edited() {
     let (_, mut hand) = on_example();
