@@ -7,6 +7,7 @@ use super::check_plan::{CheckPlan, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
 use super::runner_failure;
 use super::summary::{self, SummaryMatches};
+use super::target::names_package;
 use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
 use std::collections::HashSet;
@@ -399,7 +400,7 @@ impl CheckJudge<'_> {
 
 /// Whether a run of Go tests covers only the package of one folder: the summary has one line.
 fn one_package(target: &[String]) -> bool {
-    let mut packages = target.iter().filter(|word| !word.starts_with('-'));
+    let mut packages = target.iter().filter(|word| names_package(word));
     let first = packages.next();
     first.is_some_and(|word| word == "." || word.ends_with("/.")) && packages.next().is_none()
 }

@@ -377,7 +377,7 @@ fn path(tool: &str, word: &str) -> Option<String> {
 
 /// Whether a word of a Go target names packages: a path, or `+...` for all of them. The others come
 /// from options, such as `-run TestA`, `=-tags e2e` and `+-race`.
-fn names_package(word: &str) -> bool {
+pub(super) fn names_package(word: &str) -> bool {
     !word.starts_with(['-', '=']) && !word.starts_with("+-")
 }
 

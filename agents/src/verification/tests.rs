@@ -888,6 +888,21 @@ fn a_switch_of_go_test_takes_no_path_as_its_value() {
     }
 }
 
+/// Regression: an option counted as a second package, so the only line of a run with an option, of
+/// the package of its folder, was no pass.
+#[test]
+fn a_run_of_go_test_with_an_option_passes_by_its_only_line() {
+    for (line, output, expected) in [
+        ("go test -race | tail -1", "ok  \tb\t1s", "passed"),
+        ("go test -race ./b | tail -1", "ok  \tb\t1s", "passed"),
+        ("go test -tags e2e | tail -1", "ok  \tb\t1s", "passed"),
+        ("go test -race ./... | tail -1", "ok  \tb\t1s", "unknown"),
+        ("go test -race ./a ./b | tail -1", "ok  \tb\t1s", "unknown"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}");
+    }
+}
+
 /// Returns the rows of the page's table: the calls of one kind with the same summary, and its lines
 /// for success and failure.
 fn rows() -> Vec<String> {
