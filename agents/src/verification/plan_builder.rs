@@ -12,6 +12,7 @@ use super::command_words::{
 use super::target;
 use super::visibility::OutputFilter;
 use forge_store::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
+use std::collections::HashSet;
 
 /// The maximum number of shells inside each other, such as `sh -c` in `$(...)`.
 const MAX_SHELL_DEPTH: u32 = 4;
@@ -72,6 +73,8 @@ struct CheckPlanBuilder {
     checks: Vec<PlacedCheck>,
     echoes: Vec<EchoedLine>,
     events: Vec<OutputEvent>,
+    /// The variables that may hold a text that no check of the line printed.
+    other_texts: HashSet<String>,
     shell_depth: u32,
 }
 
@@ -367,23 +370,36 @@ impl CheckPlanBuilder {
         ExitCodeTree::Check(self.checks.len() - 1)
     }
 
-    /// Parses an assignment of the output of a line: `out=$(cargo test)`. The variable is treated
-    /// like a file to which the output is redirected.
+    /// Parses assignments, of which the last one may be that of the output of a line:
+    /// `out=$(cargo test)`. The variable is treated like a file to which the output is redirected.
     fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
-        let inner = command.assignments.last().and_then(|word| {
-            let (name, value) = word.text.split_once('=')?;
-            let name = name.strip_suffix('+').unwrap_or(name);
-            let line = value.strip_prefix("$(")?.strip_suffix(')')?;
-            Some((format!("${name}"), line.to_owned()))
-        });
-        let Some((file, line)) = inner.filter(|_| self.shell_depth < MAX_SHELL_DEPTH) else {
-            return ExitCodeTree::Zero;
-        };
-        let command = ShellCommand { redirected: true, file, ..ShellCommand::default() };
-        match self.inner(&line, &command, context) {
-            ExitCodeTree::Any => ExitCodeTree::Zero,
-            plan => plan,
+        let mut plan = ExitCodeTree::Zero;
+        for (number, word) in command.assignments.iter().enumerate() {
+            let Some((name, value)) = word.text.split_once('=') else { continue };
+            let (name, appends) = match name.strip_suffix('+') {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            let is_last = number + 1 == command.assignments.len();
+            let line = value.strip_prefix("$(").and_then(|line| line.strip_suffix(')'));
+            let first = self.checks.len();
+            if let Some(line) = line.filter(|_| is_last && self.shell_depth < MAX_SHELL_DEPTH) {
+                // After another text in the variable, it is not known which lines are the check's.
+                let is_mixed = appends && self.other_texts.contains(name);
+                let file = if is_mixed { String::new() } else { format!("${name}") };
+                let command = ShellCommand { redirected: true, file, ..ShellCommand::default() };
+                plan = match self.inner(line, &command, context) {
+                    ExitCodeTree::Any => ExitCodeTree::Zero,
+                    plan => plan,
+                };
+            }
+            if !value.is_empty() && self.checks.len() == first {
+                self.other_texts.insert(name.to_owned());
+            } else if !appends && !context.uncertain && self.shell_depth == 0 {
+                self.other_texts.remove(name);
+            }
         }
+        plan
     }
 
     /// Parses a line that another shell runs.

@@ -426,6 +426,25 @@ fn a_printed_code_belongs_to_its_own_echo() {
     }
 }
 
+/// Regression: if the output of a check was appended to a variable that held an old log, the lines
+/// of the log counted as lines of the check.
+#[test]
+fn output_that_is_appended_to_another_text_is_not_told_from_it() {
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    let appended = "out+=$(cargo test 2>&1); echo \"$out\" | tail -1";
+    for (before, expected) in [
+        ("out=$(cat old.log); ", "unknown"),
+        ("out=text; ", "unknown"),
+        ("out=$(cat old.log) more=; ", "unknown"),
+        ("out=$(cat old.log); true && out=; ", "unknown"),
+        ("out=; ", "failed"),
+        ("out=$(cat old.log); out=; ", "failed"),
+        ("other=$(cat old.log); ", "failed"),
+    ] {
+        assert_eq!(status(&format!("{before}{appended}"), 0, red), expected, "{before}");
+    }
+}
+
 #[test]
 fn a_part_of_a_script_passes_for_the_whole_only_at_its_end() {
     let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n   Start at  12:00:00";
