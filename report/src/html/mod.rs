@@ -143,11 +143,14 @@ fn write_fitting(
     (WrittenPage { html, left_out }, last)
 }
 
-/// Writes only the changing parts of a page, each with the id of its element. They are the same as
-/// on the page that [`write_page`] writes.
+/// Writes only the changing parts of a page, each with the id of its element. Each is the same as on
+/// the page that [`write_page`] writes. The footer is not among them.
 #[must_use]
 pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static str, String)> {
-    let (_, detail) = write_fitting(model, None, options);
+    let detail = match options.max_bytes {
+        Some(_) => write_fitting(model, None, options).1,
+        None => PageDetail::FULL,
+    };
     let first_line = first_line(model, detail);
     let page = Page { model, whole: None, options, detail, left_out: &[], first_line };
     let sections = page.sections();
