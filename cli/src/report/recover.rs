@@ -396,7 +396,8 @@ impl Report for CodeRecoverReport {
         print_files(&self.files, &self.not_restored, screen);
         if self.redacted > 0 {
             let values = crate::text::count_text(self.redacted as u64, "value");
-            let text = format!("  {values} redacted: replace '[redacted:...]' by hand");
+            let verb = if self.redacted == 1 { "is" } else { "are" };
+            let text = format!("  {values} {verb} redacted: replace '[redacted:...]' by hand");
             screen.warning(&text);
         }
         self.warnings.iter().for_each(|warning| screen.warning(&format!("  {warning}")));
