@@ -190,7 +190,7 @@ impl<'a> CalledCommand<'a> {
             line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' '))
                 && options.iter().all(|option| line.split(' ').any(|word| word == *option))
         })?;
-        // If only an option is missing, the moment is not what was wrong.
+        // If an option is missing, the tip is about the option, and not about the moment.
         let number = if options.is_empty() && (example.contains("'#") || self.takes_moment()) {
             " ('#42' in quotes, or 42: to a shell '#' begins a comment)"
         } else {
