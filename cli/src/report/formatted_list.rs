@@ -66,11 +66,48 @@ impl<R: Report> Report for FormattedList<R> {
         self.list.schema()
     }
 
+    fn exit_code(&self) -> u8 {
+        self.list.exit_code()
+    }
+
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.list.take_failure()
+    }
+
     fn form(&self) -> ReportForm<'_> {
         self.lines.as_deref().map_or_else(|| self.list.form(), ReportForm::Text)
     }
 
     fn human(&self, screen: &mut Screen) {
         self.list.human(screen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Serialize)]
+    struct FailedList {
+        rows: Vec<u8>,
+    }
+
+    impl Report for FailedList {
+        fn exit_code(&self) -> u8 {
+            4
+        }
+
+        fn take_failure(&mut self) -> Option<CommandError> {
+            Some(CommandError::invalid("no"))
+        }
+    }
+
+    /// Regression: a list that a template can print lost its exit code and its failure.
+    #[test]
+    fn a_list_keeps_its_exit_code_and_failure() {
+        let rows = vec![1];
+        let mut list = FormattedList::new(FailedList { rows }, None, |list| &list.rows).unwrap();
+        assert_eq!(list.exit_code(), 4);
+        assert_eq!(list.take_failure().unwrap().message(), "no");
     }
 }
