@@ -54,6 +54,11 @@ impl ExecutionJson {
         }
     }
 
+    /// Whether a document is saved, and not only items were reported.
+    fn has_document(&self) -> bool {
+        self.updated_at.is_some()
+    }
+
     fn counted(&self) -> String {
         let text = |count: Option<i64>| count.map_or("?".to_owned(), |count| count.to_string());
         format!("{} of {}", text(self.items_processed), text(self.items_total))
@@ -150,12 +155,16 @@ impl Report for ProgressListReport {
         let mut table =
             TextTable::new(&["Review", "Execution", "Stage", "Items", "Errors", "Saved"]);
         for one in &self.executions {
+            let (items, errors) = match one.has_document() {
+                true => (one.counted(), one.error_count.unwrap_or(0).to_string()),
+                false => ("-".to_owned(), "-".to_owned()),
+            };
             table.row(vec![
                 TableCell::plain(&one.review),
                 TableCell::new(Tone::Id, &one.execution),
                 TableCell::plain(one.stage.as_deref().unwrap_or("-")),
-                TableCell::plain(one.counted()),
-                TableCell::plain(one.error_count.unwrap_or(0).to_string()),
+                TableCell::plain(items),
+                TableCell::plain(errors),
                 TableCell::new(
                     Tone::Dim,
                     one.updated_at.map(|t| screen.ago(t)).unwrap_or_default(),

@@ -177,6 +177,10 @@ fn items_are_listed_before_a_document_is_saved() {
         }])
     };
     assert_eq!(list(), line(json!("screening")));
+    // Regression: the text counted 0 errors, although an item had failed.
+    let text = environment.forge(["progress", "list"]).success();
+    let words: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(words, ["r", "e", "screening", "-", "-"], "{text}");
     let failed = |more: &[&str]| {
         let args = ["progress", "failed", "--review", "r", "--json"];
         environment.finished(environment.command(args).args(more))
