@@ -114,7 +114,8 @@ fn a_pending_call_is_run_again_after_a_crash() {
 }
 
 /// Regression: the call counted as started before its program was found to be missing, and the
-/// error gave no advice.
+/// error gave no advice. Later, it was still found only after the question whether to run the call
+/// again, and a folder counted as a program.
 #[test]
 fn a_program_that_is_missing_is_refused_before_the_call_is_started() {
     let environment = place();
@@ -125,9 +126,13 @@ fn a_program_that_is_missing_is_refused_before_the_call_is_started() {
     };
     let pending = || environment.forge(["thread", "pending", "--thread", "t", "--json"]).json();
     let before = pending();
-    for program in ["./missing", "no-such-program"] {
+    let unasked = |program: &str| {
+        environment.forge(["thread", "rerun", "c1", "--thread", "t", "--", program])
+    };
+    for program in ["./missing", "no-such-program", "../project"] {
         let refused = run(program);
         assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{refused}");
+        assert_eq!(unasked(program).code, 3);
         for said in [&*format!("there is no program '{program}'"), "after '--'", "--finish c1"] {
             assert!(refused.stderr.contains(said), "{refused}");
         }

@@ -117,13 +117,13 @@ impl Verb for ThreadRerunArgs {
         let has_result = matches!(call.state, CallState::Finished | CallState::Failed);
         let mut report = ThreadRerunReport::new(self.thread.as_str(), &call, arguments);
         if !has_result {
+            self.check_program(context)?;
             let safe = call.is_safe() || self.yes;
             let question = format!("run '{}' again, which may do something twice?", call.name);
             if !safe && !context.out.ask(&question, |screen| report.print_call(screen))? {
                 report.is_refused = true;
                 return Ok(report);
             }
-            self.check_program(context)?;
             thread.start_call(&opened.write_context, &self.id)?;
             report.state = CallState::Started;
             if self.command.is_empty() {
@@ -153,7 +153,7 @@ impl Verb for ThreadRerunArgs {
 }
 
 impl ThreadRerunArgs {
-    /// Refuses a program that is missing, before the call counts as started.
+    /// Refuses a program that is missing, before anyone is asked and the call counts as started.
     fn check_program(&self, context: &Context) -> Result<(), CommandError> {
         let Some(program) = self.command.first().filter(|program| is_missing(program, context))
         else {
@@ -173,7 +173,7 @@ impl ThreadRerunArgs {
 /// Whether there is no file that the program of a command can be.
 fn is_missing(program: &OsStr, context: &Context) -> bool {
     if program.as_encoded_bytes().contains(&b'/') {
-        return !context.cwd.join(program).exists();
+        return !context.cwd.join(program).is_file();
     }
     let Some(path) = context.environment.value("PATH") else { return false };
     let mut folders = std::env::split_paths(path).map(|folder| context.cwd.join(folder));
