@@ -10,6 +10,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::log::{self, HookLogEntry, HookOutcome};
 use crate::remote::transfer::{SharedSession, Transfer};
 use crate::remote::{Remotes, open_remote};
+use crate::report::transfer::SyncedSession;
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::{Store, WriteContext};
 use std::sync::mpsc;
@@ -36,7 +37,7 @@ pub fn run(verb: &str, context: &Context) {
     let mut line = HookLogEntry::new(context.now, WORD, verb);
     line.session = context.session().map(str::to_owned);
     let finished = end_if_late(context, &store, line.clone());
-    let done = crate::panic::catch_panics(|| exchange(&mut line.event, waits, context, &store));
+    let done = crate::panic::catch_panics(|| exchange(&mut line, waits, context, &store));
     line.micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     match done {
         Ok(Some(true)) => line.outcome = HookOutcome::Saved,
@@ -71,9 +72,9 @@ fn end_if_late(context: &Context, store: &Store, mut line: HookLogEntry) -> mpsc
 
 /// Exchanges the session, and syncs it again while syncs were requested meanwhile. Returns whether
 /// anything was pulled or pushed; `None` if another process is exchanging it and this one does not
-/// wait. `verb` becomes the verb of the last exchange.
+/// wait. `line` gets the verb of the last exchange, and what to do if that left something.
 fn exchange(
-    verb: &mut String,
+    line: &mut HookLogEntry,
     waits: bool,
     context: &Context,
     store: &Store,
@@ -83,33 +84,53 @@ fn exchange(
     })?;
     let stamp = ExchangeStamp::of(store, session)
         .ok_or_else(|| CommandError::internal("the store has no folder for notes"))?;
-    let act = WriteContext::hook(format!("hook {WORD} {verb}"), context.now);
-    let (mut is_changed, mut next) = (false, verb.clone());
+    let act = WriteContext::hook(format!("hook {WORD} {}", line.event), context.now);
+    let (mut is_changed, mut next) = (false, line.event.clone());
     stamp.settle(waits, || {
         let this = std::mem::replace(&mut next, SYNC.to_owned());
-        verb.clone_from(&this);
-        is_changed |= exchange_once((&this, session), context, store, &act)?;
+        line.event.clone_from(&this);
+        line.error = None;
+        let done = exchange_once((&this, session), context, store, &act)?;
+        if let Some(unfinished) = &done.unfinished {
+            line.set_reason(unfinished);
+        }
+        is_changed |= done.is_changed;
         Ok(is_changed)
     })
 }
 
-/// Exchanges the session once. Returns whether anything was pulled or pushed.
+/// What one exchange did.
+#[derive(Debug, Default)]
+struct DoneExchange {
+    /// Whether anything was pulled or pushed.
+    is_changed: bool,
+    /// What to do if more may remain to exchange.
+    unfinished: Option<String>,
+}
+
+impl From<SyncedSession> for DoneExchange {
+    fn from(done: SyncedSession) -> Self {
+        Self { is_changed: done.pulled + done.pushed > 0, unfinished: done.unfinished }
+    }
+}
+
+/// Exchanges the session once.
 fn exchange_once(
     (verb, session): (&str, &str),
     context: &Context,
     store: &Store,
     act: &WriteContext,
-) -> Result<bool, CommandError> {
+) -> Result<DoneExchange, CommandError> {
     let here = store.agent_session(session)?;
     if verb == SYNC && here.is_none() {
-        return Ok(false);
+        return Ok(DoneExchange::default());
     }
     let known = Remotes::of(context, store)?.find(None)?.clone();
     if let Some(here) = &here
         && known.access.handle(&here.summary()?.info.id).is_err()
     {
         // The grant opens another session: this one is not shared.
-        return Ok(false);
+        return Ok(DoneExchange::default());
     }
     let remote = open_remote(&known)?;
     let transfer = Transfer::new(store, act, known, remote);
@@ -117,30 +138,31 @@ fn exchange_once(
         Some(here) => Some(transfer.own(here)?),
         None => latest_of(&transfer, session)?,
     };
-    let Some(shared) = shared else { return Ok(false) };
+    let Some(shared) = shared else { return Ok(DoneExchange::default()) };
     let done = match verb {
         PULL => pull(&transfer, &shared),
-        SYNC => sync_session(&transfer, &shared).map(|done| done.pulled + done.pushed > 0),
+        SYNC => sync_session(&transfer, &shared).map(DoneExchange::from),
         _ => return Err(CommandError::invalid(format!("'{verb}' is neither {PULL} nor {SYNC}"))),
     };
     let (purges, done) = match (verb, done) {
         // The agent waits for a pull, so it leaves the purges that are not done yet.
         (PULL, done) => (transfer.purges_so_far(), done),
         (_, done) => {
-            let (is_changed, failure) = match done {
-                Ok(is_changed) => (is_changed, None),
-                Err(error) => (false, Some(error)),
+            let (done, failure) = match done {
+                Ok(done) => (done, None),
+                Err(error) => (DoneExchange::default(), Some(error)),
             };
             let (purges, failure) = transfer.finish_purges(context, failure);
-            (purges, failure.map_or(Ok(is_changed), Err))
+            (purges, failure.map_or(Ok(done), Err))
         }
     };
     let kept = pending_sentences::keep(store, session, &purges.done_elsewhere())
         .and_then(|()| pending_sentences::keep_once(store, session, &purges.not_done()));
     // The error of the exchange itself comes first.
-    let is_changed = done?;
+    let mut done = done?;
     kept?;
-    Ok(is_changed || !purges.is_empty())
+    done.is_changed |= !purges.is_empty();
+    Ok(done)
 }
 
 /// Finds the session of an agent among the sessions that were pushed last.
@@ -156,10 +178,25 @@ fn latest_of(
 }
 
 /// Pulls a session. It is no error if the session was never pushed.
-fn pull(transfer: &Transfer<'_>, session: &SharedSession) -> Result<bool, CommandError> {
+fn pull(transfer: &Transfer<'_>, session: &SharedSession) -> Result<DoneExchange, CommandError> {
     match transfer.pull(session) {
-        Ok(done) => Ok(done.operations > 0),
-        Err(error) if error.kind() == CommandErrorKind::NotFound => Ok(false),
+        Ok(done) => Ok(DoneExchange { is_changed: done.operations > 0, unfinished: None }),
+        Err(error) if error.kind() == CommandErrorKind::NotFound => Ok(DoneExchange::default()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: if a sync of the hooks left something to exchange, the log did not say so.
+    #[test]
+    fn a_sync_that_leaves_something_says_so() {
+        let mut synced = SyncedSession { pushed: 8, ..SyncedSession::default() };
+        synced.set_unfinished("origin");
+        let done = DoneExchange::from(synced);
+        assert!(done.is_changed);
+        assert!(done.unfinished.unwrap().contains("run 'forge sync' again"));
     }
 }
