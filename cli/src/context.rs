@@ -177,8 +177,10 @@ impl Context {
     /// else for the project around the working directory.
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
-            (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
-            (_, Some(start)) => self.cwd.join(start).join(discovery::STORE_DIRECTORY),
+            (Some(path), _) if !path.as_os_str().is_empty() => without_dots(&self.cwd.join(path)),
+            (_, Some(start)) => {
+                without_dots(&self.cwd.join(start)).join(discovery::STORE_DIRECTORY)
+            }
             (_, None) => discovery::new_store_path(&self.cwd),
         }
     }
@@ -221,6 +223,11 @@ impl Context {
     pub fn lock_timeout(&self) -> Duration {
         self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")
     }
+}
+
+/// Returns a path without components `.`.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 fn store_directory(

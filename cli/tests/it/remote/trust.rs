@@ -47,7 +47,7 @@ fn a_remote_that_was_set_back_is_refused_until_its_history_is_accepted() {
     [stderr]
     error: the remote does not match what was seen of the session 'checkout': it has an earlier version; find the cause before pushing or pulling the session
     hint: if that was done on purpose, 'forge push checkout --accept-history' accepts it and pushes what is missing there, and 'forge pull checkout --accept-history' only accepts it
-    hint: the store $ROOT/second/checkout/./.forge is made and knows the remote: 'forge pull --all' there goes on
+    hint: the store $ROOT/second/checkout/.forge is made and knows the remote: 'forge pull --all' there goes on
     [exit 6]
     ");
     let third = Machine::joined(&environment, "third");
