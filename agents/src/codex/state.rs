@@ -164,9 +164,12 @@ impl CodexState {
         push(&mut self.running, running);
     }
 
-    /// Notes the commands of a script that still runs. Of too many cells, those go first whose end
-    /// would report nothing, as none of their commands is unended any more.
+    /// Notes the commands of a script that still runs, if there are any. Of too many cells, those go
+    /// first whose end would report nothing, as none of their commands is unended any more.
     pub(crate) fn keep_cell(&mut self, cell: String, commands: Vec<String>) {
+        if commands.is_empty() {
+            return;
+        }
         if self.cells.len() >= MAX_REMEMBERED {
             let unended: HashSet<&str> = self.unended.iter().map(|one| one.id.as_str()).collect();
             self.cells

@@ -1,6 +1,9 @@
 //! Ends of commands: in polls, events and items.
 
 use super::*;
+use crate::claude_code::open_call::{CallRequest, OpenCall};
+use crate::codex::state::{CodexState, ScriptCommand};
+use forge_store::model::FieldMap;
 
 /// Returns the versions of the commands: id, outcome, exit code, minute and second.
 fn ends(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>, String)> {
@@ -327,6 +330,26 @@ fn only_the_latest_of_many_running_scripts_are_remembered() {
     assert_eq!(ends, [end("s599/1", "unknown", None, "00:09")]);
     let cells = &reader.carry().other.codex.cells;
     assert!(cells.len() <= 256, "{}", cells.len());
+}
+
+/// Regression: among many running scripts, one without commands took the place of another one,
+/// whose end then reported nothing.
+#[test]
+fn a_running_script_without_commands_replaces_no_other() {
+    let mut state = CodexState::default();
+    for number in 0..256 {
+        let id = format!("s{number}/1");
+        let call = OpenCall {
+            called_at: Timestamp::default(),
+            cwd: None,
+            tool: "exec".to_owned(),
+            request: CallRequest::Tool { fields: FieldMap::default() },
+        };
+        state.unended.push(ScriptCommand { id: id.clone(), hash: String::new(), call });
+        state.keep_cell(number.to_string(), vec![id]);
+    }
+    state.keep_cell("256".to_owned(), Vec::new());
+    assert!(state.cells.contains_key("0") && !state.cells.contains_key("256"));
 }
 
 #[test]
