@@ -120,9 +120,10 @@ fn unknown_word(tree: &Command, words: &[String]) -> Option<String> {
             }
         } else if command.has_subcommands() && !word.starts_with('-') {
             // A unique beginning is enough.
-            let named =
-                command.get_subcommands().find(|inner| inner.get_name().starts_with(&**word));
-            match command.find_subcommand(word).or(named) {
+            let mut named =
+                command.get_subcommands().filter(|inner| inner.get_name().starts_with(&**word));
+            let only = named.next().filter(|_| named.next().is_none());
+            match command.find_subcommand(word).or(only) {
                 Some(inner) => command = inner,
                 None if word == "help" || word.contains(|c: char| !c.is_ascii_lowercase()) => {
                     return None;
