@@ -148,6 +148,10 @@ impl Report for StoreVerifyReport {
 
 impl Report for store::RebuildCounts {
     fn human(&self, screen: &mut Screen) {
+        if self.revisions == 0 && self.rows == 0 {
+            screen.plain("The index has no revision yet: nothing had to be rebuilt.");
+            return;
+        }
         let (rows, states) =
             (count_text(self.rows, "row"), count_text(self.keyframes, "full state"));
         let revisions = count_text(self.revisions, "revision");

@@ -175,6 +175,18 @@ fn maintain_brings_the_index_up_to_date_and_nothing_changes() {
     assert_eq!(environment.forge(["note", "add", "y", "--json"]).json()["id"], "N2");
 }
 
+/// Regression: of a store whose revisions are not in the index yet, `forge rebuild` said that it had
+/// rebuilt 0 rows.
+#[test]
+fn a_rebuild_before_the_index_is_written_says_so() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    let said = environment.forge(["rebuild"]).success();
+    assert_eq!(said, "The index has no revision yet: nothing had to be rebuilt.\n");
+    assert_eq!(environment.forge(["note", "list", "--json"]).json()["notes"][0]["id"], "N1");
+}
+
 #[test]
 fn verify_rebuild_and_repair_report_damage_and_losses() {
     let environment = Environment::new();
