@@ -113,9 +113,15 @@ impl<'a> CalledCommand<'a> {
             })
     }
 
-    /// Returns tips with the commands that have a subcommand of this name, or else with the
-    /// subcommands of a similar name.
+    /// Returns a tip with the subcommands that begin with this word, or else tips with the commands
+    /// that have a subcommand of this name, or else with the subcommands of a similar name.
     fn subcommand_tips(&self, tree: &Command, word: &str) -> Vec<String> {
+        let shown = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        let begun = shown.map(Command::get_name).filter(|name| name.starts_with(word));
+        let begun: Vec<String> = begun.map(|name| format!("'{} {name}'", self.name())).collect();
+        if begun.len() > 1 && !word.is_empty() {
+            return vec![format!("'{word}' can be {}", begun.join(" or "))];
+        }
         let groups = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
         let groups: Vec<&str> = groups.map(Command::get_name).collect();
         if self.path.is_empty() && (1..=MOST_GROUPS).contains(&groups.len()) {
@@ -298,6 +304,7 @@ mod tests {
     fn a_tip_says_what_was_probably_meant() {
         for (words, tip) in [
             ("forge hypotesis add", "'forge hypothesis'"),
+            ("forge ver list", "'ver' can be 'forge verification' or 'forge verify'"),
             ("forge hypothesis add x --confidnece 1", "'--confidence'"),
             ("forge hypothesis add x --status confirmed", "'forge hypothesis confirm'"),
             ("forge log -5", "'-n 5'"),
