@@ -190,6 +190,9 @@ fn a_key_is_private_and_is_not_in_the_project() {
     let [file, kept] = holders.as_slice() else { panic!("{holders:?}") };
     assert!(kept.starts_with(&keyring) || file.starts_with(&keyring), "{holders:?}");
     assert!(holders.iter().all(|path| mode(path) == 0o600));
+    // Regression: the printed path was `$ROOT/first/checkout/./.own.key`.
+    let said = first.forge(["remote", "key", "export", "./.own.key"]).success();
+    assert!(said.contains("/checkout/.own.key\n"), "{said}");
 }
 
 #[test]
