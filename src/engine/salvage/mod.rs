@@ -49,10 +49,11 @@ pub(crate) fn salvage(
     now: Timestamp,
 ) -> Result<SalvagedStore> {
     let position = index.position;
+    let end = end.max(position);
     let mut saved = SalvagedStore {
         rows: RowOverlay::default(),
         refs: StoreRefs::default(),
-        end: end.max(position),
+        end,
         lost: Vec::new(),
         corrected_bits: 0,
         revisions: 0,
@@ -67,7 +68,7 @@ pub(crate) fn salvage(
         })?;
         saved.lost.append(&mut lost);
     }
-    saved.tail(pieces, position, now)?;
+    saved.tail(pieces, position, end, now)?;
     saved.replace_lost_heads(now)?;
     saved.counts()?;
     saved.lost.sort();

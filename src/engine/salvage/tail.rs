@@ -13,11 +13,12 @@ use crate::format::{Record, RecordChange};
 use crate::model::Timestamp;
 
 impl SalvagedStore {
-    /// Adds the records after the position of the index.
+    /// Adds the records after the position of the index. `end` is the end of the journal itself.
     pub(super) fn tail(
         &mut self,
         pieces: Vec<JournalPiece>,
         position: LogPosition,
+        end: LogPosition,
         now: Timestamp,
     ) -> Result<()> {
         // The record at the position of the index begins a segment, so its first change is the head
@@ -58,9 +59,9 @@ impl SalvagedStore {
                 self.lost.push(format!("{what}: {}", chain(&error)));
             }
         }
-        self.gap(next, self.end);
+        self.gap(next, end);
         if !begun {
-            self.cut_off(position);
+            self.cut_off(position, end);
         }
         Ok(())
     }
@@ -73,9 +74,9 @@ impl SalvagedStore {
     }
 
     /// Reports the loss of all records after the index, and where each session ends in the index.
-    fn cut_off(&mut self, position: LogPosition) {
-        let far = match self.end > position {
-            true => format!("up to {} at least", self.end),
+    fn cut_off(&mut self, position: LogPosition, end: LogPosition) {
+        let far = match end > position {
+            true => format!("up to {end} at least"),
             false => "to an unknown position".to_owned(),
         };
         self.lost.push(format!(

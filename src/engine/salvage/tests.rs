@@ -55,6 +55,22 @@ fn a_checkpoint_under_a_wrong_key_is_moved_to_its_right_key() {
     assert!(!saved.rows.contains(key::CHECKPOINTS, &wrong));
 }
 
+/// Regression: an operation that fills missing numbers moved the end up to which records are
+/// expected. So a repair also reported bytes of the journal as lost, although it was whole.
+#[test]
+fn a_whole_journal_is_not_reported_as_lost_if_a_number_is_missing() {
+    let mut refs = crate::engine::refs::tests::of_one_session(NOW);
+    refs.sessions.change(0, |session| session.next_sequence = 2).unwrap();
+    let mut index = RescuedIndex { position: 100, ..RescuedIndex::default() };
+    let head = HeadRow { head: refs.head() }.encode();
+    index.rows.insert((key::COUNTERS, key::HEAD.to_vec()), head);
+    let totals = TotalsRow::default().encode();
+    index.rows.insert((key::COUNTERS, key::TOTALS.to_vec()), totals);
+    let journal = vec![begun_at(100, &refs)];
+    let saved = salvage(index, journal, 101, NOW).unwrap();
+    assert_eq!(saved.lost, ["the checkpoint #1 of 's'"]);
+}
+
 /// Regression: the number of the session was added to the position that the id of a repair's
 /// operation is the hash of. One for session 1 and then one for session 0 got the same id, so only
 /// one of them was found by it.
