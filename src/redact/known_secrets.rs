@@ -161,14 +161,14 @@ impl KnownSecrets {
     /// Returns whether a text contains a secret.
     #[must_use]
     pub fn holds(&self, text: &[u8]) -> bool {
-        self.sightings(text, 0, true).next().is_some()
+        self.sightings(text, 0..text.len(), true).next().is_some()
     }
 
     /// Returns the matches in a text, in order and disjoint, including partial secrets at its ends
     /// and where the text says that it was truncated.
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Vec<SecretSighting> {
-        let mut found: Vec<SecretSighting> = self.sightings(text, 0, true).collect();
+        let mut found: Vec<SecretSighting> = self.sightings(text, 0..text.len(), true).collect();
         self.tails(text, 0..text.len() + 1, &mut found);
         found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
         let mut end = 0;
@@ -185,7 +185,7 @@ impl KnownSecrets {
     /// Returns the complete matches in a text that may be a piece of a longer one, such as of a
     /// file. They are in order and disjoint.
     pub fn find_whole(&self, text: &[u8]) -> impl Iterator<Item = SecretSighting> {
-        self.sightings(text, 0, false)
+        self.sightings(text, 0..text.len(), false)
     }
 
     /// Returns the text with each match replaced by text of the same length, and the number of
@@ -196,17 +196,18 @@ impl KnownSecrets {
         Some((masked, places.len() as u64))
     }
 
-    /// Returns the matches from an offset on, in order and disjoint. If `ends`, they include the
-    /// beginnings of secrets where the text ends, or says that it was truncated.
+    /// Returns the matches that begin in a range, in order and disjoint. If `ends`, they include
+    /// the beginnings of secrets where the text ends, or says that it was truncated.
     pub(super) fn sightings(
         &self,
         text: &[u8],
-        from: usize,
+        range: Range<usize>,
         ends: bool,
     ) -> impl Iterator<Item = SecretSighting> {
-        let mut at = from;
+        let mut at = range.start;
+        let end = range.end.min(text.len());
         std::iter::from_fn(move || {
-            while at < text.len() {
+            while at < end {
                 let here = at;
                 at += 1;
                 let byte = text[here];
