@@ -198,7 +198,7 @@ impl Session {
             limit,
         )?;
         let last = rows.last().filter(|_| rows.len() >= limit);
-        let next = last.and_then(|(place, _)| key::last_number(place)).map(|number| number + 1);
+        let next = last.and_then(|(place, _)| key::last_number(place)?.checked_add(1));
         let (mut revisions, mut checkpoints) = (Vec::new(), Vec::new());
         for (place, row) in &rows {
             let sequence = key::last_number(place).unwrap_or(0);
@@ -220,6 +220,15 @@ impl Session {
             items.push(self.log_item(view, *at, row.as_ref(), near)?);
         }
         items.extend(checkpoints.map(LogItem::Checkpoint));
+        // Lost revisions that come first are next to the first item whose time is known.
+        let lost = items.iter().take_while(|item| matches!(item, LogItem::Lost(_))).count();
+        if let Some(known) = items.get(lost).map(LogItem::time) {
+            for item in items.iter_mut().take(lost) {
+                if let LogItem::Lost(lost) = item {
+                    lost.near = known;
+                }
+            }
+        }
         Ok((items, next))
     }
 

@@ -355,8 +355,8 @@ impl StateAt {
     }
 
     /// Returns the last `count` revisions and checkpoints of the session up to this moment, ordered
-    /// by number, and whether the session has older ones. Folded revisions count, too. The older
-    /// ones are not read. Later ones are, `count` at a time.
+    /// by number, and whether the session has older ones. Folded revisions count, too, unless all
+    /// `count` are folded. The older ones are not read. Later ones are, `count` at a time.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -368,9 +368,13 @@ impl StateAt {
             let (mut items, _) = self.session.records_at(&self.view, from, count)?;
             let read = items.len();
             items.retain(|item| item.time() <= self.until());
-            let after = items.last().map_or(from, |item| item.sequence() + 1);
-            let is_complete = !items.is_empty() && items.len() == read;
-            if is_complete || !has_older || after >= end {
+            // Lost revisions have no time of their own: only others tell what is up to this moment.
+            if has_older && items.iter().all(|item| matches!(item, LogItem::Lost(_))) {
+                end = from;
+                continue;
+            }
+            let after = items.last().map_or(from, |item| item.sequence().saturating_add(1));
+            if items.len() == read || !has_older || after >= end {
                 return Ok((items, has_older));
             }
             // Later ones do not count, so count again from the last one that is not later.

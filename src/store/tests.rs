@@ -533,3 +533,43 @@ fn a_write_that_fails_once_at_a_read_changes_nothing_and_then_succeeds() {
     }
     assert!(failed > 20, "{failed} reads failed");
 }
+
+/// Regression: a lost revision that was the first one read had the time 1970. So it was among the
+/// last records up to a moment before it, and a story began there in 1970.
+#[test]
+fn a_lost_revision_after_a_moment_is_not_among_the_last_records_up_to_it() {
+    let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
+    write_first_record(&*log).unwrap();
+    let open = || {
+        let marker = FormatMarker::new([1; 16], [2; 32]);
+        let about = (SealStatus::Unsealed, SealMode::Absent, None);
+        let index = Arc::new(index.clone());
+        Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None)
+    };
+    let at = |minute: i64| Timestamp::from_micros(minute * 60_000_000);
+    let store = open();
+    let begun = WriteContext::asked("test", at(0));
+    let session = store.create_session(&begun, NewSession::named("s")).unwrap();
+    for minute in 1..=6 {
+        let act = WriteContext::asked("test", at(minute));
+        let value = Value::from([("says", minute.to_string().into())]);
+        let change = ClaimChange::put(Key::new(Kind::Note, "N1"), value);
+        session.write(&act).change(change).commit().unwrap();
+    }
+    assert!(store.maintain(0).unwrap());
+    let mut writer = index.try_writer().unwrap().unwrap();
+    let position = writer.view().position();
+    let place = key::of(session.number).branch(0).number(5).build();
+    let row = (key::REVISIONS, place, Some(RevisionRow::LOST.to_vec()));
+    writer.write(backend::RowBatch { rows: vec![row] }).unwrap();
+    writer.publish(position).unwrap();
+    let session = open().session("s").unwrap();
+    let times = |items: &[LogItem]| -> Vec<Timestamp> { items.iter().map(LogItem::time).collect() };
+    assert_eq!(times(&session.records(5, 2).unwrap()), [at(6), at(6)]);
+    let state = session.state(&session.at_time(at(3)).unwrap()).unwrap();
+    for (count, first) in [(1, 3), (2, 2), (3, 1)] {
+        let (items, has_older) = state.last_records(count).unwrap();
+        let expected: Vec<Timestamp> = (first..=3).map(at).collect();
+        assert_eq!((times(&items), has_older), (expected, first > 1), "{count}");
+    }
+}
