@@ -19,6 +19,7 @@ use crate::engine::random::random;
 use crate::engine::rebuild;
 use crate::engine::salvage::{SalvagedStore, salvage};
 use crate::engine::spool;
+use crate::engine::verify::chain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatMarker, KeyFile, SpoolEntry, key, repair_bit};
 use crate::model::Timestamp;
@@ -88,6 +89,9 @@ pub(super) fn rescue(
         MarkerState::Lost(why) => {
             saved.lost.push(format!("the id and key in FORMAT, which {why}"));
         }
+    }
+    if let Err(error) = read_losses(path) {
+        saved.lost.push(format!("how many losses an earlier repair listed: {}", chain(&error)));
     }
     let kept = spooled(&known.spool(path), &mut saved)?;
     saved.lost.sort();

@@ -573,3 +573,22 @@ fn a_lost_revision_after_a_moment_is_not_among_the_last_records_up_to_it() {
         assert_eq!((times(&items), has_older), (expected, first > 1), "{count}");
     }
 }
+
+/// Regression: a file of losses that cannot be read was taken for none. So a verification called a
+/// store clean whose status could not be read, and a repair forgot the earlier losses silently.
+#[test]
+fn a_file_of_losses_that_cannot_be_read_is_a_finding_and_a_loss() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("store");
+    let (store, session) = made(&path);
+    note(&session, "N1");
+    fs::write(path.join(folder::LOST_FILE), [b'1'; 65]).unwrap();
+    store.repair_losses().unwrap_err();
+    let now = Timestamp::default();
+    let found = Store::verify(&path, VerifyDepth::Quick, now, None).unwrap();
+    let places: Vec<&str> = found.findings.iter().map(|finding| &*finding.place).collect();
+    assert_eq!((found.outcome, places), (VerifyOutcome::Loss, vec![folder::LOST_FILE]));
+    let repaired = Store::repair(&path, &root.path().join("repaired"), now, None).unwrap();
+    assert_eq!(repaired.lost, found.lost);
+    assert!(repaired.lost[0].starts_with("how many losses"), "{:?}", repaired.lost);
+}

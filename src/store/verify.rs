@@ -1,7 +1,7 @@
 //! Verifies a store, and rebuilds its derived data.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, open_index, read_marker,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, LOST_FILE, check_files, open_index, read_marker,
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::keyring::StoreTrust;
@@ -169,6 +169,10 @@ impl Store {
             }
         }
         findings.lost_before += waiting.set_aside.len() as u64;
+        let losses = read_losses(path).unwrap_or_else(|error| {
+            findings.add_primary(LOST_FILE, &chain(&error));
+            None
+        });
         // If correcting single bits gives the sealed content, it is damage and not a forgery: an
         // attacker gains nothing by such a change.
         let only_index = findings.forged == [INDEX];
@@ -197,7 +201,6 @@ impl Store {
             VerifyOutcome::Loss
         };
         let encrypted = cipher.is_some();
-        let losses = read_losses(path).unwrap_or_default();
         Ok(VerifyReport {
             outcome,
             findings: found,
