@@ -3,7 +3,7 @@
 use super::index::incomplete::value_in;
 use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
-use super::table_rows;
+use super::table_rows::{self, TableRows};
 use crate::backend::{ScanDirection, Snapshot, TableRow};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -243,20 +243,19 @@ const ROWS: usize = 256;
 fn border_of_all(view: &dyn Snapshot, filter: &CheckpointFilter) -> Result<Option<Vec<u8>>> {
     let Some((time, sequence)) = filter.before else { return Ok(None) };
     let same_time = KeyBuilder::new().time(time);
-    let rows = table_rows::rows_between(
-        view,
-        key::ALL_CHECKPOINTS,
-        &same_time.clone().build(),
-        &same_time.end(),
-    )?;
+    if let Some(id) = &filter.before_id {
+        let Some(number) = view.get(key::IDS, &key::checkpoint_id(id))? else { return Ok(None) };
+        let session = key::short_at(&number, 0).unwrap_or(0);
+        let place = same_time.session(session).number(sequence).build();
+        let is_there = key::last_number(&number) == Some(sequence)
+            && view.get(key::ALL_CHECKPOINTS, &place)?.is_some();
+        return Ok(is_there.then_some(place));
+    }
     // They are ascending, and the list is descending.
-    for (place, _) in rows {
-        if key::last_number(&place) != Some(sequence) {
-            continue;
-        }
-        let Some(id) = &filter.before_id else { return Ok(Some(place)) };
-        let number = key::short_at(&place, 8).unwrap_or(0);
-        if by_sequence(view, number, sequence)?.is_some_and(|one| one.id == *id) {
+    let (from, to) = (same_time.clone().build(), same_time.end());
+    for row in TableRows::range(view, key::ALL_CHECKPOINTS, from, to) {
+        let (place, _) = row?;
+        if key::last_number(&place) == Some(sequence) {
             return Ok(Some(place));
         }
     }
@@ -355,4 +354,91 @@ pub(crate) fn last_hiding_operations<'a>(
         }
     }
     hiders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{self, EmptySnapshot, LogPosition, TableId};
+    use crate::engine::derive::derive_checkpoint;
+    use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
+    use crate::model::CheckpointTrigger;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts the rows that are read.
+    struct CountingSnapshot<'a> {
+        view: OverlaySnapshot<'a>,
+        read: AtomicUsize,
+    }
+
+    impl Snapshot for CountingSnapshot<'_> {
+        fn position(&self) -> LogPosition {
+            self.view.position()
+        }
+
+        fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+            self.read.fetch_add(1, Ordering::Relaxed);
+            self.view.get(table, key)
+        }
+
+        fn scan(
+            &self,
+            table: TableId,
+            from: &[u8],
+            to: &[u8],
+            direction: ScanDirection,
+            limit: usize,
+        ) -> Result<Vec<TableRow>, backend::Error> {
+            let rows = self.view.scan(table, from, to, direction, limit)?;
+            self.read.fetch_add(rows.len(), Ordering::Relaxed);
+            Ok(rows)
+        }
+    }
+
+    /// Regression: to find where a page begins, all checkpoints with its time were read, in each
+    /// page. After an import of many sessions these can be all checkpoints.
+    #[test]
+    fn the_border_of_a_page_is_found_by_its_id_among_many_checkpoints_of_one_time() {
+        let time = Timestamp::from_micros(1);
+        let id = |session: SessionNumber| {
+            let mut id = [0; 16];
+            id[..4].copy_from_slice(&session.to_be_bytes());
+            CheckpointId::from_bytes(id)
+        };
+        let mut rows = RowOverlay::default();
+        for session in 0..3000 {
+            let checkpoint = Checkpoint {
+                id: id(session),
+                sequence: 1,
+                time,
+                branch: 0,
+                revision: None,
+                message: String::new(),
+                tags: Vec::new(),
+                trigger: CheckpointTrigger::Manual,
+                body: Value::Null,
+                key: None,
+            };
+            derive_checkpoint(session, &checkpoint, &mut |table, key, value| {
+                rows.put(table, key, value);
+                Ok(())
+            })
+            .unwrap();
+        }
+        let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 1 };
+        let place = |session| KeyBuilder::new().time(time).session(session).number(1).build();
+        for (before_id, session, most) in [(Some(id(2500)), 2500, 2), (None, 0, 1000)] {
+            let view = CountingSnapshot { view, read: AtomicUsize::new(0) };
+            let filter =
+                CheckpointFilter { before: Some((time, 1)), before_id, ..Default::default() };
+            assert_eq!(border_of_all(&view, &filter).unwrap(), Some(place(session)));
+            assert!(view.read.load(Ordering::Relaxed) <= most, "{before_id:?}");
+        }
+        let other = CheckpointFilter {
+            before: Some((time, 2)),
+            before_id: Some(id(1)),
+            ..Default::default()
+        };
+        assert_eq!(border_of_all(&view, &other).unwrap(), None);
+    }
 }

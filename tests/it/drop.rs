@@ -349,12 +349,14 @@ fn checkpoints_of_all_sessions_are_listed_in_pages() {
             }
             assert_eq!(pages, whole, "{limit}");
         }
-        // Without an id, none is listed twice.
+        // Without an id, none is listed twice, and those of earlier times are listed.
         for (place, (_, last)) in whole.iter().enumerate() {
             let before = Some((last.time, last.sequence));
             let page = CheckpointFilter { before, ..Default::default() };
             let page = store.checkpoints(&page).unwrap();
             assert!(whole[place + 1..].ends_with(&page), "{place}");
+            let earlier = whole.iter().filter(|(_, one)| one.time < last.time).count();
+            assert!(page.len() >= earlier, "{place}: {} of {earlier}", page.len());
         }
     }
 }
