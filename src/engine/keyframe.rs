@@ -18,6 +18,7 @@ use crate::format::{
     RevisionRow, StateChunk, content_id, entity_hash, entry_hash, is_boundary, seal,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
+use std::collections::HashSet;
 
 /// Size limit in bytes for keyframes made by a process that a user waits for: larger ones take too
 /// long to write.
@@ -127,17 +128,28 @@ pub(crate) fn chunks_of(view: &dyn Snapshot, number: SessionNumber) -> Result<Ve
     chunks_between(view, &of(number).build(), &of(number).end())
 }
 
-pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
-    chunks_between(view, &[], &[])
+/// Returns the chunk numbers of all keyframes. Reads these page by page.
+pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<HashSet<u64>> {
+    let mut found = HashSet::new();
+    table_rows::for_each_row(view, key::KEYFRAMES, |_, row| {
+        found.extend(chunks_in(row)?);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64>> {
     let mut found = Vec::new();
     for (_, row) in table_rows::rows_between(view, key::KEYFRAMES, from, to)? {
-        let row = KeyframeRow::decode(&row).map_err(Error::corrupt("a keyframe"))?;
-        found.extend(row.chunks.iter().map(|chunk| chunk.object));
+        found.extend(chunks_in(&row)?);
     }
     Ok(found)
+}
+
+/// Returns the chunk numbers of a keyframe.
+fn chunks_in(row: &[u8]) -> Result<Vec<u64>> {
+    let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
+    Ok(row.chunks.iter().map(|chunk| chunk.object).collect())
 }
 
 /// Returns the sequence numbers of a session's keyframes, ascending.

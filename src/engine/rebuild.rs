@@ -21,7 +21,7 @@ use crate::format::{
     sealed_id, sealed_kind,
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Counts of what was rebuilt.
@@ -208,7 +208,7 @@ fn count_keyframes(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
 /// Removes the chunks that no keyframe uses.
 fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
     let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
-    let named: HashSet<u64> = super::keyframe::all_chunks(&view)?.into_iter().collect();
+    let named = super::keyframe::all_chunks(&view)?;
     let mut unreferenced = Vec::new();
     for_each_row(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);

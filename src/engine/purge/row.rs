@@ -3,7 +3,7 @@
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
 use crate::engine::random::random;
-use crate::engine::table_rows::{for_each_row, rows_between};
+use crate::engine::table_rows::{TableRows, for_each_row};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -83,10 +83,6 @@ impl PurgeRewriter<'_> {
         failed.map_or(Ok((new, count)), Err)
     }
 
-    fn all(&self, table: TableId) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        rows_between(self.view, table, &[], &[])
-    }
-
     /// Purges checkpoints, operations and bookmarks.
     pub(super) fn purge_packed_rows(&mut self, sources: SourceNaming) -> Result<()> {
         let mut named = HashSet::new();
@@ -94,7 +90,8 @@ impl PurgeRewriter<'_> {
             let (number, session) = one?;
             named.extend(session.bookmarks.iter().map(|one| of(number).text(&one.source).build()));
         }
-        for (place, row) in self.all(key::CHECKPOINTS)? {
+        for row in TableRows::all(self.view, key::CHECKPOINTS) {
+            let (place, row) = row?;
             let (new, count) = self.rewritten(&row)?;
             let (session, number) =
                 (key::short_at(&place, 0), key::last_number(&place).unwrap_or(0));
@@ -104,7 +101,8 @@ impl PurgeRewriter<'_> {
             self.note_at(session, PurgeKind::Checkpoint, number, count);
             self.put(key::CHECKPOINTS, place, new)?;
         }
-        for (place, row) in self.all(key::OPERATIONS)? {
+        for row in TableRows::all(self.view, key::OPERATIONS) {
+            let (place, row) = row?;
             let (new, count) = self.rewritten(&row)?;
             let is_changed = new.is_some();
             let new = new.unwrap_or(row);
@@ -114,7 +112,8 @@ impl PurgeRewriter<'_> {
             self.note(Some(decoded.session), PurgeKind::Operation, name, count);
             self.put(key::OPERATIONS, place, new)?;
         }
-        for (place, row) in self.all(key::BOOKMARKS)? {
+        for row in TableRows::all(self.view, key::BOOKMARKS) {
+            let (place, row) = row?;
             // No source has this key: an earlier pass may have added the row under a new name.
             if !named.contains(&place) {
                 continue;
@@ -137,7 +136,8 @@ impl PurgeRewriter<'_> {
     /// Purges revisions, including folded ones.
     pub(super) fn revisions(&mut self) -> Result<()> {
         for table in [key::REVISIONS, key::FOLDED] {
-            for (place, bytes) in self.all(table)? {
+            for row in TableRows::all(self.view, table) {
+                let (place, bytes) = row?;
                 if bytes == RevisionRow::LOST {
                     self.put(table, place, bytes)?;
                     continue;
@@ -163,15 +163,18 @@ impl PurgeRewriter<'_> {
     /// Copies rows that contain no text; their keys may change.
     pub(super) fn copy_textless_rows(&mut self) -> Result<()> {
         for table in [key::FOLDS, key::PRUNINGS, key::RECORDS] {
-            for (place, row) in self.all(table)? {
+            for row in TableRows::all(self.view, table) {
+                let (place, row) = row?;
                 self.put(table, place, row)?;
             }
         }
-        for (place, row) in self.all(key::SEGMENTS)? {
+        for row in TableRows::all(self.view, key::SEGMENTS) {
+            let (place, row) = row?;
             let place = self.rekey_row(&place);
             self.put(key::SEGMENTS, place, row)?;
         }
-        for (place, row) in self.all(key::PREWRITTEN)? {
+        for row in TableRows::all(self.view, key::PREWRITTEN) {
+            let (place, row) = row?;
             let mut row =
                 PrewrittenRow::decode(&row).map_err(Error::corrupt("a pre-written object"))?;
             row.part = row.part.map(|part| RecordBytes(self.rekey_row(&part.0)));
