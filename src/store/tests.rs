@@ -1,5 +1,6 @@
 use super::*;
 use crate::backend::{IndexWriter, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::engine::verify::VerifyFindings;
 use crate::error::ErrorKind;
 use crate::format::{RevisionRow, key};
 use crate::model::{BranchMetadata, Key, Kind, Timestamp, Value};
@@ -534,20 +535,30 @@ fn a_write_that_fails_once_at_a_read_changes_nothing_and_then_succeeds() {
     assert!(failed > 20, "{failed} reads failed");
 }
 
+/// Opens the store of a journal and an index in memory.
+fn opened(log: &Arc<MemoryLog>, index: &MemoryIndex) -> Store {
+    let marker = FormatMarker::new([1; 16], [2; 32]);
+    let index = Arc::new(index.clone());
+    let about = (SealStatus::Unsealed, SealMode::Absent, None);
+    Store::assemble(Arc::clone(log) as _, index, marker, Options::default(), about, None)
+}
+
+/// Puts a row into the newest generation of an index.
+fn put_row(index: &MemoryIndex, table: TableId, place: Vec<u8>, row: Vec<u8>) {
+    let mut writer = index.try_writer().unwrap().unwrap();
+    let position = writer.view().position();
+    writer.write(backend::RowBatch { rows: vec![(table, place, Some(row))] }).unwrap();
+    writer.publish(position).unwrap();
+}
+
 /// Regression: a lost revision that was the first one read had the time 1970. So it was among the
 /// last records up to a moment before it, and a story began there in 1970.
 #[test]
 fn a_lost_revision_after_a_moment_is_not_among_the_last_records_up_to_it() {
     let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
     write_first_record(&*log).unwrap();
-    let open = || {
-        let marker = FormatMarker::new([1; 16], [2; 32]);
-        let about = (SealStatus::Unsealed, SealMode::Absent, None);
-        let index = Arc::new(index.clone());
-        Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None)
-    };
     let at = |minute: i64| Timestamp::from_micros(minute * 60_000_000);
-    let store = open();
+    let store = opened(&log, &index);
     let begun = WriteContext::asked("test", at(0));
     let session = store.create_session(&begun, NewSession::named("s")).unwrap();
     for minute in 1..=6 {
@@ -557,13 +568,9 @@ fn a_lost_revision_after_a_moment_is_not_among_the_last_records_up_to_it() {
         session.write(&act).change(change).commit().unwrap();
     }
     assert!(store.maintain(0).unwrap());
-    let mut writer = index.try_writer().unwrap().unwrap();
-    let position = writer.view().position();
     let place = key::of(session.number).branch(0).number(5).build();
-    let row = (key::REVISIONS, place, Some(RevisionRow::LOST.to_vec()));
-    writer.write(backend::RowBatch { rows: vec![row] }).unwrap();
-    writer.publish(position).unwrap();
-    let session = open().session("s").unwrap();
+    put_row(&index, key::REVISIONS, place, RevisionRow::LOST.to_vec());
+    let session = opened(&log, &index).session("s").unwrap();
     let times = |items: &[LogItem]| -> Vec<Timestamp> { items.iter().map(LogItem::time).collect() };
     assert_eq!(times(&session.records(5, 2).unwrap()), [at(6), at(6)]);
     let state = session.state(&session.at_time(at(3)).unwrap()).unwrap();
@@ -591,4 +598,26 @@ fn a_file_of_losses_that_cannot_be_read_is_a_finding_and_a_loss() {
     let repaired = Store::repair(&path, &root.path().join("repaired"), now, None).unwrap();
     assert_eq!(repaired.lost, found.lost);
     assert!(repaired.lost[0].starts_with("how many losses"), "{:?}", repaired.lost);
+}
+
+/// Regression: of the rows that belong to no session, those of checkpoints were not looked at.
+#[test]
+fn a_checkpoint_that_belongs_to_no_session_is_a_finding() {
+    let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
+    write_first_record(&*log).unwrap();
+    let store = opened(&log, &index);
+    let act = WriteContext::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    session.write(&act).checkpoint(NewCheckpoint::manual("here")).commit().unwrap();
+    assert!(store.maintain(0).unwrap());
+    let row = index.snapshot().unwrap();
+    let row =
+        row.scan(key::CHECKPOINTS, &[], &[], ScanDirection::Ascending, 1).unwrap().remove(0).1;
+    let place = key::of(7).time(Timestamp::default()).number(1).build();
+    put_row(&index, key::CHECKPOINTS, place, row);
+    let mut findings = VerifyFindings::default();
+    opened(&log, &index).engine.verify(VerifyDepth::Quick, &mut findings);
+    let found: Vec<String> =
+        findings.found.iter().map(|one| format!("{}: {}", one.place, one.problem)).collect();
+    assert_eq!(found, ["the checkpoint #1: it belongs to no session"]);
 }

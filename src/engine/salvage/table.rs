@@ -57,7 +57,7 @@ impl SalvagedStore {
     }
 
     /// Moves each checkpoint to the key that follows from its content and from the session of its
-    /// operation.
+    /// operation. One without a session is lost.
     fn checkpoints(&mut self) -> Result<()> {
         let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
         for_each_row(&self.view(), key::OPERATIONS, |_, row| {
@@ -66,18 +66,26 @@ impl SalvagedStore {
             }
             Ok(())
         })?;
-        let mut moved = Vec::new();
+        let (mut moved, mut astray) = (Vec::new(), Vec::new());
         for_each_row(&self.view(), key::CHECKPOINTS, |place, bytes| {
             let row = CheckpointRow::decode(bytes).map_err(Error::corrupt("a checkpoint"))?;
             let known = sessions.get(&row.operation).copied();
             let session = known.or_else(|| key::short_at(place, 0)).unwrap_or(0);
             let (time, sequence) = (row.checkpoint.time, row.checkpoint.sequence);
+            if session as usize >= self.refs.sessions.len() {
+                astray.push((place.to_vec(), sequence));
+                return Ok(());
+            }
             let own = of(session).time(time).number(sequence).build();
             if own != place {
                 moved.push((place.to_vec(), own, bytes.to_vec()));
             }
             Ok(())
         })?;
+        for (place, sequence) in astray {
+            self.rows.delete(key::CHECKPOINTS, place);
+            self.lost.push(format!("the checkpoint #{sequence}, which belongs to no session"));
+        }
         for (place, own, row) in moved {
             self.rows.delete(key::CHECKPOINTS, place);
             self.rows.put(key::CHECKPOINTS, own, row);

@@ -62,7 +62,15 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     while let Some((place, row)) = next_of(&mut folded, SessionNumber::MAX)? {
         history.add_folded((&place, &row), findings);
     }
+    for row in TableRows::range(view, key::CHECKPOINTS, key::of(count).build(), Vec::new()) {
+        let (place, _) = row?;
+        findings.add_primary(checkpoint_at(&place), &"it belongs to no session");
+    }
     Ok(())
+}
+
+fn checkpoint_at(place: &[u8]) -> String {
+    format!("the checkpoint #{}", key::last_number(place).unwrap_or(0))
 }
 
 /// Verifies the history of the sessions from `first` up to, but not including, `end`.
@@ -148,7 +156,7 @@ fn check_checkpoint(
     (place, row): (&[u8], &[u8]),
     findings: &mut VerifyFindings,
 ) {
-    let what = || format!("the checkpoint #{}", key::last_number(place).unwrap_or(0));
+    let what = || checkpoint_at(place);
     let checkpoint = match CheckpointRow::decode(row) {
         Err(error) => return findings.add_primary(what(), &error),
         Ok(row) => row.checkpoint,
