@@ -154,9 +154,11 @@ impl GraphStore {
         let Some(from) = self.session(source)? else { return Ok(()) };
         let mut steps = steps_tagged(&from, None)?;
         steps.sort_by_key(|(checkpoint, _)| checkpoint.sequence);
-        let mut writes = from.recent_facts(&from.head()?, Kind::GraphWrite, usize::MAX)?;
-        writes.retain(|known| !is_dropped(&known.fact.value));
-        if steps.is_empty() && writes.is_empty() {
+        // Only the ids are kept: the writes of each event are read when they are copied.
+        let writes = from.recent_facts(&from.head()?, Kind::GraphWrite, usize::MAX)?.into_iter();
+        let written = writes.filter(|known| !is_dropped(&known.fact.value));
+        let events: Vec<String> = written.map(|known| known.fact.id).collect();
+        if steps.is_empty() && events.is_empty() {
             return Ok(());
         }
         let to = other.open_or_create(&WriteContext::asked("graph copy", now), target)?;
@@ -165,8 +167,7 @@ impl GraphStore {
                 other.put_step(now, &self.step_copy(&from, checkpoint, record, target)?, record)?;
             }
         }
-        for known in writes.iter().rev() {
-            let event = &known.fact.id;
+        for event in events.iter().rev() {
             if to.fact_versions(Kind::GraphWrite, event)?.is_empty() {
                 other.record_writes(now, &to, event, &write_values(&from, event)?)?;
             }
