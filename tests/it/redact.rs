@@ -22,11 +22,12 @@ use forge_systems::program::{CheckpointReference, Program};
 use forge_systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
 use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
 use forge_systems::thread::{AppendOptions, CallResult, Thread};
+use forge_testkit::files::files_below;
 use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Regression: an agent that printed a key file or a grant left the key in its transcript.
@@ -443,21 +444,9 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) ->
         let kept = beside.spooled_write(&act, new).unwrap().fact(fact).note("said", said);
         assert!(kept.checkpoint(wanted).save().unwrap().spooled);
     }
-    let mut paths = Vec::new();
-    files(&path.join("spool"), &mut paths);
+    let paths = files_below(&path.join("spool"));
     assert_eq!(paths.len(), 2 * fakes.len().min(3), "each waits by itself");
     paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
-}
-
-/// Every file of a folder.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            files(&entry.path(), found);
-        } else {
-            found.push(entry.path());
-        }
-    }
 }
 
 /// Everything that the store returns, and the raw content of its files.
@@ -487,8 +476,7 @@ fn everything(store: &Store, folder: &Path) -> Vec<u8> {
                 .unwrap();
         }
     }
-    let mut paths = Vec::new();
-    files(folder, &mut paths);
+    let paths = files_below(folder);
     assert!(paths.len() > 2);
     for path in paths {
         all.extend_from_slice(&std::fs::read(path).unwrap());

@@ -17,6 +17,7 @@ use forge_store::store::{
     CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, PurgeKind, PurgeReport,
     SearchQuery, Session, SourceChunk, Store, VerifyDepth, VerifyOutcome, WriteContext,
 };
+use forge_testkit::files::files_below;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -212,22 +213,11 @@ fn planted(path: &Path, options: Options) -> Store {
     store
 }
 
-/// Every file of a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        match entry.file_type().unwrap().is_dir() {
-            true => found.extend(files(&entry.path())),
-            false => found.push(entry.path()),
-        }
-    }
-    found
-}
-
 /// How often a text occurs literally in the files of a folder.
 fn in_files(folder: &Path, text: &str) -> usize {
     let search = aho_corasick::AhoCorasick::new([text]).unwrap();
-    files(folder).iter().map(|file| search.find_iter(&std::fs::read(file).unwrap()).count()).sum()
+    let count = |file: PathBuf| search.find_iter(&std::fs::read(file).unwrap()).count();
+    files_below(folder).into_iter().map(count).sum()
 }
 
 /// Everything that the store returns about all sessions.
