@@ -364,7 +364,8 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
 }
 
 /// Returns the length of the password at an offset, and whether it ends at this quote. Then it may
-/// contain any sign, else those that `is_bare` accepts.
+/// contain any sign but quotes of this kind, `"`, backslashes and control characters, else those
+/// that `is_bare` accepts.
 fn password_length(
     text: &[u8],
     from: usize,
