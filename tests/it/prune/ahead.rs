@@ -272,7 +272,7 @@ fn pre_written_objects_that_are_named_later_stay() {
             let done = objects(&path);
             let whole = copied(folder.path(), &first, "whole");
             work(role, &whole);
-            assert!(is_done(role, &path), "{role}");
+            assert!(is_done(role, &whole), "{role}");
             assert_eq!(done, objects(&whole), "{role}: nothing is left of the first time");
             if struck > 2 {
                 break;
