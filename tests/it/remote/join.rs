@@ -2,7 +2,7 @@
 //! in `docs/remotes.md`, and a property of random histories.
 
 use super::purge::Place;
-use super::{Machine, SECRET, command, shared, step_of};
+use super::{Machine, SECRET, command, revisions, shared, step_of};
 use crate::bundle::law::{same, time, told, told_alike};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
@@ -82,14 +82,6 @@ fn unordered(store: &Store) -> String {
     let mut operations: Vec<_> = operations.lines().collect();
     operations.sort_unstable();
     format!("{before}{}{after}", operations.join("\n"))
-}
-
-/// The ids of all revisions, by number.
-fn revisions(session: &Session) -> BTreeMap<u64, String> {
-    let last = session.summary().unwrap().last_sequence;
-    let points = (1..=last).filter_map(|number| session.at_sequence(number).ok());
-    let known = points.filter_map(|point| session.revision_of(&point).unwrap());
-    known.map(|revision| (revision.sequence, revision.id.to_string())).collect()
 }
 
 fn names(session: &Session) -> Vec<String> {

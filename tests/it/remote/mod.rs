@@ -22,10 +22,11 @@ use forge_store::model::{Kind, Timestamp};
 use forge_store::redact::{KnownSecrets, Redactor};
 use forge_store::store::remote::{
     Depot, DepotRead, DepotRequests, DepotWrite, FolderDepot, MemoryDepot, PullReport, PushReport,
-    Remote, RemoteSession,
+    Remote, RemoteAccess, RemoteKeyFile, RemoteSession, SeenRefs,
 };
 use forge_store::store::{NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) const SECRET: [u8; 32] = [7; 32];
@@ -33,6 +34,20 @@ pub(crate) const SECRET: [u8; 32] = [7; 32];
 /// The options of a store that redacts secrets, so that what it pushes is judged.
 pub(crate) fn judged() -> Options {
     Options::default().redaction(Arc::new(Redactor::new()))
+}
+
+/// The access to a remote with [`SECRET`], of which nothing was seen.
+fn access_of(remote: &Remote) -> RemoteAccess {
+    let (remote, seen) = (remote.id(), SeenRefs::new());
+    RemoteKeyFile { remote, secret: SECRET, url: None, seen, rotated: None }.into()
+}
+
+/// The ids of the revisions of a session that can be read, by number.
+fn revisions(session: &Session) -> BTreeMap<u64, String> {
+    let last = session.summary().unwrap().last_sequence;
+    let points = (1..=last).filter_map(|number| session.at_sequence(number).ok());
+    let known = points.filter_map(|point| session.revision_of(&point).unwrap());
+    known.map(|revision| (revision.sequence, revision.id.to_string())).collect()
 }
 
 fn command(session: &Session, id: &str) {

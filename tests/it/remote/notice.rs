@@ -1,7 +1,7 @@
 //! Notices of purges that are lost, cannot be carried out, or would be bypassed.
 
 use super::purge::{Place, WORD, cleaned, leaked};
-use super::{Machine, SECRET, judged};
+use super::{Machine, SECRET, access_of, judged};
 use crate::bundle::law::told;
 use crate::bundle::{act, note};
 use forge_store::Error;
@@ -9,8 +9,8 @@ use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name};
 use forge_store::model::{CloneId, NoticeSalt};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
-    Depot, DepotWrite, KnownRemote, MemoryDepot, PurgeActivity, Remote, RemoteAccess,
-    RemoteKeyFile, RewriteReason, SeenRefs, UnpurgedSecret,
+    Depot, DepotWrite, KnownRemote, MemoryDepot, PurgeActivity, Remote, RewriteReason,
+    UnpurgedSecret,
 };
 use forge_store::store::{NewSession, Session, Store};
 use std::collections::BTreeMap;
@@ -208,12 +208,6 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
     third.check("pulled");
 }
 
-/// The access of a remote that a store knows by name.
-fn access(remote: &Remote) -> RemoteAccess {
-    let seen = SeenRefs::new();
-    RemoteKeyFile { remote: remote.id(), secret: SECRET, url: None, seen, rotated: None }.into()
-}
-
 #[test]
 fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,7 +220,7 @@ fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are()
     });
     for (name, (_, remote)) in [("here", &here), ("there", &there)] {
         let (name, url) = (name.to_owned(), "file:///x".to_owned());
-        store.keep_remote(&KnownRemote { name, url, access: access(remote) }).unwrap();
+        store.keep_remote(&KnownRemote { name, url, access: access_of(remote) }).unwrap();
     }
     let named = |name: &str, texts: &[&str]| {
         let session = store.create_session(&act("begin"), NewSession::named(name)).unwrap();
@@ -249,7 +243,7 @@ fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are()
     };
     let contact = || {
         store.finish_purges(&act("finish"), &here.1).1.unwrap();
-        (holds(), store.pending_purges(&access(&there.1)).unwrap())
+        (holds(), store.pending_purges(&access_of(&there.1)).unwrap())
     };
     notify(&here.0, &here.1, 0, &["in the other", "in no remote"]);
     assert!(contact().0.values().all(|is_there| *is_there));

@@ -1,7 +1,7 @@
 //! Purges that reach other stores through a remote.
 
 use super::fault::{Fault, FaultyDepot};
-use super::{Machine, SECRET, command, judged};
+use super::{Machine, SECRET, access_of, command, judged};
 use crate::bundle::law::{same, time, told};
 use crate::bundle::{act, note};
 use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in, ref_name};
@@ -9,7 +9,7 @@ use forge_store::model::{CloneId, NoticeSalt, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
     Depot, DepotWrite, FinishedPurges, MemoryDepot, PurgeActivity, Remote, RemoteAccess,
-    RemoteKeyFile, RewriteReason, SeenRefs,
+    RewriteReason,
 };
 use forge_store::store::{NewSession, PurgeReport, Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
@@ -57,8 +57,7 @@ impl Place {
     }
 
     pub(super) fn key(&self) -> RemoteAccess {
-        let (remote, seen) = (self.machine.remote.id(), SeenRefs::new());
-        RemoteKeyFile { remote, secret: SECRET, url: None, seen, rotated: None }.into()
+        access_of(&self.machine.remote)
     }
 
     /// Checks that nothing of the store has the secret, and that the store is whole.

@@ -1,13 +1,12 @@
 //! A machine that shares one session through two remotes.
 
 use super::purge::{Place, WORD, cleaned};
-use super::{Machine, SECRET, judged, shared};
+use super::{Machine, SECRET, access_of, judged, shared};
 use crate::bundle::law::{same, told_alike};
 use crate::bundle::{act, note};
 use forge_store::store::Store;
 use forge_store::store::remote::{
-    Depot, KnownRemote, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, RewriteReason, SeenRefs,
-    UnpushedWork,
+    Depot, KnownRemote, MemoryDepot, Remote, RewriteReason, UnpushedWork,
 };
 use forge_store::{Error, ErrorKind};
 use std::fs;
@@ -160,18 +159,13 @@ fn between_two() -> (TempDir, Machine, Machine, [Machine; 2]) {
     both.pull().unwrap();
     let (_, other, there) = pushed_to_another(&both);
     let url = "file:///other".to_owned();
-    let access = key_of(&there.remote);
+    let access = access_of(&there.remote);
     both.store.keep_remote(&KnownRemote { name: "other".to_owned(), url, access }).unwrap();
     let third = clone_of(&other);
     note(&third.session(), "C", "at the second remote");
     third.push().unwrap();
     there.pull().unwrap();
     (folder, both, there, [first, third])
-}
-
-fn key_of(remote: &Remote) -> RemoteAccess {
-    let (remote, seen) = (remote.id(), SeenRefs::new());
-    RemoteKeyFile { remote, secret: SECRET, url: None, seen, rotated: None }.into()
 }
 
 /// Regression: the join made the other remote unusable, and nothing warned of it.
@@ -246,7 +240,7 @@ fn work_not_pushed_to_the_other_remote_is_counted_after_a_join() {
     let place = Place::new(&depot);
     place.machine.pull().unwrap();
     let (memory, _, there) = pushed_to_another(&place.machine);
-    let access = key_of(&there.remote);
+    let access = access_of(&there.remote);
     let unpushed = || there.store.unpushed(&access, &there.session()).unwrap();
     assert_eq!(unpushed(), UnpushedWork::default());
     note(&place.machine.session(), "C", "here");

@@ -6,7 +6,7 @@ use super::world::{
     Acknowledged, SESSIONS, SharedSession, SimulatedClone, World, act, shared_operations,
 };
 use crate::bundle::law::{time, told_session_alike};
-use crate::remote::SECRET;
+use crate::remote::{SECRET, revisions};
 use forge_store::format::remote::{
     RemoteKeys, RemoteRef, SessionPlace, handle_in, pack_name, ref_name,
 };
@@ -14,7 +14,7 @@ use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{Depot, DepotRead, MemoryDepot, Remote};
 use forge_store::store::{Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Clones have nothing new after at most this many rounds in which each pulls and pushes.
@@ -46,14 +46,6 @@ fn read(memory: &MemoryDepot, name: &str) -> Option<Vec<u8>> {
         DepotRead::Whole { bytes, .. } => Some(bytes),
         DepotRead::Absent | DepotRead::Unchanged => None,
     }
-}
-
-/// The ids of all revisions, by number.
-fn revisions(session: &Session) -> BTreeMap<u64, String> {
-    let last = session.summary().unwrap().last_sequence;
-    let points = (1..=last).filter_map(|number| session.at_sequence(number).ok());
-    let known = points.filter_map(|point| session.revision_of(&point).unwrap());
-    known.map(|revision| (revision.sequence, revision.id.to_string())).collect()
 }
 
 /// What must be equal in all clones of a session. Operations are sorted, because each clone lists
