@@ -15,6 +15,13 @@ use proptest::test_runner::{Config, RngSeed};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Makes a folder on a file system in memory, if there is one, for tests that do not depend on the
+/// disk.
+pub(crate) fn scratch_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
 
 /// Runs a test of this binary with a variable, and kills it at its n-th call of this kind. Returns
 /// whether there were that many.

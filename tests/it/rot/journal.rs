@@ -3,7 +3,8 @@
 
 #![allow(clippy::print_stderr, reason = "counts must be seen")]
 
-use super::{act, folder};
+use super::act;
+use crate::fault::scratch_folder;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{ClaimChange, NewSession, Options, Store, VerifyDepth, VerifyOutcome};
@@ -80,7 +81,7 @@ fn strike(path: &Path, how: &str) {
         "gone" => fs::remove_dir_all(&journal).unwrap(),
         _ => {
             // A segment of another store, with the same start and longer.
-            let other = folder();
+            let other = scratch_folder();
             let path = other.path().join("other");
             drop(make(&path, &Options::default(), 0));
             let stranger = path.join("journal/0000000000000000.log");
@@ -97,7 +98,7 @@ fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
         for applied in [0, 5, NOTES] {
             for how in WAYS {
                 let what = format!("{sort}, {applied} in the index, {how}");
-                let folder = folder();
+                let folder = scratch_folder();
                 let path = folder.path().join(".forge");
                 let keyring = (sort != "unsealed").then(|| folder.path().join("keyring"));
                 let options = Options::default().keyring(keyring).encrypted(sort == "encrypted");

@@ -9,7 +9,7 @@ mod rebuild;
 mod spool;
 pub(crate) mod store;
 
-use crate::fault::{SeededNumbers, count};
+use crate::fault::{SeededNumbers, count, scratch_folder};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::Timestamp;
 use forge_store::store::{
@@ -31,11 +31,6 @@ fn act(verb: &str) -> WriteContext {
     WriteContext::hook(verb, TIME)
 }
 
-/// In memory if possible, because these tests do not depend on the disk.
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
-
 struct Golden {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -45,7 +40,7 @@ struct Golden {
 
 impl Golden {
     fn new() -> Self {
-        Self::in_folder(folder(), Options::default())
+        Self::in_folder(scratch_folder(), Options::default())
     }
 
     /// With seals, as `forge init` creates a store.
@@ -58,7 +53,7 @@ impl Golden {
     }
 
     fn keyed(encrypted: bool) -> Self {
-        let folder = folder();
+        let folder = scratch_folder();
         let keyring = Some(folder.path().join("keyring"));
         Self::in_folder(folder, Options::default().keyring(keyring).encrypted(encrypted))
     }
@@ -226,7 +221,7 @@ fn damage(
     counts: &mut Counts,
     how: impl FnOnce(&Path),
 ) {
-    let folder = folder();
+    let folder = scratch_folder();
     let damaged = folder.path().join("damaged");
     copy(&golden.path, &damaged, file);
     how(&damaged.join(file));
@@ -363,7 +358,7 @@ fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
     report("formats", &counts);
     assert_eq!((counts.repaired, counts.saved), (8, counts.states));
     // Two wrong bits cannot be distinguished from a later format.
-    let folder = folder();
+    let folder = scratch_folder();
     let later = folder.path().join("later");
     copy(&golden.path, &later, file);
     change(&later.join(file), |bytes| bytes[place] = b'4');
@@ -532,7 +527,7 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
 /// A file from an hour ago replaces the current one: no read returns false data.
 #[test]
 fn no_file_of_an_older_store_makes_anything_false() {
-    let folder = folder();
+    let folder = scratch_folder();
     let path = folder.path().join("golden");
     make(&path, &Options::default());
     let older = folder.path().join("older");

@@ -1,7 +1,7 @@
 //! Derived data is missing or wrong, and is rebuilt from the rest.
 
-use super::{Golden, NUMBERS, TIME, act, change, folder};
-use crate::fault::{copy, count};
+use super::{Golden, NUMBERS, TIME, act, change};
+use crate::fault::{copy, count, scratch_folder};
 use crate::integrity::index::{edit_generation, rows};
 use crate::rot::store::{Read, files, make, read};
 use forge_store::diff::MergeSide;
@@ -67,7 +67,7 @@ fn generation(path: &Path) -> PathBuf {
 /// The store of the other tests with a merge, checkpoints of events, values in separate objects,
 /// full states and an operation of several records, all of it in the index.
 fn rich() -> Golden {
-    let folder = folder();
+    let folder = scratch_folder();
     let path = folder.path().join("golden");
     make(&path, &Options::default());
     let store = Store::open(&path, Options::default()).unwrap();
@@ -145,7 +145,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
     for (table, number) in DERIVED {
         for (how, damage) in DAMAGES {
             let what = format!("{table}: {how}");
-            let folder = folder();
+            let folder = scratch_folder();
             let damaged = folder.path().join("damaged");
             copy(&golden.path, &damaged);
             edit_generation(&generation(&damaged), |database, write| {
@@ -191,7 +191,7 @@ fn each_revision_that_is_gone_is_found_by_a_quick_check() {
     for (table, found) in [key::REVISIONS, key::FOLDED].into_iter().zip(&mut found) {
         let (mut which, mut count) = (0, 1);
         while which < count {
-            let folder = folder();
+            let folder = scratch_folder();
             let damaged = folder.path().join("damaged");
             copy(&golden.path, &damaged);
             let mut is_target = false;
@@ -231,7 +231,7 @@ fn each_damaged_checkpoint_is_found_by_a_quick_check() {
     let (mut which, mut count) = (0, 1);
     while which < count {
         let problem = problems[which % problems.len()];
-        let folder = folder();
+        let folder = scratch_folder();
         let damaged = folder.path().join("damaged");
         copy(&golden.path, &damaged);
         let mut number = 0;
@@ -268,7 +268,7 @@ fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_or_refused_unchanged() {
         // needs a repair.
         for place in (0..size).step_by(size.div_ceil(tries).max(1) as usize) {
             let what = format!("{} byte {place}", file.display());
-            let folder = folder();
+            let folder = scratch_folder();
             let damaged = folder.path().join("damaged");
             copy(&golden.path, &damaged);
             change(&damaged.join(&file), |bytes| bytes[place as usize] ^= 4);
@@ -302,7 +302,7 @@ fn each_name_that_is_gone_is_found() {
     let mut count = 1;
     let mut which = 0;
     while which < count {
-        let folder = folder();
+        let folder = scratch_folder();
         let damaged = folder.path().join("damaged");
         copy(&golden.path, &damaged);
         edit_generation(&generation(&damaged), |database, write| {
@@ -335,7 +335,7 @@ fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
     let damaged: Vec<_> = [None, Some(1_u64)]
         .into_iter()
         .map(|counter| {
-            let folder = folder();
+            let folder = scratch_folder();
             let path = folder.path().join("damaged");
             copy(&golden.path, &path);
             edit_generation(&generation(&path), |database, write| {

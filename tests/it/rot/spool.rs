@@ -1,8 +1,8 @@
 //! Damage of the spool: each write is in two files. Damage of one of them changes nothing that is
 //! read; damage of both is reported by readers, by verify and by repair.
 
-use super::{act, change, folder};
-use crate::fault::{SeededNumbers, count};
+use super::{act, change};
+use crate::fault::{SeededNumbers, count, scratch_folder};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value};
 use forge_store::store::{
@@ -58,7 +58,7 @@ enum Sort {
 
 impl Place {
     fn new(sort: Sort) -> Self {
-        let folder = folder();
+        let folder = scratch_folder();
         let path = folder.path().join(".forge");
         let keyring = (sort != Sort::Unsealed).then(|| folder.path().join("keyring"));
         let options = Options::default().keyring(keyring).encrypted(sort == Sort::Encrypted);

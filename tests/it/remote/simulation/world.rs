@@ -4,7 +4,7 @@ use super::depot::{Planted, SimulatedDepot};
 use super::mix::Mix;
 use super::task::{RunningTask, Task};
 use crate::bundle::law::{step, time};
-use crate::fault::SeededNumbers;
+use crate::fault::{SeededNumbers, scratch_folder};
 use crate::remote::SECRET;
 use forge_store::model::{Key, Kind, OperationId, SessionHandle, SessionId, Value};
 use forge_store::redact::KnownSecrets;
@@ -43,7 +43,7 @@ pub(super) struct SimulatedClone {
 
 impl SimulatedClone {
     fn new(memory: &MemoryDepot, planted: Planted, number: usize, in_memory: bool) -> Self {
-        let folder = (!in_memory).then(|| scratch_folder().unwrap());
+        let folder = (!in_memory).then(scratch_folder);
         let store = match &folder {
             Some(folder) => Store::create(&folder.path().join("store"), Options::default()),
             None => Store::in_memory(),
@@ -87,11 +87,6 @@ impl SimulatedClone {
         self.store = Some(Store::open(&path, Options::default()).unwrap());
         self.join_remote();
     }
-}
-
-/// A folder on a file system in memory, if there is one: the kills here are of processes only.
-fn scratch_folder() -> std::io::Result<TempDir> {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
 /// A session that the clones share.
