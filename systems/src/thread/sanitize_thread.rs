@@ -12,7 +12,7 @@ use super::stored_thread::{MessageRecord, PLACE_GAP, StoredMessage, Thread, mess
 use forge_store::error::{Error, Result};
 use forge_store::model::{Timestamp, Value};
 use forge_store::store::{ClaimChange, WriteContext, WriteReport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of sanitising a thread.
 #[derive(Clone, Debug)]
@@ -339,6 +339,8 @@ fn settle(
         let object = RawObject::parse(text);
         checked.push(check_message(text, object, sanitised.form, MessageContext::default()));
     }
+    let made: BTreeSet<(String, String)> =
+        header.pending.iter().map(|call| (call.message.clone(), call.id.clone())).collect();
     header.pending.retain_mut(|call| {
         let source = kept.iter().position(|message| message.id == call.message);
         // A fault has the id from before it was changed.
@@ -352,20 +354,27 @@ fn settle(
         if let Some((_, _, new)) = new {
             call.id.clone_from(new);
         }
+        let own = source
+            .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)));
         // A message that was merged into another one is found by its call.
-        let at = source
-            .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)))
-            .or_else(|| checked.iter().rposition(|one| part_of(one, call).is_some()));
+        let at = own.or_else(|| checked.iter().rposition(|one| part_of(one, call).is_some()));
         call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &checked[at + 1..]));
+        let is_answered = || {
+            let mut answers = checked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
+            answers.any(|answer| answer.id == call.id)
+        };
         if orphans == OrphanPolicy::Leave {
-            return !is_put_in;
+            // A call that repeated the one that is found was removed with its message.
+            let is_repeated = |at: usize| {
+                let maker = sanitised.sources[at].and_then(|source| kept.get(source));
+                maker.is_some_and(|one| made.contains(&(one.id.clone(), call.id.clone())))
+            };
+            let is_gone = own.is_none() && at.is_none_or(|at| is_repeated(at) || is_answered());
+            return !is_put_in && !is_gone;
         }
         // Any call that does not wait has its result now, or is removed.
         let part = at.and_then(|at| part_of(&checked[at], call));
-        let mut answers = checked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
-        call.open
-            && part.is_some_and(|part| part.waits)
-            && !answers.any(|answer| answer.id == call.id)
+        call.open && part.is_some_and(|part| part.waits) && !is_answered()
     });
     header.marked = header.pending.iter().any(|call| !call.open);
 }

@@ -288,6 +288,25 @@ fn a_call_that_gets_another_id_with_its_result_is_not_pending_any_more() {
     assert!(status.pending.is_empty() && !status.marked, "{status:?}");
 }
 
+/// Regression: putting in the result of another call removed a message with a repeated call, which
+/// remained pending. It would have been run without arguments, and the thread remained marked when
+/// all calls had results.
+#[test]
+fn a_repeated_call_that_is_removed_is_not_pending_any_more() {
+    let thread = thread();
+    let other = CALL.replace("c1", "c2").replace("weather", "wind");
+    append(&thread, &[USER, CALL, CALL, &other], AppendGuard::Mark).unwrap();
+    let result = CallResult { content: "rain".into(), is_error: false };
+    for (id, left) in [("c2", vec!["m2"]), ("c1", vec![])] {
+        thread.finish_call(&act(), id, &result).unwrap();
+        thread.put_result(&act(), id, None).unwrap();
+        let status = thread.status(&thread.session().head().unwrap()).unwrap();
+        let pending: Vec<&str> = status.pending.iter().map(|call| &*call.message).collect();
+        assert_eq!((pending, status.marked), (left, id == "c2"), "{id}");
+    }
+    assert_eq!(texts(&thread).len(), 5);
+}
+
 /// Regression: where one message contains all results, the change named only the first call that it
 /// answers. The others, and calls without an id, remained pending although their results were put
 /// in.
