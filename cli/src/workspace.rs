@@ -137,8 +137,8 @@ pub fn catch_up_index(store: &Store) {
     update_index(store, APPLY_BYTES);
 }
 
-/// Updates the index at the end of an agent's turn, also if less was written: every hook of the next
-/// turn reads what is not in the index. A failure loses nothing.
+/// Updates the index at the end of an agent's turn, also if less was written: every hook of the
+/// next turn reads what is not in the index. A failure loses nothing.
 pub fn index_turn(store: &Store) {
     update_index(store, APPLY_BYTES / 8);
 }

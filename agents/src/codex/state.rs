@@ -164,8 +164,8 @@ impl CodexState {
         push(&mut self.running, running);
     }
 
-    /// Notes the commands of a script that still runs, if there are any. Of too many cells, those go
-    /// first whose end would report nothing, as none of their commands is unended any more.
+    /// Notes the commands of a script that still runs, if there are any. If there are too many
+    /// cells, cells whose commands have all ended are dropped first: their end reports nothing.
     pub(crate) fn keep_cell(&mut self, cell: String, commands: Vec<String>) {
         if commands.is_empty() {
             return;

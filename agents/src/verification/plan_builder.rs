@@ -370,8 +370,8 @@ impl CheckPlanBuilder {
         ExitCodeTree::Check(self.checks.len() - 1)
     }
 
-    /// Parses assignments, of which the last one may be that of the output of a line:
-    /// `out=$(cargo test)`. The variable is treated like a file to which the output is redirected.
+    /// Parses assignments. The last one may assign the output of a line: `out=$(cargo test)`. The
+    /// variable is treated like a file to which the output is redirected.
     fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
         let mut plan = ExitCodeTree::Zero;
         for (number, word) in command.assignments.iter().enumerate() {

@@ -143,8 +143,8 @@ fn write_fitting(
     (WrittenPage { html, left_out }, last)
 }
 
-/// Writes only the changing parts of a page, each with the id of its element. Each is the same as on
-/// the page that [`write_page`] writes. The footer is not among them.
+/// Writes only the changing parts of a page, each with the id of its element. Each is the same as
+/// on the page that [`write_page`] writes. The footer is not among them.
 #[must_use]
 pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static str, String)> {
     let detail = match options.max_bytes {
