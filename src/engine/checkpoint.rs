@@ -359,41 +359,11 @@ pub(crate) fn last_hiding_operations<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{self, EmptySnapshot, LogPosition, TableId};
+    use crate::backend::EmptySnapshot;
+    use crate::engine::counting_snapshot::CountingSnapshot;
     use crate::engine::derive::derive_checkpoint;
     use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
     use crate::model::CheckpointTrigger;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// Counts the rows that are read.
-    struct CountingSnapshot<'a> {
-        view: OverlaySnapshot<'a>,
-        read: AtomicUsize,
-    }
-
-    impl Snapshot for CountingSnapshot<'_> {
-        fn position(&self) -> LogPosition {
-            self.view.position()
-        }
-
-        fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
-            self.read.fetch_add(1, Ordering::Relaxed);
-            self.view.get(table, key)
-        }
-
-        fn scan(
-            &self,
-            table: TableId,
-            from: &[u8],
-            to: &[u8],
-            direction: ScanDirection,
-            limit: usize,
-        ) -> Result<Vec<TableRow>, backend::Error> {
-            let rows = self.view.scan(table, from, to, direction, limit)?;
-            self.read.fetch_add(rows.len(), Ordering::Relaxed);
-            Ok(rows)
-        }
-    }
 
     /// Regression: to find where a page begins, all checkpoints with its time were read, in each
     /// page. After an import of many sessions these can be all checkpoints.
@@ -428,11 +398,11 @@ mod tests {
         let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 1 };
         let place = |session| KeyBuilder::new().time(time).session(session).number(1).build();
         for (before_id, session, most) in [(Some(id(2500)), 2500, 2), (None, 0, 1000)] {
-            let view = CountingSnapshot { view, read: AtomicUsize::new(0) };
+            let view = CountingSnapshot::new(view, None);
             let filter =
                 CheckpointFilter { before: Some((time, 1)), before_id, ..Default::default() };
             assert_eq!(border_of_all(&view, &filter).unwrap(), Some(place(session)));
-            assert!(view.read.load(Ordering::Relaxed) <= most, "{before_id:?}");
+            assert!(view.rows() <= most, "{before_id:?}");
         }
         let other = CheckpointFilter {
             before: Some((time, 2)),

@@ -5,6 +5,8 @@ pub(crate) mod blob;
 pub(crate) mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod compare;
+#[cfg(test)]
+mod counting_snapshot;
 pub(crate) mod delta_parts;
 pub(crate) mod derive;
 pub(crate) mod encoded_change;
