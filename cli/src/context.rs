@@ -177,10 +177,8 @@ impl Context {
     /// else for the project around the working directory.
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
-            (Some(path), _) if !path.as_os_str().is_empty() => without_dots(&self.cwd.join(path)),
-            (_, Some(start)) => {
-                without_dots(&self.cwd.join(start)).join(discovery::STORE_DIRECTORY)
-            }
+            (Some(path), _) if !path.as_os_str().is_empty() => self.absolute(path),
+            (_, Some(start)) => self.absolute(start).join(discovery::STORE_DIRECTORY),
             (_, None) => discovery::new_store_path(&self.cwd),
         }
     }
@@ -204,6 +202,11 @@ impl Context {
         self.global.session.as_deref().filter(|session| !session.is_empty())
     }
 
+    /// Returns a path from the working directory, without components `.`.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path).components().collect()
+    }
+
     /// Returns whether FORGE_SESSION names this session, and not only `--session`.
     pub fn is_session_of_shell(&self, name: &str) -> bool {
         self.environment.text("FORGE_SESSION") == Some(name)
@@ -223,11 +226,6 @@ impl Context {
     pub fn lock_timeout(&self) -> Duration {
         self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")
     }
-}
-
-/// Returns a path without components `.`.
-fn without_dots(path: &Path) -> PathBuf {
-    path.components().collect()
 }
 
 fn store_directory(

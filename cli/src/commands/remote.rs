@@ -344,8 +344,7 @@ impl Verb for RemoteKeyExportArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let remotes = Remotes::of(context, &opened.store)?;
         let known = remotes.find(Some(&self.name))?;
-        // Without components `.`.
-        let file: PathBuf = context.cwd.join(&self.file).components().collect();
+        let file = context.absolute(&self.file);
         if file.exists() {
             return Err(CommandError::invalid(format!("there is a file {}", file.display()))
                 .hinted("name another one"));
