@@ -49,7 +49,7 @@ impl Thread {
         let (read, mut header) = self.header(&point)?;
         header.admit(&self.name, writer, act.now)?;
         let kept = self.messages(&point)?;
-        let sanitised = sanitise(&kept, &header.pending, options)?;
+        let sanitised = sanitize_stored(&kept, &header.pending, options)?;
         let mut changes = changes(&mut header, &kept, &sanitised);
         if sanitised.reset {
             header.reset = Some(ThreadReset { at: act.now, messages: kept.len() as u64 });
@@ -74,7 +74,7 @@ impl Thread {
         options: &SanitizeOptions,
     ) -> Result<SanitizedHistory> {
         let header = self.header(point)?.1;
-        sanitise(&self.messages(point)?, &header.pending, options)
+        sanitize_stored(&self.messages(point)?, &header.pending, options)
     }
 
     /// Returns a call of the thread that has no result, and its arguments.
@@ -213,7 +213,7 @@ fn pending<'h>(header: &'h ThreadHeader, id: &str) -> Result<&'h PendingCall> {
 
 /// Sanitises messages with the recorded results of pending calls. Those in `options` take
 /// precedence.
-fn sanitise(
+fn sanitize_stored(
     kept: &[StoredMessage],
     pending: &[PendingCall],
     options: &SanitizeOptions,
