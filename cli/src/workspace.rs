@@ -15,8 +15,8 @@ use forge_store::model::time_grammar::{self, MomentBase, parse_time};
 use forge_store::model::{Kind, claim};
 use forge_store::redact::{Redactor, TextForm};
 use forge_store::store::{
-    APPLY_BYTES, CheckpointFilter, NewSession, Options, ResolvedMoment, SealStatus, Session,
-    StateAt, Store, WriteContext,
+    APPLY_BYTES, CheckpointFilter, IDLE_TAIL_BYTES, NewSession, Options, ResolvedMoment,
+    SealStatus, Session, StateAt, Store, WriteContext,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ pub fn catch_up_index(store: &Store) {
 /// Updates the index at the end of an agent's turn, also if less was written: every hook of the
 /// next turn reads what is not in the index. A failure loses nothing.
 pub fn index_turn(store: &Store) {
-    update_index(store, APPLY_BYTES / 8);
+    update_index(store, IDLE_TAIL_BYTES);
 }
 
 /// Updates the index after an import, even if little was written: the imported data is read next.

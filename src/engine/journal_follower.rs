@@ -238,8 +238,9 @@ pub(crate) struct JournalFollower {
 /// Cost of the tail, in bytes, from which a new generation is worth making: fewer than 147 records,
 /// or about 125 revisions of 25 changes. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
-/// Maximum tail cost in bytes that an import leaves, because each later process reads the tail.
-pub(crate) const IMPORTED_TAIL_BYTES: u64 = APPLY_BYTES / 8;
+/// Maximum tail cost in bytes that an import or the turn of an agent leaves, because each later
+/// process reads the tail.
+pub const IDLE_TAIL_BYTES: u64 = APPLY_BYTES / 8;
 /// Approximate number of bytes per read of the journal.
 const READ_BYTES: u64 = 8 << 20;
 /// Tail length in bytes from which a newer generation is looked for. During an apply, a writer of

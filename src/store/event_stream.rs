@@ -15,7 +15,7 @@ use super::redaction_gate::RedactionGate;
 use super::session::Session;
 use super::write_context::WriteContext;
 use crate::backend::Snapshot;
-use crate::engine::journal_follower::{APPLY_BYTES, IMPORTED_TAIL_BYTES};
+use crate::engine::journal_follower::{APPLY_BYTES, IDLE_TAIL_BYTES};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
@@ -203,7 +203,7 @@ impl Store {
         })?;
         // The last copy was made of a generation that is replaced now.
         self.engine.follower.tidy();
-        self.maintain(IMPORTED_TAIL_BYTES).ok();
+        self.maintain(IDLE_TAIL_BYTES).ok();
         Ok(StreamImportReport {
             session_count: applier.session_count(),
             bytes: ahead.bytes - known.bytes,

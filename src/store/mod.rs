@@ -63,7 +63,7 @@ pub use crate::engine::checkpoint::CheckpointFilter;
 pub use crate::engine::commit::{Options, SealStatus};
 
 pub use crate::engine::fact::{FactClock, SourcedFact};
-pub use crate::engine::journal_follower::APPLY_BYTES;
+pub use crate::engine::journal_follower::{APPLY_BYTES, IDLE_TAIL_BYTES};
 pub use crate::engine::rebuild::RebuildCounts;
 pub use crate::engine::request::StoreRequest;
 pub use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};

@@ -7,7 +7,7 @@ use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
 use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation_of;
-use crate::engine::journal_follower::{APPLY_BYTES, IMPORTED_TAIL_BYTES};
+use crate::engine::journal_follower::{APPLY_BYTES, IDLE_TAIL_BYTES};
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::StoreRefs;
@@ -114,7 +114,7 @@ impl Store {
         let pack = PackTarget { name, ..PackTarget::default() };
         let target = BundleTarget { file, pack, same_numbers: false };
         let (report, _) = self.take_bundle(act, source, target, SecretsFound::Refused)?;
-        self.maintain(IMPORTED_TAIL_BYTES).ok();
+        self.maintain(IDLE_TAIL_BYTES).ok();
         Ok(report)
     }
 

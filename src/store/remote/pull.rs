@@ -4,7 +4,7 @@ use super::join::Joined;
 use super::track::{KnownRef, SharedPart};
 use super::{DepotRead, ReadRef, Remote};
 use crate::engine::index::find_operation_of;
-use crate::engine::journal_follower::IMPORTED_TAIL_BYTES;
+use crate::engine::journal_follower::IDLE_TAIL_BYTES;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
@@ -252,7 +252,7 @@ impl Store {
         let shared = SharedPart { end, last, unshared: None };
         remote.keep_ref(self, (handle, session.number), stored, (packs.begins, shared))?;
         remote.note_seen(self, handle, &read.opened.seen());
-        self.maintain(IMPORTED_TAIL_BYTES).ok();
+        self.maintain(IDLE_TAIL_BYTES).ok();
         Ok(report)
     }
 
