@@ -20,8 +20,9 @@ fn read_text(source: impl Read) -> Result<String, String> {
     if bytes.len() as u64 > MAX_TEXT_BYTES {
         return Err("standard input has more than 256 MiB".to_owned());
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| format!("standard input is not UTF-8: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        format!("standard input is not UTF-8 ({error}): convert it to UTF-8, such as with 'iconv'")
+    })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
@@ -32,6 +33,7 @@ mod tests {
     #[test]
     fn line_ends_after_the_text_are_left_out() {
         assert_eq!(read_text(&b"a\nb\r\n\n"[..]), Ok("a\nb".to_owned()));
-        assert!(read_text(&b"\xff"[..]).is_err());
+        let error = read_text(&b"\xff"[..]).unwrap_err();
+        assert!(error.ends_with("convert it to UTF-8, such as with 'iconv'"), "{error}");
     }
 }
