@@ -22,6 +22,7 @@ mod row_layer;
 mod seal;
 pub(crate) mod sealed_index;
 pub mod spool;
+mod thread_turn;
 
 pub use cipher::{CIPHER_BYTES, Cipher};
 pub(crate) use cipher::{ContentKey, EncryptionContext};
@@ -30,6 +31,7 @@ pub use error::Error;
 pub(crate) use error::is_disk_full;
 pub use lock_holder::LockHolder;
 pub use seal::{IntegrityBreach, SealKey, SealMode};
+pub(crate) use thread_turn::ThreadTurn;
 
 use std::ops::Range;
 use std::sync::Arc;

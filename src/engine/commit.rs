@@ -9,7 +9,7 @@ use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::check_sessions_visible;
 use crate::backend::database::DatabaseConnector;
-use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode};
+use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode, ThreadTurn};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, sealed_id};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Options with which a process opens a store.
 ///
@@ -157,6 +157,9 @@ pub(crate) struct Engine {
     pub(crate) cipher: Option<Cipher>,
     pub(crate) heads: HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
+    /// The threads of this process append one after another: then each finds the records of the
+    /// others in memory, and need not read them from the journal.
+    append_turn: ThreadTurn,
     /// Number of records committed by this process.
     commits: AtomicU64,
     /// Number of bytes in these records.
@@ -193,6 +196,7 @@ impl Engine {
             cipher,
             heads,
             blobs: super::blob::BlobCache::default(),
+            append_turn: ThreadTurn::default(),
             commits: AtomicU64::new(0),
             committed_bytes: AtomicU64::new(0),
             maintainer_bell: Mutex::default(),
@@ -354,10 +358,15 @@ impl Engine {
         value: T,
         plan: RecordPlanner<'_, T>,
     ) -> Result<(T, Option<AppendedRecord>)> {
-        let mut prepared = Some((Some(record), value));
+        let since = Instant::now();
+        // Without the turn, the thread finds out who holds the lock.
+        let _turn = self.append_turn.wait(self.options.lock_timeout);
+        let timeout = self.options.lock_timeout.saturating_sub(since.elapsed());
+        let known = self.follower.end();
+        let mut prepared = (known <= from).then_some((Some(record), value));
         let mut outcome: Result<()> = Ok(());
         let mut written = None;
-        let appended = self.follower.log.append(from, self.options.lock_timeout, &mut |tail| {
+        let appended = self.follower.log.append(from.max(known), timeout, &mut |tail| {
             let planned = if tail.frames.is_empty() && prepared.is_some() {
                 prepared.take().expect("`is_some` was checked")
             } else {

@@ -1,11 +1,11 @@
 //! The append lock: one writer at a time, over all processes and threads.
 
 use super::segment;
+use crate::backend::thread_turn::{ThreadTurn, ThreadTurnGuard};
 use crate::backend::{Error, LockHolder};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,16 +28,16 @@ const LONGEST_LATE_PARK: Duration = Duration::from_millis(2);
 pub(crate) struct AppendLock {
     file: File,
     path: PathBuf,
-    /// Whether a thread has the lock through this handle. The threads share the lock on the file,
-    /// so they exclude each other by this flag.
-    taken: Mutex<bool>,
-    /// Notified when `taken` becomes false.
-    freed: Condvar,
+    /// The threads share the lock on the file, so they also exclude each other.
+    turn: ThreadTurn,
 }
 
 /// The append lock, held until this is dropped.
 #[derive(Debug)]
-pub(crate) struct AppendLockGuard<'a>(&'a AppendLock);
+pub(crate) struct AppendLockGuard<'a> {
+    file: &'a File,
+    _turn: ThreadTurnGuard<'a>,
+}
 
 impl AppendLock {
     /// Opens the lock file, creating it if necessary.
@@ -56,7 +56,7 @@ impl AppendLock {
         let path = folder.join(NAME);
         let opened = OpenOptions::new().read(true).write(true).open(&path);
         let file = opened.map_err(Error::io("open", &path))?;
-        Ok(Self { file, path, taken: Mutex::new(false), freed: Condvar::new() })
+        Ok(Self { file, path, turn: ThreadTurn::default() })
     }
 
     /// Acquires the lock.
@@ -65,22 +65,9 @@ impl AppendLock {
     /// [`Error::Busy`] if the lock is not free within `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<AppendLockGuard<'_>, Error> {
         let since = Instant::now();
-        let mut taken = self.taken();
-        while *taken {
-            let Some(left) = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
-            else {
-                return Err(self.busy(since));
-            };
-            let waited = self.freed.wait_timeout(taken, left);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *taken = true;
-        drop(taken);
-        let outcome = self.lock_file(since, timeout);
-        if outcome.is_err() {
-            self.free();
-        }
-        outcome.map(|()| AppendLockGuard(self))
+        let turn = self.turn.wait(timeout).ok_or_else(|| self.busy(since))?;
+        self.lock_file(since, timeout)?;
+        Ok(AppendLockGuard { file: &self.file, _turn: turn })
     }
 
     /// Locks the file against other processes and other handles. `since` is when the wait began.
@@ -109,15 +96,6 @@ impl AppendLock {
         Err(self.busy(since))
     }
 
-    fn taken(&self) -> MutexGuard<'_, bool> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn free(&self) {
-        *self.taken() = false;
-        self.freed.notify_one();
-    }
-
     fn busy(&self, since: Instant) -> Error {
         Error::Busy {
             lock: "append lock",
@@ -130,8 +108,7 @@ impl AppendLock {
 impl Drop for AppendLockGuard<'_> {
     fn drop(&mut self) {
         // Unlocking fails only for a file that is not open.
-        let _ = self.0.file.unlock();
-        self.0.free();
+        let _ = self.file.unlock();
     }
 }
 
