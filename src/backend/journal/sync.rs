@@ -8,7 +8,7 @@ use crate::backend::{Error, LogPosition};
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Timeout for the append lock where the caller gives none.
@@ -21,9 +21,10 @@ pub(super) struct SyncProgress {
     known: AtomicU64,
     /// The position from which a failed sync may have lost data; [`NEVER`] if none failed.
     failed: AtomicU64,
-    /// Held by the thread that syncs; waiting threads usually find their records durable
-    /// afterwards.
-    turn: Mutex<()>,
+    /// Whether a thread syncs. The others wait: usually their records are durable afterwards.
+    is_syncing: Mutex<bool>,
+    /// Notified when `is_syncing` becomes false.
+    synced: Condvar,
     count: AtomicU64,
     /// Whether syncs are only counted; see [`Journal::without_sync_for_canary`].
     left_out: bool,
@@ -36,7 +37,8 @@ impl SyncProgress {
         Self {
             known: AtomicU64::new(known),
             failed: AtomicU64::new(NEVER),
-            turn: Mutex::new(()),
+            is_syncing: Mutex::new(false),
+            synced: Condvar::new(),
             count: AtomicU64::new(0),
             left_out: false,
             #[cfg(test)]
@@ -65,6 +67,19 @@ impl SyncProgress {
         !self.has_failed() && self.known() >= to
     }
 
+    /// Waits until everything before `to` is durable, or no other thread syncs. Then this thread
+    /// has to sync, and the others wait until the returned guard is dropped; `None`: it is durable.
+    fn wait_unless_covered(&self, to: LogPosition) -> Option<SyncTurn<'_>> {
+        let waits = |is_syncing: &mut bool| *is_syncing && !self.covers(to);
+        let waited = self.synced.wait_while(held(&self.is_syncing), waits);
+        let mut is_syncing = waited.unwrap_or_else(PoisonError::into_inner);
+        if self.covers(to) {
+            return None;
+        }
+        *is_syncing = true;
+        Some(SyncTurn(self))
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire) != NEVER
     }
@@ -88,13 +103,21 @@ impl SyncProgress {
     }
 }
 
+/// The turn of the thread that syncs.
+struct SyncTurn<'a>(&'a SyncProgress);
+
+impl Drop for SyncTurn<'_> {
+    fn drop(&mut self) {
+        *held(&self.0.is_syncing) = false;
+        // All at once: a chain of threads that wake each other would take longer than a sync.
+        self.0.synced.notify_all();
+    }
+}
+
 impl Journal {
     pub(super) fn make_durable(&self, to: LogPosition) -> Result<(), Error> {
         let lock = self.writer("sync")?;
-        if self.progress.covers(to) {
-            return Ok(());
-        }
-        let _turn = held(&self.progress.turn);
+        let Some(_turn) = self.progress.wait_unless_covered(to) else { return Ok(()) };
         if !self.progress.has_failed() {
             self.progress.advance(self.mark.position()?);
             if self.progress.covers(to) {
