@@ -1,10 +1,11 @@
 //! Sanitises a stored thread, and records the progress of its calls.
 
 use super::append::{ensure_header_unchanged, retry_on_conflict};
-use super::fault::Remedy;
+use super::call_pairs::{CallResultPairs, PairAssignment};
+use super::fault::{FaultKind, Remedy};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
 use super::message_format::{
-    CallResult, CheckedMessage, MessageContext, MessageFormat, ToolCallPart, check_message,
+    CallResult, CheckedMessage, MessageContext, MessageFormat, ToolCallKind, check_message,
 };
 use super::raw_json::RawObject;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory, sanitize_history};
@@ -12,7 +13,7 @@ use super::stored_thread::{MessageRecord, PLACE_GAP, StoredMessage, Thread, mess
 use forge_store::error::{Error, Result};
 use forge_store::model::{Timestamp, Value};
 use forge_store::store::{ClaimChange, WriteContext, WriteReport};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The result of sanitising a thread.
 #[derive(Clone, Debug)]
@@ -236,6 +237,13 @@ fn changes(
     let places = places(kept, &sanitised.sources);
     let mut changes = Vec::new();
     let mut stays = vec![false; kept.len()];
+    // Why the messages are put in, by their texts; of several reasons, the first one counts.
+    let mut reasons: HashMap<&str, FaultKind> = HashMap::new();
+    for action in &sanitised.actions {
+        if let Some(text) = &action.message {
+            reasons.entry(text).or_insert(action.reason);
+        }
+    }
     for ((text, source), place) in sanitised.messages.iter().zip(&sanitised.sources).zip(&places) {
         let old = source.and_then(|source| kept.get(source));
         if let Some(stays) = source.and_then(|source| stays.get_mut(source)) {
@@ -247,8 +255,7 @@ fn changes(
         }
         let checked =
             check_message(text, RawObject::parse(text), sanitised.form, MessageContext::default());
-        let reason = sanitised.actions.iter().find(|action| action.message.as_ref() == Some(text));
-        let reason = reason.map(|action| action.reason.word());
+        let reason = reasons.get(text.as_str()).map(|reason| reason.word());
         let reason = reason.or_else(|| old.and_then(|old| old.reason.as_deref()));
         let value = MessageRecord {
             role: checked.role.word(),
@@ -339,60 +346,80 @@ fn settle(
         let object = RawObject::parse(text);
         checked.push(check_message(text, object, sanitised.form, MessageContext::default()));
     }
-    let made: BTreeSet<(String, String)> =
-        header.pending.iter().map(|call| (call.message.clone(), call.id.clone())).collect();
-    header.pending.retain_mut(|call| {
-        let source = kept.iter().position(|message| message.id == call.message);
-        // A fault has the id from before it was changed.
-        let is_put_in = sanitised.faults.iter().any(|fault| {
-            fault.remedy == Remedy::Answered
-                && Some(fault.index) == source
-                && fault.tool_call_id.as_ref() == Some(&call.id)
-        });
-        let new =
-            sanitised.renamed.iter().find(|(at, old, _)| Some(*at) == source && *old == call.id);
-        if let Some((_, _, new)) = new {
-            call.id.clone_from(new);
+    let pairs = CallResultPairs::new(sanitised.form, &checked);
+    // The places of the calls in each message, and the last message with each call.
+    let mut places: HashMap<(usize, String, ToolCallKind), Vec<usize>> = HashMap::new();
+    let mut last_with: HashMap<(&str, ToolCallKind), usize> = HashMap::new();
+    for (at, one) in checked.iter().enumerate() {
+        for (place, part) in one.calls.iter().enumerate() {
+            let name = part.display_name();
+            places.entry((at, name.to_owned(), part.kind)).or_default().push(place);
+            last_with.insert((name, part.kind), at);
         }
-        let own = source
-            .and_then(|source| sanitised.sources.iter().position(|from| *from == Some(source)));
-        // A message that was merged into another one is found by its call.
-        let at = own.or_else(|| checked.iter().rposition(|one| part_of(one, call).is_some()));
-        call.open = at.is_some_and(|at| can_be_answered(sanitised.form, &checked[at + 1..]));
-        let is_answered = || {
-            let mut answers = checked.iter().skip(at.unwrap_or(0)).flat_map(|one| &one.answers);
-            answers.any(|answer| answer.id == call.id)
-        };
-        if orphans == OrphanPolicy::Leave {
-            // A call that repeated the one that is found was removed with its message.
-            let is_repeated = |at: usize| {
-                let maker = sanitised.sources[at].and_then(|source| kept.get(source));
-                maker.is_some_and(|one| made.contains(&(one.id.clone(), call.id.clone())))
-            };
-            let is_gone = own.is_none() && at.is_none_or(|at| is_repeated(at) || is_answered());
-            return !is_put_in && !is_gone;
+    }
+    let sources = kept.iter().enumerate().map(|(source, message)| (message.id.as_str(), source));
+    let sources: HashMap<&str, usize> = sources.collect();
+    let mut own_places: HashMap<usize, usize> = HashMap::new();
+    for (at, source) in sanitised.sources.iter().enumerate() {
+        if let Some(source) = source {
+            own_places.entry(*source).or_insert(at);
         }
-        // Any call that does not wait has its result now, or is removed.
-        let part = at.and_then(|at| part_of(&checked[at], call));
-        call.open && part.is_some_and(|part| part.waits) && !is_answered()
-    });
+    }
+    // A fault has the id from before it was changed.
+    let put_in = sanitised.faults.iter().filter(|fault| fault.remedy == Remedy::Answered);
+    let put_in = put_in.filter_map(|fault| Some((fault.index, fault.tool_call_id.as_deref()?)));
+    let put_in: HashSet<(usize, &str)> = put_in.collect();
+    let mut new_ids: HashMap<(usize, String), Vec<&str>> = HashMap::new();
+    for (source, old, new) in &sanitised.renamed {
+        new_ids.entry((*source, old.clone())).or_default().push(new);
+    }
+    let first_open = first_answerable(sanitised.form, &checked);
+    let mut stays = vec![false; header.pending.len()];
+    // Of several calls with one id, the later ones are renamed or removed: so the last pending call
+    // is matched first. A message that was merged into another one, or removed, comes after all
+    // messages that are left; its calls are found by their ids.
+    for is_left in [true, false] {
+        for (index, call) in header.pending.iter_mut().enumerate().rev() {
+            let source = sources.get(call.message.as_str()).copied();
+            let own = source.and_then(|source| own_places.get(&source)).copied();
+            if own.is_some() != is_left {
+                continue;
+            }
+            let is_put_in =
+                source.is_some_and(|source| put_in.contains(&(source, call.id.as_str())));
+            let new = source.and_then(|source| new_ids.get_mut(&(source, call.id.clone()))?.pop());
+            if let Some(new) = new {
+                new.clone_into(&mut call.id);
+            }
+            let at = own.or_else(|| last_with.get(&(call.id.as_str(), call.sort)).copied());
+            call.open = at.is_some_and(|at| at >= first_open);
+            let part = at.and_then(|at| {
+                let place = places.get_mut(&(at, call.id.clone(), call.sort))?.pop()?;
+                Some((at, place))
+            });
+            // If only some calls may be without a result, any other one has its result now.
+            stays[index] = part.is_some_and(|(at, place)| {
+                let may_stay =
+                    orphans == OrphanPolicy::Leave || call.open && checked[at].calls[place].waits;
+                let is_answered = matches!(pairs.call(at, place), PairAssignment::To(..));
+                may_stay && !is_put_in && !is_answered
+            });
+        }
+    }
+    let mut stays = stays.into_iter();
+    header.pending.retain(|_| stays.next().unwrap_or(true));
     header.marked = header.pending.iter().any(|call| !call.open);
 }
 
-/// Returns the part of a message that makes this call, if it does.
-fn part_of<'m>(message: &'m CheckedMessage<'_>, call: &PendingCall) -> Option<&'m ToolCallPart> {
-    let is_it = |part: &&ToolCallPart| part.kind == call.sort && part.display_name() == call.id;
-    message.calls.iter().find(is_it)
-}
-
-/// Returns whether the result of a call that these messages follow can be appended: in most formats
-/// only results may be between the two, and in some one message must contain all results.
-fn can_be_answered(form: MessageFormat, after: &[CheckedMessage<'_>]) -> bool {
+/// Returns the index of the first message from which on the result of a call can be appended: in
+/// most formats only results may be between the two, and in some one message must contain all
+/// results.
+fn first_answerable(form: MessageFormat, checked: &[CheckedMessage<'_>]) -> usize {
     match form {
-        MessageFormat::OpenaiResponses => true,
+        MessageFormat::OpenaiResponses => 0,
         MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini => {
-            after.is_empty()
+            checked.len().saturating_sub(1)
         }
-        _ => after.iter().all(|one| !one.answers.is_empty()),
+        _ => checked.iter().rposition(|one| one.answers.is_empty()).unwrap_or(0),
     }
 }

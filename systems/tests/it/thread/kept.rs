@@ -307,6 +307,60 @@ fn a_repeated_call_that_is_removed_is_not_pending_any_more() {
     assert_eq!(texts(&thread).len(), 5);
 }
 
+/// Regression: of two calls with one id, an append takes a result as that of the second one, and
+/// sanitising as that of the first one, because it removes the second one. The first one remained
+/// pending although it had its result, and would have been run again.
+#[test]
+fn a_call_that_gets_the_result_of_its_repetition_is_not_pending_any_more() {
+    let thread = thread();
+    let other = CALL.replace("c1", "c2").replace("weather", "wind");
+    append(&thread, &[USER, CALL, CALL, RESULT, &other], AppendGuard::Mark).unwrap();
+    let result = CallResult { content: "storm".into(), is_error: false };
+    thread.finish_call(&act(), "c2", &result).unwrap();
+    thread.put_result(&act(), "c2", None).unwrap();
+    assert_eq!(texts(&thread)[..4], [USER, CALL, RESULT, &other]);
+    let status = thread.status(&thread.session().head().unwrap()).unwrap();
+    assert!(status.pending.is_empty() && !status.marked, "{status:?}");
+}
+
+/// Regression: a repeated call remained pending if its message also had a text and so was kept.
+#[test]
+fn a_repeated_call_that_is_removed_from_its_message_is_not_pending_any_more() {
+    let thread = thread();
+    let again = CALL.replace("null", "\"again\"");
+    let other = CALL.replace("c1", "c2").replace("weather", "wind");
+    append(&thread, &[USER, CALL, &again, &other], AppendGuard::Mark).unwrap();
+    let result = CallResult { content: "storm".into(), is_error: false };
+    thread.finish_call(&act(), "c2", &result).unwrap();
+    thread.put_result(&act(), "c2", None).unwrap();
+    let status = thread.status(&thread.session().head().unwrap()).unwrap();
+    let pending: Vec<&str> = status.pending.iter().map(|call| &*call.message).collect();
+    assert_eq!(pending, ["m2"]);
+    assert_eq!(thread.pending_call("c1").unwrap().1, r#"{"at": 1.50}"#);
+}
+
+/// Regression: if a message has two different calls with one id, the second one gets a new id. Both
+/// were pending under the new id, so the first one could not be run any more.
+#[test]
+fn only_the_call_that_gets_another_id_is_pending_under_it() {
+    let thread = thread();
+    let call = |id: &str, at: &str| {
+        let call = CALL[CALL.find("[{").unwrap() + 1..].replace("c1", id).replace("1.50", at);
+        call.trim_end_matches("]}").to_owned()
+    };
+    let calls = [call("c1", "1"), call("c1", "2"), call("c2", "3")].join(",");
+    let message = format!(r#"{{"role":"assistant","content":null,"tool_calls":[{calls}]}}"#);
+    append(&thread, &[USER, &message], AppendGuard::Mark).unwrap();
+    let result = CallResult { content: "storm".into(), is_error: false };
+    thread.finish_call(&act(), "c2", &result).unwrap();
+    thread.put_result(&act(), "c2", None).unwrap();
+    let status = thread.status(&thread.session().head().unwrap()).unwrap();
+    let pending: Vec<&str> = status.pending.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(pending, ["c1", "c1_2"]);
+    assert_eq!(thread.pending_call("c1").unwrap().1, r#"{"at": 1}"#);
+    assert_eq!(thread.pending_call("c1_2").unwrap().1, r#"{"at": 2}"#);
+}
+
 /// Regression: where one message contains all results, the change named only the first call that it
 /// answers. The others, and calls without an id, remained pending although their results were put
 /// in.
