@@ -88,7 +88,8 @@ pub struct SanitizedHistory {
     pub faults: Vec<ThreadFault>,
     /// Whether the original history had messages, and none could be kept.
     pub reset: bool,
-    /// The renamed calls: index of the message in the original history, old id and new id.
+    /// The renamed calls: index of the message in the original history, old id (the name of the
+    /// tool if there was none) and new id.
     pub renamed: Vec<(usize, String, String)>,
 }
 

@@ -68,8 +68,9 @@ impl<'a> SanitizePlan<'a> {
         let (actions, faults) = ActionBuilder::find(&self.messages, self.removal_reasons, &planned);
         let reset = planned.is_empty() && !self.messages.is_empty();
         let renamed = self.messages.iter().enumerate().flat_map(|(index, one)| {
-            let given = |call: &ToolCallPart| Some((index, call.given.clone()?, call.id.clone()));
-            one.calls.iter().filter_map(given).collect::<Vec<_>>()
+            let given = one.calls.iter().filter(|call| call.given.is_some());
+            let given = given.map(|call| (index, call.display_name().to_owned(), call.id.clone()));
+            given.collect::<Vec<_>>()
         });
         let renamed = renamed.collect();
         let mut messages = Vec::with_capacity(planned.len());

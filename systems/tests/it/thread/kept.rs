@@ -361,6 +361,23 @@ fn only_the_call_that_gets_another_id_is_pending_under_it() {
     assert_eq!(thread.pending_call("c1_2").unwrap().1, r#"{"at": 2}"#);
 }
 
+/// Regression: a call without an id gets one when the result of another call is put in. It remained
+/// pending under the name of its tool, and would have been run without arguments.
+#[test]
+fn a_call_that_had_no_id_is_pending_under_its_new_one() {
+    let thread = thread();
+    let unnamed = CALL.replace("\"id\":\"c1\",", "");
+    let other = CALL.replace("c1", "c2").replace("weather", "wind");
+    append(&thread, &[USER, &unnamed, &other], AppendGuard::Mark).unwrap();
+    let result = CallResult { content: "storm".into(), is_error: false };
+    thread.finish_call(&act(), "c2", &result).unwrap();
+    thread.put_result(&act(), "c2", None).unwrap();
+    let status = thread.status(&thread.session().head().unwrap()).unwrap();
+    let pending: Vec<&str> = status.pending.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(pending, ["call"]);
+    assert_eq!(thread.pending_call("call").unwrap().1, r#"{"at": 1.50}"#);
+}
+
 /// Regression: where one message contains all results, the change named only the first call that it
 /// answers. The others, and calls without an id, remained pending although their results were put
 /// in.
