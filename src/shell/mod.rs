@@ -60,7 +60,10 @@ pub struct ShellWord {
 enum ShellToken {
     Word(ShellWord),
     /// The output is redirected to the file of this name; the name is empty if no word follows.
-    Redirected(String),
+    Redirected {
+        file: String,
+        appends: bool,
+    },
     /// The error output is redirected to a file.
     ErrorsRedirected,
     /// `|`
@@ -106,7 +109,7 @@ pub fn split(line: &str) -> Vec<SimpleCommand> {
                 continue;
             }
             // These end no command. So the operator after a group is that of its last command.
-            ShellToken::Redirected(_)
+            ShellToken::Redirected { .. }
             | ShellToken::ErrorsRedirected
             | ShellToken::Open
             | ShellToken::Close => continue,
@@ -357,13 +360,14 @@ impl<'a> ShellLexer<'a> {
         }
         self.end_word();
         self.file_of = None;
+        let mut appends = false;
         if direction == '<' && self.eat("<") {
             if !self.eat("<") {
                 self.heredoc_word();
                 return;
             }
         } else {
-            self.eat(">");
+            appends = self.eat(">");
             self.eat("|");
             if self.eat("&") || self.rest.starts_with('(') {
                 self.redirected = !self.rest.starts_with('(');
@@ -372,7 +376,7 @@ impl<'a> ShellLexer<'a> {
         }
         if stdout {
             self.file_of = Some(self.done.len());
-            self.done.push(ShellToken::Redirected(String::new()));
+            self.done.push(ShellToken::Redirected { file: String::new(), appends });
         } else if stderr {
             self.done.push(ShellToken::ErrorsRedirected);
         }
@@ -407,7 +411,7 @@ impl<'a> ShellLexer<'a> {
         let file_of = self.file_of.take();
         if !std::mem::take(&mut self.redirected) {
             self.done.push(ShellToken::Word(word));
-        } else if let Some(ShellToken::Redirected(file)) =
+        } else if let Some(ShellToken::Redirected { file, .. }) =
             file_of.and_then(|index| self.done.get_mut(index))
         {
             *file = word.text;

@@ -22,6 +22,8 @@ pub struct ShellCommand {
     pub redirected: bool,
     /// The name of that file; empty if there is none or it is not known.
     pub file: String,
+    /// Whether its output is appended to that file, which may have had content before.
+    pub appends: bool,
     /// Whether its error output is redirected to a file.
     pub errors_redirected: bool,
 }
@@ -42,7 +44,8 @@ pub enum ShellNode {
     Not(Box<ShellNode>),
     /// `( ... )`: an `exit` in it ends only the subshell.
     Subshell(Box<ShellNode>),
-    /// A group whose output is redirected to the file of this name.
+    /// A group whose output is redirected to the file of this name. The name is empty if it is not
+    /// known, or if the output is appended to the file.
     Redirected(Box<ShellNode>, String),
     /// `if` with its branches.
     If {
@@ -279,7 +282,9 @@ impl ShellParser {
         let mut to = None;
         loop {
             match self.tokens.get(self.at) {
-                Some(ShellToken::Redirected(file)) => to = Some(file.clone()),
+                Some(ShellToken::Redirected { file, appends }) => {
+                    to = Some(if *appends { String::new() } else { file.clone() });
+                }
                 Some(ShellToken::ErrorsRedirected) => {}
                 // `< <(...)`: the exit code of this command is not that of the group.
                 Some(ShellToken::Open) => {
@@ -329,9 +334,10 @@ impl ShellParser {
                         command.words.push(word.clone());
                     }
                 }
-                Some(ShellToken::Redirected(file)) => {
+                Some(ShellToken::Redirected { file, appends }) => {
                     command.redirected = true;
                     command.file.clone_from(file);
+                    command.appends = *appends;
                 }
                 Some(ShellToken::ErrorsRedirected) => command.errors_redirected = true,
                 // Without words, these are the brackets of an array: `NAME=(...)`.
@@ -442,6 +448,7 @@ mod tests {
             ("echo ${x:-a; b} | c", "[echo ${x:-a; b} | c]"),
             ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
             ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
+            ("{ a; } >>b 2>c; { a; } &>> b", "[[a] > ; [a] > ]"),
             ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),
             ("while a; do b; done < <(cargo test) | c; d", "[loop [a] [b] | c; d]"),
             ("{ a; } > x < <(b; (c)) 2> y && d", "[[a] > x && d]"),

@@ -3,7 +3,7 @@
 use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings, program_name};
 use super::check_plan::{
     CheckPlan, CommandListItem, EchoedLine, ExitCodeTree, MAX_CHECKS, OutputEvent, PipeCode,
-    PlacedCheck, PrintedExitCode,
+    PlacedCheck, PrintedExitCode, file_name,
 };
 use super::command_words::{
     FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_first_code,
@@ -75,6 +75,8 @@ struct CheckPlanBuilder {
     events: Vec<OutputEvent>,
     /// The variables that may hold a text that no check of the line printed.
     other_texts: HashSet<String>,
+    /// The files that the line emptied, removed or began, so that they have no older content.
+    begun_files: HashSet<String>,
     shell_depth: u32,
 }
 
@@ -112,6 +114,7 @@ impl CheckPlanBuilder {
                 let outer = std::mem::replace(&mut context.redirected, true);
                 let plan = self.node(inner, context);
                 context.redirected = outer;
+                self.begin_file(file, context);
                 for check in self.checks.get_mut(first..).unwrap_or_default() {
                     check.file.get_or_insert_with(|| file.clone());
                 }
@@ -265,9 +268,20 @@ impl CheckPlanBuilder {
 
     fn command(&mut self, command: &ShellCommand, context: &mut ShellContext) -> ExitCodeTree {
         let words = words(command);
+        if command.redirected && !command.appends {
+            if matches!(words.first(), None | Some(&(":" | "true" | "echo"))) {
+                self.begin_file(&command.file, context);
+            } else {
+                // It may print what looks like the output of a check.
+                self.begun_files.remove(&file_name(&command.file));
+            }
+        }
         let Some((program, arguments)) = words.split_first() else {
             return self.assignment(command, context);
         };
+        if *program == "rm" {
+            arguments.iter().for_each(|file| self.begin_file(file, context));
+        }
         if !context.fed && !command.redirected && !context.redirected && shows_other_output(&words)
         {
             let words = words.iter().map(|word| (*word).to_owned());
@@ -356,11 +370,12 @@ impl CheckPlanBuilder {
             .iter()
             .filter(|filter| filter.words.first().is_some_and(|program| program == "tee"));
         let copies = copied.flat_map(|filter| filter.words.iter().skip(1).cloned()).collect();
+        let file = self.output_file(command, context);
         self.events.push(OutputEvent::Check(self.checks.len()));
         self.checks.push(PlacedCheck {
             call,
             filters: context.filters.clone(),
-            file: command.redirected.then(|| command.file.clone()),
+            file,
             copies,
             shown_later: false,
             errors_hidden: command.errors_redirected,
@@ -402,6 +417,28 @@ impl CheckPlanBuilder {
         plan
     }
 
+    /// Notes that a file has no content from before this command, if the command certainly runs.
+    fn begin_file(&mut self, file: &str, context: &ShellContext) {
+        if !context.uncertain {
+            self.begun_files.insert(file_name(file));
+        }
+    }
+
+    /// Returns the file that the output of a check goes to, if there is one. The name is empty if
+    /// the output is appended to a file that may have older content: then it is not known which
+    /// lines are the check's.
+    fn output_file(&mut self, command: &ShellCommand, context: &ShellContext) -> Option<String> {
+        if !command.redirected {
+            return None;
+        }
+        if !command.appends {
+            self.begin_file(&command.file, context);
+        } else if !self.begun_files.contains(&file_name(&command.file)) {
+            return Some(String::new());
+        }
+        Some(command.file.clone())
+    }
+
     /// Parses a line that another shell runs.
     fn inner(
         &mut self,
@@ -417,13 +454,14 @@ impl CheckPlanBuilder {
         self.shell_depth += 1;
         let plan = self.node(&node, &mut inside);
         self.shell_depth -= 1;
-        let checks = self.checks.get_mut(first..).unwrap_or_default();
-        if checks.is_empty() {
+        if self.checks.len() == first {
             return ExitCodeTree::Any;
         }
+        let file = self.output_file(command, context);
+        let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks {
-            if command.redirected {
-                check.file.get_or_insert_with(|| command.file.clone());
+            if check.file.is_none() {
+                check.file.clone_from(&file);
             }
             check.errors_hidden |= command.errors_redirected;
         }

@@ -445,6 +445,32 @@ fn output_that_is_appended_to_another_text_is_not_told_from_it() {
     }
 }
 
+/// Regression: if the output of a check was appended to a file, the earlier lines of the file
+/// counted as lines of the check.
+#[test]
+fn output_that_is_appended_to_an_older_file_is_not_told_from_it() {
+    let red = "test result: FAILED. 1 passed; 1 failed";
+    for (line, expected) in [
+        ("cargo test > log 2>&1; tail log", "failed"),
+        ("cargo test >> log 2>&1; tail log", "unknown"),
+        ("cargo test &>> log; tail log", "unknown"),
+        ("{ cargo test; } >> log; tail log", "unknown"),
+        ("bash -c 'cargo test' >> log; tail log", "unknown"),
+        ("ls > log; cargo test >> log; tail log", "unknown"),
+        ("ls && > log; cargo test >> log; tail log", "unknown"),
+        // The line itself began the file.
+        ("> log; cargo test >> log; tail log", "failed"),
+        ("echo tests > ./log; cargo test >> log; tail log", "failed"),
+        ("rm -f log; cargo test >> log; tail log", "failed"),
+        ("rm -f log; bash -c 'cargo test' >> log; tail log", "failed"),
+    ] {
+        assert_eq!(status(line, 0, red), expected, "{line}");
+    }
+    let both = "cargo clippy > log 2>&1; cargo test >> log 2>&1; tail log";
+    assert_eq!(ended(both, "finished", Some(0), red), "1:unknown 2:failed");
+    assert_eq!(status("cargo test >> log", 101, ""), "failed", "its exit code decides");
+}
+
 #[test]
 fn a_part_of_a_script_passes_for_the_whole_only_at_its_end() {
     let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n   Start at  12:00:00";
