@@ -224,12 +224,35 @@ pub fn resume(
             saved.execution,
             document.stage().unwrap_or("no stage")
         ),
-        (None, Some(name)) => {
-            format!("nothing is saved of the execution '{name}' of the review '{review}'")
+        (None, name) => {
+            let of = name.map_or_else(
+                || format!("the review '{review}'"),
+                |name| format!("the execution '{name}' of the review '{review}'"),
+            );
+            match has_items(store, review, name)? {
+                true => format!(
+                    "no document is saved of {of}, only items were reported: skip those that \
+                    'forge progress done' finds"
+                ),
+                false => format!("nothing is saved of {of}"),
+            }
         }
-        (None, None) => format!("nothing is saved of the review '{review}'"),
     };
     Ok(ResumeDecision::Nothing { reason, from_execution: None })
+}
+
+/// Returns whether items were reported one by one, of the named execution or of any of the review.
+fn has_items(store: &Store, review: &str, execution: Option<&str>) -> Result<bool> {
+    let executions = match execution {
+        Some(name) => vec![PipelineExecution::open(store, review, name)?],
+        None => PipelineExecution::list(store, Some(review))?,
+    };
+    for one in executions {
+        if !one.item_stages()?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the error for an unknown item. The error puts quotes around the whole name, so the name

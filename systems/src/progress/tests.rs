@@ -189,6 +189,30 @@ fn a_named_execution_with_nothing_to_resume_says_where_it_is_itself() {
     assert_eq!(reason("empty"), "nothing is saved of the execution 'empty' of the review 'r1'");
 }
 
+/// Regression: where only items were reported, the reason was that nothing is saved.
+#[test]
+fn where_only_items_were_reported_the_reason_names_them() {
+    let store = Store::in_memory().unwrap();
+    execution(&store, "empty");
+    execution(&store, "e1").report(&act(1), "extraction", "d1", &ItemReport::Done).unwrap();
+    let reason = |name: Option<&str>| match resume(&store, "r1", "extraction", name, at(9), false)
+        .unwrap()
+    {
+        ResumeDecision::Nothing { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    };
+    let done = "only items were reported: skip those that 'forge progress done' finds";
+    assert_eq!(
+        reason(Some("e1")),
+        format!("no document is saved of the execution 'e1' of the review 'r1', {done}")
+    );
+    assert_eq!(reason(None), format!("no document is saved of the review 'r1', {done}"));
+    assert_eq!(
+        reason(Some("empty")),
+        "nothing is saved of the execution 'empty' of the review 'r1'"
+    );
+}
+
 #[test]
 fn items_reported_between_saves_are_done_once_and_failed_ones_wait() {
     let store = Store::in_memory().unwrap();
