@@ -333,6 +333,7 @@ impl SessionTable {
             return Ok(None);
         }
         self.clock += 1;
+        let is_indexed = self.index.made.get().is_some();
         let mut is_loaded = false;
         let known = match self.known.entry(number) {
             Entry::Occupied(known) => known.into_mut(),
@@ -350,14 +351,15 @@ impl SessionTable {
         (known.changed, known.used) = (true, self.clock);
         let Some(session) = known.session.get_mut() else { return Ok(None) };
         let session = Arc::make_mut(session);
-        let (sources, names) = (session.bookmarks.len(), hash_of_names(session));
+        let sources = session.bookmarks.len();
+        let names = is_indexed.then(|| hash_of_names(session));
         let before = (session.removal.is_none(), session.info.kind);
         let done = change(session);
         let after = (session.removal.is_none(), session.info.kind);
         // Most changes leave the keys of the session as they are.
         let may_have_new_sources = sources + session.bookmarks.len() > 0;
-        let has_new_names = names != hash_of_names(session);
-        if is_loaded || before != after || may_have_new_sources || has_new_names {
+        let has_new_names = || names.is_some_and(|names| names != hash_of_names(session));
+        if is_loaded || before != after || may_have_new_sources || has_new_names() {
             self.index.add(number, session);
         }
         self.count_visible(before, false);
