@@ -18,9 +18,17 @@ use std::time::Duration;
 
 /// The maximum size of an answer in bytes: the largest object, with some room.
 const MAX_ANSWER_BYTES: usize = MAX_DEPOT_OBJECT_BYTES + (1 << 20);
-/// The hosts that give the credentials of the machine. A bucket can have the name of a part of
-/// their paths.
-const METADATA_HOSTS: [&str; 3] = ["169.254.169.254", "169.254.170.2", "metadata.google.internal"];
+/// The hosts that give the credentials of the machine, or of its container or pod. A bucket can
+/// have the name of a part of their paths. The host of the storage is not known here:
+/// `object_store` makes it from its settings.
+const METADATA_HOSTS: [&str; 6] = [
+    "169.254.169.254",
+    "[fd00:ec2::254]",
+    "169.254.170.2",
+    "169.254.170.23",
+    "[fd00:ec2::23]",
+    "metadata.google.internal",
+];
 /// The maximum number of bytes that are read of an answer that reports an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
@@ -284,6 +292,9 @@ mod tests {
             ("http://169.254.169.254/latest/api/token", "latest", false),
             ("http://169.254.169.254/metadata/identity/oauth2/token", "metadata", false),
             ("http://169.254.170.2/v2/credentials/x", "v2", false),
+            ("http://169.254.170.23/v1/credentials", "v1", false),
+            ("http://[fd00:ec2::23]/v1/credentials", "v1", false),
+            ("http://[fd00:ec2::254]/latest/api/token", "latest", false),
             ("http://metadata.google.internal/computeMetadata/v1/x", "metadata", false),
             ("https://latest.s3.eu-west-1.amazonaws.com/x", "latest", true),
             ("https://s3.eu-west-1.amazonaws.com/latest/x", "latest", true),
