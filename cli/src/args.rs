@@ -9,7 +9,7 @@ pub mod list_format;
 pub mod moment;
 mod root;
 pub mod select;
-mod stdin_text;
+pub mod stdin_text;
 pub mod value;
 pub mod wrong_usage;
 

@@ -1,14 +1,12 @@
 //! Texts that are given directly, as a file, or on standard input.
 
+use crate::args::stdin_text::{self, TextFailure};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::transcript::open_plain;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// The maximum size of a text, in bytes.
-const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// The source of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,19 +52,13 @@ pub fn read_file(path: &Path) -> Result<String, CommandError> {
 }
 
 fn read_text(source: impl Read, shown: &str) -> Result<String, CommandError> {
-    let mut bytes = Vec::new();
-    source
-        .take(MAX_TEXT_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| CommandError::io(&format!("cannot read {shown}"), error))?;
-    if bytes.len() as u64 > MAX_TEXT_BYTES {
-        return Err(CommandError::invalid(format!("{shown} has more than 256 MiB"))
-            .hinted("keep it as a file and give its path as the text"));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        CommandError::invalid(format!("{shown} is not UTF-8"))
+    stdin_text::read_text(source).map_err(|failure| match failure {
+        TextFailure::Unreadable(error) => CommandError::io(&format!("cannot read {shown}"), error),
+        TextFailure::TooLong => CommandError::invalid(format!("{shown} has more than 256 MiB"))
+            .hinted("keep it as a file and give its path as the text"),
+        TextFailure::NotUtf8(error) => CommandError::invalid(format!("{shown} is not UTF-8"))
             .caused_by(error)
-            .hinted("convert it to UTF-8, such as with 'iconv'")
+            .hinted("convert it to UTF-8, such as with 'iconv'"),
     })
 }
 
