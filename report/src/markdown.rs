@@ -71,7 +71,8 @@ impl Writer<'_, '_> {
         let runs = model.runs().count();
         if runs > 0 {
             let passed = model.runs().filter(|run| run.is_pass()).count();
-            parts.push(format!("{passed}/{runs} check runs passed"));
+            let words = if runs == 1 { "check run passed" } else { "check runs passed" };
+            parts.push(format!("{passed}/{runs} {words}"));
         }
         if !model.files.is_empty() {
             let lines = model.changed_lines();

@@ -264,6 +264,30 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_is_in_the_patch() {
     assert!(!html.contains("--- q.sql"), "{html}");
 }
 
+/// Regression: the only run of a check was called "check runs".
+#[test]
+fn the_only_run_of_a_check_is_one_check_run() {
+    let store = Store::in_memory().unwrap();
+    let now = Timestamp::parse_rfc3339("2025-03-11T10:00:00Z").unwrap();
+    let act = WriteContext::asked("import", now);
+    let session = store.create_session(&act, NewSession::named("checks")).unwrap();
+    for (id, words) in [("v1", "check run passed"), ("v2", "check runs passed")] {
+        let fact = Fact {
+            kind: Kind::Verification,
+            id: id.to_owned(),
+            at: now,
+            origin: FactOrigin::Recorded,
+            place: 1,
+            recorded_at: now,
+            value: Value::from([("name", id.into()), ("status", "passed".into())]),
+        };
+        session.write(&act).fact(fact).commit().unwrap();
+        let model = model(&session, None, ReportLimits::default());
+        let html = write_page(&model, None, &HtmlOptions::default()).html;
+        assert!(html.contains(words), "{html}");
+    }
+}
+
 #[test]
 fn a_small_page_says_what_is_left_out() {
     let model = model(&example(), None, ReportLimits::default());

@@ -194,7 +194,7 @@ impl Page<'_> {
                 figures.push(Figure {
                     number: grouped(count),
                     of: of.map(grouped),
-                    words: if count == 1 { one } else { many },
+                    words: if of.unwrap_or(count) == 1 { one } else { many },
                     note,
                 });
             }
@@ -224,7 +224,7 @@ impl Page<'_> {
         let parts = [(failed, "failed"), (unknown, "without a known result")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let note = join(&parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>());
-        add(passed, Some(runs), "check runs passed", "check runs passed", note);
+        add(passed, Some(runs), "check run passed", "check runs passed", note);
         let note = model
             .changed_lines()
             .map(|(added, removed)| format!("+{} −{} lines", number(added), number(removed)));
