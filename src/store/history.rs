@@ -285,8 +285,8 @@ impl Session {
     }
 
     /// Returns the changes of these revisions by number, read in batches of 256. Resets are left
-    /// out, because their changes are not in their deltas, and so are lost revisions. If an object
-    /// cannot be read, all revisions of its batch are left out.
+    /// out, because their changes are not in their deltas, and so are lost revisions and revisions
+    /// with an object that cannot be read.
     pub(super) fn changes_in_batches(
         &self,
         view: &ReadSnapshot,
@@ -316,11 +316,16 @@ impl Session {
                 }
             }
             let parts: Vec<u64> = deltas.iter().flat_map(|(_, parts)| parts).copied().collect();
-            let Ok(sealed) = object::sealed_many(view, &parts) else { continue };
-            let mut sealed = parts.iter().zip(sealed);
+            let mut sealed = object::sealed_many(view, &parts).ok().map(Vec::into_iter);
             for (sequence, parts) in deltas {
+                let own: Option<Vec<Vec<u8>>> = match &mut sealed {
+                    Some(sealed) => Some(sealed.by_ref().take(parts.len()).collect()),
+                    // The objects of one of the revisions cannot be read.
+                    None => object::sealed_many(view, &parts).ok(),
+                };
+                let Some(own) = own else { continue };
                 let mut changes = Vec::new();
-                for (number, sealed) in sealed.by_ref().take(parts.len()) {
+                for (number, sealed) in parts.iter().zip(own) {
                     let content = object::opened(ObjectKind::Delta, *number, &sealed)?;
                     changes.extend(lookup::delta_changes(view, &content, usize::MAX)?);
                 }

@@ -390,8 +390,7 @@ impl StateAt {
     }
 
     /// Returns the changes of these revisions by number, read in batches. Resets are left out, and
-    /// so are batches with lost changes: [`StateAt::changes_of`] reads each of these revisions, or
-    /// fails.
+    /// so are revisions with lost changes: [`StateAt::changes_of`] reads each of these, or fails.
     pub fn changes_of_many(&self, sequences: &[u64]) -> Result<BTreeMap<u64, Vec<EntryChange>>> {
         self.session.changes_in_batches(&self.view, sequences)
     }

@@ -545,9 +545,14 @@ fn opened(log: &Arc<MemoryLog>, index: &MemoryIndex) -> Store {
 
 /// Puts a row into the newest generation of an index.
 fn put_row(index: &MemoryIndex, table: TableId, place: Vec<u8>, row: Vec<u8>) {
+    write_rows(index, vec![(table, place, Some(row))]);
+}
+
+/// Puts rows into the newest generation of an index, or removes them.
+fn write_rows(index: &MemoryIndex, rows: Vec<(TableId, Vec<u8>, Option<Vec<u8>>)>) {
     let mut writer = index.try_writer().unwrap().unwrap();
     let position = writer.view().position();
-    writer.write(backend::RowBatch { rows: vec![(table, place, Some(row))] }).unwrap();
+    writer.write(backend::RowBatch { rows }).unwrap();
     writer.publish(position).unwrap();
 }
 
@@ -579,6 +584,31 @@ fn a_lost_revision_after_a_moment_is_not_among_the_last_records_up_to_it() {
         let expected: Vec<Timestamp> = (first..=3).map(at).collect();
         assert_eq!((times(&items), has_older), (expected, first > 1), "{count}");
     }
+}
+
+/// Regression: if an object was lost, the changes of all revisions that were read together with its
+/// own were left out.
+#[test]
+fn a_lost_object_leaves_out_only_the_changes_of_its_revision() {
+    let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
+    write_first_record(&*log).unwrap();
+    let store = opened(&log, &index);
+    let act = WriteContext::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    for id in ["N1", "N2", "N3"] {
+        note(&session, id);
+    }
+    assert!(store.maintain(0).unwrap());
+    let place = key::of(session.number).branch(0).number(2).build();
+    let row = index.snapshot().unwrap().get(key::REVISIONS, &place).unwrap().unwrap();
+    let lost = RevisionRow::decode(&row).unwrap().parts.into_iter();
+    let object = |number| (key::OBJECTS, key::KeyBuilder::new().number(number).build(), None);
+    write_rows(&index, lost.map(object).collect());
+    let store = opened(&log, &index);
+    let session = store.session("s").unwrap();
+    let view = store.engine.follower.view().unwrap();
+    let found = session.changes_in_batches(&view, &[1, 2, 3]).unwrap();
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), [1, 3]);
 }
 
 /// Regression: a file of losses that cannot be read was taken for none. So a verification called a
