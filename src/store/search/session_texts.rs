@@ -32,6 +32,9 @@ const UNSEARCHED_FIELDS: [&str; 14] = [
     "working_dir",
     "tool_calls",
 ];
+/// Separates the texts of one entity: a white space that phrases do not have, so that none is found
+/// over the end of a text.
+const TEXT_BREAK: char = '\u{b}';
 /// How many revisions and checkpoints are read at a time.
 const RECORDS: usize = 500;
 
@@ -107,7 +110,7 @@ pub(super) fn new_texts(
                 source: TextSource::Checkpoint { state },
                 length: 0,
             };
-            sink(entry, &text_of(&checkpoint))?;
+            sink(entry, &text_of(&checkpoint, TEXT_BREAK))?;
         }
     }
     progress.checkpoints.sort_unstable();
@@ -125,14 +128,15 @@ fn checkpoint_state(checkpoint: &Checkpoint) -> u64 {
     hasher.update(checkpoint.id.as_bytes());
     hasher.update(&checkpoint.sequence.to_le_bytes());
     hasher.update(&checkpoint.time.as_micros().to_le_bytes());
-    hasher.update(text_of(checkpoint).as_bytes());
+    // Existing copies have this hash.
+    hasher.update(text_of(checkpoint, '\n').as_bytes());
     number_of(&hasher.finalize())
 }
 
-fn text_of(checkpoint: &Checkpoint) -> String {
+fn text_of(checkpoint: &Checkpoint, text_break: char) -> String {
     let mut text = checkpoint.message.clone();
     for tag in &checkpoint.tags {
-        text.push('\n');
+        text.push(text_break);
         text.push_str(tag);
     }
     text
@@ -211,14 +215,15 @@ fn claims(
     Ok(())
 }
 
-/// Adds the texts of a value, each on a new line. `long` reads a text that is stored elsewhere.
+/// Adds the texts of a value, each after a [`TEXT_BREAK`]. `long` reads a text that is stored
+/// elsewhere.
 fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> String) {
     match value {
-        Value::Text(line_text) => line(line_text, text),
+        Value::Text(part) => add(part, text),
         Value::List(items) => items.iter().for_each(|item| put(item, text, long)),
         Value::Map(fields) => {
             if let Some(reference) = TextRef::from_value(value) {
-                return line(&long(&reference), text);
+                return add(&long(&reference), text);
             }
             let searched =
                 fields.iter().filter(|(name, _)| !UNSEARCHED_FIELDS.contains(&name.as_str()));
@@ -228,9 +233,9 @@ fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> Strin
     }
 }
 
-fn line(line_text: &str, text: &mut String) {
+fn add(part: &str, text: &mut String) {
     if !text.is_empty() {
-        text.push('\n');
+        text.push(TEXT_BREAK);
     }
-    text.push_str(line_text);
+    text.push_str(part);
 }

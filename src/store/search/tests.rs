@@ -62,6 +62,24 @@ fn words_are_found_with_the_revision_that_first_had_them() {
     assert!(search(&store, "folder").is_empty(), "the working directory is not searched");
 }
 
+/// Regression: a phrase with a line break was found over the end of a field and the beginning of the
+/// next one.
+#[test]
+fn a_phrase_is_found_in_one_field() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let value = Value::from([("first", "the end".into()), ("second", "begins\nhere".into())]);
+    let change = ClaimChange::put(Key::new(Kind::Note, "a"), value);
+    session.write(&act(1)).change(change).commit().unwrap();
+    let named = NewCheckpoint::manual("all of it").tags(["done"]);
+    session.write(&act(2)).checkpoint(named).commit().unwrap();
+    assert_eq!(search(&store, "end begins").len(), 1);
+    assert_eq!(search(&store, "\"begins\nhere\"").len(), 1);
+    assert!(search(&store, "\"end\nbegins\"").is_empty());
+    assert_eq!(search(&store, "it done").len(), 1);
+    assert!(search(&store, "\"it\ndone\"").is_empty());
+}
+
 /// Claims are read in steps of 500 numbers. Regression: if a pruning had folded all numbers of a
 /// step, reading ended there, and later claims were not found.
 #[test]
