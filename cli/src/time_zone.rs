@@ -1,11 +1,11 @@
-//! Checks whether the time zone in the variable `TZ` is known; chrono silently ignores an unknown
-//! one.
+//! Checks whether the time zone in the environment variable `TZ` is known. chrono ignores an unknown
+//! one without an error.
 
 use crate::context::Context;
 use forge_store::model::Timestamp;
 use std::path::Path;
 
-/// The directories in which chrono looks for the files of zones.
+/// The directories in which chrono looks for zone files.
 const DIRECTORIES: [&str; 4] =
     ["/usr/share/zoneinfo", "/share/zoneinfo", "/etc/zoneinfo", "/usr/share/lib/zoneinfo"];
 
@@ -16,13 +16,13 @@ pub fn warn_if_unknown(context: &Context) {
         return;
     }
     let used = zone_in_use(context.now, context);
-    // Without zone files, UTC is unknown too, but it is the zone in use.
+    // Without zone files, `UTC` is unknown too, but it is the zone in use: no warning is needed.
     if used == "+00:00" && ["UTC", "GMT", "Z"].contains(&name) {
         return;
     }
     context.out.warn(&format!(
-        "the time zone '{name}' is not known (TZ): times are read and shown in the zone of the \
-         system instead, which is {used} now"
+        "the time zone '{name}' is not known (variable TZ): times are read and shown in the zone \
+         of the system instead, which is {used} now"
     ));
 }
 
@@ -37,13 +37,13 @@ fn is_known(name: &str, directories: &[&str]) -> bool {
         return true;
     }
     let path = name.strip_prefix(':').unwrap_or(name);
-    // Joined to a directory, an absolute path replaces it.
+    // An absolute path replaces the directory that it is joined to.
     let is_file = directories.iter().any(|directory| Path::new(directory).join(path).is_file());
     is_file || is_posix_rule(name.trim_ascii())
 }
 
-/// Returns whether this is a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`. Whether its days exist is
-/// not checked.
+/// Returns whether this is a POSIX rule, such as `CET-1CEST,M3.5.0,M10.5.0/3`. Does not check whether
+/// its days exist.
 fn is_posix_rule(rule: &str) -> bool {
     let Some(rest) = after_offset(after_name(rule).unwrap_or_default()) else { return false };
     if rest.is_empty() {
@@ -59,8 +59,8 @@ fn is_posix_rule(rule: &str) -> bool {
     })
 }
 
-/// Returns what follows the abbreviation of a zone: three letters or more, or letters and digits in
-/// `<>`.
+/// Returns the text after the abbreviation of a zone at the beginning of `text`; `None` if there is
+/// none. An abbreviation is at least 3 letters, or at least 3 letters, digits, `+` and `-` in `<>`.
 fn after_name(text: &str) -> Option<&str> {
     if let Some((name, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) {
         let is_name = |next: char| next.is_ascii_alphanumeric() || next == '+' || next == '-';
@@ -70,7 +70,8 @@ fn after_name(text: &str) -> Option<&str> {
     (text.len() - rest.len() >= 3).then_some(rest)
 }
 
-/// Returns what follows an offset: `-1`, `5`, `+05:30`.
+/// Returns the text after an offset, such as `-1`, `5` or `+05:30`, at the beginning of `text`;
+/// `None` if there is none.
 fn after_offset(text: &str) -> Option<&str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = digits.trim_start_matches(|next: char| next.is_ascii_digit() || next == ':');

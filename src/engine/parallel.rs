@@ -16,9 +16,9 @@ pub(crate) fn lower_thread_priority() {
     lower_priority();
 }
 
-/// Lowers the priority of this thread and of the threads that it starts, on Linux. Otherwise a
-/// writer can wait for up to 4 ms to get its core back. If the call fails, the thread keeps its
-/// priority.
+/// Lowers the priority of this thread and of the threads that it starts; does nothing except on
+/// Linux. Without this, a writer can wait for up to 4 ms to get its core back. If the system refuses,
+/// the thread keeps its priority.
 pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
@@ -41,9 +41,10 @@ impl CpuCore {
         Self(number)
     }
 
-    /// Keeps this background thread, and the threads that it starts, off this core, unless it is
-    /// the only one. Linux wakes a thread on the core of its waker, and does not look for an idle
-    /// core if the cores share no cache: a writer could wait for up to 3 ms beside an idle core.
+    /// Keeps this background thread, and the threads that it starts, off this core, unless the
+    /// process may use no other. Linux wakes a thread on the core of its waker, and does not look for
+    /// an idle core if the cores share no cache: a writer could wait for up to 3 ms although another
+    /// core is idle.
     pub(crate) fn avoid(self) {
         #[cfg(target_os = "linux")]
         if let Self(Some(number)) = self
@@ -58,8 +59,8 @@ impl CpuCore {
     }
 }
 
-/// Yields the core if this is a background thread. Called regularly during long work: a foreground
-/// thread that wakes up would otherwise wait for the end of the time slice, despite its higher
+/// Yields the core if this is a background thread. Long work calls this regularly: otherwise a
+/// foreground thread that wakes up would wait for the end of the time slice, despite its higher
 /// priority.
 pub(crate) fn yield_to_foreground() {
     if IS_BACKGROUND.get() {
@@ -67,9 +68,9 @@ pub(crate) fn yield_to_foreground() {
     }
 }
 
-/// Returns how many threads this one may use: a background thread only itself. The number of cores
-/// is cached at the first call: the system reads several files for it, which takes longer than
-/// decoding a delta.
+/// Returns how many threads may work for this one, including itself: 1 for a background thread,
+/// otherwise the number of cores. That number is cached, because the system reads several files to
+/// find it, which takes longer than decoding a delta.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     if IS_BACKGROUND.get() {
@@ -78,28 +79,28 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
-/// Divides the numbers below `count` into ranges, each from a number up to, but not including,
-/// another: at most one range for each core, or a single one if there are few numbers.
+/// Divides the numbers below `count` into ranges, at most one for each core, and at most one if there
+/// are fewer than 256 numbers. A range begins with its first number and ends before its second.
 pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
     const MANY: u32 = 256;
     divide(count, if count < MANY { 1 } else { cores() as u32 })
 }
 
-/// Divides the numbers below `count` into at most `parts` ranges.
+/// Divides the numbers below `count` into at most `parts` ranges, but at least one if `count` is not 0.
 fn divide(count: u32, parts: u32) -> Vec<(u32, u32)> {
     let each = count.div_ceil(parts.max(1)).max(1);
     let firsts = (0..count).step_by(each as usize);
     firsts.map(|first| (first, count.min(first.saturating_add(each)))).collect()
 }
 
-/// Maps items in parallel. The results are in the order of the items. Fewer than `worth` items are
-/// mapped by the calling thread, because starting another one would take longer.
+/// Maps items in parallel. The results are in the order of the items. If there are fewer than
+/// `min_parallel` items, the calling thread maps them, because starting another one would take longer.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
-    worth: usize,
+    min_parallel: usize,
     one: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    if items.len() < worth || cores() == 1 {
+    if items.len() < min_parallel || cores() == 1 {
         return items.iter().map(one).collect();
     }
     let one = &one;
@@ -119,8 +120,8 @@ pub(crate) fn map<T: Sync, R: Send>(
     })
 }
 
-/// Maps items on up to `most` cores, while this thread runs `work`. Afterwards this thread helps
-/// with the remaining items. Returns the results, in the order of the items, and that of `work`.
+/// Maps items on at most `most` threads, including this one. This thread first runs `work`, and then
+/// maps remaining items too. Returns the results in the order of the items, and the result of `work`.
 pub(crate) fn map_while<T: Sync, R: Send, W>(
     items: &[T],
     most: usize,
@@ -153,8 +154,8 @@ pub(crate) fn map_while<T: Sync, R: Send, W>(
     })
 }
 
-/// Runs two functions, in parallel if that is worthwhile and there are enough cores. Returns both
-/// results.
+/// Runs two functions and returns both results. They run in parallel if `is_worth_it` is true and
+/// there is more than one core.
 pub(crate) fn both<A, B: Send>(
     is_worth_it: bool,
     one: impl FnOnce() -> A,
@@ -162,7 +163,7 @@ pub(crate) fn both<A, B: Send>(
 ) -> (A, B) {
     let most = if is_worth_it { 2 } else { 1 };
     let (mut others, one) = map_while(&[()], most, |()| other(), one);
-    (one, others.pop().expect("one item makes one"))
+    (one, others.pop().expect("one item has one result"))
 }
 
 #[cfg(test)]
@@ -189,14 +190,14 @@ mod tests {
             core.avoid();
             (before.count(), allowed().count(), allowed().is_set(core.0.unwrap()))
         });
-        // If there is only one core, it is kept.
+        // The only core of a machine is not avoided.
         let (before, after, is_set) = one.join().unwrap();
         assert_eq!((after, is_set), if before > 1 { (before - 1, false) } else { (1, true) });
         assert_eq!(cores(), available_parallelism().unwrap().get());
     }
 
-    /// Regression: with many cores, the last ranges began after the last number and ended before
-    /// they began.
+    /// Regression: with many cores, the last ranges began after the last number, and ended before
+    /// their beginning.
     #[test]
     fn every_number_is_in_one_range_and_no_range_is_empty() {
         for (count, parts) in [(0, 4), (1, 4), (255, 1), (256, 48), (300, 2), (7, 7), (5, 0)] {
@@ -212,8 +213,8 @@ mod tests {
     fn each_item_is_worked_on_once_and_the_order_stays() {
         for count in [0, 1, 2, 3, 100] {
             let items: Vec<usize> = (0..count).collect();
-            for worth in [0, 50, 1000] {
-                let doubled = map(&items, worth, |item| item * 2);
+            for min_parallel in [0, 50, 1000] {
+                let doubled = map(&items, min_parallel, |item| item * 2);
                 assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
             }
         }

@@ -1,19 +1,19 @@
-//! Rescans a text after redaction. The mark that replaces a secret ends a word and brings the text
-//! on both sides closer together, which may expose further secrets. They are removed in the same
-//! call, so that the rules find no secret in a redacted text.
+//! Rescans a text after redaction. The mark that replaces a secret ends a word, and it is usually
+//! shorter than the secret, so the text on both sides comes closer together. Both may expose further
+//! secrets. They are removed in the same call, so that the rules find no secret in a redacted text.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, Redactor, SecretFinding, TextForm, mark, replace_findings, scan};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum distance, in bytes, from a mark to a secret after it that text before the mark
-/// indicates, such as a `.netrc` password.
+/// The number of bytes after a mark that are scanned again. Text before the mark can indicate a
+/// secret after it, such as the password in a `.netrc` file.
 const MAX_LOOKAHEAD_BYTES: usize = 512;
-/// After this many rescans, the whole word that contains a secret is removed. Otherwise each rescan
-/// could expose one more secret, and a long word would take as many rescans as it has tokens.
+/// After this number of rescans, the whole word that contains a secret is removed. Otherwise each
+/// rescan could expose one more secret, and a long word would need a rescan for each of its tokens.
 const MAX_EXACT_ROUNDS: usize = 4;
-/// Maximum number of bytes that a rule looks back from a hint.
+/// The maximum number of bytes before a hint that a rule reads.
 const CONTEXT: usize = 256;
 
 /// Findings in order, without overlaps: overlapping findings are replaced by their union.
@@ -24,8 +24,8 @@ struct DisjointFindings(
 );
 
 impl DisjointFindings {
-    /// Adds a finding, and returns it merged with those that it overlaps; `None` if a known finding
-    /// contains it.
+    /// Adds a finding. Returns its union with the findings that it overlaps; `None` if an earlier
+    /// finding contains it.
     fn add(&mut self, found: &SecretFinding) -> Option<SecretFinding> {
         let Range { mut start, mut end } = found.range;
         let (begin, mut kind) = (start, found.kind);
@@ -53,8 +53,9 @@ impl DisjointFindings {
         self.0.range(start..part.end.max(start)).map(|(at, (end, kind))| finding(*at, *end, kind))
     }
 
-    /// Returns an offset before `from` with this many bytes of redacted text between the two, or
-    /// slightly more.
+    /// Returns the offset from which `bytes` bytes of redacted text lead to `from`. If it would be
+    /// inside a mark, returns the start of what the mark replaces. Returns 0 if the text is too
+    /// short.
     fn offset_backward(&self, from: usize, mut bytes: usize) -> usize {
         let mut at = from;
         for (start, (end, kind)) in self.0.range(..from).rev() {
@@ -67,7 +68,8 @@ impl DisjointFindings {
         at.saturating_sub(bytes)
     }
 
-    /// Like [`Self::offset_backward`], but towards the end of the text.
+    /// Like [`Self::offset_backward`], but towards the end of the text. The result can be after the
+    /// end.
     fn offset_forward(&self, from: usize, mut bytes: usize) -> usize {
         let mut at = from;
         for (start, (end, kind)) in self.0.range(from..) {
@@ -86,8 +88,8 @@ const fn finding(start: usize, end: usize, kind: &'static str) -> SecretFinding 
 }
 
 impl Redactor {
-    /// Returns the findings in a text without the allowed ones, and with those that redaction
-    /// exposes.
+    /// Drops the allowed findings of a scan, and adds the secrets that their marks expose, until a
+    /// rescan finds no more.
     pub(super) fn rescan_until_stable(
         &self,
         text: &[u8],
@@ -134,7 +136,7 @@ impl Redactor {
     }
 }
 
-/// Returns the word that contains these bytes.
+/// Returns the range of the word that contains this range.
 fn word_around(text: &[u8], range: &Range<usize>) -> Range<usize> {
     let inside = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_~.-+/=:@%".contains(byte);
     let before = text.get(..range.start).unwrap_or_default().iter().rev();
@@ -173,7 +175,7 @@ fn affected_ranges(
 /// A range of a text with a mark in place of each finding.
 struct RedactedWindow {
     bytes: Vec<u8>,
-    /// The part to be scanned, in `bytes`; the rest is context.
+    /// The range of `bytes` that is scanned. The rest is context.
     share: Range<usize>,
     /// The offset of the range in the text.
     from: usize,
@@ -182,7 +184,8 @@ struct RedactedWindow {
 }
 
 impl RedactedWindow {
-    /// Creates the window of this share of a text, with as much context as the rules read.
+    /// Creates the window in which this range of a text is scanned, with all the context that the
+    /// rules read.
     fn with_context(text: &[u8], share: &Range<usize>, all: &DisjointFindings) -> Self {
         let from = all.offset_backward(share.start, CONTEXT);
         let to = text.len().min(all.offset_forward(share.end, 2 * MAX_SECRET_BYTES));

@@ -1,13 +1,13 @@
-//! The keyring: keys and witnesses of stores, by store id, in a folder outside the stores.
+//! The keyring: a folder outside the stores, with their keys and witnesses by store id.
 //!
 //! ```text
 //! 6d1f.../key        the key of the store with this id
 //! 6d1f.../witness    up to which position its journal was seen
-//! 6d1f.../checked    its index files whose seals were verified
-//! 6d1f.../spool/     which writes are in its spool, and which were appended to the journal
+//! 6d1f.../checked    which of its index files were verified
+//! 6d1f.../spool/     which writes of its spool were acknowledged, and which are in the journal
 //! 6d1f.../remotes/   the remotes that it knows: for each name the URL and the key
 //! remotes/02a7.../   which version of each ref of the remote with this id was seen
-//! places/09ab...     which sealed store was last at the path with this hash
+//! places/09ab...     the id of the store that was last at the path with this hash
 //! ```
 
 use crate::backend::journal::{JournalWitness, SyncMark};
@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// The folder of keys and witnesses.
+/// A keyring, which need not exist yet.
 #[derive(Clone, Debug)]
 pub(super) struct Keyring {
     folder: PathBuf,
@@ -35,7 +35,7 @@ pub(super) struct StoreTrust {
     /// The cipher, if the store is encrypted.
     pub(super) cipher: Option<Cipher>,
     pub(super) witness: Option<JournalWitness>,
-    /// The file that lists the verified index files.
+    /// The file that lists the verified index files, if the key is here.
     pub(super) checked: Option<PathBuf>,
 }
 
@@ -44,10 +44,10 @@ impl StoreTrust {
         Self { seal_status, seals, cipher: None, witness: None, checked: None }
     }
 
-    /// Returns the trust of a store whose key is not here.
+    /// Returns the trust of a store whose key is missing.
     ///
     /// # Errors
-    /// [`Error::Encrypted`].
+    /// [`Error::Encrypted`] if the store is encrypted.
     fn unkeyed(marker: &FormatMarker) -> Result<Self> {
         match (marker.is_encrypted(), marker.is_sealed()) {
             (true, _) => Err(Error::Encrypted),
@@ -56,11 +56,11 @@ impl StoreTrust {
         }
     }
 
-    /// Returns the trust of a store without checking its seals: only the cipher of its key is used.
+    /// Returns the trust of a store whose seals are not checked. Only the cipher of its key is used.
     ///
     /// # Errors
-    /// [`Error::Encrypted`] if the store is encrypted and its key is not here,
-    /// [`Error::DamagedKey`].
+    /// [`Error::Encrypted`] if the store is encrypted and its key is missing, [`Error::DamagedKey`],
+    /// [`backend::Error::Breach`] if the key says that the store is not encrypted, but it is.
     pub(super) fn unverified(
         path: &Path,
         marker: &FormatMarker,
@@ -76,7 +76,8 @@ impl StoreTrust {
         Ok(Self::with_cipher_only(cipher_of(path, marker, &file)?))
     }
 
-    /// Returns the trust of a store without the key of its seals, with its cipher if that is known.
+    /// Returns the trust of a store with this cipher and without the key of its seals. Without a
+    /// cipher, the store counts as unsealed.
     pub(super) fn with_cipher_only(cipher: Option<Cipher>) -> Self {
         match cipher {
             Some(_) => Self { cipher, ..Self::without(SealStatus::NoKey, SealMode::Unknown) },
@@ -87,9 +88,9 @@ impl StoreTrust {
     /// Returns the trust of the store at this path.
     ///
     /// # Errors
-    /// [`backend::Error::Breach`] if another, sealed store was at this path before, or if the store
-    /// has lost the seals or the encryption that its key file records;
-    /// [`Error::Encrypted`] if the store is encrypted and its key is not here,
+    /// [`backend::Error::Breach`] if the key is missing and another, sealed store was at this path
+    /// before, or if the store has a key but no seals, or if the key and the store disagree about
+    /// encryption; [`Error::Encrypted`] if the store is encrypted and its key is missing;
     /// [`Error::DamagedKey`].
     pub(super) fn for_store(path: &Path, marker: &FormatMarker, options: &Options) -> Result<Self> {
         let unkeyed = Self::unkeyed(marker);
@@ -118,8 +119,10 @@ impl StoreTrust {
     }
 }
 
-/// Returns the cipher of a store, if it is encrypted. Its key file and its marker must agree about
-/// that.
+/// Returns the cipher of a store, if it is encrypted.
+///
+/// # Errors
+/// [`backend::Error::Breach`] if its key file and its marker disagree about that.
 pub(super) fn cipher_of(
     path: &Path,
     marker: &FormatMarker,
@@ -139,7 +142,7 @@ pub(super) fn cipher_of(
     }
 }
 
-/// The largest key or place file that is read.
+/// The maximum size, in bytes, of a key or place file.
 const MAX_BYTES: u64 = 64 << 10;
 const KEY: &str = "key";
 const WITNESS: &str = "witness";
@@ -149,7 +152,7 @@ const SPOOL: &str = "spool";
 const REMOTES: &str = "remotes";
 
 impl Keyring {
-    /// Returns the keyring that these options name.
+    /// Returns the keyring that these options name, if they name one.
     pub(super) fn of(options: &Options) -> Option<Self> {
         options.keyring.as_deref().map(Self::new)
     }
@@ -187,10 +190,11 @@ impl Keyring {
         &self.folder
     }
 
-    /// Reads the key of a store, if it is here. Corrects a single wrong bit.
+    /// Reads the key file of a store, if it exists. A single wrong bit is corrected in what is
+    /// returned, not in the file.
     ///
     /// # Errors
-    /// [`Error::DamagedKey`].
+    /// [`Error::DamagedKey`] if the file is not the valid key file of this store.
     pub(super) fn key(&self, store: &[u8; 16]) -> Result<Option<KeyFile>> {
         let path = self.of_store(store).join(KEY);
         let mut bytes = match plain_file::read(&path, MAX_BYTES) {
@@ -198,7 +202,7 @@ impl Keyring {
             Err(error) if plain_file::is_odd(&error) => {
                 return Err(Error::DamagedKey { path, reason: Some(error.to_string()) });
             }
-            // Another user's key file counts as missing.
+            // A key file that this user may not read counts as missing.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -219,9 +223,9 @@ impl Keyring {
         file(&bytes).map(Some).ok_or(Error::DamagedKey { path, reason: None })
     }
 
-    /// Reads the key of this store, if it is here. If the key is damaged, it counts as missing for
-    /// a sealed store without encryption, which can be read without it. For an unsealed store it is
-    /// an error, since a key shows that the seals were removed.
+    /// Reads the key file of a store, if it exists. A damaged one counts as missing if the store is
+    /// sealed and not encrypted, because the store can be read without it. Otherwise it is an
+    /// error: an encrypted store cannot be read, and an unsealed one with a key lost its seals.
     pub(super) fn key_of(&self, marker: &FormatMarker) -> Result<Option<KeyFile>> {
         match self.key(&marker.id) {
             Err(Error::DamagedKey { .. }) if marker.is_sealed() && !marker.is_encrypted() => {
@@ -231,12 +235,11 @@ impl Keyring {
         }
     }
 
-    /// Returns the ciphers of the encrypted stores whose keys are here.
+    /// Returns the ciphers of all encrypted stores whose keys are in this keyring and not damaged.
     pub(super) fn ciphers(&self) -> Result<Vec<Cipher>> {
         let mut found = Vec::new();
         for name in files::names_in(&self.folder)? {
             let key = unhex(&name).map(|store| self.key(&store));
-            // A damaged key has no cipher that could be used.
             let file = key.and_then(|key| key.ok().flatten());
             found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));
         }
@@ -248,7 +251,7 @@ impl Keyring {
         Ok(JournalWitness::open(&self.of_store(store).join(WITNESS), store)?)
     }
 
-    /// Reads what the witness of a store has seen, if there is one.
+    /// Reads up to where the witness of a store has seen its journal, if there is a witness.
     pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<SyncMark>> {
         match self.witness(store)? {
             Some(witness) => Ok(witness.read()?),
@@ -256,20 +259,21 @@ impl Keyring {
         }
     }
 
-    /// Stores the key of a store, with what was seen of its journal. Replaces the previous witness.
+    /// Writes the key file of a store, and a witness that has seen the journal up to `seen`. Replaces
+    /// an earlier key and witness.
     pub(super) fn add(&self, file: &KeyFile, seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(&file.store);
         let io = |action| backend::Error::io(action, &folder);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
         super::private(&folder, 0o700)?;
         JournalWitness::create(&folder.join(WITNESS), &file.store, seen)?;
-        // Write the key last: if it exists, the witness does, too.
+        // Write the key last: if it exists, the witness exists too.
         write_private(&folder.join(KEY), file.encode().as_bytes())?;
         File::open(&self.folder).and_then(|it| it.sync_all()).map_err(io("sync"))?;
         Ok(())
     }
 
-    /// Creates the witness of a store in a database, or replaces it.
+    /// Creates or replaces the witness of a store in a database, without a key.
     pub(super) fn begin_witness(&self, store: &[u8; 16], seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(store);
         let io = |action| backend::Error::io(action, &folder);
@@ -277,12 +281,13 @@ impl Keyring {
         Ok(JournalWitness::create(&folder.join(WITNESS), store, seen)?)
     }
 
-    /// Removes the key of a store that was not created after all. Ignores errors.
+    /// Removes the folder of a store that was not created after all: its key and its witness.
+    /// Ignores errors.
     pub(super) fn forget(&self, store: &[u8; 16]) {
         let _ = fs::remove_dir_all(self.of_store(store));
     }
 
-    /// Returns the file that records which store was at a path.
+    /// Returns the file that records which store was last at a path.
     fn place(&self, path: &Path) -> PathBuf {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let hash = blake3::hash(path.as_os_str().as_bytes());
@@ -290,8 +295,8 @@ impl Keyring {
         self.folder.join(PLACES).join(hex(name))
     }
 
-    /// Refuses a store without a key if a sealed store was at its path: an attacker without the key
-    /// may have replaced the store.
+    /// Refuses a store without a key if another store is recorded at its path: an attacker without
+    /// the key may have replaced that store.
     fn check_place(&self, path: &Path, store: &[u8; 16]) -> Result<()> {
         let Ok(known) = plain_file::read_text(&self.place(path), MAX_BYTES) else { return Ok(()) };
         if known.trim() == hex(store) {
@@ -305,8 +310,8 @@ impl Keyring {
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
     }
 
-    /// Records which store is at a path, if a store was recorded there before. Returns whether one
-    /// was. Ignores write errors.
+    /// Records which store is at a path, if a store was recorded there before. Returns whether a
+    /// store was recorded before. Ignores write errors.
     pub(super) fn replace_place(&self, path: &Path, store: &[u8; 16]) -> bool {
         let was_known = self.place(path).exists();
         if was_known {
@@ -328,7 +333,7 @@ impl Keyring {
     }
 }
 
-/// Replaces a file atomically and durably, readable by its owner only.
+/// Replaces a file atomically and durably by one that only its owner can read.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let new = path.with_extension(format!("{}.new", std::process::id()));
     files::replace(path, &new, bytes)?;

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of revisions whose changes are in memory at the same time.
 const REVISIONS_AT_ONCE: usize = 4096;
-/// A prompt with fewer characters than this is shown with the question that it answers.
+/// A prompt with fewer characters than this is shown with the agent's message that it answers.
 const SHORT_ANSWER: usize = 32;
 
 /// Builds a story, event by event.
@@ -45,9 +45,9 @@ pub(super) struct StoryBuilder {
     /// The checks that fail now.
     failing: Vec<String>,
     agents: AgentWork,
-    /// The place in the current turn of the item to which further edits are added, and its edits.
+    /// The item that collects edits, by its index in the current turn, and its edits.
     open_edits: Option<(usize, EditGroup)>,
-    /// The place in the current turn of the agent's last message, and the message.
+    /// The last message of the main agent: the index of its item in the current turn, and its fact.
     last_message: Option<(usize, SourcedFact)>,
     /// The commands that verifications report.
     checked: CheckedCommands,
@@ -112,8 +112,8 @@ impl StoryBuilder {
         Ok(Story { session, root, turns, findings, ideas, checks, cut: None, unfolded: false })
     }
 
-    /// Adds an item to the current turn. What a sub-agent with a line did is neither loud nor
-    /// counted.
+    /// Adds an item to the current turn. If a sub-agent has a line in the story, its other items are
+    /// neither loud nor counted, because the line has a summary of them.
     fn push(&mut self, mut item: StoryItem) {
         if item.kind != StoryKind::Agent && self.agents.contains(item.agent.as_deref()) {
             item.loud = false;
@@ -299,8 +299,8 @@ impl StoryBuilder {
         Ok(())
     }
 
-    /// Adds the item of a manual checkpoint, of a compaction, or of a commit that the item of its
-    /// command does not show.
+    /// Adds an item for a manual checkpoint, a compaction, or a commit that no item of a command
+    /// shows. Other checkpoints get no item.
     fn add_checkpoint(&mut self, checkpoint: &Checkpoint) {
         let message = one_line(&checkpoint.message, ITEM_CHARS);
         let is_compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
@@ -328,8 +328,8 @@ impl StoryBuilder {
         self.push(item.at_sequence(checkpoint.sequence));
     }
 
-    /// Returns the hash of the commit that a checkpoint was made for, unless the item of its
-    /// command shows it.
+    /// Returns the hash of the commit that a checkpoint was made for, unless the item of a command
+    /// shows this commit.
     fn unshown_commit(&self, checkpoint: &Checkpoint) -> Option<String> {
         let sha = text_field(&checkpoint.body, "commit")?;
         let is_shown =
@@ -344,7 +344,8 @@ impl StoryBuilder {
         }
     }
 
-    /// Ends the current turn. Makes the agent's last message in it loud, and returns it.
+    /// Ends the current turn. Makes the last message of the main agent in it loud, and returns this
+    /// message.
     fn end_turn(&mut self) -> Option<SourcedFact> {
         self.close_edits();
         let (place, message) = self.last_message.take()?;

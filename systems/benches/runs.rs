@@ -1,11 +1,11 @@
-//! Measures workflow runs: the cost of recording a step compared with the bare disk, of resuming a
-//! run, and of reading one output. PostgreSQL does the same work with a table of checkpoints, each
-//! with the whole state of an item. Prints one JSON line per part, then the ratios.
+//! Measures workflow runs: the time to record a step, compared with the bare disk, to resume a run,
+//! and to read one output. PostgreSQL does the same work with a table of checkpoints, each with the
+//! whole state of an item. Prints a JSON line for each part, and the ratios after it.
 //!
-//! `cargo bench -p forge-systems --bench runs -- [ITEMS] [RECORDS]`: ITEMS (100,000) of 10 steps each are in the run
-//! that is resumed, and RECORDS (3,000) steps are recorded one by one. PostgreSQL is started in a
-//! temporary folder, by the user `postgres` if the current user is root. If it cannot be started,
-//! its part is skipped with a message.
+//! `cargo bench -p forge-systems --bench runs -- [ITEMS] [RECORDS]`: the run that is resumed has
+//! ITEMS items (100,000 by default) of 10 steps each; RECORDS steps (3,000 by default) are recorded
+//! one by one. PostgreSQL is started in a temporary folder, by the user `postgres` if the current
+//! user is root. If it cannot be started, its measurements are skipped with a message.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,9 +23,12 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const START_MICROS: i64 = 1_767_225_600_000_000;
+/// The number of steps of each item.
 const STEPS: usize = 10;
-/// Rounds in which the disk, forge and PostgreSQL alternate, so that all have the same conditions.
+/// The number of rounds. In each, the disk, forge and PostgreSQL do a part of the work, so that all
+/// have the same conditions.
 const ROUNDS: usize = 3;
+/// The number of outputs that are read.
 const LOOKUPS: usize = 2000;
 
 fn act(at: usize) -> WriteContext {
@@ -54,13 +57,15 @@ fn record(item: usize, step: usize) -> StepRecord {
     }
 }
 
+/// Returns how long the work took, in milliseconds, and its result.
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let start = Instant::now();
     let result = work();
     (start.elapsed().as_secs_f64() * 1e3, result)
 }
 
-fn at(times: &[f64], share: f64) -> f64 {
+/// Returns the time that this share of the times does not exceed, rounded to 0.1 microseconds.
+fn quantile(times: &[f64], share: f64) -> f64 {
     let mut times = times.to_vec();
     times.sort_by(f64::total_cmp);
     let place = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
@@ -68,10 +73,11 @@ fn at(times: &[f64], share: f64) -> f64 {
 }
 
 fn summary(times: &[f64]) -> Json {
-    json!({ "p50": at(times, 0.5), "p99": at(times, 0.99), "max": at(times, 1.0) })
+    json!({ "p50": quantile(times, 0.5), "p99": quantile(times, 0.99), "max": quantile(times, 1.0) })
 }
 
-/// Appends as many bytes as a record takes, with a sync after each: a lower limit for every store.
+/// Appends this number of bytes `count` times, with a sync after each. Returns the times in
+/// milliseconds: a lower limit for every store.
 fn disk(path: &Path, bytes: usize, count: usize) -> Vec<f64> {
     let mut file = File::options().create(true).append(true).open(path).expect("a file");
     let bytes = vec![7; bytes];
@@ -91,21 +97,21 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server. The error says why it cannot be started.
+    /// Starts a server. The error is the reason for which it cannot be started.
     fn start() -> Result<Self, String> {
         let programs = fs::read_dir("/usr/lib/postgresql")
             .ok()
             .and_then(|found| found.flatten().map(|entry| entry.path().join("bin")).max())
             .filter(|bin| bin.join("initdb").exists())
             .ok_or("no PostgreSQL in /usr/lib/postgresql")?;
-        let said = Command::new("id").arg("-u").output().map_err(|error| error.to_string())?;
-        let as_root = String::from_utf8_lossy(&said.stdout).trim() == "0";
+        let user = Command::new("id").arg("-u").output().map_err(|error| error.to_string())?;
+        let as_root = String::from_utf8_lossy(&user.stdout).trim() == "0";
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         if as_root {
             // PostgreSQL refuses to run as root.
             let owned = Command::new("chown").arg("postgres").arg(folder.path()).status();
             if !owned.is_ok_and(|status| status.success()) {
-                return Err("there is no user 'postgres' to run it as".to_owned());
+                return Err("there is no user 'postgres', and it does not run as root".to_owned());
             }
         }
         let this = Self { programs, folder, as_root };
@@ -237,9 +243,9 @@ fn records(folder: &Path, postgres: Option<&Postgres>, count: usize) {
         json!({ "part": "record", "records": ours.len(), "disk": summary(&bare), "forge": summary(&ours),
                 "postgresql": (!theirs.is_empty()).then(|| summary(&theirs)) })
     );
-    ratio("record p50", at(&ours, 0.5), at(&bare, 0.5), "bare disk");
+    ratio("record p50", quantile(&ours, 0.5), quantile(&bare, 0.5), "bare disk");
     if !theirs.is_empty() {
-        ratio("record p50", at(&ours, 0.5), at(&theirs, 0.5), "PostgreSQL");
+        ratio("record p50", quantile(&ours, 0.5), quantile(&theirs, 0.5), "PostgreSQL");
     }
 }
 
@@ -315,10 +321,10 @@ fn resume(folder: &Path, postgres: Option<&Postgres>, items: usize) {
         line["postgresql"] = json!({
             "loaded_s": (loading / 1e3).round(), "resume": summary(&resumes), "output": summary(&found),
         });
-        (at(&resumes, 0.5), at(&found, 0.5))
+        (quantile(&resumes, 0.5), quantile(&found, 0.5))
     });
     println!("{line}");
-    let (own, one) = (at(&ours, 0.5), at(&lookups, 0.5));
+    let (own, one) = (quantile(&ours, 0.5), quantile(&lookups, 0.5));
     println!("resume: {own:.1} ms of 2000 wanted; one output: {one:.4} ms of 1 wanted");
     if let Some((resumes, found)) = theirs {
         ratio("resume", own, resumes, "PostgreSQL");

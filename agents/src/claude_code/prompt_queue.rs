@@ -24,30 +24,33 @@ pub(super) struct QueueEntry {
     /// The offset in bytes of the line that enqueued it.
     pub(super) place: u64,
     pub(super) state: QueueEntryState,
-    /// Whether a tool's result came after the text: then the next request to the model should
+    /// Whether a tool's result came after the text, so that the next request to the model should
     /// contain the text.
     pub(super) due: bool,
 }
 
+/// How far a text of the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum QueueEntryState {
+    /// It is in the queue, and is not yet a fact.
     Waiting,
-    /// It waits, and is already a fact.
+    /// It is in the queue, and is already a fact.
     Recorded,
-    /// It was removed, and is already a fact; its own line may follow before the agent speaks
+    /// It was removed, and is already a fact. Its own line may follow before the agent speaks
     /// again.
     Leaving,
-    /// It was passed to the model, and is not yet a fact; its own line may follow before the agent
+    /// It was passed to the model, and is not yet a fact. Its own line may follow before the agent
     /// speaks again.
     Handed,
-    /// Its own line was read; it is still in the queue.
+    /// Its own line was read, and it is still in the queue.
     Delivered,
 }
 
 impl PromptQueue {
-    /// Adds a text that was enqueued at this time and place. `prompt` has the fields of its prompt
-    /// if a person typed it. If the queue is full, the oldest text is forgotten.
+    /// Adds a text that was enqueued at this time, by the line at offset `place`. `prompt` has the
+    /// fields of the prompt if a person typed the text. If the queue is full, the oldest text is
+    /// forgotten.
     pub(super) fn push(
         &mut self,
         (at, place): (Timestamp, u64),
@@ -67,8 +70,8 @@ impl PromptQueue {
         });
     }
 
-    /// Notes that a line has this text as a prompt. Returns whether the text is already a fact.
-    /// `in_queue` says that a later line may still remove the text from the queue.
+    /// Notes that a line with this text as a prompt was read. Returns whether the text is already a
+    /// fact. `in_queue` says that a later line may still remove the text from the queue.
     pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
         let text = hash(text);
         let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
@@ -82,7 +85,8 @@ impl PromptQueue {
         recorded
     }
 
-    /// Notes that a tool's result was written at this time, so that the texts before it are due.
+    /// Notes that a tool's result was written at this time. The texts that were enqueued until then
+    /// are due.
     pub(super) fn result(&mut self, at: Timestamp) {
         self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
     }
@@ -92,8 +96,8 @@ impl PromptQueue {
         self.0.iter().position(|entry| entry.text == text)
     }
 
-    /// Returns the entry that leaves the queue first if the operation names no text: one that is
-    /// already delivered, or else a typed text, or else a text of the client.
+    /// Returns the index of the entry that an operation without a text removes: the first delivered
+    /// entry, or else the first waiting text that a person typed, or else the first waiting text.
     pub(super) fn first(&self) -> Option<usize> {
         let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
         find(|entry| entry.state == QueueEntryState::Delivered)
@@ -107,7 +111,7 @@ impl QueueEntry {
         matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
     }
 
-    /// Whether the text is a command of the client, which waits for the end of the turn.
+    /// Returns whether the text is a command of the client, which waits for the end of the turn.
     pub(super) fn is_slash(&self) -> bool {
         self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
     }

@@ -1,4 +1,4 @@
-//! How a command of Codex, Gemini CLI or OpenCode ended: read from fields of the response, or from
+//! Reads how a command of Codex, Gemini CLI or OpenCode ended, from fields of the response or from
 //! lines around the output.
 
 use super::event::HookCommandEnd;
@@ -12,7 +12,7 @@ pub(super) struct CommandResponse {
     pub(super) output: String,
 }
 
-/// Parses the response to a command. A field with the exit code counts before the text.
+/// Parses the response to a command. An exit code in a field has priority over one in the text.
 pub(super) fn read(response: &Value) -> CommandResponse {
     const FIELDS: [&str; 6] = [
         "/exit_code",
@@ -26,16 +26,16 @@ pub(super) fn read(response: &Value) -> CommandResponse {
     let answer: &str = &answer;
     let (end, output) =
         codex(answer).or_else(|| gemini(answer)).unwrap_or((HookCommandEnd::Unknown, answer));
-    let field = FIELDS.iter().find_map(|place| code(response.pointer(place)?));
+    let field = FIELDS.iter().find_map(|pointer| code(response.pointer(pointer)?));
     CommandResponse { ended: field.map_or(end, HookCommandEnd::Code), output: output.to_owned() }
 }
 
-/// Parses an exit code: a number, or a text with one.
+/// Parses an exit code: an integer, or a text that contains only an integer.
 fn code(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// Returns the text about the command that the agent gives to its model.
+/// Returns the text in which the agent reports the command to its model.
 fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     text(response).or_else(|| {
         ["stdout", "output", "llmContent", "returnDisplay"]
@@ -44,7 +44,7 @@ fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Returns a text, or the joined texts of a list of content parts.
+/// Returns a text as it is, or joins the texts of a list of content parts. `None` for other values.
 fn text(value: &Value) -> Option<Cow<'_, str>> {
     if let Some(text) = value.as_str() {
         return Some(Cow::Borrowed(text));
@@ -55,8 +55,8 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(texts.concat()))
 }
 
-/// Splits off the header that Codex writes above `Output:`. Returns `None` without this line, or
-/// with other lines above it: then the whole text is output.
+/// Splits off the header of Codex, which ends with the line `Output:`. Returns `None` if there is no
+/// such line, or if another line is above it: then the whole text is output.
 fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     const HEADS: [&str; 6] = [
         "Chunk ID:",
@@ -89,7 +89,8 @@ fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     None
 }
 
-/// Parses the text of Gemini CLI, which names each part; the exit code comes after the output.
+/// Parses the text of Gemini CLI, which names each part. The exit code comes after the output.
+/// Returns `None` if the text does not begin with `Output: ` or `Command: `.
 fn gemini(text: &str) -> Option<(HookCommandEnd, &str)> {
     const BEGIN: &str = "<untrusted_context>\n";
     const AFTER: [&str; 5] =

@@ -109,16 +109,16 @@ impl Verb for InferencePromoteArgs {
                 "'{}' was already promoted to claim '{claim}'",
                 fact.id
             ))
-            .hinted("'forge inference list' lists those that are open"));
+            .hinted("'forge inference list' lists the open inferences"));
         }
-        let states = fact.value.field("found").and_then(|found| found.field("kind"));
-        let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
+        let stated = fact.value.field("found").and_then(|found| found.field("kind"));
+        let kind = stated.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
         let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
             return Err(CommandError::invalid(format!(
                 "'{}' does not say which kind of claim it states",
                 fact.id
             ))
-            .hinted("'forge hypothesis add', 'belief add' and 'gap add' record what you hold"));
+            .hinted("add the claim with 'forge hypothesis add', 'belief add' or 'gap add'"));
         };
         let value = Value::from([
             ("description", fact.value.field("description").cloned().unwrap_or_default()),
@@ -149,13 +149,13 @@ impl Verb for InferenceDismissArgs {
     }
 }
 
-/// Creates a new version of a fact with additional fields; a null field is left out.
+/// Creates a new version of a fact with these fields in addition. A null field is left out.
 fn new_version<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
     let mut fact =
         Fact { at: now, recorded_at: now, origin: FactOrigin::Recorded, place: 0, ..fact.clone() };
     if let Value::Map(known) = &mut fact.value {
-        let said = fields.into_iter().filter(|(_, value)| *value != Value::Null);
-        known.extend(said.map(|(name, value)| (name.to_owned(), value)));
+        let added = fields.into_iter().filter(|(_, value)| *value != Value::Null);
+        known.extend(added.map(|(name, value)| (name.to_owned(), value)));
     }
     fact
 }

@@ -1,10 +1,10 @@
-//! Exchanges an agent's session with the remote: pulls it when it starts, and syncs it after it was
-//! saved.
+//! Exchanges an agent's session with the remote: pulls it when it starts, and syncs it after hooks
+//! have saved in it.
 //!
 //! Each exchange is a separate process, `forge hook remote pull` or `forge hook remote sync`. It
 //! finds the store and the session in its environment, prints nothing, and writes its outcome to
-//! the [`log`]. A hook waits for it only for a limited time. The exchange goes on after the hook
-//! and the agent have ended.
+//! the [`log`]. A hook waits for a pull, and for the last sync with the setting `sync.wait`, but only
+//! for a limited time. The exchange goes on after the hook and the agent have ended.
 
 mod exchange_process;
 mod pending_sentences;
@@ -30,30 +30,32 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// The word for these processes, in place of an agent's name.
+/// The word that replaces an agent's name on the command line and in the log of these processes.
 pub const WORD: &str = "remote";
 const PULL: &str = "pull";
 const SYNC: &str = "sync";
-/// A sync that waits until another one of the session has ended, because its hook waits for it.
+/// The sync that the hook of the session's end waits for. It first waits until another exchange of
+/// the session has ended.
 const LAST_SYNC: &str = "last-sync";
 /// How long the start of a session waits for the pull.
 const PULL_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of a session waits for the sync, with the setting `sync.wait`.
 const SYNC_PATIENCE: Duration = Duration::from_secs(10);
-/// The minimum time between two syncs of a session that tool calls start.
+/// The minimum time, in microseconds, from the last requested sync of a session to one that a tool
+/// call starts.
 const TOOL_MICROS: i64 = 60_000_000;
 
 /// When a session is synced after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SyncUrgency {
-    /// Now, unless a sync was requested less than `TOOL_MICROS` ago.
+    /// Now, unless a sync was requested less than [`TOOL_MICROS`] ago.
     IfOld,
     Now,
     /// Now, and the hook waits for it if `sync.wait` is set.
     Last,
 }
 
-/// A sync of a session that is due after the hook has answered.
+/// A sync that is to be started after the hook has answered.
 pub struct PendingSync {
     store: Store,
     session: String,
@@ -67,11 +69,11 @@ pub struct AwaitedSync {
     process: Child,
 }
 
-/// Pulls the session of an agent that starts, if the remote has it. Returns whether the pull ended
-/// in time; false if there was none.
+/// Pulls the session of an agent that starts, if the remote has it. Returns whether a pull was
+/// started and ended in time.
 pub fn pull(context: &Context, store: &Store, event: &HookEvent) -> bool {
     let HookEventKind::SessionStart { start } = event.kind else { return false };
-    // After a compaction the session continues: it was synced before.
+    // After a compaction, the session only continues: it was pulled when it started.
     if start == SessionStartKind::Compact || !is_set_up(context, store) {
         return false;
     }
@@ -81,7 +83,7 @@ pub fn pull(context: &Context, store: &Store, event: &HookEvent) -> bool {
 }
 
 impl PendingSync {
-    /// Returns the sync that is due after an event; `None` if none is.
+    /// Returns the sync that is due after an event; `None` if no sync is due.
     #[must_use]
     pub fn after(context: &Context, store: &Store, event: &HookEvent) -> Option<Self> {
         let urgency = match event.kind {
@@ -96,8 +98,8 @@ impl PendingSync {
         Some(Self { store: store.clone(), session: event.session.clone()?, urgency })
     }
 
-    /// Starts the sync, unless an earlier one is recent enough. Returns it if the hook should wait
-    /// for it.
+    /// Starts the sync, unless it follows a tool call and another one was requested recently. Returns
+    /// the sync if the hook should wait for it.
     #[must_use]
     pub fn start(self, context: &Context) -> Option<AwaitedSync> {
         let Self { store, session, urgency } = self;
@@ -118,25 +120,26 @@ impl PendingSync {
 }
 
 impl AwaitedSync {
-    /// Waits until the sync has ended, but not longer than `SYNC_PATIENCE`.
+    /// Waits until the sync has ended, but not longer than [`SYNC_PATIENCE`].
     pub fn wait(self, context: &Context) {
         let Self { store, session, process } = self;
         wait_for(context, &store, (&session, SYNC), process, SYNC_PATIENCE);
     }
 }
 
-/// Whether hooks exchange sessions of this store. Makes no request to the remote.
+/// Returns whether hooks exchange sessions of this store. Makes no request to the remote.
 fn is_set_up(context: &Context, store: &Store) -> bool {
     context.config.is_on(key::SYNC_HOOKS) && remote::has_default(context, store)
 }
 
-/// Starts the process of an exchange; `None`, and a line in the log, if that fails.
+/// Starts the process of an exchange. If that fails, logs the error and returns `None`.
 fn start_exchange(context: &Context, store: &Store, session: &str, verb: &str) -> Option<Child> {
     let started = std::env::current_exe().and_then(|program| {
         let mut command = Command::new(program);
         command.args(["hook", WORD, verb]).env("FORGE_SESSION", session);
         command.env("FORGE_STORE", store.path().unwrap_or(&context.cwd));
-        // The agent waits until its pipes are closed, and may end the processes of its hook.
+        // The agent waits until the pipes of its hook are closed, and may end all processes in the
+        // hook's group.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.process_group(0).spawn()
     });
@@ -147,8 +150,8 @@ fn start_exchange(context: &Context, store: &Store, session: &str, verb: &str) -
     started.map_err(failed).ok()
 }
 
-/// Waits until a process has ended. Returns whether it did in time; if not, it goes on in the
-/// background, and the log says so.
+/// Waits until a process has ended, for at most `patience`. Returns whether it has ended. If not, it
+/// goes on in the background, and the log says so.
 fn wait_for(
     context: &Context,
     store: &Store,
@@ -171,12 +174,12 @@ fn wait_for(
     in_time
 }
 
-/// Returns the word of the log for a verb: a last sync is a sync.
+/// Returns the word that the log has for a verb: a last sync is logged as a sync.
 fn logged_verb(verb: &str) -> &str {
     if verb == LAST_SYNC { SYNC } else { verb }
 }
 
-/// Writes to the log that an exchange failed.
+/// Writes to the log that an exchange failed or took too long.
 fn note_failure(context: &Context, store: &Store, (session, verb): (&str, &str), error: &str) {
     let mut line = HookLogEntry::new(context.now, WORD, verb);
     line.session = Some(session.to_owned());
@@ -191,7 +194,7 @@ fn append_exchange(context: &Context, store: &Store, mut line: HookLogEntry) {
     append_to_log(&context.environment, store.path(), &line);
 }
 
-/// Returns an error with its causes and what to do about it.
+/// Returns the text of an error, with its causes and its first hint.
 fn error_text(error: &CommandError) -> String {
     let mut text = error.message().to_owned();
     error.causes().iter().for_each(|cause| text += &format!(": {cause}"));
@@ -203,7 +206,7 @@ fn error_text(error: &CommandError) -> String {
 /// the session has nothing to push any more.
 ///
 /// # Errors
-/// If the remotes of the store, or the log, cannot be read.
+/// If the remotes of the store, the log, or a session cannot be read.
 pub fn failed_exchanges(
     context: &Context,
     store: &Store,

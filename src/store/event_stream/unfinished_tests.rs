@@ -1,4 +1,4 @@
-//! An import that is killed between two records.
+//! Tests of imports that are killed between two records.
 
 use super::*;
 use crate::model::Timestamp;
@@ -6,7 +6,7 @@ use crate::store::Store;
 use crate::store::event_stream::RehearsalLimits;
 use std::io::{BufRead, BufReader, Cursor, Read};
 
-/// Lines of several sessions: claims, a removal, facts, checkpoints.
+/// Lines of three sessions: claims, removals, a fact and a checkpoint.
 const LINES: [&str; 9] = [
     r#"{"at":"2026-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"n1","value":{"text":"x"}}}"#,
     r#"{"at":"2026-01-01T00:00:01Z","session":"b","put":{"kind":"note","id":"n1","value":{"text":"y"}}}"#,
@@ -22,7 +22,7 @@ const LINES: [&str; 9] = [
 /// The first of February 2026.
 const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
 
-/// A reader that fails after this number of bytes.
+/// A reader of bytes that fails after the given number of them.
 struct Broken(Cursor<Vec<u8>>, usize);
 
 impl Read for Broken {
@@ -36,8 +36,8 @@ impl Read for Broken {
     }
 }
 
-/// Imports the stream. It is opened twice; the second reading fails after `upto` bytes, if they are
-/// given.
+/// Imports the stream. An import reads its stream twice; the second time, reading fails after `upto`
+/// bytes, if that is given.
 fn import(store: &Store, text: &str, upto: Option<usize>) -> Result<()> {
     let act = crate::store::WriteContext::hook("import", NOW);
     let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
@@ -91,8 +91,8 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
         killed(ends[line - 1]);
         let before = bookmark(&store);
         killed(ends[line]);
-        // Restores the old bookmark, as if the process was killed after the line and before the
-        // bookmark.
+        // Restores the old bookmark, as if the process had been killed after the record of the line
+        // and before the record of the bookmark.
         if let Some(before) = before {
             let home = store.session("a").unwrap();
             let act = crate::store::WriteContext::hook("test", NOW);
@@ -130,7 +130,7 @@ fn a_stream_that_changed_after_its_import_was_killed_is_refused() {
     let text: String = LINES[..4].iter().flat_map(|line| [*line, "\n"]).collect();
     let store = Store::in_memory().unwrap();
     import(&store, &text, Some(text.len())).unwrap_err();
-    // The bookmark covers the line of `a`; the lines of `b` and `c` after it are only marked.
+    // The bookmark covers only the line of `a`. The mark of written lines covers the later lines.
     assert_eq!(bookmark(&store).unwrap().lines, 1);
     for changed in [text.replace("make", "Make"), text.replace("make", "make all")] {
         let error = import(&store, &changed, None).unwrap_err().to_string();
@@ -159,7 +159,7 @@ fn the_bookmark_moves_after_many_lines_to_other_sessions() {
     import(&store, &text, None).unwrap();
     let notes = |store: &Store| exports(store)[1].matches("\"put\"").count();
     assert_eq!(notes(&store), 599);
-    // No operation lists the marks.
+    // No operation lists the marks among its effects.
     let marks = |name: &str| {
         let session = store.session(name).unwrap();
         let all = session.operations(100).unwrap().into_iter();
@@ -181,7 +181,8 @@ fn a_bookmark_has_the_session_of_the_lines_after_it_not_of_the_last_line_of_its_
         )
     };
     let notes = |numbers: std::ops::Range<usize>| numbers.map(note).collect::<String>();
-    // 308 lines are appended together. The bookmark is after 256 records, which are of 'b'.
+    // 308 lines are appended together. The bookmark is after 256 records; the last of them is of
+    // `b`.
     let first =
         [LINES[0], "\n", &session("b"), &notes(0..300), &session("c"), &notes(300..305)].concat();
     let import = |store: &Store, text: &str| {

@@ -1,12 +1,13 @@
-//! Writes results to insert, and results without a call as text for the model.
+//! Writes the results that sanitising inserts. Writes a result that belongs to no call, or to a call
+//! with another result, as a user message.
 
 use super::{
     CallResult, FAILED, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
 };
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
-/// Returns the result of a call as a message, or as a block in formats where results are blocks.
-/// `None` if the result of this kind of call cannot be a text.
+/// Returns the result of a call as a message, or as a block in formats in which results are blocks.
+/// `None` if the result of a call of this kind cannot be a text.
 pub(in crate::thread) fn result_message(
     form: MessageFormat,
     call: &ToolCallPart,
@@ -32,7 +33,7 @@ pub(in crate::thread) fn result_message(
         }
         (MessageFormat::Anthropic, _) => {
             let error = if result.is_error { r#","is_error":true"# } else { "" };
-            // A text block must not be blank; a result without content is valid, unless it is an
+            // A blank text block is not valid. A result without content is valid, unless it is an
             // error.
             let content = match (blank, result.is_error) {
                 (true, false) => String::new(),
@@ -43,13 +44,13 @@ pub(in crate::thread) fn result_message(
         }
         (MessageFormat::Bedrock, _) => {
             let status = if result.is_error { "error" } else { "success" };
-            let said = match (blank, result.is_error) {
+            let block = match (blank, result.is_error) {
                 (true, false) => String::new(),
                 (true, true) => bedrock::text_block(FAILED),
                 (false, _) => bedrock::text_block(&result.content),
             };
             format!(
-                r#"{{"toolResult":{{"toolUseId":{id},"content":[{said}],"status":"{status}"}}}}"#
+                r#"{{"toolResult":{{"toolUseId":{id},"content":[{block}],"status":"{status}"}}}}"#
             )
         }
         (MessageFormat::Gemini, _) => {
@@ -76,54 +77,55 @@ pub(in crate::thread) fn result_message(
     })
 }
 
-/// Returns the introduction of a result that is kept as text. `doubled`: its call has another
-/// result.
+/// Returns the introduction of a result that is kept as text. `doubled` says that its call has
+/// another result.
 fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
     let of = match answer.display_name() {
         Some(id) => format!(" of the tool call {id}"),
         None => " of a tool call".to_owned(),
     };
     if doubled {
-        format!("Another result{of}, beside the one that it has:")
+        format!("Another result{of}, which already has one:")
     } else {
-        format!("The result{of}, which is not in this history:")
+        format!("The result{of}. The call is not in this history:")
     }
 }
 
-/// Returns the content of a result as one text.
+/// Returns the content of a result if it is a text, otherwise its JSON.
 fn as_one_text(content: &str) -> String {
     match text(content) {
-        Some(said) => said.into_owned(),
+        Some(text) => text.into_owned(),
         None => content.to_owned(),
     }
 }
 
-/// Returns an unmatched result as blocks of a user message.
+/// Returns an unmatched result as blocks of a user message. Its own blocks are kept if a user
+/// message can contain all of them; otherwise the content becomes one text.
 pub(in crate::thread) fn result_as_user_blocks(
     form: MessageFormat,
     answer: &ToolResultPart,
     doubled: bool,
 ) -> Vec<String> {
     let introduction = introduction(answer, doubled);
-    let written = |said: &str| match form {
-        MessageFormat::Bedrock => bedrock::text_block(said),
-        MessageFormat::Gemini => gemini::text_part(said),
+    let written = |content: &str| match form {
+        MessageFormat::Bedrock => bedrock::text_block(content),
+        MessageFormat::Gemini => gemini::text_part(content),
         MessageFormat::OpenaiResponses => {
-            format!(r#"{{"type":"input_text","text":{}}}"#, quoted(said))
+            format!(r#"{{"type":"input_text","text":{}}}"#, quoted(content))
         }
-        _ => format!(r#"{{"type":"text","text":{}}}"#, quoted(said)),
+        _ => format!(r#"{{"type":"text","text":{}}}"#, quoted(content)),
     };
     let blocks = list(&answer.content).filter(|blocks| !blocks.is_empty());
     let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|json| is_user_block(form, json)))
     else {
-        let said = as_one_text(&answer.content);
-        return vec![written(format!("{introduction}\n{said}").trim_end())];
+        let content = as_one_text(&answer.content);
+        return vec![written(format!("{introduction}\n{content}").trim_end())];
     };
     let blocks = blocks.into_iter().map(str::to_owned);
     std::iter::once(written(&introduction)).chain(blocks).collect()
 }
 
-/// Returns whether a user message may hold this block of a result unchanged.
+/// Returns whether a user message can contain this block of a result unchanged.
 fn is_user_block(form: MessageFormat, json: &str) -> bool {
     let Some(block) = RawObject::parse(json) else { return false };
     let kind = block.text("type").unwrap_or_default();
@@ -151,8 +153,8 @@ pub(in crate::thread) fn result_as_user_message(
     let blocks = result_as_user_blocks(form, answer, doubled);
     let content = match blocks.as_slice() {
         [one] => {
-            let said = RawObject::parse(one).and_then(|block| Some(quoted(&block.text("text")?)));
-            said.unwrap_or_else(|| written_list(&blocks))
+            let text = RawObject::parse(one).and_then(|block| Some(quoted(&block.text("text")?)));
+            text.unwrap_or_else(|| written_list(&blocks))
         }
         _ => written_list(&blocks),
     };
@@ -181,19 +183,19 @@ pub(in crate::thread) fn result_as_user_message(
 /// `tool` cannot contain.
 pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[String]) -> String {
     let of = answer.display_name().map(|id| format!(" {id}")).unwrap_or_default();
-    let said = format!("The result of the tool call{of} has this content too:");
-    let said = format!(r#"{{"type":"text","text":{}}}"#, quoted(&said));
+    let introduction = format!("The result of the tool call{of} has this content too:");
+    let introduction = format!(r#"{{"type":"text","text":{}}}"#, quoted(&introduction));
     let blocks: Vec<&str> =
-        std::iter::once(said.as_str()).chain(blocks.iter().map(String::as_str)).collect();
+        std::iter::once(introduction.as_str()).chain(blocks.iter().map(String::as_str)).collect();
     format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
 }
 
 /// Returns the user message to insert at the beginning of a history of Bedrock or Gemini.
 pub(in crate::thread) fn beginning(form: MessageFormat) -> String {
-    let said = "The beginning of this conversation is not in this history.";
+    let notice = "The beginning of this conversation is not in this history.";
     let blocks = match form {
-        MessageFormat::Bedrock => vec![bedrock::text_block(said)],
-        _ => vec![gemini::text_part(said)],
+        MessageFormat::Bedrock => vec![bedrock::text_block(notice)],
+        _ => vec![gemini::text_part(notice)],
     };
     super::results_message(form, &blocks)
 }
