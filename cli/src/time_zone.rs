@@ -1,5 +1,5 @@
-//! Checks whether the time zone in the environment variable `TZ` is known. chrono ignores an unknown
-//! one without an error.
+//! Checks whether the time zone in the environment variable `TZ` is known. chrono ignores an
+//! unknown one without an error.
 
 use crate::context::Context;
 use forge_store::model::Timestamp;
@@ -42,8 +42,8 @@ fn is_known(name: &str, directories: &[&str]) -> bool {
     is_file || is_posix_rule(name.trim_ascii())
 }
 
-/// Returns whether this is a POSIX rule, such as `CET-1CEST,M3.5.0,M10.5.0/3`. Does not check whether
-/// its days exist.
+/// Returns whether this is a POSIX rule, such as `CET-1CEST,M3.5.0,M10.5.0/3`. Does not check
+/// whether its days exist.
 fn is_posix_rule(rule: &str) -> bool {
     let Some(rest) = after_offset(after_name(rule).unwrap_or_default()) else { return false };
     if rest.is_empty() {

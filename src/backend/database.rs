@@ -1,4 +1,4 @@
-//! What a database has to do to hold a store: a table of frames, and an index.
+//! The interface of a database that contains a store: a table of frames, and an index.
 
 use super::{Error, Index, LogPosition, RecordHash};
 use std::fmt;
@@ -7,20 +7,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A store in a database. Handles are cheap to share; calls block.
+/// A store in a database. Calls block the thread.
 pub trait Database: Send + Sync + fmt::Debug {
     /// Returns the address of the database and the name of the store in it.
     fn place(&self) -> &DatabasePlace;
 
-    /// Returns the marker of the store, which is the text of `FORMAT` in a store of files; `None`
-    /// if there is no store of this name.
+    /// Returns the marker of the store; `None` if there is no store of this name. In a store of
+    /// files, the marker is the content of the file `FORMAT`.
     ///
     /// # Errors
     /// [`Error::Database`].
     fn marker(&self) -> Result<Option<String>, Error>;
 
-    /// Creates the store with this id, marker and first frame. Returns `false`, and changes
-    /// nothing, if there is one of this name.
+    /// Creates the store with this id, marker and first frame. If a store of this name exists,
+    /// returns `false` and changes nothing.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -32,21 +32,20 @@ pub trait Database: Send + Sync + fmt::Debug {
     /// Returns the index of the store with this id.
     fn index(&self, store: &[u8; 16]) -> Box<dyn Index>;
 
-    /// Returns the settings and states of the database that put the store at risk, one sentence
-    /// each.
+    /// Returns a sentence for each setting or state of the database that puts the store at risk.
     ///
     /// # Errors
     /// [`Error::Database`].
     fn risks(&self) -> Result<Vec<String>, Error>;
 
-    /// Returns the version of the database, as it names itself.
+    /// Returns the name and version of the database, as it reports them.
     ///
     /// # Errors
     /// [`Error::Database`].
     fn version(&self) -> Result<String, Error>;
 
-    /// Returns whether the files of the database may still contain what a purge of the store with
-    /// this id has removed from its rows.
+    /// Returns whether the files of the database may still contain data that a purge has removed
+    /// from the rows of the store with this id.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -58,18 +57,19 @@ pub trait Database: Send + Sync + fmt::Debug {
     /// [`Error::Database`].
     fn set_keeps_purged(&self, store: &[u8; 16], keeps: bool) -> Result<(), Error>;
 
-    /// Rewrites the files of the database without what deleted and replaced rows left in them.
-    /// Other users of the tables wait meanwhile.
+    /// Rewrites the files of the tables without deleted and replaced rows. Other users of the
+    /// tables wait meanwhile.
     ///
     /// # Errors
     /// [`Error::Database`].
     fn vacuum(&self) -> Result<(), Error>;
 }
 
-/// Connects to databases by their address. It opens the stores whose folder names a database.
+/// Connects to databases by their address, to open stores whose folder names a database.
 pub trait DatabaseConnector: Send + Sync + fmt::Debug + UnwindSafe + RefUnwindSafe {
-    /// Returns the store at this place, which `folder` names. The store need not exist. A connector
-    /// may refuse a folder that it does not trust: connecting can reveal credentials.
+    /// Returns the store at this place. The store need not exist. `folder` is the folder that names
+    /// the place. A connector may refuse a folder that it does not trust, because connecting can
+    /// reveal credentials.
     ///
     /// # Errors
     /// [`Error::DatabaseAddress`] if the address cannot be used; [`Error::Database`] if the folder
@@ -92,12 +92,12 @@ impl fmt::Display for DatabasePlace {
     }
 }
 
-/// The bounds of the log, as one statement of the database sees them.
+/// The bounds of the log at one moment: those that one statement of the database sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogHead {
     /// The position of the oldest frame.
     pub start: LogPosition,
-    /// The end of the newest frame.
+    /// The position at which the newest frame ends.
     pub end: LogPosition,
     /// The hash of the newest frame; zeros if there is none.
     pub hash: RecordHash,
@@ -114,7 +114,7 @@ pub struct FrameRow {
     pub hash: RecordHash,
     /// Whether a segment begins with this frame. Only whole segments are removed.
     pub begins_segment: bool,
-    /// Its bytes, with the header.
+    /// Its bytes, including the header.
     pub bytes: Vec<u8>,
 }
 
@@ -127,16 +127,16 @@ pub struct FrameRows {
     pub frames: Vec<FrameRow>,
 }
 
-/// The frames of a log, as rows of a table that many processes write.
+/// The frames of a log, as rows of a table to which many processes write.
 ///
-/// Errors are [`Error::Database`]. If such an error is `unsure`, the call may have had its effect.
+/// Errors are [`Error::Database`]. If its field `unsure` is true, the call may have taken effect.
 pub trait FrameTable: Send + Sync {
-    /// Returns the frames from `from` on, until they have `limit` bytes (at least one frame) or the
-    /// log ends.
+    /// Returns the frame at `from`, if the log does not end there, and the later frames that begin
+    /// less than `limit` bytes after `from`.
     fn read(&self, from: LogPosition, limit: u64) -> Result<FrameRows, Error>;
 
-    /// Reads like [`FrameTable::read`] from the position of the newest generation of the index on,
-    /// and also returns that position. The next snapshot of the index opens this generation.
+    /// Reads like [`FrameTable::read`], from the position of the newest generation of the index on.
+    /// Also returns that position. The next snapshot of the index opens this generation.
     fn read_after_index(&self, limit: u64) -> Result<(LogPosition, FrameRows), Error>;
 
     /// Appends frames to the log, durably, if the log still has the end and hash of `head`.
@@ -147,9 +147,8 @@ pub trait FrameTable: Send + Sync {
     fn append(&self, head: &LogHead, frames: &[FrameRow], timeout: Duration)
     -> Result<bool, Error>;
 
-    /// Waits until everything that was appended is as durable as after an append. Called after an
-    /// append whose answer was lost: its frames may be in the table, but not yet on a standby that
-    /// the database waits for.
+    /// Waits until all frames in the table are durable. Needed after an append whose answer was
+    /// lost: its frames may be in the table, but not yet on a standby that the database waits for.
     ///
     /// # Errors
     /// [`Error::Busy`] if another writer held the log for longer than the timeout.

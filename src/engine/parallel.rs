@@ -17,8 +17,8 @@ pub(crate) fn lower_thread_priority() {
 }
 
 /// Lowers the priority of this thread and of the threads that it starts; does nothing except on
-/// Linux. Without this, a writer can wait for up to 4 ms to get its core back. If the system refuses,
-/// the thread keeps its priority.
+/// Linux. Without this, a writer can wait for up to 4 ms to get its core back. If the system
+/// refuses, the thread keeps its priority.
 pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
@@ -42,9 +42,9 @@ impl CpuCore {
     }
 
     /// Keeps this background thread, and the threads that it starts, off this core, unless the
-    /// process may use no other. Linux wakes a thread on the core of its waker, and does not look for
-    /// an idle core if the cores share no cache: a writer could wait for up to 3 ms although another
-    /// core is idle.
+    /// process may use no other. Linux wakes a thread on the core of its waker, and does not look
+    /// for an idle core if the cores share no cache: a writer could wait for up to 3 ms although
+    /// another core is idle.
     pub(crate) fn avoid(self) {
         #[cfg(target_os = "linux")]
         if let Self(Some(number)) = self
@@ -79,14 +79,16 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
-/// Divides the numbers below `count` into ranges, at most one for each core, and at most one if there
-/// are fewer than 256 numbers. A range begins with its first number and ends before its second.
+/// Divides the numbers below `count` into ranges, at most one for each core, and at most one if
+/// there are fewer than 256 numbers. A range begins with its first number and ends before its
+/// second.
 pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
     const MANY: u32 = 256;
     divide(count, if count < MANY { 1 } else { cores() as u32 })
 }
 
-/// Divides the numbers below `count` into at most `parts` ranges, but at least one if `count` is not 0.
+/// Divides the numbers below `count` into at most `parts` ranges, but at least one if `count` is
+/// not 0.
 fn divide(count: u32, parts: u32) -> Vec<(u32, u32)> {
     let each = count.div_ceil(parts.max(1)).max(1);
     let firsts = (0..count).step_by(each as usize);
@@ -94,7 +96,8 @@ fn divide(count: u32, parts: u32) -> Vec<(u32, u32)> {
 }
 
 /// Maps items in parallel. The results are in the order of the items. If there are fewer than
-/// `min_parallel` items, the calling thread maps them, because starting another one would take longer.
+/// `min_parallel` items, the calling thread maps them, because starting another one would take
+/// longer.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     min_parallel: usize,
@@ -120,8 +123,9 @@ pub(crate) fn map<T: Sync, R: Send>(
     })
 }
 
-/// Maps items on at most `most` threads, including this one. This thread first runs `work`, and then
-/// maps remaining items too. Returns the results in the order of the items, and the result of `work`.
+/// Maps items on at most `most` threads, including this one. This thread first runs `work`, and
+/// then maps remaining items too. Returns the results in the order of the items, and the result of
+/// `work`.
 pub(crate) fn map_while<T: Sync, R: Send, W>(
     items: &[T],
     most: usize,

@@ -1,6 +1,7 @@
 //! Rescans a text after redaction. The mark that replaces a secret ends a word, and it is usually
-//! shorter than the secret, so the text on both sides comes closer together. Both may expose further
-//! secrets. They are removed in the same call, so that the rules find no secret in a redacted text.
+//! shorter than the secret, so the text on both sides comes closer together. Both may expose
+//! further secrets. They are removed in the same call, so that the rules find no secret in a
+//! redacted text.
 
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, Redactor, SecretFinding, TextForm, mark, replace_findings, scan};

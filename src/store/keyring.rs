@@ -56,11 +56,13 @@ impl StoreTrust {
         }
     }
 
-    /// Returns the trust of a store whose seals are not checked. Only the cipher of its key is used.
+    /// Returns the trust of a store whose seals are not checked. Only the cipher of its key is
+    /// used.
     ///
     /// # Errors
-    /// [`Error::Encrypted`] if the store is encrypted and its key is missing, [`Error::DamagedKey`],
-    /// [`backend::Error::Breach`] if the key says that the store is not encrypted, but it is.
+    /// [`Error::Encrypted`] if the store is encrypted and its key is missing,
+    /// [`Error::DamagedKey`], [`backend::Error::Breach`] if the key says that the store is not
+    /// encrypted, but it is.
     pub(super) fn unverified(
         path: &Path,
         marker: &FormatMarker,
@@ -259,8 +261,8 @@ impl Keyring {
         }
     }
 
-    /// Writes the key file of a store, and a witness that has seen the journal up to `seen`. Replaces
-    /// an earlier key and witness.
+    /// Writes the key file of a store, and a witness that has seen the journal up to `seen`.
+    /// Replaces an earlier key and witness.
     pub(super) fn add(&self, file: &KeyFile, seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(&file.store);
         let io = |action| backend::Error::io(action, &folder);

@@ -112,8 +112,8 @@ impl StoryBuilder {
         Ok(Story { session, root, turns, findings, ideas, checks, cut: None, unfolded: false })
     }
 
-    /// Adds an item to the current turn. If a sub-agent has a line in the story, its other items are
-    /// neither loud nor counted, because the line has a summary of them.
+    /// Adds an item to the current turn. If a sub-agent has a line in the story, its other items
+    /// are neither loud nor counted, because the line has a summary of them.
     fn push(&mut self, mut item: StoryItem) {
         if item.kind != StoryKind::Agent && self.agents.contains(item.agent.as_deref()) {
             item.loud = false;

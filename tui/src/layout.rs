@@ -11,18 +11,20 @@ pub struct WindowLayout {
     pub header: Rect,
     pub story: Rect,
     pub detail: Rect,
+    /// The pane "Held": what was held at the selected moment.
     pub held: Rect,
     /// The axis of time.
     pub time: Rect,
-    /// A message, an input, or the keys.
+    /// The last line: a message, an input, or the keys.
     pub keys: Rect,
 }
 
-/// The width from which the story and the details are side by side.
+/// The width, in columns, from which the story is beside the other panes and not above them.
 const WIDE: u16 = 100;
-/// A window with fewer columns or rows than these shows one pane.
+/// A window with fewer columns, or fewer rows, than these shows only one pane.
 const SMALL: (u16, u16) = (60, 16);
-/// The height from which a wide window shows the details above the pane "Held".
+/// The height of the panes, in rows, from which a wide window shows both the details and the pane
+/// "Held" beside the story.
 const TALL: u16 = 17;
 
 impl WindowLayout {
@@ -32,7 +34,7 @@ impl WindowLayout {
         let (width, height) = (app.width, app.height);
         let row = |y: u16, rows: u16| Rect { x: 0, y, width, height: rows };
         if app.strip_only {
-            // A message and an input take the place of the axis.
+            // Messages and inputs are shown in the row of the axis.
             let time_rows = u16::from(height >= 4);
             let header = row(0, height.min(1));
             let last = row(height - time_rows, time_rows);
@@ -71,7 +73,7 @@ impl WindowLayout {
         layout
     }
 
-    /// Returns whether the story has the whole width, so that only one other pane is below it.
+    /// Returns whether the window is too narrow to show another pane beside the story.
     #[must_use]
     pub const fn is_narrow(app: &App) -> bool {
         app.width < WIDE
@@ -96,7 +98,8 @@ impl WindowLayout {
         }
     }
 
-    /// Returns the area of the second pane: "Held" if it has the focus, else the details.
+    /// Returns the area of the only pane beside or below the story: "Held" if it has the focus,
+    /// else the details.
     const fn second_mut(&mut self, focus: PaneFocus) -> &mut Rect {
         match focus {
             PaneFocus::Held => &mut self.held,
@@ -113,15 +116,16 @@ impl WindowLayout {
         Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
     }
 
-    /// Returns the area of the lines of the story. The strip and a very small pane have no frame.
+    /// Returns the area of the lines of the story. In the strip, or if it is very small, the story
+    /// has no frame.
     #[must_use]
     pub fn inside_story(app: &App) -> Rect {
         let area = Self::from_app(app).story;
         if app.strip_only { area } else { Self::inside(area) }
     }
 
-    /// Returns the area of a pane that opens in front. In a wide window it is the right half, so
-    /// that the story stays visible.
+    /// Returns the area of a pane that opens in front. In a wide window, it is a little more than
+    /// the right half, so that a part of the story stays visible.
     #[must_use]
     pub fn popup(app: &App) -> Rect {
         let front = Self::front(app);
@@ -151,8 +155,8 @@ impl WindowLayout {
         usize::from(Self::inside(Self::front(app)).height).max(1)
     }
 
-    /// Returns the number of visible lines of the pane "Held", without the tabs and the lines at
-    /// its bottom.
+    /// Returns the number of visible lines of the pane "Held", without the tabs at its top and the
+    /// remarks at its bottom.
     #[must_use]
     pub fn held_rows(app: &App) -> usize {
         let inside = Self::inside(Self::from_app(app).held);
@@ -167,14 +171,14 @@ impl WindowLayout {
     }
 }
 
-/// Returns the height of the axis of time: one line in a low window, and room for the chart in a
-/// high one if there are hypotheses.
+/// Returns the height of the axis of time: 1 row in a window of less than 30 rows, otherwise 7. If
+/// there are hypotheses, a window of 38 rows or more also has room for their chart.
 fn time_rows(app: &App) -> u16 {
-    let has_ideas = app.chart.count() > 0;
+    let has_hypotheses = app.chart.count() > 0;
     match app.height {
         0..=29 => 1,
-        38..=47 if has_ideas => 12,
-        48.. if has_ideas => 14,
+        38..=47 if has_hypotheses => 12,
+        48.. if has_hypotheses => 14,
         _ => 7,
     }
 }

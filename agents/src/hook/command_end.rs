@@ -55,8 +55,8 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(texts.concat()))
 }
 
-/// Splits off the header of Codex, which ends with the line `Output:`. Returns `None` if there is no
-/// such line, or if another line is above it: then the whole text is output.
+/// Splits off the header of Codex, which ends with the line `Output:`. Returns `None` if there is
+/// no such line, or if another line is above it: then the whole text is output.
 fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     const HEADS: [&str; 6] = [
         "Chunk ID:",

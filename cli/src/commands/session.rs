@@ -1,4 +1,4 @@
-//! `forge session`.
+//! `forge session` begins, chooses, lists, shows, joins and restores sessions.
 
 use crate::args::list_format::ListFormat;
 use crate::args::value::{NameArg, session_kind_parser};
@@ -136,8 +136,8 @@ fn chosen(
     done: &'static str,
 ) -> Result<SessionShowReport, CommandError> {
     let report = SessionShowReport::load(session)?.after(done);
-    // FORGE_SESSION has priority over the current session; '--session' applies only to this
-    // command.
+    // FORGE_SESSION has priority over the current session: if it names another one, the report says
+    // so. '--session' is ignored, because it applies only to this command.
     let named = context.session().filter(|name| context.is_session_of_shell(name));
     let Some(name) = named else { return Ok(report) };
     let named = workspace::named_session(store, name).and_then(|named| Ok(named.summary()?.info));
@@ -180,7 +180,7 @@ impl Verb for SessionListArgs {
     }
 }
 
-/// Lists the sessions on a remote from their refs; no pack is read.
+/// Lists the sessions on a remote. Reads their refs, and no packs.
 fn sessions_on_remote(
     context: &Context,
     opened: &OpenedStore,
@@ -229,7 +229,7 @@ impl Verb for SessionUseArgs {
                 "'{}' is not a debugging session, so it cannot be the current one",
                 self.which
             ))
-            .hinted("'forge session list' names those that can"));
+            .hinted("'forge session list' lists the debugging sessions"));
         }
         store.pin_session(&opened.write_context, Some(&session))?;
         chosen(context, store, &session, "Chose")
@@ -269,7 +269,7 @@ impl Verb for SessionRestoreArgs {
                 "no session '{}' was dropped, or a sweep has removed it",
                 self.name
             ))
-            .hinted("'forge session list --all' names the sessions that are there")),
+            .hinted("'forge session list --all' lists the sessions that exist")),
             [(_, session)] => {
                 session.undo(&opened.write_context, None)?;
                 Ok(SessionShowReport::load(session)?.after("Brought back"))

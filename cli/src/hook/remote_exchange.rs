@@ -3,8 +3,8 @@
 //!
 //! Each exchange is a separate process, `forge hook remote pull` or `forge hook remote sync`. It
 //! finds the store and the session in its environment, prints nothing, and writes its outcome to
-//! the [`log`]. A hook waits for a pull, and for the last sync with the setting `sync.wait`, but only
-//! for a limited time. The exchange goes on after the hook and the agent have ended.
+//! the [`log`]. A hook waits for a pull, and for the last sync with the setting `sync.wait`, but
+//! only for a limited time. The exchange goes on after the hook and the agent have ended.
 
 mod exchange_process;
 mod pending_sentences;
@@ -48,7 +48,7 @@ const TOOL_MICROS: i64 = 60_000_000;
 /// When a session is synced after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SyncUrgency {
-    /// Now, unless a sync was requested less than [`TOOL_MICROS`] ago.
+    /// Now, unless a sync was requested less than `TOOL_MICROS` ago.
     IfOld,
     Now,
     /// Now, and the hook waits for it if `sync.wait` is set.
@@ -98,8 +98,8 @@ impl PendingSync {
         Some(Self { store: store.clone(), session: event.session.clone()?, urgency })
     }
 
-    /// Starts the sync, unless it follows a tool call and another one was requested recently. Returns
-    /// the sync if the hook should wait for it.
+    /// Starts the sync, unless it follows a tool call and another one was requested recently.
+    /// Returns the sync if the hook should wait for it.
     #[must_use]
     pub fn start(self, context: &Context) -> Option<AwaitedSync> {
         let Self { store, session, urgency } = self;
@@ -120,7 +120,7 @@ impl PendingSync {
 }
 
 impl AwaitedSync {
-    /// Waits until the sync has ended, but not longer than [`SYNC_PATIENCE`].
+    /// Waits until the sync has ended, but not longer than `SYNC_PATIENCE`.
     pub fn wait(self, context: &Context) {
         let Self { store, session, process } = self;
         wait_for(context, &store, (&session, SYNC), process, SYNC_PATIENCE);
@@ -150,8 +150,8 @@ fn start_exchange(context: &Context, store: &Store, session: &str, verb: &str) -
     started.map_err(failed).ok()
 }
 
-/// Waits until a process has ended, for at most `patience`. Returns whether it has ended. If not, it
-/// goes on in the background, and the log says so.
+/// Waits until a process has ended, for at most `patience`. Returns whether it has ended. If not,
+/// it goes on in the background, and the log says so.
 fn wait_for(
     context: &Context,
     store: &Store,

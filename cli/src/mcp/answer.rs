@@ -1,5 +1,5 @@
-//! The answers of tools: typed, limited in size, with stored text marked as data; and errors with
-//! hints.
+//! The answers of tools: typed values, limited in size, that mark stored text as data; and errors
+//! with hints.
 
 use super::session_choice::ChosenBy;
 use crate::error::{CommandError, CommandErrorKind};
@@ -9,19 +9,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The size, in bytes of JSON, at which a page of rows ends; a single row may be larger.
+/// The maximum size of a page of rows, in bytes of JSON. A page of one row may be larger.
 pub(super) const PAGE_BYTES: usize = 16 * 1024;
 /// The maximum number of rows in a page.
 pub(super) const MOST_ROWS: usize = 200;
 /// The maximum size of an answer, in bytes of JSON.
 pub(super) const ANSWER_BYTES: usize = 64 * 1024;
-/// The size at which a text in a list is cut, in bytes.
+/// The size, in bytes, to which a text in a list is cut.
 pub(super) const TEXT_BYTES: usize = 600;
-/// The size at which a text is cut if full texts were requested, in bytes.
+/// The size, in bytes, to which a text is cut if full texts were requested.
 pub(super) const WHOLE_BYTES: usize = 12 * 1024;
-/// The size at which a text in an error is cut, in bytes.
+/// The size, in bytes, to which a text in an error is cut.
 const ERROR_BYTES: usize = 2 * 1024;
-/// The maximum number of causes, and of hints, in an error.
+/// The maximum number of causes in an error, and of hints.
 const CAUSES: usize = 8;
 /// The maximum number of links in an answer.
 const LINKS: usize = 10;
@@ -106,7 +106,8 @@ fn sanitized(value: Value) -> Value {
     }
 }
 
-/// Returns the value without null fields, and with long texts cut and marked.
+/// Returns the value without null fields of objects. Texts of more than `bytes` bytes are cut, and
+/// their full size is added.
 pub(super) fn cut(value: Value, bytes: usize) -> Value {
     match value {
         Value::String(text) => cut_string(text, bytes).into(),
@@ -116,7 +117,7 @@ pub(super) fn cut(value: Value, bytes: usize) -> Value {
     }
 }
 
-/// Returns the text, cut and marked if it is long.
+/// Returns the text. If it has more than `bytes` bytes, it is cut, and its full size is added.
 pub(super) fn cut_string(text: String, bytes: usize) -> String {
     if text.len() <= bytes {
         return text;
@@ -125,7 +126,7 @@ pub(super) fn cut_string(text: String, bytes: usize) -> String {
     format!("{beginning}… ({} bytes)", text.len())
 }
 
-/// Returns the fields of an entity as JSON without the null ones, with long texts cut and marked.
+/// Returns the fields of an entity as JSON, changed as by [`cut`].
 pub(super) fn cut_fields(entity: &impl Serialize, bytes: usize) -> Map<String, Value> {
     match serde_json::to_value(entity) {
         Ok(Value::Object(fields)) => known_fields(fields, bytes),
@@ -138,13 +139,13 @@ fn known_fields(fields: Map<String, Value>, bytes: usize) -> Map<String, Value> 
     known.map(|(name, value)| (name, cut(value, bytes))).collect()
 }
 
-/// Returns the JSON of a stored value, with long texts cut and marked.
+/// Returns the JSON of a stored value, changed as by [`cut`] with `TEXT_BYTES`.
 pub(super) fn cut_value(value: &forge_store::model::Value) -> Value {
     serde_json::to_value(value).map_or(Value::Null, |value| cut(value, TEXT_BYTES))
 }
 
-/// Returns the first rows, at most `limit` and about `PAGE_BYTES` of JSON, and whether there are
-/// more. The first row always fits.
+/// Returns the first rows, at most `limit` and at most `PAGE_BYTES` of JSON, and whether there are
+/// more. The first row is always included, whatever its size.
 pub(super) fn page<T: Serialize>(
     rows: impl IntoIterator<Item = Result<T, CommandError>>,
     limit: usize,
@@ -164,12 +165,12 @@ pub(super) fn page<T: Serialize>(
     Ok((taken, false))
 }
 
-/// Returns the result of a failed call, with hints.
+/// Returns the result of a call that failed with this error.
 pub(super) fn error_result(error: &CommandError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error_lines(error))])
 }
 
-/// Returns a text from outside in the form in which an error shows it: sanitised, and cut if it is
+/// Returns a text, such as a name from a request, as an error shows it: sanitised, and cut if it is
 /// long.
 pub(super) fn cut_text(text: &str) -> String {
     let shown = sanitise(text, NewlineMode::Keep);
@@ -179,7 +180,7 @@ pub(super) fn cut_text(text: &str) -> String {
     format!("{}… ({} bytes)", &shown[..shown.floor_char_boundary(ERROR_BYTES)], text.len())
 }
 
-/// Returns the error, its causes and what to do next, in lines.
+/// Returns the text of an error: its message, its causes, and what to do next.
 pub(super) fn error_lines(error: &CommandError) -> String {
     let mut text = format!("error: {}", cut_text(error.message()));
     for cause in error.causes().iter().take(CAUSES) {
@@ -202,11 +203,11 @@ const fn next_step(kind: CommandErrorKind) -> &'static str {
         CommandErrorKind::Usage | CommandErrorKind::Invalid | CommandErrorKind::UnknownForm => {
             "change the arguments as the tool's schema says, and call again"
         }
-        CommandErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
+        CommandErrorKind::NotFound => "'timeline' lists the moments, 'state' lists what is known",
         CommandErrorKind::Conflict | CommandErrorKind::Locked => {
             "call again: another process has just written"
         }
-        CommandErrorKind::Unavailable => "look whether the store can be written, then call again",
+        CommandErrorKind::Unavailable => "check whether the store can be written, then call again",
         CommandErrorKind::Corrupt => "stop writing to this store, and tell the user",
         CommandErrorKind::Forged => "do not trust what this store says, and tell the user",
         CommandErrorKind::Unkeyed => "continue without writing, and tell the user",
@@ -274,7 +275,7 @@ mod tests {
         assert!(error_lines(&error).contains("\nnext: ask for less"), "{}", error_lines(&error));
     }
 
-    /// The name in a not-found error may be as long as a message.
+    /// An error may contain a long text, for example the name of what was not found.
     #[test]
     fn an_error_is_cut_whatever_it_names() {
         let long = "\u{1b}".repeat(200_000);

@@ -36,8 +36,8 @@ impl Read for Broken {
     }
 }
 
-/// Imports the stream. An import reads its stream twice; the second time, reading fails after `upto`
-/// bytes, if that is given.
+/// Imports the stream. An import reads its stream twice; the second time, reading fails after
+/// `upto` bytes, if that is given.
 fn import(store: &Store, text: &str, upto: Option<usize>) -> Result<()> {
     let act = crate::store::WriteContext::hook("import", NOW);
     let stream = StreamImportRequest { source: "events:s", name: "own", session: None };

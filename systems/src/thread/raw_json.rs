@@ -1,23 +1,23 @@
-//! JSON objects that keep the order of their fields, and the source text of their values. In a
-//! changed message, only the changed fields get new values.
+//! JSON objects that keep the order of their fields and the source text of their values. If fields
+//! of a message are changed, the text of all other values stays the same.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The fields of an object, as names and JSON texts.
+/// The fields of an object: names, and values as JSON texts.
 #[derive(Clone, Debug)]
 pub(super) struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> RawObject<'a> {
-    /// Parses an object; `None` if the text is something else.
+    /// Parses an object; `None` if the text is not a JSON object.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
     }
 
-    /// Returns the field as JSON text, unless it is absent or null. If a name is repeated, the last
-    /// field counts.
+    /// Returns the value of a field as JSON text; `None` if the field is absent or null. If the
+    /// name is repeated, the last value counts.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(field, _)| field == name);
         found.map(|(_, value)| &**value).filter(|value| *value != "null")
@@ -28,7 +28,7 @@ impl<'a> RawObject<'a> {
         self.0.iter().any(|(field, _)| field == name)
     }
 
-    /// Returns the field names in order.
+    /// Returns the names of the fields in order, with repetitions.
     pub(super) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|(name, _)| &**name).collect()
     }
@@ -48,7 +48,7 @@ impl<'a> RawObject<'a> {
         RawObject::parse(self.get(name)?)
     }
 
-    /// Sets a field to this JSON text. A new field is added at the end.
+    /// Sets a field to this JSON text. A new field becomes the last one.
     pub(super) fn set(&mut self, name: &str, value: String) {
         match self.0.iter_mut().rev().find(|(field, _)| field == name) {
             Some((_, old)) => *old = Cow::Owned(value),
@@ -102,7 +102,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
 #[derive(serde::Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Returns the text that this JSON encodes, if it is a text.
+/// Returns the text that this JSON string encodes; `None` if the JSON is not a string.
 pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     if !json.starts_with('"') {
         return None;
@@ -110,15 +110,15 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<FieldName<'_>>(json).ok().map(|name| name.0)
 }
 
-/// Replaces each escape of a lone surrogate, which encodes no character, by U+FFFD. It is left
-/// where a text was cut in the middle of a pair.
+/// Replaces each escape of a lone surrogate by one of U+FFFD, because it encodes no character. Lone
+/// surrogates remain if a text is cut in the middle of a pair.
 pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let mut replaced: Option<String> = None;
     let (mut at, mut kept) = (0, 0);
     while let Some(found) = json[at..].find('\\') {
         at += found;
         let Some(unit) = escaped_unit(json, at) else {
-            // Another escape, of one character after the backslash.
+            // Any other escape has one character after the backslash.
             at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
             continue;
         };
@@ -145,14 +145,14 @@ pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the UTF-16 unit of the `\u` escape at this byte, if there is one.
+/// Returns the UTF-16 code unit of the `\u` escape at this offset, if there is one.
 fn escaped_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// Returns the items if this JSON is a list.
+/// Returns the items of a JSON list; `None` if the JSON is not a list.
 pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     if !json.trim_start().starts_with('[') {
         return None;
@@ -161,19 +161,19 @@ pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
-/// Returns a JSON list of these JSON texts.
+/// Returns the JSON list with these items, which are JSON texts.
 pub(super) fn written_list<T: AsRef<str>>(items: &[T]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     format!("[{}]", items.join(","))
 }
 
-/// Returns a text as JSON.
+/// Returns a text as a JSON string.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Returns JSON on one line. If it has line breaks, all white space between its parts is removed;
-/// otherwise only the white space at its ends.
+/// Returns JSON on one line. If it has line breaks, all white space outside of strings is removed;
+/// otherwise only the white space at both ends.
 pub(super) fn compact(json: &str) -> Cow<'_, str> {
     if !json.contains(['\n', '\r']) {
         return Cow::Borrowed(json.trim());

@@ -10,12 +10,12 @@ fn piece(document: &Json) -> TranscriptPiece {
         .unwrap()
 }
 
-fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
+fn facts_of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 fn commands(piece: &TranscriptPiece) -> Vec<(&str, &str, Option<i64>)> {
-    of(piece, Kind::Command)
+    facts_of(piece, Kind::Command)
         .into_iter()
         .map(|fact| {
             let text =
@@ -54,42 +54,42 @@ fn a_block_of_code_is_a_command_and_the_next_message_its_result() {
             ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && git add -A", "finished", None),
         ]
     );
-    let [check] = of(&piece, Kind::Verification)[..] else { panic!() };
+    let [check] = facts_of(&piece, Kind::Verification)[..] else { panic!() };
     assert_eq!(check.value.field("status"), Some(&"failed".into()));
-    let [prompt] = of(&piece, Kind::Prompt)[..] else { panic!() };
+    let [prompt] = facts_of(&piece, Kind::Prompt)[..] else { panic!() };
     assert_eq!(prompt.value.field("text"), Some(&"the sum is wrong".into()));
     assert!(piece.facts.iter().all(|fact| fact.value.field("synthetic") == Some(&true.into())));
     let text = document.to_string();
-    let shown = of(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap();
+    let shown = facts_of(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap();
     let found = TextRef::from_value(shown).unwrap();
     assert_eq!(resolve(text.as_bytes(), &found.pointer), Some(format!("\n{long}\n")));
-    assert_eq!(of(&piece, Kind::Code)[0].value.field("paths"), Some(&vec!["a.py"].into()));
+    assert_eq!(facts_of(&piece, Kind::Code)[0].value.field("paths"), Some(&vec!["a.py"].into()));
 }
 
 #[test]
 fn return_codes_times_and_refusals_are_read_from_their_fields() {
-    let asked = |at: f64, id: &str, command: &str| {
+    let call = |at: f64, id: &str, command: &str| {
         json!({"role": "assistant", "content": "look", "tool_calls": [], "extra": {"timestamp": at,
             "actions": [{"command": command, "tool_call_id": id}],
             "response": {"model": "m1", "usage": {"prompt_tokens": 7, "completion_tokens": 3}}}})
     };
-    let answered = |at: f64, id: &str, code: i64, why: &str| {
+    let result = |at: f64, id: &str, code: i64, error: &str| {
         json!({"role": "tool", "tool_call_id": id, "content": "{\"returncode\": 0}", "extra": {"timestamp": at,
-            "raw_output": "printed", "returncode": code, "exception_info": why}})
+            "raw_output": "printed", "returncode": code, "exception_info": error}})
     };
     let document = json!({
         "info": {"exit_status": "LimitsExceeded", "submission": ""},
         "messages": [
             {"role": "system", "content": "s"},
             {"role": "user", "content": "fix it"},
-            asked(100.0, "c1", "cargo test"),
-            answered(101.5, "c1", 0, ""),
-            asked(102.0, "c2", "make check"),
-            answered(103.0, "c2", -1, "An error occurred while executing the command: Command 'x' timed out after 30 seconds"),
-            asked(104.0, "c3", "rm -r x"),
-            answered(105.0, "c3", -1, "action was not executed"),
-            asked(106.0, "c4", "./crash"),
-            answered(107.0, "c4", -11, ""),
+            call(100.0, "c1", "cargo test"),
+            result(101.5, "c1", 0, ""),
+            call(102.0, "c2", "make check"),
+            result(103.0, "c2", -1, "An error occurred while executing the command: Command 'x' timed out after 30 seconds"),
+            call(104.0, "c3", "rm -r x"),
+            result(105.0, "c3", -1, "action was not executed"),
+            call(106.0, "c4", "./crash"),
+            result(107.0, "c4", -11, ""),
             {"role": "user", "content": "Interrupted by user: never touch b.py", "extra": {"interrupt_type": "UserInterruption"}},
             {"role": "user", "content": "Tool call error", "extra": {"interrupt_type": "FormatError"}},
         ],
@@ -105,14 +105,14 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
             ("./crash", "failed", None),
         ]
     );
-    let first = of(&piece, Kind::Command)[0];
+    let first = facts_of(&piece, Kind::Command)[0];
     assert_eq!(first.at, Timestamp::from_micros(101_500_000));
     assert_eq!(first.value.field("synthetic"), None);
     assert_eq!(first.value.field("stdout_preview"), Some(&"printed".into()));
     let prompts: Vec<_> =
-        of(&piece, Kind::Prompt).iter().map(|it| it.value.field("text").cloned()).collect();
+        facts_of(&piece, Kind::Prompt).iter().map(|it| it.value.field("text").cloned()).collect();
     assert_eq!(prompts, [Some("fix it".into()), Some("never touch b.py".into())]);
-    assert_eq!(of(&piece, Kind::Message)[2].value.field("input_tokens"), Some(&7_i64.into()));
+    assert_eq!(facts_of(&piece, Kind::Message)[2].value.field("input_tokens"), Some(&7_i64.into()));
     assert_eq!(piece.session.unwrap().started_at, Some(Timestamp::from_micros(100_000_000)));
 }
 

@@ -1,4 +1,4 @@
-//! Events of OpenHands' server: an action, or the observation that answers one.
+//! Events of OpenHands' server: actions, and the observations that are their results.
 
 use super::{
     EventLocation, OpenHandsCallResult, OpenHandsEvent, OpenHandsReader, OpenHandsRequest,
@@ -68,7 +68,7 @@ struct DelegateInputs<'a> {
     task: LenientText<'a>,
 }
 
-/// A task of a list, in both forms of events.
+/// A task of a task list, in events of the server and of the SDK.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct OpenHandsTask<'a> {
@@ -76,7 +76,7 @@ struct OpenHandsTask<'a> {
     status: LenientText<'a>,
 }
 
-/// Reads an event of the server. Returns whether it is an action or an observation.
+/// Reads an event of the server. Returns `false` if it is neither an action nor an observation.
 pub(super) fn event(
     reading: &mut OpenHandsReader,
     location: &EventLocation<'_>,
@@ -84,7 +84,7 @@ pub(super) fn event(
     id: &str,
 ) -> bool {
     let line: ServerEvent<'_> = object(Some(location.json));
-    // The name that a call and its answer share.
+    // The id by which an observation names its action, as `cause`.
     let name = line.id.0.clone().unwrap_or_else(|| id.to_owned());
     match (line.action.text(), line.observation.text()) {
         (Some(action), _) => {
@@ -230,7 +230,8 @@ fn observation(
     let outcome = match observation {
         "user_rejected" => REFUSED,
         "error" => "failed",
-        // Without the editor, the text is the content of the file, which may begin like an error.
+        // If the editor did not read the file, the text is the content of the file, which may begin
+        // like an error.
         "read" if extras.impl_source.is("oh_aci") && is_editor_error(text) => "failed",
         _ => "finished",
     };
@@ -251,7 +252,8 @@ fn observation(
     reading.answer(cause, answer);
 }
 
-/// Returns the tasks of a list. `base` leads to the list.
+/// Returns the tasks of a list, by the hashes of their titles. `base` is the JSON pointer of the
+/// list.
 pub(super) fn tasks(
     list: Option<&RawValue>,
     place: long_text::SourceSpan,

@@ -65,13 +65,13 @@ pub(in crate::mcp) struct HitRow {
 }
 
 impl HitRow {
-    /// Returns the address of the full text, and its name.
+    /// Returns the address of the full text, and a name for it.
     fn link(&self) -> (String, String) {
         let Self { session, kind, id, .. } = self;
         let claim = kind.parse::<Kind>().is_ok_and(Kind::is_claim);
         let uri = match self.revision {
             _ if *kind == "checkpoint" => resource::checkpoint(id),
-            // A claim may have been removed since, or may never have been on this branch.
+            // The claim may have been removed later, or may never have been on the current branch.
             Some(revision) if claim => {
                 resource::entity_at(session, kind, id, &format!("#{revision}"))
             }
@@ -119,7 +119,8 @@ impl McpTool for SearchArguments {
     }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<SearchAnswer>, CommandError> {
-        // Quoted text is one phrase; otherwise each word counts separately.
+        // `SearchArgs` takes a word with spaces for one phrase, unless it contains quotes: then it
+        // looks for the quoted phrases and the other words in it.
         let words: Vec<String> = if self.query.contains('"') {
             vec![self.query.clone()]
         } else {
@@ -149,8 +150,8 @@ impl McpTool for SearchArguments {
         let rows = hits.into_iter().map(|hit| Ok(HitRow::from(hit)));
         let (hits, more) = page(rows, MOST_HITS)?;
         search.limit = hits.len();
-        // Long rows can make the page shorter than the search. The cursor after the last row that
-        // fits is that of a search with this limit.
+        // Long rows can make the page shorter than the result. The cursor after the last row of the
+        // page is the one that a search with this number of hits returns.
         let next = if more { request.run(&search)?.cursor } else { cursor };
         let next_cursor = next.map(|next| cursor::encode(&question, &next));
         let links = hits.iter().take(LINKS).map(HitRow::link).collect();

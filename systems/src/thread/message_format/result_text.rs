@@ -1,5 +1,5 @@
-//! Writes the results that sanitising inserts. Writes a result that belongs to no call, or to a call
-//! with another result, as a user message.
+//! Writes the results that sanitising inserts. Writes a result that belongs to no call, or to a
+//! call with another result, as a user message.
 
 use super::{
     CallResult, FAILED, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
