@@ -80,15 +80,13 @@ pub(crate) fn cores() -> usize {
 }
 
 /// Divides the numbers below `count` into ranges, at most one for each core, and at most one if
-/// there are fewer than 256 numbers. A range begins with its first number and ends before its
-/// second.
+/// there are fewer than 256 numbers. A range `(first, end)` does not contain `end`.
 pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
     const MANY: u32 = 256;
     divide(count, if count < MANY { 1 } else { cores() as u32 })
 }
 
-/// Divides the numbers below `count` into at most `parts` ranges, but at least one if `count` is
-/// not 0.
+/// Divides the numbers below `count` into at most `parts` ranges; into one range if `parts` is 0.
 fn divide(count: u32, parts: u32) -> Vec<(u32, u32)> {
     let each = count.div_ceil(parts.max(1)).max(1);
     let firsts = (0..count).step_by(each as usize);
