@@ -1,5 +1,5 @@
-//! Builds the facts of tools other than commands, edits, task lists and sub-agents: reads,
-//! searches, fetches and questions.
+//! Builds the fields of facts about tools other than commands, edits, task lists and sub-agents:
+//! reads, searches, fetches and questions.
 
 use crate::claude_code::line_context::{LineContext, fields};
 use crate::lenient::LenientText;
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 const MAX_ENTRIES: usize = 32;
 /// The number of levels of lists and objects that a fact stores; the input itself is the first.
 const MAX_LEVELS: usize = 2;
-/// The maximum size of an input that a fact stores, in bytes.
+/// The maximum size of an input in bytes. A larger one is not stored in the field `input`.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The names of inputs that become the field `path`, the preferred ones first. The lists below are
-/// for the other fields.
+/// The fields of an input that can become the field `path` of the fact: the first one that the
+/// input has is used. The next lists are for other fields.
 const PATH: &[&str] = &[
     "file_path",
     "absolute_path",
@@ -34,11 +34,12 @@ const ADDRESS: &[&str] = &["url", "uri", "address"];
 const QUERY: &[&str] = &["query", "search_query", "q"];
 
 /// Returns the fields that a fact gets from the input of its call: `path`, `pattern`, `address` and
-/// `query` if the input has them, and the whole `input`. `pointer` is the pointer to the input in
-/// the line.
+/// `query` if the input has them, and the whole `input` if it has at most [`MAX_BYTES`]. `pointer`
+/// is the pointer to the input in the line.
 ///
-/// A long text becomes a reference. Two levels of lists and objects are stored, with at most 32
-/// entries each. A deeper list or object is stored as JSON text, or left out if that text is long.
+/// A long text becomes a reference. [`MAX_LEVELS`] levels of lists and objects are stored, with at
+/// most [`MAX_ENTRIES`] entries each. A deeper list or object is stored as JSON text; if that has
+/// more than [`INLINE_BYTES`], it is left out of an object, and becomes null in a list.
 pub(crate) fn input_fields(
     context: &LineContext<'_>,
     input: Option<&RawValue>,
@@ -70,7 +71,7 @@ pub(crate) fn input_fields(
     made
 }
 
-/// Returns the entries of an object; any other JSON has none.
+/// Returns the fields of an object; none for any other JSON.
 fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     #[derive(Deserialize)]
     #[serde(transparent)]
@@ -80,7 +81,7 @@ fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
 }
 
 /// Returns a value of an input in the form in which a fact stores it. `pointer` is the pointer to
-/// the value.
+/// the value, and `level` the number of lists and objects around it.
 pub(crate) fn kept(context: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
     match value {
         Value::Text(text) => context.text(&text, pointer),

@@ -1,7 +1,8 @@
-//! Measures stores in PostgreSQL, on a server that it starts: `cargo bench -p forge-postgres
-//! --bench postgres`. Prints JSON.
+//! Measures stores in PostgreSQL, on a server that this bench starts, and prints JSON: `cargo bench
+//! -p forge-postgres --bench postgres`.
 //!
-//! Appends alternate with bare inserts of the same number of bytes. For replicas see [`replicas`].
+//! Appends to a thread are compared with bare inserts of about the same number of bytes. For the
+//! measurement of several processes see [`replicas`].
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints and may fail")]
 
@@ -20,7 +21,7 @@ mod replicas;
 
 const TURNS: usize = 5;
 const APPENDS: usize = 200;
-/// Bytes of a bare insert: as many as the record of an append has.
+/// The number of bytes of a bare insert: about that of the record of an append.
 const BARE_BYTES: usize = 450;
 
 fn milliseconds(time: Duration) -> f64 {
@@ -52,8 +53,8 @@ fn insert_bare(client: &mut Client) {
     client.execute_typed(statement, &[(&&payload[..], Type::BYTEA)]).unwrap();
 }
 
-/// Measures appends to a growing thread and bare inserts by turns. Returns the medians of each turn
-/// as JSON.
+/// Measures bare inserts and appends to a growing thread, one after the other. Returns the medians
+/// of each turn as JSON.
 fn appends_beside_inserts(address: &str) -> String {
     let database: Arc<dyn Database> =
         Arc::new(PostgresDatabase::open(address, "appends", &Environment::new()).unwrap());

@@ -1,13 +1,13 @@
-//! The rows that a snapshot has read. The rows of a generation do not change, so they are not read
-//! again.
+//! A cache of the rows that a snapshot has read. The rows of a generation do not change, so they
+//! need not be read again.
 
 use forge_store::store::database::{ScanDirection, TableId, TableRow};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-/// The maximum size of what is kept, in bytes.
+/// The maximum size of the cache, in bytes.
 const MAX_BYTES: usize = 16 << 20;
-/// The memory that a row takes besides its key and value, in bytes.
+/// The memory that a row takes besides its key and value, or a range besides its ends, in bytes.
 const ROW_BYTES: usize = 100;
 
 /// Rows by table, and ranges of keys in which all rows are known.
@@ -20,43 +20,44 @@ pub(crate) struct KnownRows {
 #[derive(Debug, Default)]
 struct KnownTable {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The start and the end of each range. Ranges do not touch; an empty end is that of the table.
+    /// The start and the end of each range. Ranges neither overlap nor touch. An empty end is the
+    /// end of the table.
     ranges: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// A range of keys; an empty end is that of the table.
+/// A range of keys, without its end. An empty end is the end of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyRange<'a> {
     pub(crate) from: &'a [u8],
     pub(crate) to: &'a [u8],
 }
 
-/// Returns whether one end of a range is not after another one.
+/// Returns whether one end of a range is before another end, or equal to it.
 fn ends_by(end: &[u8], other: &[u8]) -> bool {
     other.is_empty() || (!end.is_empty() && end <= other)
 }
 
 impl KnownTable {
-    /// Returns the known range that begins at or before a key, and ends after it.
+    /// Returns the known range that contains a key.
     fn range_at(&self, key: &[u8]) -> Option<KeyRange<'_>> {
         let (from, to) =
             self.ranges.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
         (to.is_empty() || key < to.as_slice()).then_some(KeyRange { from, to })
     }
 
-    /// Returns the known range that has the keys just before an end.
+    /// Returns the known range that contains the keys directly before an end.
     fn range_before(&self, end: &[u8]) -> Option<KeyRange<'_>> {
         let before = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(end) };
         let (from, to) = self.ranges.range::<[u8], _>((Bound::Unbounded, before)).next_back()?;
         ends_by(end, to).then_some(KeyRange { from, to })
     }
 
-    /// Adds a range, and joins it with those that it overlaps or touches.
+    /// Adds a range, and joins it with the ranges that it overlaps or touches.
     fn add_range(&mut self, range: KeyRange<'_>) {
         let (mut from, mut to) = (range.from.to_vec(), range.to.to_vec());
         loop {
             let until = if to.is_empty() { Bound::Unbounded } else { Bound::Included(&*to) };
-            // The ranges before this one end before it begins.
+            // If the last of these ranges ends before this one begins, all of them do.
             let last = self.ranges.range::<[u8], _>((Bound::Unbounded, until)).next_back();
             let Some((start, end)) = last.filter(|(_, end)| end.is_empty() || from <= **end) else {
                 break;
@@ -81,7 +82,7 @@ impl KnownRows {
         }
     }
 
-    /// Returns the result of a scan, if it is known.
+    /// Returns the result of a scan, if its whole range is known, or enough of it for `limit` rows.
     pub(crate) fn scan(
         &self,
         table: TableId,
@@ -115,7 +116,8 @@ impl KnownRows {
         (is_whole || rows.len() == limit).then_some(rows)
     }
 
-    /// Adds rows, and a range that contains no others, if there is room.
+    /// Adds rows, and a range in which there are no other rows. Adds nothing if the cache would
+    /// become too large.
     pub(crate) fn add<'a>(
         &mut self,
         table: TableId,
@@ -139,7 +141,7 @@ impl KnownRows {
 }
 
 /// Returns the first key after all keys that begin with the common prefix of both ends of a range;
-/// `None` if that has less than eight bytes, or if there is no such key.
+/// `None` if the prefix has fewer than eight bytes, or if there is no such key.
 pub(crate) fn end_of_common_prefix(range: KeyRange<'_>) -> Option<Vec<u8>> {
     const MIN_BYTES: usize = 8;
     let same = range.from.iter().zip(range.to).take_while(|(from, to)| from == to).count();
@@ -158,7 +160,7 @@ mod tests {
 
     const TABLE: TableId = TableId(3);
 
-    /// Rows with the even numbers below 20; the ranges `[4, 9)` and `[12, 15)` are known.
+    /// Of a table whose keys are the even numbers, the ranges `[4, 9)` and `[12, 15)` are known.
     fn known() -> KnownRows {
         let mut known = KnownRows::default();
         for (from, to) in [(4, 9), (12, 15)] {
@@ -217,8 +219,7 @@ mod tests {
         assert_eq!(rest, Some(vec![(vec![14], vec![14])]));
     }
 
-    /// Regression: a row that was added again took room again. With many scans over the same rows,
-    /// nothing was kept any more long before the room was used.
+    /// Otherwise, many scans over the same rows would fill the cache although it has few rows.
     #[test]
     fn a_row_that_is_known_takes_no_more_room() {
         let mut known = known();
@@ -230,7 +231,6 @@ mod tests {
         assert_eq!(known.bytes, bytes + 2 + ROW_BYTES);
     }
 
-    /// A new range is compared only with its neighbours, not with all ranges as before.
     #[test]
     fn ranges_in_any_order_are_joined_with_their_neighbours() {
         let mut known = KnownRows::default();

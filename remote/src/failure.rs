@@ -12,9 +12,9 @@ pub(crate) enum CallFailure {
     Store(StoreError),
     /// There was no answer within the time limit.
     TimedOut,
-    /// An object cannot be what was written, for this reason.
+    /// An object cannot be what was written. Contains the reason.
     Damaged(String),
-    /// The storage cannot do this.
+    /// The storage lacks an ability. Contains the missing ability, as a verb with its object.
     Unsupported(String),
 }
 
@@ -29,7 +29,7 @@ impl From<StoreError> for CallFailure {
 pub(crate) struct FailedCall<'a> {
     /// The address of the depot.
     pub(crate) place: &'a str,
-    /// The object, or the folder.
+    /// The name of the object or the folder.
     pub(crate) name: &'a str,
     pub(crate) kind: CallKind,
 }
@@ -59,21 +59,21 @@ impl CallKind {
 }
 
 impl FailedCall<'_> {
-    /// Converts the failure of this call, by what was seen of its requests.
+    /// Converts the failure of this call to an error, by what was seen of its requests.
     pub(crate) fn error(self, failure: CallFailure, seen: &CallRecord) -> DepotError {
         let name = self.name.to_owned();
         match failure {
             CallFailure::Damaged(reason) => DepotError::Damaged { name, reason },
             CallFailure::Unsupported(what) => DepotError::Unsupported { what },
-            CallFailure::TimedOut => self.lost(seen, Box::new(TimeIsOver)),
+            CallFailure::TimedOut => self.request_error(seen, Box::new(TimeIsOver)),
             CallFailure::Store(StoreError::NotImplemented { operation, .. }) => {
                 DepotError::Unsupported { what: operation }
             }
-            CallFailure::Store(error) => self.lost(seen, Box::new(error)),
+            CallFailure::Store(error) => self.request_error(seen, Box::new(error)),
         }
     }
 
-    fn lost(
+    fn request_error(
         self,
         seen: &CallRecord,
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -84,12 +84,13 @@ impl FailedCall<'_> {
             return DepotError::Unsure { name: self.name.to_owned(), source };
         }
         if !seen.has_begun {
-            // Without a request, the cause is on this machine, such as a file of credentials.
+            // No request was made, so the cause is on this machine: for example, a file of
+            // credentials that cannot be read.
             let action = format!("use {place} ({source})");
             return DepotError::Refused { action, source };
         }
         if seen.for_credentials {
-            return self.without_credentials(seen, source);
+            return self.credentials_error(seen, source);
         }
         if seen.is_busy() {
             return DepotError::Busy { after: seen.retry_after };
@@ -127,13 +128,14 @@ impl FailedCall<'_> {
         }
     }
 
-    fn without_credentials(
+    fn credentials_error(
         self,
         seen: &CallRecord,
         source: Box<dyn std::error::Error + Send + Sync>,
     ) -> DepotError {
         let action = match seen.status {
-            // Nothing is configured, and the machine has no role.
+            // No service answered: no credentials are configured, and the machine has no role that
+            // gives some.
             None => format!("use {} without credentials", self.place),
             Some(_) => format!("use {}: no credentials were given", self.place),
         };
@@ -150,7 +152,7 @@ fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {
     cause.to_string()
 }
 
-/// The error of a request that took too long.
+/// The error of a call that took too long.
 #[derive(Debug, thiserror::Error)]
 #[error("there was no answer in time")]
 struct TimeIsOver;

@@ -2,27 +2,30 @@
 
 use forge_store::model::claim::HypothesisStatus;
 
+/// Returns the link to a line of the story.
 pub(crate) fn line_link(anchor: usize) -> String {
     format!("#e{anchor}")
 }
 
-/// The maximum number of ideas with a card.
+/// The maximum number of ideas (hypotheses) with a card.
 pub(crate) const MAX_IDEAS: usize = 300;
 /// The maximum number of listed files.
 pub(crate) const MAX_FILES: usize = 500;
 /// The maximum number of rows of a table.
 pub(crate) const MAX_ROWS: usize = 500;
 
-/// Returns the link to the card of an idea, or to the section of ideas if it has no card.
+/// Returns the link to the card of the idea at an index, or to the section "What is known" if the
+/// idea has no card.
 pub(crate) fn idea_link(place: usize) -> String {
     if place < MAX_IDEAS { format!("#idea-{}", place + 1) } else { "#known".to_owned() }
 }
 
-/// Returns the link to the line of a file, or to the section of files if it is not listed.
+/// Returns the link to the file at an index, or to the section of files if it is not listed.
 pub(crate) fn file_link(place: usize) -> String {
     if place < MAX_FILES { format!("#file-{}", place + 1) } else { "#files".to_owned() }
 }
 
+/// Returns the sign of a status; `None` is for an idea that is only on another branch.
 pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static str {
     match status {
         Some(HypothesisStatus::Confirmed) => "✓",
@@ -34,7 +37,7 @@ pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static st
     }
 }
 
-/// Returns a status in words, and the CSS class of its colour.
+/// Returns a status in words, and the CSS class of its colour; `None` is as for [`status_sign`].
 pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static str, &'static str) {
     match status {
         Some(HypothesisStatus::Confirmed) => ("confirmed", "good"),
@@ -51,7 +54,7 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
-/// Returns a number of lines with commas.
+/// Returns a number with commas, as [`grouped`] does.
 pub(crate) fn number(number: u64) -> String {
     usize::try_from(number).map(grouped).unwrap_or_default()
 }

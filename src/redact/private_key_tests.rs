@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns all lines of a made-up key, and the lines between the first and the last one.
+/// Returns all lines of a random key, and the lines between the first and the last one.
 fn key_lines() -> (Vec<String>, Vec<String>) {
     let body: Vec<String> =
         (0..7).map(|line| noise(700 + line, 64)).chain([format!("{}==", noise(710, 22))]).collect();
@@ -11,6 +11,7 @@ fn key_lines() -> (Vec<String>, Vec<String>) {
     (lines, body)
 }
 
+/// Returns the lines of `body` that redaction leaves in a text.
 fn leaked(text: &str, form: TextForm, body: &[String]) -> Vec<String> {
     let clean = Redactor::new().clean(text, form).into_owned();
     assert_eq!(Redactor::new().clean(&clean, form), clean);
@@ -56,7 +57,7 @@ fn a_key_with_a_prefix_or_an_end_on_each_line_is_found() {
         let json = serde_json::json!({ "out": text, "next": "kept" }).to_string();
         assert_eq!(leaked(&json, TextForm::Json, &body), [""; 0], "{prefix:?} {end:?}");
         assert!(Redactor::new().clean(&json, TextForm::Json).contains("\"next\":\"kept\""));
-        // The end of a key, as `tail` prints it, and its beginning, as `head` prints it.
+        // `tail` may print only the end of a key, and `head` only its beginning.
         let tail = text.split_once("KEY-----").unwrap().1;
         assert_eq!(leaked(tail, TextForm::Plain, &body), [""; 0], "{prefix:?} {end:?}");
         let head = text.rsplit_once("-----END").unwrap().0;

@@ -1,4 +1,5 @@
-//! Reads whole texts for the lines that are shown: a fact has only the beginning of a long text.
+//! Reads the whole texts for the lines of a story that are shown. A fact has only the beginning of
+//! a long text.
 
 use super::Story;
 use super::gist::{ITEM_CHARS, closing_question, gist, one_line};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// A long text that an item needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PendingText {
-    /// What the item needs of it.
+    /// The part that the item shows.
     pub(super) part: TextPart,
     text: TextRef,
     source: Option<Arc<str>>,
@@ -26,22 +27,25 @@ pub(super) enum TextPart {
     Gist,
     /// The beginning of a prompt.
     Beginning,
-    /// The question at the end of a message, as the detail of the answer to it.
+    /// The question at the end of a message. It is the detail of the prompt that answers it.
     Question,
 }
 
 impl PendingText {
-    /// Returns which text to read for a fact; `None` if the fact has the whole text.
+    /// Returns the text that must be read for a fact; `None` if the fact has the whole text.
     pub(super) fn of(part: TextPart, known: &SourcedFact, text: &FactText) -> Option<Self> {
         Some(Self { part, text: text.whole()?, source: known.source.clone() })
     }
 }
 
 impl Story {
-    /// Reads the whole texts of the shown items. Before, they show only the beginnings of long
-    /// texts. The cost depends on the number of items in the story, so remove others first.
+    /// Reads the whole texts of the shown items. Until then, an item shows the beginning of a long
+    /// text. Each text takes a read, so first remove the items that are not needed.
     ///
-    /// If a text was pruned, the item shows its beginning.
+    /// If a text was pruned, its item stays as it is.
+    ///
+    /// # Errors
+    /// If a text cannot be read for another reason.
     pub fn read_whole_texts(&mut self, session: &Session, resolve: TextResolver<'_>) -> Result<()> {
         let (root, unfolded) = (self.root.as_ref(), self.unfolded);
         let items =
@@ -67,7 +71,7 @@ pub(super) fn fill(item: &mut StoryItem, part: TextPart, text: &str) {
     }
 }
 
-/// Writes the known part of a fact's text to an item, and notes what is still to be read.
+/// Writes the known part of a fact's text to an item, and notes the text that is still to be read.
 pub(super) fn fill_from(
     item: &mut StoryItem,
     part: TextPart,
@@ -76,7 +80,7 @@ pub(super) fn fill_from(
     root: Option<&ProjectRoot>,
 ) {
     let pending = PendingText::of(part, known, text);
-    // How a text ends is not known from its beginning.
+    // The question is at the end of the text, and only the beginning is known.
     if pending.is_none() || part != TextPart::Question {
         fill(item, part, &shown_text(root, text.preview()));
     }

@@ -1,6 +1,6 @@
-//! Computes which lines of the timeline are on the screen. A row has one main line. There may be a
-//! line before it where new rows begin, and one where a day begins or after a long pause; and a
-//! line below it for the question that a short answer answers.
+//! Computes which lines of the timeline are on the screen. A row has one main line. Above it there
+//! may be a line where unseen rows begin, and a line with a new day or a long pause. Below it there
+//! may be a line with the question that a short answer answers.
 
 use crate::answer::TimelineRow;
 use crate::app::App;
@@ -8,9 +8,10 @@ use crate::layout::WindowLayout;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::long_pause;
 
-/// Maximum number of rows that stay visible above and below the selection.
+/// The number of rows that stay visible above and below the selection; fewer on a small screen.
 const MARGIN: usize = 3;
 
+/// A line of the timeline on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowLine {
     /// The index of its row.
@@ -18,22 +19,23 @@ pub struct WindowLine {
     pub part: LinePart,
 }
 
+/// The part of a row that a line shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinePart {
-    /// What separates the row from the row above: a day, a pause.
+    /// A new day, a long pause, or both, between the row above and the row.
     Separator(String),
-    /// The row is the first that arrived unseen.
+    /// The border between seen rows and rows that arrived unseen.
     New,
     /// The row itself.
     Main {
-        /// Whether the time is shown: not if the row above has the same time.
+        /// Whether the time is shown. It is not if the line above is a row with the same time.
         timed: bool,
     },
     /// The question that the row answers.
     Question,
 }
 
-/// Returns the row above another on the screen.
+/// Returns the row above another one on the screen.
 fn above(app: &App, row: usize) -> Option<usize> {
     if app.timeline.turned {
         return newer(app, row);
@@ -41,7 +43,7 @@ fn above(app: &App, row: usize) -> Option<usize> {
     Some(row + 1).filter(|row| *row < app.timeline.rows.len())
 }
 
-/// Returns the row below another on the screen.
+/// Returns the row below another one on the screen.
 fn below(app: &App, row: usize) -> Option<usize> {
     if app.timeline.turned {
         return Some(row + 1).filter(|row| *row < app.timeline.rows.len());
@@ -49,13 +51,15 @@ fn below(app: &App, row: usize) -> Option<usize> {
     newer(app, row)
 }
 
-/// Returns the row after another in time. None follows the selection while later rows are hidden.
+/// Returns the row after another one in time. While later rows are hidden, the selected row is the
+/// last one.
 fn newer(app: &App, row: usize) -> Option<usize> {
     let is_last = row <= app.timeline.cursor && app.shown_until().is_some();
     row.checked_sub(1).filter(|_| !is_last)
 }
 
-/// Returns the words that separate a row from the one above it: a new day, a long pause.
+/// Returns the words for a new day or a long pause between a row and the row above it. If no row is
+/// above it, they name its day.
 fn separator(app: &App, row: usize) -> Option<String> {
     let own = app.timeline.rows.get(row)?.place.time;
     let day = app.zone.day(own, app.now);
@@ -90,13 +94,15 @@ fn has_question(row: &TimelineRow) -> bool {
     row.story.as_ref().is_some_and(|story| !story.question.is_empty())
 }
 
+/// Returns the number of lines of a row.
 fn height(app: &App, row: usize) -> usize {
     let asked = app.timeline.rows.get(row).is_some_and(has_question);
     let new = usize::from(is_new(app, row));
     1 + usize::from(asked) + usize::from(separator(app, row).is_some()) + new
 }
 
-/// Moves the top of the screen so that the selected row is on it, and no line is left empty.
+/// Moves the top of the screen so that the selected row is on the screen, and no line is empty if
+/// there are enough rows.
 pub fn scroll_timeline(app: &mut App) {
     let room = WindowLayout::story_rows(app);
     let count = app.timeline.rows.len();
@@ -124,7 +130,7 @@ pub fn scroll_timeline(app: &mut App) {
         }
         first = before;
     }
-    // Rows above fill lines that would be empty at the bottom.
+    // If lines at the bottom would be empty, the top moves up.
     let (mut filled, mut end) = (0, Some(first));
     while let Some(row) = end
         && filled < room
@@ -144,6 +150,7 @@ pub fn scroll_timeline(app: &mut App) {
     app.timeline.top = first;
 }
 
+/// Returns the lines of the timeline that are on the screen, from top to bottom.
 #[must_use]
 pub fn timeline_lines(app: &App) -> Vec<WindowLine> {
     let room = WindowLayout::story_rows(app);

@@ -1,5 +1,6 @@
-//! Makes the facts of a tool call that a hook reports. They have the ids of the transcript's facts,
-//! which replace them when the transcript is read.
+//! Makes the facts of a tool call that a hook reports. If the hook reports the id of the call, they
+//! have the same ids as the facts from the transcript, which replace them when the transcript is
+//! read.
 
 use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
@@ -8,21 +9,22 @@ use forge_store::model::{Fact, FactOrigin, Kind, TextRef, Timestamp, Value};
 use serde_json::json;
 use std::time::Duration;
 
-/// The maximum size of a text in a hook's fact, in bytes. The transcript has the full text.
+/// The size in bytes to which a long text in a hook's fact is shortened. The transcript has the
+/// full text.
 const TEXT_BYTES: usize = 4000;
 
 /// Returns the facts of a tool call: a command or edit, with its check if there is one, or the use
-/// of another tool. `now` is when the hook was called.
+/// of another tool; none for any other event. `now` is when the hook was called.
 #[must_use]
 pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     let HookEventKind::ToolUsed(used) = &event.kind else { return Vec::new() };
-    // It is not known whether this patch was applied.
+    // The patch was not applied, or it is not known whether it was.
     if used.tool == "apply_patch" && used.refused.is_none() && used.ended != HookCommandEnd::Code(0)
     {
         return Vec::new();
     }
-    let call = used.call.clone().unwrap_or_else(|| made_up(event, used, now));
-    let (lines, dialect) = lines(event, used, &call, now);
+    let call = used.call.clone().unwrap_or_else(|| generated_id(event, used, now));
+    let (lines, dialect) = transcript_lines(event, used, &call, now);
     let mut reader =
         TranscriptReader::new(TranscriptOptions { dialect, ..TranscriptOptions::default() });
     let Ok(piece) = reader.read(lines.as_bytes(), InputEnding::File, now) else {
@@ -50,7 +52,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
             if let Some(agent) = &event.sub_agent {
                 fields.insert("agent".to_owned(), agent.as_str().into());
             }
-            // The earlier content of the file comes from the transcript.
+            // The transcript has the earlier content of the file.
             fields.remove("original_file");
             let description = used.input.get("description").and_then(serde_json::Value::as_str);
             if let Some(description) = description
@@ -64,7 +66,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// Sets the outcome of a command whose agent reports no exit code.
+/// Sets the outcome of a command whose agent does not report how it ended.
 fn set_outcome(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {
@@ -77,7 +79,8 @@ fn set_outcome(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     }
 }
 
-/// Returns the fact of a tool call that is neither a command nor an edit, or of a refused call.
+/// Returns the fact of a tool call that is neither a command nor an edit, or that was refused.
+/// `None` for the tools of which [`super::other_tool`] makes no fact.
 fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     let known = ["Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"];
     if used.refused.is_none() && known.contains(&used.tool.as_str()) {
@@ -94,6 +97,7 @@ fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     })
 }
 
+/// Makes the fact of a command one of a refused command.
 fn refuse(fact: &mut Fact, reason: &str) {
     let Value::Map(fields) = &mut fact.value else { return };
     for name in ["exit_code", "stdout_preview", "stderr_preview", "streams", "interrupted"] {
@@ -105,8 +109,8 @@ fn refuse(fact: &mut Fact, reason: &str) {
     }
 }
 
-/// Returns an id for a call that has none, from the content and time of the call.
-fn made_up(event: &HookEvent, used: &ToolUse, now: Timestamp) -> String {
+/// Returns an id for a call that has none: a hash of its tool, its input and `now`.
+fn generated_id(event: &HookEvent, used: &ToolUse, now: Timestamp) -> String {
     let what = format!("{}\0{}\0{}", used.tool, used.input, now.as_micros());
     let hash = blake3::hash(what.as_bytes()).to_hex();
     format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default())
@@ -114,8 +118,8 @@ fn made_up(event: &HookEvent, used: &ToolUse, now: Timestamp) -> String {
 
 /// Writes the call and its result as lines of a transcript, so that the rules for transcripts apply
 /// to hooks too. In Claude Code's form, a command without an error has exit code 0. Codex's form
-/// has the exit code, if it is known.
-fn lines(
+/// has the exit code, if it is known. A duration counts as at most a day.
+fn transcript_lines(
     event: &HookEvent,
     used: &ToolUse,
     call: &str,
@@ -149,28 +153,28 @@ fn claude_lines(
             "cwd": cwd,
         })
     };
-    let mut asked = line("assistant", began);
-    asked["message"] = json!({ "role": "assistant", "content": [
+    let mut call_line = line("assistant", began);
+    call_line["message"] = json!({ "role": "assistant", "content": [
         { "type": "tool_use", "id": call, "name": used.tool, "input": used.input }
     ]});
-    let mut answered = line("user", ended);
+    let mut result_line = line("user", ended);
     let mut result = json!({ "type": "tool_result", "tool_use_id": call });
     match &used.error {
         Some(error) => {
             result["is_error"] = true.into();
             result["content"] = error.as_str().into();
-            answered["toolUseResult"] = format!("Error: {error}").into();
+            result_line["toolUseResult"] = format!("Error: {error}").into();
             if used.interrupted {
                 result["content"] = format!("{error}\n[Request interrupted by user]").into();
             }
         }
         None => {
             result["content"] = "".into();
-            answered["toolUseResult"] = used.response.clone();
+            result_line["toolUseResult"] = used.response.clone();
         }
     }
-    answered["message"] = json!({ "role": "user", "content": [result] });
-    format!("{asked}\n{answered}\n")
+    result_line["message"] = json!({ "role": "user", "content": [result] });
+    format!("{call_line}\n{result_line}\n")
 }
 
 fn codex_lines(
@@ -199,16 +203,16 @@ fn codex_lines(
     let cwd = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     let line = |at: Timestamp, kind: &str, payload: serde_json::Value| json!({ "timestamp": at.to_string(), "type": kind, "payload": payload });
     let begun = line(began, "session_meta", json!({ "id": event.session, "cwd": cwd }));
-    let asked = json!({
+    let request = json!({
         "type": "function_call", "name": name, "arguments": arguments.to_string(), "call_id": call
     });
-    let answered = json!({ "type": "function_call_output", "call_id": call, "output": output });
-    let asked = line(began, "response_item", asked);
-    let answered = line(ended, "response_item", answered);
-    format!("{begun}\n{asked}\n{answered}\n")
+    let result = json!({ "type": "function_call_output", "call_id": call, "output": output });
+    let call_line = line(began, "response_item", request);
+    let result_line = line(ended, "response_item", result);
+    format!("{begun}\n{call_line}\n{result_line}\n")
 }
 
-/// Replaces references into `document` by their texts, which are shortened.
+/// Replaces references into `document` by the texts that they refer to, shortened.
 fn with_texts(value: Value, document: &[u8]) -> Value {
     if let Some(reference) = TextRef::from_value(&value) {
         let whole = reference.place.and_then(|(offset, length)| {
@@ -229,12 +233,13 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
     }
 }
 
-/// Shortens a text to its beginning and its end.
+/// Shortens a text of more than [`TEXT_BYTES`] to its beginning and its end.
 pub(super) fn kept(whole: &str) -> String {
     kept_within(whole, TEXT_BYTES)
 }
 
-/// Shortens a text to its beginning and its end, about this many bytes together.
+/// Shortens a text of more than `bytes` bytes to its beginning and its end, each of at most half of
+/// these bytes. A line between them says how many bytes are left out.
 pub(super) fn kept_within(whole: &str, bytes: usize) -> String {
     if whole.len() <= bytes {
         return whole.to_owned();

@@ -1,6 +1,6 @@
-//! The thread that executes requests one after another, in the order of their arrival. So a write
-//! is finished before later requests begin, although requests are received concurrently, and a slow
-//! disk never blocks the receiving.
+//! A thread that executes requests one after another, in the order of their arrival. So a write is
+//! finished before later requests begin, although requests are received concurrently. And a slow
+//! disk does not delay the receiving of requests.
 
 use crate::error::CommandError;
 use std::sync::mpsc::{Sender, channel};
@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 
 type QueuedWork = Box<dyn FnOnce() + Send>;
 
-/// The queue of the thread. The thread ends when the last handle is dropped and all work is done.
+/// The queue of the thread. The thread ends when all clones of the queue are dropped and all work
+/// is done.
 #[derive(Clone, Debug)]
 pub struct WorkQueue {
     work: Sender<QueuedWork>,
@@ -23,10 +24,10 @@ impl WorkQueue {
         Self { work }
     }
 
-    /// Appends work to the queue. Its result is received later; work whose receiver has been
-    /// dropped by then is skipped.
+    /// Appends work to the queue, and returns a handle that receives the result. If the handle is
+    /// dropped before the work begins, the work is skipped.
     ///
-    /// This call itself determines the order, so call it before the first await.
+    /// The order of these calls is the order of the work, so call this before the first await.
     pub fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, CommandError> + Send + 'static,
@@ -34,7 +35,7 @@ impl WorkQueue {
         let (answer, receiver) = oneshot::channel();
         let work = move || {
             if !answer.is_closed() {
-                // If the receiver was dropped meanwhile, the result is not needed.
+                // If the receiver was dropped in the meantime, the result is not needed.
                 let _ = answer.send(crate::panic::catch_panics(work));
             }
         };
@@ -44,6 +45,7 @@ impl WorkQueue {
     }
 }
 
+/// The result of work in the queue.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the work if it has not begun"]
 pub struct PendingResult<T>(oneshot::Receiver<Result<T, CommandError>>);
@@ -53,7 +55,8 @@ impl<T> PendingResult<T> {
     ///
     /// # Errors
     ///
-    /// The error of the work; internal if it panicked or was dropped.
+    /// The error of the work; an internal error if the work panicked, or was dropped because the
+    /// thread has ended.
     pub async fn wait(self) -> Result<T, CommandError> {
         self.0.await.unwrap_or_else(|_| Err(CommandError::internal("the work was dropped")))
     }

@@ -17,7 +17,7 @@ pub struct SearchReport {
     pub cursor: Option<String>,
 }
 
-/// A hit: something that contains all words.
+/// A hit: an entity or checkpoint that contains all words.
 #[derive(Debug, Serialize)]
 pub struct HitLine {
     pub session: String,
@@ -27,13 +27,13 @@ pub struct HitLine {
     /// When it first contained the words.
     pub at: Timestamp,
     /// The number of the revision or checkpoint that first contained them; for a fact, the number
-    /// of the last revision at its time; null if there was none.
+    /// of the last revision at its time, or null if there was none.
     pub revision: Option<u64>,
     /// The number of its versions that contain all words.
     pub versions: u64,
-    /// The text around the first word.
+    /// The text around the first of the words, on one line.
     pub snippet: String,
-    /// The positions of words in the snippet: from and to, in bytes.
+    /// Where words are in the snippet: the first byte of each, and the byte after it.
     pub found: Vec<[usize; 2]>,
 }
 
@@ -89,7 +89,7 @@ impl Report for SearchReport {
                 Some(total) => format!("{shown} of {total}"),
                 None => format!("{shown} of many"),
             };
-            screen.dim(&format!("{count}; the next: --cursor '{cursor}'"));
+            screen.dim(&format!("{count}; next page: --cursor '{cursor}'"));
         }
     }
 }

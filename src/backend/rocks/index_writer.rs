@@ -1,4 +1,4 @@
-//! Writing the next generation.
+//! Writes the next generation of the index.
 
 use super::folder::{GenerationId, IndexFolder};
 use super::generation_seal::{IndexSealer, SealedFileList};
@@ -19,45 +19,45 @@ use std::collections::HashMap;
 use std::fs;
 use twox_hash::XxHash3_64;
 
-/// Object files that are smaller than this and than half of the target size are merged once there
-/// are [`SMALL_FILES`] of them. So each object is rewritten only a few times, and a store of any
-/// size has few files.
+/// Object files that are smaller than this, and smaller than half of the target size, are merged
+/// once there are [`SMALL_FILES`] of them. So each object is rewritten only a few times, and a
+/// store of any size has few files.
 const SMALL_BYTES: u64 = 8 << 20;
 const SMALL_FILES: usize = 16;
-/// The number of the last level: RocksDB's default, which `options` does not change.
+/// The last of RocksDB's levels. This is RocksDB's default, which `options` does not change.
 const LAST_LEVEL: i32 = 6;
-/// Maximum number of written rows that are read back before publishing.
+/// The maximum number of written rows that are read back before publishing.
 const SAMPLE_ROWS: usize = 512;
 
-/// What is compacted before a generation is published.
+/// How much is compacted before a generation is published.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompactionMode {
-    /// As little as keeps the number of files bounded.
+    /// Only enough to keep the number of files small.
     AsNeeded,
     /// Everything, so that nothing overwritten or deleted remains in the files.
     Full,
-    /// Nothing: for [`RocksIndexWriter::rewrite_piece`].
+    /// Nothing, for [`RocksIndexWriter::rewrite_piece`].
     Never,
 }
 
 /// The writer of the next generation, in the folder `work/`.
 pub(super) struct RocksIndexWriter {
-    /// `None` once closed.
+    /// `None` once it is closed.
     database: Option<RocksDatabase>,
     folder: IndexFolder,
-    /// The newest generation when the writer was opened.
+    /// The newest generation when the writer was opened; `None` if there was none.
     base: Option<GenerationId>,
     sample: ReadBackSample,
     compaction: CompactionMode,
     object_file_bytes: u64,
     sealer: Option<IndexSealer>,
-    /// The sealed files of `base`; none once the next generation is published.
+    /// The sealed files of `base`; empty once the next generation is published.
     sealed: SealedFileList,
     _lock: LockedFile,
 }
 
 impl RocksIndexWriter {
-    /// Opens the folder `work/` for writing: a copy of the newest generation with `is_copy`,
+    /// Opens the folder `work/` for writing: a copy of the newest generation if `is_copy`,
     /// otherwise an empty index. `lock` is the write lock.
     pub(super) fn open(
         index: &RocksIndex,
@@ -86,8 +86,8 @@ impl RocksIndexWriter {
         };
         let copy = base.filter(|_| is_copy);
         folder.copy_to_work(copy)?;
-        // The new hard links changed the times of the files. Without this, readers of the
-        // generation would verify all of its files again.
+        // The new hard links changed the times of the files of the generation. The new times are
+        // noted, because its readers would otherwise verify all of its files again.
         if let (Some(sealer), Some(base)) = (&writer.sealer, base) {
             sealer.note(&writer.sealed, &folder.path(base));
         }
@@ -164,10 +164,10 @@ impl RocksIndexWriter {
         Ok(())
     }
 
-    /// Rewrites the live objects of one file: the first file that begins after the key `after` and
-    /// whose live objects take at most seven eighths of it. Needs only as much space as these
-    /// objects; the old file is removed after publishing. Returns the last key of the old file;
-    /// `None` if there is no such file.
+    /// Rewrites the live objects of one file: the first file of the last level that begins after
+    /// the key `after` and whose live objects take at most seven eighths of it. This needs only as
+    /// much space as these objects. The space of the old file is freed when the old generation is
+    /// removed. Returns the last key of the old file; `None` if there is no such file.
     pub(super) fn rewrite_piece(&mut self, after: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut files =
             self.database().rocks().live_files().map_err(index_error("list the files of"))?;
@@ -197,6 +197,7 @@ impl RocksIndexWriter {
         Ok(None)
     }
 
+    /// Closes the index and publishes it as the next generation, at this position of the journal.
     fn finish(&mut self, position: LogPosition) -> Result<(), Error> {
         let mut batch = WriteBatch::default();
         let bytes = self.database().position_bytes(position);
@@ -215,7 +216,8 @@ impl RocksIndexWriter {
             }
             None => Ok(None),
         })?;
-        // The generation is published. The next writer removes what cannot be removed now.
+        // The generation is published, so a failure here is no error. The next writer removes what
+        // cannot be removed now.
         let _ = self.folder.tidy();
         if let (Some(sealer), Some(list)) = (&self.sealer, list) {
             sealer.note(&list, &self.folder.path(next));
@@ -261,7 +263,7 @@ impl Drop for RocksIndexWriter {
         self.database = None;
         let work = self.folder.work();
         if work.exists() {
-            // If this fails, the next writer removes the folder.
+            // If the folder cannot be removed now, the next writer removes it.
             let _ = fs::remove_dir_all(work);
             if let (Some(sealer), Some(base)) = (&self.sealer, self.base)
                 && !self.sealed.is_empty()
@@ -272,17 +274,18 @@ impl Drop for RocksIndexWriter {
     }
 }
 
-/// A sample of the written rows, to be read back before publishing. It has at most
-/// [`SAMPLE_ROWS`], spread evenly over all writes.
+/// A sample of the written rows, to be read back before publishing. It has at most [`SAMPLE_ROWS`]
+/// rows, spread about evenly over all writes.
 struct ReadBackSample {
-    /// By the hash of table and key. Of two keys with the same hash, the first is kept.
+    /// The rows by the hash of table and key. Of two keys with the same hash, the first is kept.
     rows: HashMap<u64, SampledRow>,
-    /// Number of rows written so far.
+    /// The number of rows written so far.
     seen: u64,
-    /// One row of this many is sampled. It doubles when the sample is full.
+    /// One of this number of new rows is sampled. It doubles when the sample is full.
     every: u64,
 }
 
+/// A row as it was last written.
 struct SampledRow {
     table: TableId,
     key: Vec<u8>,
@@ -297,8 +300,9 @@ impl Default for ReadBackSample {
 }
 
 impl ReadBackSample {
+    /// Notes a written row; `value` is `None` if the row was deleted.
     fn note(&mut self, table: TableId, key: Vec<u8>, value: Option<&[u8]>) {
-        // Most rows are only looked up, so a cheap hash is the key of the map.
+        // Most rows are looked up here but not sampled, so the key of the map is a cheap hash.
         let hash = XxHash3_64::oneshot_with_seed(u64::from(table.0), &key);
         self.seen += 1;
         let is_sampled = match self.rows.get(&hash) {

@@ -1,5 +1,5 @@
-//! Applies folds to the tables: revisions are hidden in a later revision, shown again, or
-//! permanently deleted.
+//! Applies prunings to the tables: revisions are folded into a later one, or unfolded; what a
+//! pruning hid is permanently deleted.
 
 use super::super::lineage::{self, RevisionRange, RevisionRef};
 use super::super::refs::session;
@@ -17,8 +17,8 @@ use crate::model::{
 };
 use std::collections::BTreeSet;
 
-/// Begins a key with the revision `at`. In the key of a fold into `at`, the number of the first
-/// folded revision follows.
+/// Begins a key with the revision `at`. In the key of a fold into `at`, the number of its first
+/// revision follows.
 fn place(number: SessionNumber, at: RevisionRef) -> KeyBuilder {
     of(number).branch(at.branch).number(at.sequence)
 }
@@ -59,8 +59,8 @@ fn some_rows(
         .collect()
 }
 
-/// Returns the revisions that were folded into `at`, and `at` itself, as they were before the fold,
-/// the earliest first.
+/// Returns the revisions of a fold into `at`, including `at`, as they were before the fold, the
+/// earliest first. After a sweep they have only their headers, and `at` is missing.
 pub(crate) fn folded(
     view: &dyn Snapshot,
     number: SessionNumber,
@@ -93,9 +93,11 @@ pub(crate) fn before(
 }
 
 impl RecordIndexer<'_> {
+    /// Adds the row of a pruning, by which a sweep finds it.
     pub(super) fn pruned(&mut self, session: SessionNumber) -> Result<()> {
         let place = pruning_key(&self.placed.record.operation);
-        // Until an incomplete session replaces the other one, the row belongs to the other one.
+        // An incomplete session repeats the pruning of the session that it will replace. Until then
+        // the row belongs to that one.
         if self.incomplete == Some(session) && self.view().get(key::PRUNINGS, &place)?.is_some() {
             return Ok(());
         }
@@ -103,7 +105,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Folds the revisions from `first` on into `at`.
+    /// Folds the revisions from `first` to the one before `at` into `at`. `delta` has the combined
+    /// changes of all of them and of `at`, and `operation` is the pruning.
     pub(super) fn fold(
         &mut self,
         refs: &StoreRefs,
@@ -137,7 +140,7 @@ impl RecordIndexer<'_> {
                 self.rows.put(key::SEQUENCES, numbered, into.encode());
             }
         }
-        // Folding does not change the state.
+        // Folding does not change the state, so its size stays, whatever `delta` adds to it.
         let state_bytes = after.state_bytes;
         self.delta(&id, number, at, delta, &mut after)?;
         after.state_bytes = state_bytes;
@@ -148,7 +151,7 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Folded { branch, first, last })
     }
 
-    /// Undoes the latest fold into `at`.
+    /// Undoes the latest fold into `at`: all its revisions exist again.
     pub(super) fn unfold(
         &mut self,
         refs: &StoreRefs,
@@ -185,7 +188,8 @@ impl RecordIndexer<'_> {
         Ok(OperationEffect::Unfolded { branch, first: fold.first, last })
     }
 
-    /// Permanently deletes what a pruning hid. The headers of revisions stay.
+    /// Permanently deletes the checkpoints and revisions that a pruning hid. The headers of the
+    /// revisions stay.
     pub(super) fn sweep(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let mut pruning_row = find_operation_of(&self.view(), number, operation)?
             .ok_or_else(|| Error::missing(format!("the operation {operation}")))?;
@@ -228,8 +232,8 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Clears the copies of permanently deleted checkpoints in other operations, such as an earlier
-    /// change of the checkpoint: their messages, tags, further data and event keys.
+    /// Clears the copies of permanently deleted checkpoints in other operations, such as one that
+    /// changed the checkpoint earlier: their messages, tags, further data and event keys.
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let rows = operations_of(&self.view(), number)?;
         let mut gone = BTreeSet::new();
@@ -258,15 +262,16 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Permanently deletes the revisions of a fold by this operation, except their headers. Returns
-    /// how many were folded.
+    /// Permanently deletes the revisions that this operation folded into `at`, except their
+    /// headers. Returns how many they were.
     fn sweep_fold(
         &mut self,
         number: SessionNumber,
         at: RevisionRef,
         operation: &OperationId,
     ) -> Result<u64> {
-        // The fold may have been undone, and another operation may have folded the same revisions.
+        // The fold may have been undone since, and another operation may have folded the same
+        // revisions.
         let mut folds = rows(&self.view(), number, at)?.into_iter();
         let Some(fold) = folds.find(|fold| fold.operation == *operation && !fold.swept) else {
             return Ok(0);
@@ -276,7 +281,7 @@ impl RecordIndexer<'_> {
             self.forget_objects(&row.parts)?;
             let aside = own.clone().number(sequence).build();
             if sequence == at.sequence {
-                // The row of this revision in the table of revisions has the header.
+                // This revision also has a row in the table of revisions, with its header.
                 self.rows.delete(key::FOLDED, aside);
             } else {
                 (row.body, row.parts, row.bytes) = (Vec::new(), Vec::new(), 0);
@@ -307,7 +312,7 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Deletes these objects. The caller must know that nothing refers to them any more.
+    /// Deletes these objects. The caller ensures that nothing refers to them any more.
     pub(super) fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
         for number in numbers {
             object::object_row_keys(&self.view(), *number)?

@@ -1,4 +1,4 @@
-//! What a record adds to the row of its operation.
+//! Adds what records did to the rows of their operations.
 
 use super::{RecordIndexer, operation_at};
 use crate::backend::Snapshot;
@@ -18,7 +18,7 @@ pub(super) struct OperationPart {
 }
 
 impl OperationPart {
-    /// Returns the part of a record, and creates it for this session if there is none yet.
+    /// Returns the part of a record. Creates it for this session if there is none yet.
     pub(super) fn of<'a>(
         part: &'a mut Option<Self>,
         refs: &StoreRefs,
@@ -32,7 +32,8 @@ impl OperationPart {
         Ok(part.as_mut().expect("filled above"))
     }
 
-    /// Adds this part, of the record at `position`, to the row of an operation that began before.
+    /// Adds this part, which is of the record at `position`, to the row of an operation that an
+    /// earlier record began.
     fn add_to(self, row: &mut OperationRow, position: u64) {
         row.continued.push((position, row.effects.len() as u64));
         row.effects.extend(self.effects);
@@ -41,9 +42,9 @@ impl OperationPart {
 }
 
 impl RecordIndexer<'_> {
-    /// Adds what this record did to the row of its operation; the first record creates the row. A
-    /// row in the overlay is neither encoded nor decoded, so the cost of a record does not depend
-    /// on the number of records of its operation.
+    /// Adds what this record did to the row of its operation. The first record of the operation
+    /// creates the row. A row that was put into the overlay is neither encoded nor decoded, so the
+    /// cost of a record does not depend on how many records of its operation the overlay has.
     pub(super) fn add_to_operation(&mut self, part: OperationPart) -> Result<()> {
         let operation = &self.placed.record.operation;
         let id = self.id_key(key::operation_id(&operation.id), part.session);
@@ -74,8 +75,9 @@ impl RecordIndexer<'_> {
         Ok(())
     }
 
-    /// Records that this record continues an operation. So what was written after a position is
-    /// found without reading all operations that began before it.
+    /// Adds a row that says that this record continues an operation. With these rows, the
+    /// operations that continued after a position are found without reading all operations that
+    /// began before it.
     pub(super) fn put_continuation(&mut self, session: SessionNumber, operation: OperationId) {
         let place = key::operation_place(session, self.placed.position, &operation);
         self.rows.put(key::CONTINUATIONS, place, Vec::new());

@@ -1,5 +1,5 @@
-//! Counts the secrets in a bundle that the importing store would redact, and finds secrets that
-//! were purged elsewhere. Texts are searched in the same way as by the redaction gate.
+//! Counts the secrets in a bundle that a store would redact, and finds secrets that were purged
+//! elsewhere.
 
 use crate::format::{
     Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key, pack_derived,
@@ -8,7 +8,7 @@ use crate::model::{BranchMetadata, Checkpoint, Operation, SessionMetadata, Value
 use crate::redact::{HashedSecrets, MAX_SECRET_BYTES, Redactor, TextForm};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counts the secrets in texts by kind, and collects those with known hashes.
+/// Counts the secrets in texts by kind, and collects the secrets with known hashes.
 pub(super) struct SecretCounter<'a> {
     redactor: Option<&'a Redactor>,
     found: BTreeMap<&'static str, u64>,
@@ -32,13 +32,15 @@ impl<'a> SecretCounter<'a> {
         self.purged
     }
 
-    /// Returns how many bytes before a text can contain the beginning of a secret that ends in it.
+    /// Returns how many bytes before a text must be searched with it, because a secret that ends in
+    /// the text may begin there.
     pub(super) fn overlap(&self) -> usize {
         let hashed = self.hashes.map_or(0, HashedSecrets::max_bytes);
         hashed.max(2 * MAX_SECRET_BYTES)
     }
 
-    /// Returns a text with the total count and the kinds; `None` if there are no secrets.
+    /// Returns the number and the kinds of the secrets in words, as for a message; `None` if there
+    /// are none.
     pub(super) fn summary(&self) -> Option<String> {
         let count: u64 = self.found.values().sum();
         let kinds: Vec<&str> = self.found.keys().copied().collect();
@@ -46,8 +48,8 @@ impl<'a> SecretCounter<'a> {
         (count > 0).then(|| format!("{count} {secrets} ({})", kinds.join(", ")))
     }
 
-    /// Searches a text that follows `before`, which was searched already and may contain the
-    /// beginning of a secret.
+    /// Searches a text, and counts the secrets that end in it. `before` is what precedes the text,
+    /// in which such a secret may begin.
     pub(super) fn count_after(&mut self, before: &[u8], text: &[u8], form: TextForm) {
         if self.redactor.is_none() && self.hashes.is_none() {
             return;

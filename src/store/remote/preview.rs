@@ -8,26 +8,28 @@ use crate::model::SessionHandle;
 use crate::store::{Session, Store};
 use std::io::Cursor;
 
-/// What a push would send.
+/// What a push of a session would send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushPreview {
-    /// How many operations it would send.
+    /// How many operations are not on the remote yet.
     pub operations: u64,
-    /// The size of the pack in bytes, before it is encrypted and combined with earlier ones.
+    /// The size of the pack in bytes, before it is encrypted and combined with earlier ones. If the
+    /// session would be rewritten, the pack has the whole session.
     pub bytes: u64,
     /// Why the session would be rewritten, if it would.
     pub rewrite: Option<RewriteReason>,
-    /// The secrets in it that this store redacts, in words. They make a push fail.
+    /// The number and the kinds of the secrets in the new operations, in words. With any, a push
+    /// fails unless the remote allows secrets ([`Remote::allowing_secrets`]).
     pub secrets: Option<String>,
 }
 
-/// What a pull would bring.
+/// What a pull of a session would bring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullPreview {
-    /// The version of the ref of the session.
+    /// The version of the session's ref on the remote.
     pub version: u64,
-    /// The maximum number of new operations: operations that are here in part, or combined with
-    /// later ones in a pack, count too.
+    /// The maximum number of new operations. It also counts operations that are already here, but
+    /// in part, or in a pack that also has new ones.
     pub operations: u64,
     /// The size of the packs to be read, in bytes.
     pub bytes: u64,
@@ -70,8 +72,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
-    /// remote has another history of it than was seen; [`Error::RemoteFormat`] if its ref is
-    /// damaged; any error of the depot.
+    /// remote lacks what was seen of it, or has another history; [`Error::RemoteFormat`] if its ref
+    /// is damaged; [`Error::NotGranted`] if the remote was opened with the grant of another
+    /// session; any error of the store or the depot.
     pub fn preview_pull(&self, remote: &Remote, handle: &SessionHandle) -> Result<PullPreview> {
         let known = remote.last_ref(self, handle)?;
         let tag = known.as_ref().map(|known| &known.read.tag);

@@ -1,5 +1,5 @@
-//! Writes the copy of texts: adds texts in blocks, puts blocks into groups, and removes texts and
-//! damaged parts.
+//! Writes the copy of texts for searching: adds texts in blocks, puts blocks into groups, and
+//! removes texts and damaged parts.
 
 use super::catalogue::{
     BlockPlace, Catalogue, CatalogueChange, ExaminedJournal, GroupPlace, OPEN_BYTES,
@@ -25,14 +25,14 @@ use std::time::Duration;
 /// The file whose lock the writer holds.
 const LOCK_FILE: &str = "lock";
 const NEW_CATALOGUE: &str = "catalogue.new";
-/// A file of blocks that has this many bytes or more gets no more blocks.
+/// The size in bytes from which a file of blocks gets no more blocks.
 const FILE_BYTES: u64 = if cfg!(test) { 8 << 10 } else { 32 << 20 };
 /// The number of blocks in a small group.
 const SMALL_GROUP: usize = if cfg!(test) { 8 } else { 16 };
 /// The number of blocks in a large group.
 const LARGE_GROUP: usize = if cfg!(test) { 16 } else { 256 };
-/// After this many new blocks the catalogue is written, so that little is lost if the process is
-/// killed.
+/// The number of new blocks after which they are written to the catalogue, so that little is lost
+/// if the process is killed.
 const BLOCKS_PER_CHANGE: usize = 16;
 /// The maximum number of open blocks.
 const OPEN_BLOCKS: usize = 12;
@@ -42,13 +42,13 @@ pub(super) struct CopyWriter {
     pub(super) copy: TextCopy,
     catalogue: File,
     _lock: LockedFile,
-    /// What is written to files of blocks, but not to the catalogue yet.
+    /// The change that is written to files of blocks, but not to the catalogue yet.
     change: CatalogueChange,
     /// Texts that are in no block yet.
     building: BlockContent,
     /// The length of the texts in `building`.
     building_bytes: usize,
-    /// Sessions whose copy is complete as soon as `building` is written.
+    /// How much of sessions is in the copy as soon as `building` is written.
     complete: Vec<SessionProgress>,
     /// The grams of new blocks that are not open and are in no group yet.
     grams: BTreeMap<u64, GramSet>,
@@ -83,7 +83,8 @@ impl CopyWriter {
         Ok(Some(writer))
     }
 
-    /// Removes damaged blocks and groups from the copy.
+    /// Removes damaged blocks and groups from the copy. The sessions of these blocks become
+    /// incomplete.
     pub(super) fn forget(&mut self, damaged: &DamagedParts) -> Result<()> {
         let change = self.copy.catalogue.without(&damaged.blocks, &damaged.groups);
         if change == CatalogueChange::default() {
@@ -98,8 +99,8 @@ impl CopyWriter {
         self.clear(files)
     }
 
-    /// Removes the texts of a session. Texts of other sessions in the same blocks are missing from
-    /// the copy until they are copied again.
+    /// Removes the blocks that have texts of a session. If they also have texts of other sessions,
+    /// those are missing until they are copied again.
     pub(super) fn remove_session(&mut self, session: SessionNumber) -> Result<()> {
         let blocks = self.copy.catalogue.blocks_of(session).map(|block| block.number).collect();
         let mut change = self.copy.catalogue.without(&blocks, &BTreeSet::new());
@@ -120,8 +121,8 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Records up to where the journal was examined, and which sessions changed before that
-    /// position.
+    /// Records up to which position the journal was examined, and which sessions its records
+    /// changed.
     pub(super) fn examined(
         &mut self,
         examined: ExaminedJournal,
@@ -135,7 +136,7 @@ impl CopyWriter {
         })
     }
 
-    /// Adds a text of a session.
+    /// Adds a text of a session. Writes a block if enough texts were added.
     pub(super) fn add(
         &mut self,
         session: SessionNumber,
@@ -150,13 +151,12 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Records up to where the copy of a session is complete.
+    /// Records how much of a session is in the copy once its added texts are written.
     pub(super) fn complete(&mut self, progress: SessionProgress) {
         self.complete.push(progress);
     }
 
-    /// Writes what was added and not written yet, makes a long catalogue shorter, and returns the
-    /// copy.
+    /// Writes what was added and not written yet, rewrites a long catalogue, and returns the copy.
     pub(super) fn finish(mut self) -> Result<TextCopy> {
         self.absorb_open_blocks();
         self.write_block()?;
@@ -171,9 +171,10 @@ impl CopyWriter {
         Ok(self.copy)
     }
 
-    /// Moves the texts of open blocks into the next block, the smallest first. An open block that
-    /// is more than twice as large as the texts collected so far stays, unless there are
-    /// [`OPEN_BLOCKS`] open blocks. So a text is written at most about 20 times.
+    /// Moves the texts of open blocks into the next block, the smallest block first, until the next
+    /// block is large enough not to be open. An open block that is more than twice as large as the
+    /// texts collected so far stays, unless [`OPEN_BLOCKS`] blocks are still open. So a text is
+    /// written at most about 20 times.
     fn absorb_open_blocks(&mut self) {
         if self.building_bytes == 0 {
             return;
@@ -189,7 +190,7 @@ impl CopyWriter {
                 break;
             }
             left -= 1;
-            // A damaged block is noticed when a search reads it.
+            // A damaged block stays. A search that reads it reports the damage.
             if let Some(content) = self.copy.content_of(&block) {
                 self.building.absorb(content);
                 self.building_bytes += block.bytes;
@@ -198,6 +199,7 @@ impl CopyWriter {
         }
     }
 
+    /// Writes the added texts as a block, and the catalogue after enough new blocks.
     fn write_block(&mut self) -> Result<()> {
         let content = std::mem::take(&mut self.building);
         self.building_bytes = 0;
@@ -229,8 +231,8 @@ impl CopyWriter {
         self.copy.catalogue.next
     }
 
-    /// Returns the file and the offset for a new block with `bytes` bytes of text. An open block
-    /// has a file of its own, because the block will be removed.
+    /// Returns the file and the offset for a new block with `bytes` bytes of text. An open block is
+    /// alone in its file, so the file can be removed with it.
     fn next_place(&mut self, bytes: usize) -> (u64, u64) {
         let blocks = self.copy.catalogue.blocks.values().chain(&self.change.blocks);
         let last =
@@ -265,8 +267,8 @@ impl CopyWriter {
         blocks.iter().filter_map(|number| self.copy.catalogue.blocks.get(number)).cloned().collect()
     }
 
-    /// Removes the bytes of blocks that the catalogue does not have any more, and files that have
-    /// no block left.
+    /// Overwrites blocks that the catalogue does not have any more, and removes files that have no
+    /// other block.
     fn clear(&self, blocks: Vec<BlockPlace>) -> Result<()> {
         let files = self.copy.by_file();
         for block in blocks {
@@ -276,13 +278,13 @@ impl CopyWriter {
                 files::remove(&path)?;
                 continue;
             }
-            // The other blocks of the file stay where they are.
             clear_at(&path, &block)?;
         }
         Ok(())
     }
 
     /// Puts blocks that are not open into small groups, and merges small groups into large ones.
+    /// Removes the damaged blocks and groups that it finds.
     fn group(&mut self) -> Result<()> {
         loop {
             let ungrouped = self.copy.ungrouped();
@@ -353,8 +355,8 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Removes the files that the catalogue does not name. Killed writers, lost catalogues and
-    /// earlier versions of forge leave such files.
+    /// Removes the files that the catalogue does not name. They are left over from killed writers,
+    /// lost catalogues and earlier versions of forge.
     fn remove_unnamed_files(&self) {
         let folder = &self.copy.folder;
         let catalogue = &self.copy.catalogue;
@@ -386,7 +388,7 @@ fn open(path: &Path) -> Result<File> {
     Ok(opened.map_err(backend::Error::io("open", path))?)
 }
 
-/// Writes bytes at an offset of a file, and cuts off what follows.
+/// Writes bytes at an offset of a file, and cuts off the rest of the file.
 fn write_at(path: &Path, offset: u64, bytes: &[u8]) -> Result<()> {
     let file = open(path)?;
     let written = || -> io::Result<()> {

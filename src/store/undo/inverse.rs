@@ -21,9 +21,13 @@ use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionNumber, St
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Session {
-    /// Returns the changes that reverse the effects of the operation `target`, and the last
-    /// revision among them. `done_by` is the operation that last applied these effects: `target` or
-    /// a redo.
+    /// Returns the changes by which `operation`, an undo or redo, reverses the effects of `target`,
+    /// and the last revision among them. `done_by` is the operation that last applied these
+    /// effects: `target` or its last redo.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if an effect cannot be reversed: because it is permanent, or because of
+    /// what was done since.
     pub(super) fn inverse_changes(
         &self,
         context: &PlanContext<'_>,
@@ -35,7 +39,8 @@ impl Session {
         let session = self.number;
         let mut changes = Vec::new();
         let (mut hidden, mut folded) = (BTreeSet::new(), Vec::new());
-        // Of each source, the bookmark before the operation: an import moves it in every record.
+        // For each source, its bookmark before the operation. An import moves the bookmark in every
+        // record.
         let mut bookmarks: BTreeMap<&String, &Option<Box<BookmarkRow>>> = BTreeMap::new();
         let is_swept = prune::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
@@ -60,8 +65,8 @@ impl Session {
                     if is_swept {
                         return Err(swept(target));
                     }
-                    // If the operation replaced it and the replacement is hidden, there is nothing
-                    // to do.
+                    // If the operation replaced the checkpoint by another one with its id, and that
+                    // one is hidden now, there is nothing to do.
                     let made = OperationEffect::CheckpointMade { id: old.id };
                     if target.effects.contains(&made)
                         && checkpoint::by_id(view, session, &old.id)?.is_none()
@@ -92,8 +97,8 @@ impl Session {
                     changes.push(RecordChange::switched(session, *old, operation.time));
                 }
                 OperationEffect::Bookmark { source, old, bytes } => {
-                    // Effects are in reverse order: only the last bookmark of the operation is
-                    // compared.
+                    // The loop begins with the last effect, so only the last bookmark that the
+                    // operation set for a source is compared.
                     if !bookmarks.contains_key(source)
                         && self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes) != *bytes
                     {
@@ -138,14 +143,18 @@ impl Session {
                 }
                 OperationEffect::TextDropped { of, blob, bytes, old } => {
                     if self.dropped_by(context, *of, blob)? != (*bytes, true) {
-                        return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
+                        return Err(Error::Conflict(format!(
+                            "'{blob}' was pruned again since: it is too late to undo it"
+                        )));
                     }
                     let (of, blob, bytes) = (*of, blob.clone(), *old);
                     changes.push(RecordChange::TextShown { session, of, blob, bytes });
                 }
                 OperationEffect::TextShown { of, blob, bytes } => {
                     if self.dropped_by(context, *of, blob)?.0 >= *bytes {
-                        return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
+                        return Err(Error::Conflict(format!(
+                            "'{blob}' was pruned again since: there is nothing to redo"
+                        )));
                     }
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
                     prune::check_pruning(view, &pruning)?;
@@ -154,7 +163,7 @@ impl Session {
                 }
                 OperationEffect::Purged { .. } => {
                     return Err(Error::Conflict(
-                        "what was purged is permanently gone: a purge cannot be undone".to_owned(),
+                        "a purge cannot be undone: the secret was permanently removed".to_owned(),
                     ));
                 }
                 OperationEffect::Swept { .. } => return Err(swept(target)),
@@ -167,7 +176,8 @@ impl Session {
         }));
         self.check_unnamed(view, &folded, &hidden)?;
         let last = checkpoint::last_time_without(view, session, &hidden)?;
-        // First, because a checkpoint that is shown again may have the id or key of a hidden one.
+        // Checkpoints are hidden first, because one that is shown again may have the id or the
+        // event key of one that is hidden.
         let hide = |id| RecordChange::CheckpointHidden { session, id, last };
         changes.splice(0..0, hidden.into_iter().map(hide));
         let mut planned = None;
@@ -178,7 +188,7 @@ impl Session {
                 planned = Some(plan);
             }
         }
-        // The facts of the first operation are hidden by an undo and shown again by a redo.
+        // An undo hides the facts of the undone operation, and a redo shows them again.
         let (whose, facts_hidden) = match target.takes_back {
             None => (target.operation.id, true),
             Some(first) => (first, false),
@@ -194,7 +204,7 @@ impl Session {
         Ok((changes, planned))
     }
 
-    /// Returns how many bytes at the beginning of a blob were dropped, and whether that can be
+    /// Returns how many bytes at the beginning of a blob are dropped, and whether that can be
     /// undone.
     fn dropped_by(
         &self,
@@ -207,8 +217,8 @@ impl Session {
         Ok(text.map_or((0, false), |text| (text.bytes, text.pruning.is_some())))
     }
 
-    /// Checks that a pruning can be redone: nothing names the folded revisions now, with these
-    /// checkpoints hidden.
+    /// Checks that these ranges can be folded again: only the checkpoints in `hidden` name a
+    /// revision that would be folded into another one.
     fn check_unnamed(
         &self,
         view: &ReadSnapshot,
@@ -243,7 +253,8 @@ impl Session {
         }
     }
 
-    /// Checks that the creation of a branch can be undone: nothing else depends on the branch.
+    /// Checks that the creation of a branch can be undone: the branch is not checked out, its
+    /// claims are those that the operation left, and no branch was forked from it.
     fn check_unused(
         &self,
         context: &PlanContext<'_>,
@@ -254,8 +265,8 @@ impl Session {
         let session = session_refs(&context.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
-        // Undone work does not count: what matters is whether the claims equal those that the
-        // operation left on the branch, or those at the fork.
+        // Undone work does not count. So the claims are compared with those that the operation left
+        // on the branch or, if it made no revision there, with those at the fork.
         let left = revisions(done_by).get(&branch).map(|(_, last)| (branch, *last)).or(own.base);
         let begun = match left {
             None | Some((_, 0)) => (StateDigest::EMPTY, 0),
@@ -270,7 +281,7 @@ impl Session {
             .branches
             .iter()
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
-        // The checkout may be undone together with the branch.
+        // A checkout by the same operation is undone together with the branch.
         let leaves = target.effects.iter().any(OperationEffect::is_own_switch);
         if session.current_branch == branch && !leaves {
             return Err(Error::Conflict(format!(
@@ -278,14 +289,20 @@ impl Session {
             )));
         }
         if has_own || has_child {
-            return Err(Error::Conflict(format!("the branch '{name}' was worked on since")));
+            return Err(Error::Conflict(format!(
+                "the branch '{name}' was worked on since: undo that first"
+            )));
         }
         Ok(())
     }
 
-    /// Returns a revision that undoes the revisions from `first` to `last` of a branch. If nothing
-    /// follows `last`, it is a reset to the state before `first`. Otherwise it contains the inverse
-    /// changes; it is an error if a later revision changed the same claims.
+    /// Returns a revision that undoes the revisions from `first` to `last` of a branch; `None` if
+    /// it would change nothing. If no revision follows `last`, it is a reset to the state before
+    /// `first`. Otherwise it contains the inverse changes.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if one of these claims has changed since `last`, or if earlier revisions
+    /// were folded into these; [`Error::Folded`] if `first` or `last` was folded.
     fn inverse_revision(
         &self,
         context: &PlanContext<'_>,
@@ -296,7 +313,6 @@ impl Session {
     ) -> Result<Option<PlannedRevision>> {
         let branch = place.branch;
         for sequence in [first, last] {
-            // Fails with [`Error::Folded`] if it was folded.
             self.of_sequence(view, sequence)?;
         }
         prune::check_no_outer_fold(view, self.number, branch, (first, last))?;
@@ -330,7 +346,8 @@ impl Session {
 }
 
 impl Session {
-    /// Names the operation that last changed a claim: `, by 'gap fill' (0123abcd)`.
+    /// Names the operation that last changed a claim: `, by 'gap fill' (0123abcd)`. Empty if it is
+    /// not found.
     fn last_change_by(
         &self,
         context: &PlanContext<'_>,
@@ -353,6 +370,7 @@ impl Session {
     }
 }
 
+/// Returns the checkpoint that a change writes.
 fn restored_checkpoint(change: &RecordChange) -> Option<&CheckpointId> {
     match change {
         RecordChange::Checkpoint { checkpoint, .. }
@@ -361,7 +379,7 @@ fn restored_checkpoint(change: &RecordChange) -> Option<&CheckpointId> {
     }
 }
 
-/// Returns the first and the last revision that an operation made on each branch.
+/// Returns the numbers of the first and the last revision that an operation made on each branch.
 fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     let mut revisions = BTreeMap::new();
     for effect in &row.effects {
@@ -374,8 +392,8 @@ fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     revisions
 }
 
-/// Checks that a dropped session can be restored: no other session has its name, its id or its
-/// agent's id.
+/// Checks that a session can be brought back: it is still dropped, and no session that is not
+/// removed has its id, its agent's id, or its kind and name.
 fn check_session_free(context: &PlanContext<'_>, number: SessionNumber) -> Result<()> {
     let own = session_refs(&context.refs, number)?;
     if own.removal.is_none() {

@@ -23,7 +23,7 @@ pub struct RunSummary {
 
 impl RunSummary {
     /// Returns whether the run is still running, and began more than `older_than_micros`
-    /// microseconds before `now`.
+    /// microseconds before `now`. If its start is not known, the last event counts instead.
     #[must_use]
     pub fn is_incomplete(&self, now: Timestamp, older_than_micros: i64) -> bool {
         let began = self.state.started_at.unwrap_or(self.last_event);
@@ -42,7 +42,7 @@ pub struct RunHistoryEntry<T> {
     pub time: Timestamp,
     /// The verb that made the revision.
     pub verb: String,
-    /// The new value; `None` if the revision cleared it.
+    /// The new value; `None` if the revision removed it.
     pub value: Option<T>,
 }
 
@@ -55,7 +55,7 @@ impl<T> RunHistoryEntry<T> {
 }
 
 impl WorkflowRun {
-    /// Lists all runs, the most recently written first.
+    /// Lists all runs, the one with the latest event first.
     pub fn all(store: &Store) -> Result<Vec<Self>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
@@ -79,7 +79,8 @@ impl WorkflowRun {
         Ok(RunSummary { key: self.key.clone(), state: self.state()?, last_event })
     }
 
-    /// Returns the runs that are incomplete ([`RunSummary::is_incomplete`]), the oldest first.
+    /// Returns the runs that are incomplete ([`RunSummary::is_incomplete`]), in the order in which
+    /// they began.
     pub fn incomplete(
         store: &Store,
         now: Timestamp,
@@ -91,18 +92,18 @@ impl WorkflowRun {
         Ok(found)
     }
 
-    /// Returns the positions of all items at a moment, sorted by name.
+    /// Returns all items as they were at a moment, sorted by name.
     pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
         items_of(&self.session.state(point)?)
     }
 
-    /// Returns the active items that are at a step now: it is their next step or, if that is not
-    /// known, their last one.
+    /// Returns the active items that are at a step now. An item is at its next step or, if that is
+    /// not known, at its last one.
     pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
 
-    /// Returns the items whose last recorded step has this position in the workflow.
+    /// Returns the items whose last recorded step has this position in the workflow now.
     pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.order == Some(order))
     }
@@ -113,46 +114,48 @@ impl WorkflowRun {
         Ok(items)
     }
 
-    /// Returns every state of an item, the newest first.
+    /// Returns every change of an item, the newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nothing was ever recorded about it.
+    /// [`Error::NotFound`] if nothing was ever recorded about the item.
     pub fn history(&self, item: &str) -> Result<Vec<RunHistoryEntry<RunItem>>> {
-        self.traces(&Key::new(Kind::Item, item), |entry| RunItem::read(item, &entry.value))
+        self.changes_of(&Key::new(Kind::Item, item), |entry| RunItem::read(item, &entry.value))
     }
 
-    /// Returns every output of a step of an item, the newest first, including cleared and replaced
-    /// ones.
+    /// Returns every change of the output of a step of an item, the newest first: each output that
+    /// was recorded, and each removal of one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there was never an output.
+    /// [`Error::NotFound`] if there was never an output; [`Error::Invalid`] if a name is not valid.
     pub fn output_history(
         &self,
         item: &str,
         step: &str,
     ) -> Result<Vec<RunHistoryEntry<StepOutput>>> {
         let key = Key::new(Kind::Output, super::output_id(item, step)?);
-        self.traces(&key, |entry| StepOutput::read(item, step, &entry.value, entry.added_at))
+        self.changes_of(&key, |entry| StepOutput::read(item, step, &entry.value, entry.added_at))
     }
 
-    fn traces<T>(
+    /// Returns every change of a claim, the newest first.
+    fn changes_of<T>(
         &self,
         key: &Key,
         read: impl Fn(&forge_store::model::ClaimEntry) -> T,
     ) -> Result<Vec<RunHistoryEntry<T>>> {
         let history = self.session.history(&self.session.head()?, key)?.into_iter();
-        let trace = |one: forge_store::store::HistoryEntry| RunHistoryEntry {
+        let entry = |one: forge_store::store::HistoryEntry| RunHistoryEntry {
             sequence: one.revision.sequence,
             revision: one.revision.id,
             time: one.revision.time,
             verb: one.revision.verb,
             value: one.change.new.as_ref().map(&read),
         };
-        Ok(history.map(trace).collect())
+        Ok(history.map(entry).collect())
     }
 
     /// Fills the placeholders of a template with the outputs and data of an item and the input of
-    /// its run. Fails rather than leave a placeholder unfilled: see [`template::render`].
+    /// its run. The inner result is an error if a placeholder has no value or would remain in the
+    /// text: see [`template::render`].
     pub fn render(&self, template: &str, item: &str) -> Result<RenderResult> {
         let loaded = self.load(item)?;
         let state = self.state()?;
@@ -178,7 +181,7 @@ impl WorkflowRun {
 }
 
 impl WorkflowRun {
-    /// Returns every current output of every item, sorted by item and step, for an audit.
+    /// Returns every current output of every item, sorted by the id of the output, for an audit.
     pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
         let mut found = Vec::new();

@@ -17,9 +17,9 @@ pub(super) struct SanitizePlan<'a> {
     pub(super) messages: Vec<CheckedMessage<'a>>,
     pub(super) pairs: CallResultPairs,
     options: &'a SanitizeOptions,
-    /// For each message that is not part of the outcome: why.
+    /// Why messages are not part of the outcome.
     pub(super) removal_reasons: RemovalReasons,
-    /// The index of the last message that is a turn, or 0. From there on, calls may wait for a
+    /// The index of the last message that is a turn, or 0. Calls from there on may wait for a
     /// person.
     last_turn: usize,
 }
@@ -45,8 +45,8 @@ impl<'a> SanitizePlan<'a> {
         plan
     }
 
-    /// Returns whether a message is a turn: it has more than results of tools, or it has a result
-    /// without a call that is kept as text.
+    /// Returns whether a message is a turn: it is usable, and it has more than results of tools or
+    /// has a result that is not paired with a call and is kept as text.
     fn is_turn(&self, index: usize) -> bool {
         let one = &self.messages[index];
         let is_text =
@@ -83,7 +83,7 @@ impl<'a> SanitizePlan<'a> {
         SanitizedHistory { form: self.form, messages, sources, actions, faults, reset, renamed }
     }
 
-    /// Returns the message to insert as the result of a call that has none; `None` if no result is
+    /// Returns the result to insert for a call that has none, as a message; `None` if no result is
     /// inserted.
     fn inserted_result(&self, index: usize, call: &ToolCallPart) -> Option<String> {
         if self.waits(index, call) {
@@ -98,13 +98,13 @@ impl<'a> SanitizePlan<'a> {
         }
     }
 
-    /// Returns whether a call may be without a result: a person has to answer first.
+    /// Returns whether a call may be without a result, because a person must answer first.
     fn waits(&self, index: usize, call: &ToolCallPart) -> bool {
         call.kind == ToolCallKind::Approval || call.waits && index >= self.last_turn
     }
 
-    /// Removes the calls that repeat an earlier call and have no result. Also removes the other
-    /// calls without a result, unless a result is inserted or the call may stay without one.
+    /// Removes calls without a result: calls that repeat an earlier call, and calls for which no
+    /// result is inserted, unless they may stay without one.
     fn cut_calls(&mut self) {
         for index in 0..self.messages.len() {
             let mut cut: Vec<MessageProblem> = Vec::new();
@@ -130,7 +130,8 @@ impl<'a> SanitizePlan<'a> {
         }
     }
 
-    /// Removes these calls from a message, with their approval requests.
+    /// Removes these calls, and the requests to approve them, from a message. A message without
+    /// other content becomes unusable.
     fn cut(&mut self, index: usize, mut places: Vec<bool>, problems: Vec<MessageProblem>) {
         let checked = &self.messages[index];
         let calls = || checked.calls.iter().zip(&places);
@@ -198,7 +199,7 @@ impl<'a> SanitizePlan<'a> {
             .unzip()
     }
 
-    /// Returns a message of the history as a part of the outcome.
+    /// Returns a message of the history, as far as it is valid, as a part of the outcome.
     pub(super) fn kept(&self, index: usize) -> PlannedMessage {
         PlannedMessage::kept(index, &self.messages[index])
     }
@@ -213,8 +214,8 @@ pub(super) struct UnmatchedResult {
     pub(super) is_kept_as_text: bool,
 }
 
-/// Updates the indexes of the blocks that results are in, after blocks with calls were removed from
-/// the message.
+/// Updates the index of each result among the blocks of its message, after blocks with calls were
+/// removed from the message.
 fn update_block_indexes(
     answers: &mut [ToolResultPart],
     before: &str,
