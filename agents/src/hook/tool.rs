@@ -79,8 +79,8 @@ fn set_outcome(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
     }
 }
 
-/// Returns the fact of a tool call that is neither a command nor an edit, or that was refused.
-/// `None` for the tools of which [`super::other_tool`] makes no fact.
+/// Returns the fact of a tool call that is neither a command nor an edit, or that was refused;
+/// `None` if `super::other_tool` makes no fact for the tool.
 fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     let known = ["Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"];
     if used.refused.is_none() && known.contains(&used.tool.as_str()) {
