@@ -28,7 +28,8 @@ pub enum LinePart {
     New,
     /// The row itself.
     Main {
-        /// Whether the time is shown. It is not if the line above is a row with the same time.
+        /// Whether the time is shown: not below a row with the same clock time, unless a separator
+        /// is between them.
         timed: bool,
     },
     /// The question that the row answers.

@@ -97,7 +97,7 @@ fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     })
 }
 
-/// Makes the fact of a command one of a refused command.
+/// Changes the fact of a command to that of a command that was refused for this reason.
 fn refuse(fact: &mut Fact, reason: &str) {
     let Value::Map(fields) = &mut fact.value else { return };
     for name in ["exit_code", "stdout_preview", "stderr_preview", "streams", "interrupted"] {

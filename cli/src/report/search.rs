@@ -33,7 +33,7 @@ pub struct HitLine {
     pub versions: u64,
     /// The text around the first of the words, on one line.
     pub snippet: String,
-    /// Where words are in the snippet: the first byte of each, and the byte after it.
+    /// The ranges of words in the snippet, in bytes: where each begins, and where it ends.
     pub found: Vec<[usize; 2]>,
 }
 

@@ -24,7 +24,7 @@ use twox_hash::XxHash3_64;
 /// store of any size has few files.
 const SMALL_BYTES: u64 = 8 << 20;
 const SMALL_FILES: usize = 16;
-/// The last of RocksDB's levels. This is RocksDB's default, which `options` does not change.
+/// The number of RocksDB's last level by default. `options` does not change it.
 const LAST_LEVEL: i32 = 6;
 /// The maximum number of written rows that are read back before publishing.
 const SAMPLE_ROWS: usize = 512;
@@ -281,7 +281,7 @@ struct ReadBackSample {
     rows: HashMap<u64, SampledRow>,
     /// The number of rows written so far.
     seen: u64,
-    /// One of this number of new rows is sampled. It doubles when the sample is full.
+    /// Of this number of written rows, one is sampled. The number doubles when the sample is full.
     every: u64,
 }
 

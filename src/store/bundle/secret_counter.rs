@@ -48,8 +48,8 @@ impl<'a> SecretCounter<'a> {
         (count > 0).then(|| format!("{count} {secrets} ({})", kinds.join(", ")))
     }
 
-    /// Searches a text, and counts the secrets that end in it. `before` is what precedes the text,
-    /// in which such a secret may begin.
+    /// Searches a text, and counts the secrets that end in it. `before` is the text before it, in
+    /// which these secrets may begin.
     pub(super) fn count_after(&mut self, before: &[u8], text: &[u8], form: TextForm) {
         if self.redactor.is_none() && self.hashes.is_none() {
             return;

@@ -28,8 +28,8 @@ pub struct PushPreview {
 pub struct PullPreview {
     /// The version of the session's ref on the remote.
     pub version: u64,
-    /// The maximum number of new operations. It also counts operations that are already here, but
-    /// in part, or in a pack that also has new ones.
+    /// The maximum number of new operations. It also counts operations that are here in part, and
+    /// operations that are here but share a pack with new ones.
     pub operations: u64,
     /// The size of the packs to be read, in bytes.
     pub bytes: u64,

@@ -48,7 +48,7 @@ pub(super) struct CopyWriter {
     building: BlockContent,
     /// The length of the texts in `building`.
     building_bytes: usize,
-    /// How much of sessions is in the copy as soon as `building` is written.
+    /// How much of each of these sessions is in the copy once `building` is written.
     complete: Vec<SessionProgress>,
     /// The grams of new blocks that are not open and are in no group yet.
     grams: BTreeMap<u64, GramSet>,

@@ -370,7 +370,7 @@ impl Session {
     }
 }
 
-/// Returns the checkpoint that a change writes.
+/// Returns the id of the checkpoint that a change writes.
 fn restored_checkpoint(change: &RecordChange) -> Option<&CheckpointId> {
     match change {
         RecordChange::Checkpoint { checkpoint, .. }

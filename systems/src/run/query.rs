@@ -103,7 +103,7 @@ impl WorkflowRun {
         self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
 
-    /// Returns the items whose last recorded step has this position in the workflow now.
+    /// Returns the items whose last recorded step has this position in the workflow.
     pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.order == Some(order))
     }
