@@ -1,11 +1,12 @@
-//! Counts the kinds of lines in transcripts that no reader uses: `scripts/unread-lines FILE...`.
+//! Prints each kind of line in transcripts that no reader uses, with the number of such lines:
+//! `scripts/unread-lines FILE...`.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> std::io::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let mut all = std::collections::BTreeMap::<String, u64>::new();
+    let mut counts = std::collections::BTreeMap::<String, u64>::new();
     let files: Vec<_> = std::env::args_os().skip(1).collect();
     if files.is_empty() {
         writeln!(std::io::stderr(), "usage: scripts/unread-lines FILE...")?;
@@ -13,10 +14,10 @@ fn main() -> std::io::Result<ExitCode> {
     }
     for file in files {
         for (kind, count) in forge_agents::count_unread_kinds(&std::fs::read(file)?) {
-            *all.entry(kind).or_default() += count;
+            *counts.entry(kind).or_default() += count;
         }
     }
-    for (kind, count) in all {
+    for (kind, count) in counts {
         writeln!(out, "{count}\t{kind}")?;
     }
     Ok(ExitCode::SUCCESS)

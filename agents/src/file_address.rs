@@ -1,6 +1,6 @@
-//! Paths in `file:` addresses.
+//! Paths in `file:` URLs.
 
-/// Returns the path in a `file:` address; any other text is returned as it is.
+/// Returns the decoded path of a `file:` URL; any other text is returned as it is.
 pub(crate) fn path_of(address: &str) -> String {
     let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
     // A `file:` URL may name a host before the path.

@@ -1,10 +1,10 @@
-//! Recorded sessions for tests. They are not part of the project: a test without them prints a note
+//! Recorded sessions for tests. They are not part of the project: without them, a test prints a note
 //! and passes.
 
 use std::path::PathBuf;
 
-/// Reads this file of the recorded data: from `FORGE_DATA`, or else from `../shared/data` next to
-/// the workspace.
+/// Reads a file of an agent's recorded sessions, from the folder `FORGE_DATA` or else from
+/// `../shared/data` next to the workspace. `None`, with a note, if it cannot be read.
 pub(crate) fn read(agent: &str, file: &str) -> Option<Vec<u8>> {
     let folder = std::env::var_os("FORGE_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),

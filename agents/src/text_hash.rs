@@ -1,6 +1,6 @@
-//! Names texts by their content.
+//! Hashes of texts, for ids and for comparisons.
 
-/// The BLAKE3 hash of a text in hexadecimal, used as its name.
+/// Returns the BLAKE3 hash of a text in hexadecimal.
 pub(crate) fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }

@@ -1,4 +1,4 @@
-//! Stores what a tool call says, until the result of the call comes.
+//! Reads tool calls, and keeps what their results will not repeat until the results come.
 
 use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder};
@@ -31,23 +31,23 @@ struct AgentInput<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// Keeps a call whose result will be a fact. `at` is the pointer to the call's block.
+    /// Keeps a call whose result will be a fact. `pointer` leads to the block of the call.
     pub(crate) fn call(
         &mut self,
         context: &LineContext<'_>,
         id: &str,
         name: &str,
         input: Option<&RawValue>,
-        at: &str,
+        pointer: &str,
     ) {
         let request = match name {
-            "Bash" | "PowerShell" => command(context, input, at),
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(context, input, at),
+            "Bash" | "PowerShell" => command(context, input, pointer),
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(context, input, pointer),
             "Task" | "Agent" => agent(input),
             "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
-                task::task_request(context, name, input, at)
+                task::task_request(context, name, input, pointer)
             }
-            _ => Some(tool::tool_request(context, name, input, at)),
+            _ => Some(tool::tool_request(context, name, input, pointer)),
         };
         if let Some(request) = request {
             let call = OpenCall {
@@ -61,12 +61,16 @@ impl PieceBuilder<'_> {
     }
 }
 
-fn command(context: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
+fn command(
+    context: &LineContext<'_>,
+    input: Option<&RawValue>,
+    pointer: &str,
+) -> Option<CallRequest> {
     let input: CommandInput<'_> = parsed(input).ok()?;
     let line = input.command.text().unwrap_or_default();
-    let described = |text| context.text(text, format!("{at}/input/description"));
+    let described = |text| context.text(text, format!("{pointer}/input/description"));
     Some(CallRequest::Command {
-        command: context.text(line, format!("{at}/input/command")),
+        command: context.text(line, format!("{pointer}/input/command")),
         description: input.description.text().map_or(Value::Null, described),
         background: input.run_in_background.0,
         commit: commits(line),
@@ -82,7 +86,7 @@ pub(crate) fn commits(line: &str) -> bool {
             if words.next() != Some("git") {
                 return false;
             }
-            // `git -C folder -c key=value commit`
+            // These options take the next word as their value: `git -C folder -c key=value commit`.
             while let Some(word) = words.next() {
                 match word {
                     "-C" | "-c" | "--git-dir" | "--work-tree" => {
@@ -96,12 +100,12 @@ pub(crate) fn commits(line: &str) -> bool {
         })
 }
 
-fn edit(context: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
+fn edit(context: &LineContext<'_>, input: Option<&RawValue>, pointer: &str) -> Option<CallRequest> {
     let input: EditDescription<'_> = parsed(input).ok()?;
     let UnifiedPatch { text, added, removed } = input.patch().unwrap_or_default();
     Some(CallRequest::Edit {
         path: input.path().map(str::to_owned),
-        patch: context.text(&text, format!("{at}/input")),
+        patch: context.text(&text, format!("{pointer}/input")),
         added,
         removed,
     })

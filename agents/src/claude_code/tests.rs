@@ -24,6 +24,7 @@ fn at_once(bytes: &[u8]) -> TranscriptPiece {
 }
 
 /// Returns the recorded session with this name, and the offset at which each save of it ended.
+/// `None` if there are no recorded sessions on this machine.
 fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     let bytes = crate::recorded::read("claude-code", &format!("{name}.jsonl"))?;
     let cuts = crate::recorded::read("claude-code", &format!("{name}.cuts.json"))?;

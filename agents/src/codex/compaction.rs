@@ -8,13 +8,14 @@ use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// How many of the kept messages a checkpoint names, newest first.
+/// The maximum number of kept messages in a checkpoint. The oldest ones are left out.
 const MAX_RETAINED_MESSAGES: usize = 128;
 
-/// A message of the history after a compaction, in either of its forms.
+/// An item of the history after a compaction. An entry of `replacement_history_entries` contains it
+/// as `item`, or names a message by `item_id`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-struct RetainedMessage<'a> {
+struct RetainedItem<'a> {
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
     role: LenientText<'a>,
@@ -23,7 +24,7 @@ struct RetainedMessage<'a> {
     item_id: LenientText<'a>,
 }
 
-/// Reads a compaction: a message, and a checkpoint with the summary and what was kept.
+/// Adds a compaction: a message, and a checkpoint with the summary and the messages that were kept.
 pub(super) fn compacted(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -39,51 +40,52 @@ pub(super) fn compacted(
     ]);
     speak(work, context, id, value);
     work.single_line_compaction(context, id, summary);
-    let history = kept(context, payload);
+    let retained = retained_fields(context, payload);
     if let Some(checkpoint) = work.checkpoints.last_mut()
         && let Value::Map(body) = &mut checkpoint.body
     {
-        body.extend(history);
+        body.extend(retained);
     }
 }
 
-/// The fields of the checkpoint that list what was kept.
-fn kept(context: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
+/// Returns the fields of the checkpoint about the messages that were kept.
+fn retained_fields(context: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
     let (list, base) = match (payload.replacement_history_entries, payload.replacement_history) {
         (Some(entries), _) => (entries, "/replacement_history_entries"),
         (None, Some(history)) => (history, "/replacement_history"),
         (None, None) => return FieldMap::new(),
     };
     let items: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
-    let mut kept = Vec::new();
+    let mut messages = Vec::new();
     let mut encrypted = false;
     for (index, raw) in items.into_iter().enumerate() {
         let mut at = format!("{base}/{index}");
-        let mut item: RetainedMessage<'_> = object(Some(raw));
+        let mut item: RetainedItem<'_> = object(Some(raw));
         if let Some(inner) = item.item {
             at.push_str("/item");
             item = object(Some(inner));
         }
         if let Some(message) = item.item_id.text() {
-            kept.push(Value::from([("message", message.into())]));
+            messages.push(Value::from([("message", message.into())]));
             continue;
         }
         match item.kind.text() {
+            // The summary, encrypted.
             Some("compaction" | "compaction_summary" | "context_compaction") => encrypted = true,
             Some("message") => {
                 let content = long_text::content_text(item.content, &format!("{at}/content"));
                 let Some((text, pointer)) = content else { continue };
                 let role = item.role.text().unwrap_or("assistant");
                 let text = context.text(&text, pointer);
-                kept.push(Value::from([("role", role.into()), ("text", text)]));
+                messages.push(Value::from([("role", role.into()), ("text", text)]));
             }
             _ => {}
         }
     }
-    let left_out = kept.len().saturating_sub(MAX_RETAINED_MESSAGES);
-    kept.drain(..left_out);
+    let left_out = messages.len().saturating_sub(MAX_RETAINED_MESSAGES);
+    messages.drain(..left_out);
     fields([
-        ("kept", if kept.is_empty() { Value::Null } else { Value::List(kept) }),
+        ("kept", if messages.is_empty() { Value::Null } else { Value::List(messages) }),
         ("kept_left_out", if left_out == 0 { Value::Null } else { (left_out as u64).into() }),
         ("summary_encrypted", flag(encrypted)),
     ])

@@ -8,7 +8,7 @@ const GEMINI: FileFormat = FileFormat::Transcript(TranscriptDialect::Gemini);
 
 #[test]
 fn a_format_is_detected_by_its_fields() {
-    for (head, form) in [
+    for (head, format) in [
         (r#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#, CLAUDE),
         (r#"{"type":"summary","summary":"x","leafUuid":"l"}"#, CLAUDE),
         (
@@ -79,10 +79,10 @@ fn a_format_is_detected_by_its_fields() {
         ("SQLite format 3\0", FileFormat::Packed("a database of SQLite", None)),
         ("\x28\u{b5}", FileFormat::Other),
     ] {
-        assert_eq!(FileFormat::detect(head.as_bytes(), None), Some(form), "{head}");
-        let marked = format!("\u{feff}{head}\n");
-        if !matches!(form, FileFormat::Other | FileFormat::Packed(..)) {
-            assert_eq!(FileFormat::detect(marked.as_bytes(), None), Some(form), "{head}");
+        assert_eq!(FileFormat::detect(head.as_bytes(), None), Some(format), "{head}");
+        let with_bom = format!("\u{feff}{head}\n");
+        if !matches!(format, FileFormat::Other | FileFormat::Packed(..)) {
+            assert_eq!(FileFormat::detect(with_bom.as_bytes(), None), Some(format), "{head}");
         }
     }
     assert_eq!(FileFormat::detect(b"\x28\xb5\x2f\xfd\x04", None), Some(FileFormat::Zstd));
@@ -99,13 +99,13 @@ fn a_format_is_detected_by_its_fields() {
         FileFormat::detect(&archive, Some(CLAUDE)),
         Some(FileFormat::Packed("a tar archive", Some("tar -xf")))
     );
-    for nothing in [&b""[..], b" \n", b"\xef\xbb\xbf\n", b"\0\0\n"] {
-        assert_eq!(FileFormat::detect(nothing, None), None);
+    for blank in [&b""[..], b" \n", b"\xef\xbb\xbf\n", b"\0\0\n"] {
+        assert_eq!(FileFormat::detect(blank, None), None);
     }
 }
 
 #[test]
-fn a_torn_line_or_a_field_inside_hides_no_form() {
+fn a_torn_line_or_a_nested_field_does_not_hide_the_format() {
     let whole = r#"{"timestamp":"t","type":"session_meta","payload":{"cwd":"/w","text":"{\"sessionId\":1}"}}"#;
     for before in
         ["{\"timestamp\":\"20", "{\"a\":", "{\"a\":1,", "garbage\n", "\0\0\0", "{\"x\":\"y\" "]
@@ -116,7 +116,7 @@ fn a_torn_line_or_a_field_inside_hides_no_form() {
             "{before}"
         );
     }
-    // The beginning of the line is enough.
+    // The first 50 bytes of the line are enough.
     for cut in 50..whole.len() {
         assert_eq!(FileFormat::detect(&whole.as_bytes()[..cut], None), Some(CODEX), "{cut}");
     }
@@ -139,7 +139,7 @@ fn a_document_continues_after_its_first_line() {
 }
 
 #[test]
-fn fields_of_several_lines_make_no_form_together() {
+fn fields_of_different_lines_are_not_combined() {
     // A future kind of line, with a field that belongs to another agent today.
     let lines = concat!(
         r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"t","message":{}}"#,
@@ -162,18 +162,18 @@ fn fields_of_several_lines_make_no_form_together() {
 }
 
 #[test]
-fn utf_16_without_a_mark_and_lists_of_records_are_named() {
+fn utf_16_without_a_byte_order_mark_and_lists_of_records_are_recognised() {
     let record = r#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#;
     let utf_16 =
         |order: fn(u16) -> [u8; 2]| -> Vec<u8> { record.encode_utf16().flat_map(order).collect() };
-    let unpack = |head: &[u8]| match FileFormat::detect(head, Some(CLAUDE)) {
+    let packed = |head: &[u8]| match FileFormat::detect(head, Some(CLAUDE)) {
         Some(FileFormat::Packed(what, unpack)) => (what, unpack.unwrap()),
         other => panic!("{other:?}"),
     };
     let little = ("a text in UTF-16", "iconv -f utf-16le -t utf-8");
-    assert_eq!(unpack(&utf_16(u16::to_le_bytes)), little);
+    assert_eq!(packed(&utf_16(u16::to_le_bytes)), little);
     let big = ("a text in UTF-16", "iconv -f utf-16be -t utf-8");
-    assert_eq!(unpack(&utf_16(u16::to_be_bytes)), big);
+    assert_eq!(packed(&utf_16(u16::to_be_bytes)), big);
     // NUL bytes around a record are not UTF-16.
     for record in [format!("\0{record}"), format!("{{\0\0\0\n{record}")] {
         assert_eq!(FileFormat::detect(record.as_bytes(), None), Some(CLAUDE), "{record:?}");
@@ -190,7 +190,7 @@ fn utf_16_without_a_mark_and_lists_of_records_are_named() {
         ),
     ] {
         let list = format!("[\n  {record},\n  {record}\n]");
-        assert_eq!(unpack(list.as_bytes()), (what, "jq -c '.[]'"));
+        assert_eq!(packed(list.as_bytes()), (what, "jq -c '.[]'"));
     }
     assert_eq!(FileFormat::detect(br#"[{"a":1}]"#, None), Some(FileFormat::Json));
     let bad_line = format!("{record}\n[[[[\n{record}\n");

@@ -42,7 +42,7 @@ fn shell(second: u32, id: &str, command: &str, status: &str, output: &str) -> Js
         "result": [{"functionResponse": {"id": id, "name": "run_shell_command", "response": {"output": output}}}]})
 }
 
-fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
+fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
@@ -66,7 +66,7 @@ fn a_growing_message_records_each_call_once() {
         "success",
         "Output: 1 failed\nExit Code: 1\nProcess Group PGID: 9",
     );
-    let fine = shell(
+    let passing = shell(
         7,
         "c2",
         "ls",
@@ -86,7 +86,7 @@ fn a_growing_message_records_each_call_once() {
         user(1, "m1", "why does it fail?"),
         gemini(2, "m2", &json!([])),
         gemini(2, "m2", &json!([failing, running])),
-        gemini(2, "m2", &json!([failing, fine, refused])),
+        gemini(2, "m2", &json!([failing, passing, refused])),
         json!({"$set": {"summary": "Fixing the test", "lastUpdated": time(9)}}),
         json!({"$rewindTo": "m2"}),
         json!({"id": "m3", "timestamp": time(9), "type": "info", "content": "note"}),
@@ -98,8 +98,8 @@ fn a_growing_message_records_each_call_once() {
         ("g1", Some("Fixing the test"))
     );
     assert_eq!(session.cwd.as_deref(), Some("/w"));
-    assert_eq!(of(&piece, Kind::Prompt).len(), 1);
-    let told: Vec<_> = of(&piece, Kind::Command)
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 1);
+    let commands: Vec<_> = of_kind(&piece, Kind::Command)
         .iter()
         .map(|fact| {
             let code = field(fact, "exit_code").and_then(Value::as_i64);
@@ -108,16 +108,16 @@ fn a_growing_message_records_each_call_once() {
         .collect();
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        told,
+        commands,
         [
             ("c1".to_owned(), "failed".to_owned(), Some(1), some("1 failed")),
             ("c2".to_owned(), "finished".to_owned(), Some(0), some("a\nError: not an error\nb")),
             ("c3".to_owned(), "refused".to_owned(), None, None),
         ]
     );
-    assert_eq!(text(of(&piece, Kind::Verification)[0], "status").as_deref(), Some("failed"));
+    assert_eq!(text(of_kind(&piece, Kind::Verification)[0], "status").as_deref(), Some("failed"));
     // Three versions of one message: the last counts.
-    let versions = of(&piece, Kind::Message).iter().filter(|fact| fact.id == "m2").count();
+    let versions = of_kind(&piece, Kind::Message).iter().filter(|fact| fact.id == "m2").count();
     assert_eq!(versions, 3);
     assert_eq!(piece.skipped, []);
 }
@@ -134,14 +134,16 @@ fn edits_and_to_dos_are_recorded() {
             "args": {"todos": [{"description": "read", "status": "completed"}]}},
     ]);
     let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
-    let [code] = of(&piece, Kind::Code)[..] else { panic!("{:?}", of(&piece, Kind::Code)) };
+    let [code] = of_kind(&piece, Kind::Code)[..] else {
+        panic!("{:?}", of_kind(&piece, Kind::Code))
+    };
     assert_eq!(text(code, "path").as_deref(), Some("/w/a.rs"));
     assert_eq!(text(code, "patch").as_deref(), Some(diff));
     assert_eq!(
         (field(code, "lines_added"), field(code, "lines_removed")),
         (Some(&2_i64.into()), Some(&1_i64.into()))
     );
-    assert_eq!(text(of(&piece, Kind::Task)[0], "status").as_deref(), Some("completed"));
+    assert_eq!(text(of_kind(&piece, Kind::Task)[0], "status").as_deref(), Some("completed"));
 }
 
 #[test]
@@ -150,7 +152,9 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_is_counted() {
     let calls = json!([{"id": "e1", "name": "replace", "args": {"file_path": "/w/q.sql"},
         "status": "success", "timestamp": time(3), "resultDisplay": {"fileDiff": diff}}]);
     let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
-    let [code] = of(&piece, Kind::Code)[..] else { panic!("{:?}", of(&piece, Kind::Code)) };
+    let [code] = of_kind(&piece, Kind::Code)[..] else {
+        panic!("{:?}", of_kind(&piece, Kind::Code))
+    };
     assert_eq!(
         (field(code, "lines_added"), field(code, "lines_removed")),
         (Some(&1_i64.into()), Some(&2_i64.into()))
@@ -158,7 +162,7 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_is_counted() {
 }
 
 #[test]
-fn a_compression_is_one_checkpoint_at_its_time() {
+fn a_compaction_that_is_recorded_twice_is_one_checkpoint_at_its_time() {
     let summary = json!({"id": "s1", "timestamp": time(100), "type": "user",
         "content": [{"text": "<state_snapshot>\nthe cache was stale\n</state_snapshot>"}]});
     let answer =
@@ -174,7 +178,7 @@ fn a_compression_is_one_checkpoint_at_its_time() {
     assert_eq!(checkpoint.time, Timestamp::parse_rfc3339(&time(100)).unwrap());
     let Value::Map(body) = &checkpoint.body else { panic!() };
     assert!(body.get("summary").and_then(Value::as_text).unwrap().contains("the cache was stale"));
-    assert_eq!(of(&piece, Kind::Prompt).len(), 2);
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 2);
 }
 
 #[test]
@@ -193,9 +197,9 @@ fn an_older_recording_is_one_document() {
     let piece = reader.read(script.as_bytes(), InputEnding::File, Timestamp::default()).unwrap();
     assert_eq!(piece.taken, script.len() as u64);
     assert_eq!(piece.session.clone().unwrap().agent_session, "g1");
-    assert_eq!((of(&piece, Kind::Prompt).len(), of(&piece, Kind::Command).len()), (1, 1));
+    assert_eq!((of_kind(&piece, Kind::Prompt).len(), of_kind(&piece, Kind::Command).len()), (1, 1));
     for (kind, name) in [(Kind::Prompt, "text"), (Kind::Command, "stdout_preview")] {
-        let found = TextRef::from_value(field(of(&piece, kind)[0], name).unwrap()).unwrap();
+        let found = TextRef::from_value(field(of_kind(&piece, kind)[0], name).unwrap()).unwrap();
         assert_eq!(resolve(script.as_bytes(), &found.pointer).as_ref(), Some(&long));
     }
 }
@@ -213,11 +217,11 @@ fn junk_is_skipped_and_reported() {
     let piece = read(&script);
     assert_eq!(piece.skipped.len(), 1);
     assert_eq!((piece.skipped[0].line, piece.skipped[0].reason.as_str()), (1, "has no time"));
-    assert_eq!(of(&piece, Kind::Message).len(), 1);
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 1);
 }
 
 #[test]
-fn wherever_the_file_is_cut_the_same_is_read() {
+fn a_cut_at_any_byte_changes_neither_facts_nor_checkpoints() {
     let script = lines(&[
         meta(),
         user(1, "m1", "go"),
@@ -248,9 +252,9 @@ fn call(second: u32, id: &str, name: &str, args: &Json, status: &str, response: 
         "result": [{"functionResponse": {"id": id, "name": name, "response": response}}]})
 }
 
-/// The last version of the fact with this kind and id.
-fn last<'a>(piece: &'a TranscriptPiece, kind: Kind, id: &str) -> &'a Fact {
-    of(piece, kind).into_iter().rev().find(|fact| fact.id == id).unwrap()
+/// Returns the last version of the fact with this kind and id.
+fn last_version<'a>(piece: &'a TranscriptPiece, kind: Kind, id: &str) -> &'a Fact {
+    of_kind(piece, kind).into_iter().rev().find(|fact| fact.id == id).unwrap()
 }
 
 #[test]
@@ -277,14 +281,17 @@ fn a_background_command_ends_with_the_list_of_processes() {
             &json!([call(9, "c2", "list_background_processes", &json!({}), "success", &list)]),
         ),
     ]));
-    let [first, second] = of(&piece, Kind::Command)[..] else { panic!() };
+    let [first, second] = of_kind(&piece, Kind::Command)[..] else { panic!() };
     let ended =
         |fact: &Fact| (text(fact, "outcome"), field(fact, "exit_code").and_then(Value::as_i64));
     assert_eq!((first.id.as_str(), second.id.as_str()), ("c1", "c1"));
     assert_eq!(ended(first), (Some("background".to_owned()), None));
     assert_eq!(ended(second), (Some("failed".to_owned()), Some(101)));
     assert_eq!(second.at, Timestamp::parse_rfc3339(&time(9)).unwrap());
-    assert_eq!(text(last(&piece, Kind::Verification, "c1"), "status").as_deref(), Some("failed"));
+    assert_eq!(
+        text(last_version(&piece, Kind::Verification, "c1"), "status").as_deref(),
+        Some("failed")
+    );
 }
 
 #[test]
@@ -305,13 +312,13 @@ fn a_command_that_never_started_is_not_a_check() {
             )]),
         ),
     ]));
-    let command = last(&piece, Kind::Command, "c1");
+    let command = last_version(&piece, Kind::Command, "c1");
     assert_eq!(text(command, "outcome").as_deref(), Some("refused"));
     assert_eq!(
         text(command, "reason").as_deref(),
         Some("Tool execution denied by policy. Not in this project.")
     );
-    assert_eq!(of(&piece, Kind::Verification).len(), 0);
+    assert_eq!(of_kind(&piece, Kind::Verification).len(), 0);
 }
 
 #[test]
@@ -359,33 +366,47 @@ fn reads_searches_questions_and_refusals_are_recorded() {
         call(10, "t8", "search_files", &json!({"pattern": "fn"}), "error", &unknown),
     ]);
     let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
-    let told = |id: &str, name: &str| text(last(&piece, Kind::Tool, id), name);
+    let tool_text = |id: &str, name: &str| text(last_version(&piece, Kind::Tool, id), name);
     let some = |text: &str| Some(text.to_owned());
-    assert_eq!((told("t1", "tool"), told("t1", "path")), (some("read_file"), some("/w/a.rs")));
-    assert_eq!((told("t2", "pattern"), told("t2", "path")), (some("fn"), some("src")));
-    assert_eq!(told("t3", "address"), some("https://example.org/a"));
-    let answers = field(last(&piece, Kind::Tool, "t4"), "answers").unwrap();
-    assert_eq!(answers.field("Which one?"), Some(&"the first".into()));
-    assert_eq!((told("t5", "outcome"), told("t5", "path")), (some("refused"), some("/w/b.rs")));
     assert_eq!(
-        (told("t6", "outcome"), told("t6", "reason")),
+        (tool_text("t1", "tool"), tool_text("t1", "path")),
+        (some("read_file"), some("/w/a.rs"))
+    );
+    assert_eq!((tool_text("t2", "pattern"), tool_text("t2", "path")), (some("fn"), some("src")));
+    assert_eq!(tool_text("t3", "address"), some("https://example.org/a"));
+    let answers = field(last_version(&piece, Kind::Tool, "t4"), "answers").unwrap();
+    assert_eq!(answers.field("Which one?"), Some(&"the first".into()));
+    assert_eq!(
+        (tool_text("t5", "outcome"), tool_text("t5", "path")),
+        (some("refused"), some("/w/b.rs"))
+    );
+    assert_eq!(
+        (tool_text("t6", "outcome"), tool_text("t6", "reason")),
         (some("failed"), some("File not found."))
     );
-    assert_eq!((told("t7", "outcome"), told("t7", "query")), (some("finished"), some("all")));
-    assert_eq!((told("t8", "outcome"), told("t8", "pattern")), (some("refused"), some("fn")));
-    assert_eq!(of(&piece, Kind::Code).len(), 0);
+    assert_eq!(
+        (tool_text("t7", "outcome"), tool_text("t7", "query")),
+        (some("finished"), some("all"))
+    );
+    assert_eq!(
+        (tool_text("t8", "outcome"), tool_text("t8", "pattern")),
+        (some("refused"), some("fn"))
+    );
+    assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
 }
 
 #[test]
-fn a_bad_to_do_does_not_lose_the_list() {
+fn bad_to_dos_are_left_out_of_the_list() {
     let list = json!({"todos": [{"description": "a", "status": "pending"}, null, {"description": null}, 3,
         {"description": "b", "status": "in_progress"}]});
     let piece = read(&lines(&[
         meta(),
         gemini(2, "m1", &json!([null, call(3, "c1", "write_todos", &list, "success", &json!({}))])),
     ]));
-    let mut tasks: Vec<_> =
-        of(&piece, Kind::Task).iter().map(|it| (text(it, "subject"), text(it, "status"))).collect();
+    let mut tasks: Vec<_> = of_kind(&piece, Kind::Task)
+        .iter()
+        .map(|it| (text(it, "subject"), text(it, "status")))
+        .collect();
     tasks.sort();
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(tasks, [(some("a"), some("pending")), (some("b"), some("in_progress"))]);
@@ -402,15 +423,17 @@ fn only_what_was_typed_is_a_prompt() {
         gemini(3, "m1", &json!([])),
         json!({"id": "u3", "timestamp": time(4), "type": "user", "content": [{"functionResponse": {"id": "c1"}}]}),
     ]));
-    let results = field(last(&piece, Kind::Message, "u3"), "tool_results");
+    let results = field(last_version(&piece, Kind::Message, "u3"), "tool_results");
     assert_eq!(results, Some(&Value::List(vec![Value::from([("id", "c1".into())])])));
-    let [prompt] = of(&piece, Kind::Prompt)[..] else { panic!("{:?}", of(&piece, Kind::Prompt)) };
+    let [prompt] = of_kind(&piece, Kind::Prompt)[..] else {
+        panic!("{:?}", of_kind(&piece, Kind::Prompt))
+    };
     assert_eq!(
         (prompt.id.as_str(), text(prompt, "text").as_deref()),
         ("u2", Some("<div> is <b>, why?"))
     );
     assert_eq!(piece.session.clone().unwrap().title.as_deref(), Some("<div> is <b>, why?"));
-    assert_eq!(field(last(&piece, Kind::Message, "u1"), "meta"), Some(&true.into()));
+    assert_eq!(field(last_version(&piece, Kind::Message, "u1"), "meta"), Some(&true.into()));
 }
 
 /// The provider counts the tokens from a cache as input too: the total is input, output and
@@ -429,8 +452,9 @@ fn cached_tokens_are_not_counted_as_input_too() {
         let mut answer = gemini(2, "m1", &json!([]));
         answer["tokens"] = counts;
         let piece = read(&lines(&[meta(), user(1, "u1", "why?"), answer]));
-        let number =
-            |name: &str| field(last(&piece, Kind::Message, "m1"), name).and_then(Value::as_i64);
+        let number = |name: &str| {
+            field(last_version(&piece, Kind::Message, "m1"), name).and_then(Value::as_i64)
+        };
         let found = ["input_tokens", "output_tokens", "cache_read_tokens"].map(number);
         assert_eq!(found, expected);
     }
@@ -441,7 +465,7 @@ fn a_sub_agent_is_known_by_its_call_and_its_prompts_are_not_typed() {
     let mut first = meta();
     first["kind"] = json!("subagent");
     let piece = read(&lines(&[first, user(1, "u1", "look for the cause")]));
-    assert_eq!(of(&piece, Kind::Prompt).len(), 0);
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
     let mut called = call(
         5,
         "c1",
@@ -454,7 +478,7 @@ fn a_sub_agent_is_known_by_its_call_and_its_prompts_are_not_typed() {
     called["resultDisplay"] =
         json!({"isSubagentProgress": true, "agentName": "finder", "result": "the cache"});
     let piece = read(&lines(&[meta(), gemini(2, "m1", &json!([called]))]));
-    let agent = last(&piece, Kind::Agent, "a7");
+    let agent = last_version(&piece, Kind::Agent, "a7");
     for (name, value) in
         [("type", "finder"), ("status", "completed"), ("result", "the cache"), ("call", "c1")]
     {
@@ -465,23 +489,23 @@ fn a_sub_agent_is_known_by_its_call_and_its_prompts_are_not_typed() {
 #[test]
 fn a_typed_snapshot_tag_is_not_a_compaction() {
     let piece = read(&lines(&[meta(), user(1, "u1", "<state_snapshot> is empty, why?")]));
-    assert_eq!((piece.checkpoints.len(), of(&piece, Kind::Prompt).len()), (0, 1));
+    assert_eq!((piece.checkpoints.len(), of_kind(&piece, Kind::Prompt).len()), (0, 1));
 }
 
 #[test]
 fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
-    let told = "I looked. The root cause is a stale cache.";
+    let words = "I looked. The root cause is a stale cache.";
     let mut answer = gemini(2, "m2", &json!([]));
-    answer["content"] = told.into();
-    let script = lines(&[meta(), user(1, "m1", told), answer]);
+    answer["content"] = words.into();
+    let script = lines(&[meta(), user(1, "m1", words), answer]);
     let read = |infer| {
         TranscriptReader::new(TranscriptOptions { infer, ..options() })
             .read(script.as_bytes(), InputEnding::File, Timestamp::default())
             .unwrap()
     };
     let wanted = read(true);
-    let [found] = of(&wanted, Kind::Inference)[..] else { panic!("{wanted:?}") };
+    let [found] = of_kind(&wanted, Kind::Inference)[..] else { panic!("{wanted:?}") };
     assert_eq!(text(found, "description").as_deref(), Some("The root cause is a stale cache."));
     assert_eq!(text(found, "message").as_deref(), Some("m2"));
-    assert_eq!(of(&read(false), Kind::Inference).len(), 0);
+    assert_eq!(of_kind(&read(false), Kind::Inference).len(), 0);
 }

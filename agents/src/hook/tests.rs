@@ -19,7 +19,7 @@ fn field<'f>(facts: &'f [Fact], kind: Kind, name: &str) -> Option<&'f Value> {
 }
 
 #[test]
-fn all_announcements_of_a_compaction_are_equal() {
+fn announcements_of_a_compaction_become_the_same_event() {
     let claude = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto","custom_instructions":""});
     let codex =
         json!({"session_id":"s","turn_id":"7","transcript_path":null,"cwd":"/w","trigger":"auto"});
@@ -71,7 +71,7 @@ fn a_prompt_is_from_a_person_unless_the_agent_says_otherwise() {
 }
 
 #[test]
-fn a_prompt_is_kept_where_no_transcript_brings_it() {
+fn a_prompt_is_recorded_if_no_transcript_contains_it() {
     let kept = |agent, name: &str, input: serde_json::Value| {
         prompt_fact(&event(agent, name, &input), now()).map(|fact| (fact.id, fact.value))
     };
@@ -81,13 +81,17 @@ fn a_prompt_is_kept_where_no_transcript_brings_it() {
     };
     let (first, value) = cursor("g1");
     assert_eq!(value.field("text"), Some(&"fix it".into()));
-    assert_eq!(cursor("g1").0, first, "told of twice it is one");
-    assert_ne!(cursor("g2").0, first, "asked again it is another");
+    assert_eq!(cursor("g1").0, first, "the same turn is the same fact");
+    assert_ne!(cursor("g2").0, first, "another turn is another fact");
     let input = json!({"sessionID":"s","messageID":"m1","prompt":"/init now"});
     let (_, value) = kept(HookAgent::OpenCode, "chat.message", input).unwrap();
     assert_eq!(value.field("tags"), Some(&vec!["slash"].into()));
     let input = json!({"sessionID":"s","messageID":"m1"});
-    assert_eq!(kept(HookAgent::OpenCode, "chat.message", input), None, "a sub-agent was asked");
+    assert_eq!(
+        kept(HookAgent::OpenCode, "chat.message", input),
+        None,
+        "the event of a sub-agent has no text"
+    );
     let with = json!({"session_id":"s","transcript_path":"/t.jsonl","prompt":"fix it"});
     assert_eq!(kept(HookAgent::Claude, "UserPromptSubmit", with), None);
     let without = json!({"session_id":"s","transcript_path":null,"prompt":"fix it"});
@@ -117,7 +121,7 @@ fn additions_of_shells_to_an_input_are_removed() {
 }
 
 #[test]
-fn a_name_is_taken_from_the_input_where_none_is_given() {
+fn an_event_without_a_name_is_named_by_its_input() {
     let event = event(HookAgent::Claude, "", &json!({"hook_event_name":"Stop"}));
     assert_eq!((event.name.as_str(), event.kind), ("Stop", HookEventKind::Stop));
 }
@@ -150,7 +154,7 @@ fn junk_is_an_error_and_fields_of_another_type_are_absent() {
 }
 
 #[test]
-fn letters_of_another_code_page_affect_only_themselves() {
+fn bytes_in_a_text_that_are_not_utf_8_are_replaced() {
     let input = b"{\"session_id\":\"s\",\"prompt\":\"gr\xf6\xdfer\"}";
     let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
     assert_eq!(event.session.as_deref(), Some("s"));
@@ -159,7 +163,7 @@ fn letters_of_another_code_page_affect_only_themselves() {
 }
 
 #[test]
-fn half_a_character_in_an_input_is_not_an_error() {
+fn half_a_surrogate_pair_in_an_input_is_not_an_error() {
     let input = br#"{"session_id":"s","prompt":"cut \ud83d"}"#;
     let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input).unwrap();
     assert_eq!(event.kind, HookEventKind::Prompt { text: Some("cut \u{fffd}".to_owned()) });
@@ -223,19 +227,19 @@ fn exit_codes_are_found_in_the_form_of_each_agent() {
         (HookAgent::OpenCode, "tool.execute.after", opencode),
     ] {
         let facts = facts(agent, name, &input);
-        let of = |name| field(&facts, Kind::Command, name);
-        assert_eq!(of("command"), Some(&"make".into()), "{agent:?}");
-        assert_eq!(of("exit_code"), Some(&Value::Int(2)), "{agent:?}: {facts:?}");
-        assert_eq!(of("stdout_preview"), Some(&"no rule".into()), "{agent:?}");
+        let command_field = |name| field(&facts, Kind::Command, name);
+        assert_eq!(command_field("command"), Some(&"make".into()), "{agent:?}");
+        assert_eq!(command_field("exit_code"), Some(&Value::Int(2)), "{agent:?}: {facts:?}");
+        assert_eq!(command_field("stdout_preview"), Some(&"no rule".into()), "{agent:?}");
     }
-    let told = json!({"tool_name":"exec_command","tool_use_id":"k","tool_input":{"cmd":"make check"},
+    let in_text = json!({"tool_name":"exec_command","tool_use_id":"k","tool_input":{"cmd":"make check"},
         "tool_response":"Wall time: 1.0 seconds\nProcess exited with code 2\nOutput:\nno rule"});
-    let facts_of_told = facts(HookAgent::Codex, "PostToolUse", &told);
-    assert_eq!(field(&facts_of_told, Kind::Command, "exit_code"), Some(&Value::Int(2)));
-    assert_eq!(field(&facts_of_told, Kind::Verification, "status"), Some(&"failed".into()));
+    let facts_from_text = facts(HookAgent::Codex, "PostToolUse", &in_text);
+    assert_eq!(field(&facts_from_text, Kind::Command, "exit_code"), Some(&Value::Int(2)));
+    assert_eq!(field(&facts_from_text, Kind::Verification, "status"), Some(&"failed".into()));
     let cursor = json!({"command":"cargo test","output":"running","duration":5});
     let facts = facts(HookAgent::Cursor, "afterShellExecution", &cursor);
-    assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor says none");
+    assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor reports no exit code");
     assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"unknown".into()));
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
 }
@@ -246,19 +250,25 @@ fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
         "tool_input":{"command":"cargo test"},"reason":"the classifier says no"});
     let facts = facts(HookAgent::Claude, "PermissionDenied", &input);
     assert_eq!(facts.len(), 1, "{facts:?}");
-    let of = |name| field(&facts, Kind::Command, name);
-    assert_eq!((of("outcome"), of("exit_code")), (Some(&"refused".into()), None));
-    assert_eq!(of("reason"), Some(&"the classifier says no".into()));
+    let command_field = |name| field(&facts, Kind::Command, name);
+    assert_eq!(
+        (command_field("outcome"), command_field("exit_code")),
+        (Some(&"refused".into()), None)
+    );
+    assert_eq!(command_field("reason"), Some(&"the classifier says no".into()));
 }
 
 #[test]
 fn the_use_of_another_tool_is_recorded_with_its_input() {
     let read = json!({"tool":"read","callID":"r1","args":{"filePath":"/w/a.rs","limit":20},"output":{"output":"text"}});
     let read = facts(HookAgent::OpenCode, "tool.execute.after", &read);
-    let of = |name| field(&read, Kind::Tool, name);
-    assert_eq!((of("tool"), of("path")), (Some(&"read".into()), Some(&"/w/a.rs".into())));
-    assert_eq!(of("outcome"), Some(&"finished".into()));
-    assert_eq!(of("input").unwrap().field("limit"), Some(&Value::Int(20)));
+    let read_field = |name| field(&read, Kind::Tool, name);
+    assert_eq!(
+        (read_field("tool"), read_field("path")),
+        (Some(&"read".into()), Some(&"/w/a.rs".into()))
+    );
+    assert_eq!(read_field("outcome"), Some(&"finished".into()));
+    assert_eq!(read_field("input").unwrap().field("limit"), Some(&Value::Int(20)));
     let search = json!({"session_id":"s","tool_name":"mcp__docs__find","tool_use_id":"m1",
         "tool_input":{"query":"lexer","within":{"a":{"b":{"c":1}}}},"tool_response":[]});
     let search = facts(HookAgent::Codex, "PostToolUse", &search);
@@ -276,7 +286,7 @@ fn the_use_of_another_tool_is_recorded_with_its_input() {
 }
 
 #[test]
-fn a_patch_is_read_from_codex() {
+fn a_patch_in_codex_form_is_read_from_codex_and_opencode() {
     let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-a\n+b\n*** End Patch";
     let input = |response: &str| {
         json!({"session_id":"s","tool_name":"apply_patch","tool_use_id":"k1",
@@ -288,8 +298,8 @@ fn a_patch_is_read_from_codex() {
         &input("Success. Updated the following files:\nM a.rs"),
     );
     assert_eq!(field(&done, Kind::Code, "path"), Some(&"a.rs".into()));
-    let told = "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess. Updated the following files:\nM a.rs\n";
-    assert_eq!(facts(HookAgent::Codex, "PostToolUse", &input(told)), done);
+    let with_exit_code = "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess. Updated the following files:\nM a.rs\n";
+    assert_eq!(facts(HookAgent::Codex, "PostToolUse", &input(with_exit_code)), done);
     assert_eq!(
         facts(HookAgent::Codex, "PostToolUse", &input("verification failed: no such line")),
         []
@@ -376,7 +386,7 @@ fn the_page_lists_the_events_that_are_understood() {
     let page = include_str!("../../../docs/hooks.md");
     let table = page.split("| what happened |").nth(1).unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
-    let mut seen = 0;
+    let mut event_count = 0;
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
         let agents: [&[HookAgent]; 4] = [
@@ -386,19 +396,19 @@ fn the_page_lists_the_events_that_are_understood() {
             &[HookAgent::OpenCode],
         ];
         assert_eq!(cells.len(), 5, "{row}");
-        let mut of_row = Vec::new();
+        let mut kinds = Vec::new();
         for (cell, agents) in cells[1..].iter().zip(agents) {
             for name in cell.split('`').skip(1).step_by(2) {
                 for agent in agents {
-                    let happening = event(*agent, name, &json!({})).kind;
-                    assert_ne!(happening, HookEventKind::Other, "{agent:?} {name}");
-                    of_row.push(std::mem::discriminant(&happening));
-                    seen += 1;
+                    let kind = event(*agent, name, &json!({})).kind;
+                    assert_ne!(kind, HookEventKind::Other, "{agent:?} {name}");
+                    kinds.push(std::mem::discriminant(&kind));
+                    event_count += 1;
                 }
             }
         }
-        of_row.dedup();
-        assert_eq!(of_row.len(), 1, "{row}");
+        kinds.dedup();
+        assert_eq!(kinds.len(), 1, "{row}");
     }
-    assert!(seen > 25, "{seen}");
+    assert!(event_count > 25, "{event_count}");
 }

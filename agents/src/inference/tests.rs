@@ -4,7 +4,7 @@ use super::*;
 const LABELLED: &str = include_str!("sentences.tsv");
 
 #[test]
-fn every_rule_has_a_kind_a_name_of_its_own_and_a_pattern() {
+fn every_rule_has_a_kind_a_unique_name_and_a_pattern() {
     let mut names = std::collections::BTreeSet::new();
     for (line, text) in RULES.lines().enumerate() {
         if text.is_empty() || text.starts_with('#') {
@@ -40,7 +40,7 @@ fn a_message_is_read_sentence_by_sentence() {
 }
 
 #[test]
-fn headings_fragments_plans_change_logs_and_questions_are_no_statements() {
+fn headings_fragments_plans_change_logs_and_questions_are_not_statements() {
     for text in [
         "## The root cause is a stale cache",
         "**The root cause is a stale cache**",
@@ -57,7 +57,7 @@ fn headings_fragments_plans_change_logs_and_questions_are_no_statements() {
 }
 
 #[test]
-fn findings_without_a_word_of_finding_are_read() {
+fn findings_without_a_word_such_as_cause_are_read() {
     for text in [
         "So it's a regression from this branch.",
         "The run removed the comments in the config file.",
@@ -75,7 +75,7 @@ fn findings_without_a_word_of_finding_are_read() {
 fn precision_and_recall_on_labelled_sentences_are_as_the_page_says() {
     use std::io::Write;
     let (mut right, mut wrong, mut missed, mut all) = (0, 0, 0, 0);
-    let mut said = String::new();
+    let mut misjudged = String::new();
     for line in LABELLED.lines() {
         let (label, sentence) = line.split_once('\t').unwrap();
         let wanted: Option<Kind> = (label != "none").then(|| label.parse().unwrap());
@@ -85,22 +85,25 @@ fn precision_and_recall_on_labelled_sentences_are_as_the_page_says() {
             right += 1;
         } else if found.is_some() {
             wrong += 1;
-            said.push_str(&format!("  wrong: {sentence}\n"));
+            misjudged.push_str(&format!("  wrong: {sentence}\n"));
         }
         if wanted.is_some() && found != wanted {
             missed += 1;
-            said.push_str(&format!("  missed: {sentence}\n"));
+            misjudged.push_str(&format!("  missed: {sentence}\n"));
         }
     }
-    let share = |part: i32, other: i32| f64::from(part) / f64::from(part + other);
+    let share = |part: i32, rest: i32| f64::from(part) / f64::from(part + rest);
     let figures = format!(
         "{all} sentences, {right} right, {wrong} wrong, {missed} missed: precision {:.2}, recall {:.2}",
         share(right, wrong),
         share(right, missed)
     );
     let mut out = std::io::stdout();
-    writeln!(out, "{figures}\n{said}").unwrap();
+    writeln!(out, "{figures}\n{misjudged}").unwrap();
     let page = include_str!("../../../docs/inference.md");
     assert!(page.contains(&figures), "docs/inference.md does not say: {figures}");
-    assert!(share(right, wrong) >= 0.85, "below this the rules are not to be on by default");
+    assert!(
+        share(right, wrong) >= 0.85,
+        "with a lower precision, the rules must not be on by default"
+    );
 }

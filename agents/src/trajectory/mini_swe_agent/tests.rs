@@ -1,4 +1,4 @@
-use crate::trajectory::{TrajectoryAuthor, read as read_of};
+use crate::trajectory::{TrajectoryAuthor, read as read_trajectory};
 use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
@@ -6,16 +6,22 @@ use serde_json::{Value as Json, json};
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
 fn piece(document: &Json) -> TranscriptPiece {
-    read_of(TrajectoryAuthor::MiniSweAgent, document.to_string().as_bytes(), START, START, false)
-        .unwrap()
+    read_trajectory(
+        TrajectoryAuthor::MiniSweAgent,
+        document.to_string().as_bytes(),
+        START,
+        START,
+        false,
+    )
+    .unwrap()
 }
 
-fn facts_of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
+fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 fn commands(piece: &TranscriptPiece) -> Vec<(&str, &str, Option<i64>)> {
-    facts_of(piece, Kind::Command)
+    of_kind(piece, Kind::Command)
         .into_iter()
         .map(|fact| {
             let text =
@@ -54,16 +60,16 @@ fn a_block_of_code_is_a_command_and_the_next_message_its_result() {
             ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && git add -A", "finished", None),
         ]
     );
-    let [check] = facts_of(&piece, Kind::Verification)[..] else { panic!() };
+    let [check] = of_kind(&piece, Kind::Verification)[..] else { panic!() };
     assert_eq!(check.value.field("status"), Some(&"failed".into()));
-    let [prompt] = facts_of(&piece, Kind::Prompt)[..] else { panic!() };
+    let [prompt] = of_kind(&piece, Kind::Prompt)[..] else { panic!() };
     assert_eq!(prompt.value.field("text"), Some(&"the sum is wrong".into()));
     assert!(piece.facts.iter().all(|fact| fact.value.field("synthetic") == Some(&true.into())));
     let text = document.to_string();
-    let shown = facts_of(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap();
+    let shown = of_kind(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap();
     let found = TextRef::from_value(shown).unwrap();
     assert_eq!(resolve(text.as_bytes(), &found.pointer), Some(format!("\n{long}\n")));
-    assert_eq!(facts_of(&piece, Kind::Code)[0].value.field("paths"), Some(&vec!["a.py"].into()));
+    assert_eq!(of_kind(&piece, Kind::Code)[0].value.field("paths"), Some(&vec!["a.py"].into()));
 }
 
 #[test]
@@ -105,20 +111,22 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
             ("./crash", "failed", None),
         ]
     );
-    let first = facts_of(&piece, Kind::Command)[0];
+    let first = of_kind(&piece, Kind::Command)[0];
     assert_eq!(first.at, Timestamp::from_micros(101_500_000));
     assert_eq!(first.value.field("synthetic"), None);
     assert_eq!(first.value.field("stdout_preview"), Some(&"printed".into()));
     let prompts: Vec<_> =
-        facts_of(&piece, Kind::Prompt).iter().map(|it| it.value.field("text").cloned()).collect();
+        of_kind(&piece, Kind::Prompt).iter().map(|it| it.value.field("text").cloned()).collect();
     assert_eq!(prompts, [Some("fix it".into()), Some("never touch b.py".into())]);
-    assert_eq!(facts_of(&piece, Kind::Message)[2].value.field("input_tokens"), Some(&7_i64.into()));
+    assert_eq!(of_kind(&piece, Kind::Message)[2].value.field("input_tokens"), Some(&7_i64.into()));
     assert_eq!(piece.session.unwrap().started_at, Some(Timestamp::from_micros(100_000_000)));
 }
 
 #[test]
 fn a_trajectory_of_another_agent_is_refused() {
     for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", &[b'['; 100_000]] {
-        assert!(read_of(TrajectoryAuthor::MiniSweAgent, bytes, START, START, false).is_err());
+        assert!(
+            read_trajectory(TrajectoryAuthor::MiniSweAgent, bytes, START, START, false).is_err()
+        );
     }
 }

@@ -1,4 +1,4 @@
-use crate::trajectory::{TrajectoryAuthor, read as read_of};
+use crate::trajectory::{TrajectoryAuthor, read as read_trajectory};
 use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
 fn read(text: &str) -> TranscriptPiece {
-    read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false).unwrap()
+    read_trajectory(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false).unwrap()
 }
 
-fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
+fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
@@ -19,16 +19,16 @@ fn text(fact: &Fact, name: &str) -> String {
 
 fn commands(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>)> {
     let code = |fact: &Fact| fact.value.field("exit_code").and_then(Value::as_i64);
-    let told = |fact: &Fact| (text(fact, "command"), text(fact, "outcome"), code(fact));
-    of(piece, Kind::Command).into_iter().map(told).collect()
+    let row = |fact: &Fact| (text(fact, "command"), text(fact, "outcome"), code(fact));
+    of_kind(piece, Kind::Command).into_iter().map(row).collect()
 }
 
 fn time(second: u32) -> String {
     format!("2026-05-01T10:00:{second:02}.500000")
 }
 
-/// Returns a run as events of the server.
-fn server() -> Vec<Json> {
+/// Returns the events of a run in the form of OpenHands's server.
+fn server_events() -> Vec<Json> {
     let action = |id: u32, action: &str, args: Json| json!({"id": id, "timestamp": time(id), "source": "agent", "action": action, "args": args});
     let observed = |id: u32, cause: u32, observation: &str, content: &str, extras: Json| {
         json!({"id": id, "timestamp": time(id), "source": "agent", "cause": cause, "observation": observation,
@@ -93,55 +93,58 @@ fn server() -> Vec<Json> {
     ]
 }
 
-fn check_server(piece: &TranscriptPiece) {
-    let some = |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
+fn check_server_events(piece: &TranscriptPiece) {
+    let command =
+        |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
     assert_eq!(
         commands(piece),
         [
-            some("pytest -q", "failed", Some(1)),
-            some("rm -r /", "refused", None),
-            some("make check", "background", None),
-            some("make check", "finished", Some(0)),
+            command("pytest -q", "failed", Some(1)),
+            command("rm -r /", "refused", None),
+            command("make check", "background", None),
+            command("make check", "finished", Some(0)),
         ]
     );
     let checks: Vec<_> =
-        of(piece, Kind::Verification).iter().map(|it| text(it, "status")).collect();
+        of_kind(piece, Kind::Verification).iter().map(|it| text(it, "status")).collect();
     assert_eq!(checks.first().map(String::as_str), Some("failed"));
     assert_eq!(checks.last().map(String::as_str), Some("passed"));
-    let [prompt] = of(piece, Kind::Prompt)[..] else { panic!() };
+    let [prompt] = of_kind(piece, Kind::Prompt)[..] else { panic!() };
     assert_eq!(
         (text(prompt, "text").as_str(), prompt.at),
         ("fix the sum", Timestamp::parse_rfc3339(&format!("{}Z", time(0))).unwrap())
     );
-    let [code] = of(piece, Kind::Code)[..] else { panic!() };
+    let [code] = of_kind(piece, Kind::Code)[..] else { panic!() };
     assert_eq!(text(code, "path"), "/w/a.py");
     assert!(text(code, "patch").contains("-x = 1\n+x = 2\n"), "{code:?}");
-    let tools: Vec<_> =
-        of(piece, Kind::Tool).iter().map(|it| (text(it, "tool"), text(it, "outcome"))).collect();
+    let tools: Vec<_> = of_kind(piece, Kind::Tool)
+        .iter()
+        .map(|it| (text(it, "tool"), text(it, "outcome")))
+        .collect();
     let expected = [("edit", "failed"), ("read", "finished"), ("fetch", "unknown")];
     assert_eq!(tools, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
-    assert_eq!(text(of(piece, Kind::Tool)[2], "address"), "https://example.org");
-    assert_eq!(text(of(piece, Kind::Task)[0], "status"), "completed");
+    assert_eq!(text(of_kind(piece, Kind::Tool)[2], "address"), "https://example.org");
+    assert_eq!(text(of_kind(piece, Kind::Task)[0], "status"), "completed");
     let [compaction] = piece.checkpoints.as_slice() else { panic!("{:?}", piece.checkpoints) };
     assert_eq!(compaction.body.field("summary"), Some(&"the sum was wrong".into()));
-    assert_eq!(text(of(piece, Kind::Message).last().unwrap(), "text"), "it is fixed");
+    assert_eq!(text(of_kind(piece, Kind::Message).last().unwrap(), "text"), "it is fixed");
     assert!(piece.facts.iter().all(|fact| fact.value.field("synthetic").is_none()));
 }
 
 #[test]
 fn the_events_of_the_server_are_read_as_a_list_and_as_lines() {
-    let events = server();
+    let events = server_events();
     let list = read(&json!(events).to_string());
-    check_server(&list);
-    check_server(&read(&json!({"trajectory": events}).to_string()));
-    check_server(&read(&json!({"history": events}).to_string()));
+    check_server_events(&list);
+    check_server_events(&read(&json!({"trajectory": events}).to_string()));
+    check_server_events(&read(&json!({"history": events}).to_string()));
     let lines: String = events.iter().map(|event| event.to_string() + "\n").collect();
     let lines = read(&lines);
-    check_server(&lines);
+    check_server_events(&lines);
     assert_eq!(lines.session.unwrap().agent_session, list.session.unwrap().agent_session);
     // Early versions stored pairs of an action and its observation.
     let pairs: Vec<Json> = events.chunks(2).map(|pair| json!(pair)).collect();
-    check_server(&read(&json!(pairs).to_string()));
+    check_server_events(&read(&json!(pairs).to_string()));
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn a_reference_leads_to_its_text_in_every_form() {
     ] {
         let piece = read(&document);
         let found = TextRef::from_value(
-            of(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap(),
+            of_kind(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap(),
         )
         .unwrap();
         let (offset, length) = found.place.unwrap();
@@ -195,14 +198,14 @@ fn the_events_of_the_sdk_are_read() {
             "tool_call_id": format!("call{to}"), "observation": observation}),
         )
     };
-    let said = |text: &str| json!([{"type": "text", "text": text}]);
+    let text_blocks = |text: &str| json!([{"type": "text", "text": text}]);
     let events = [
         event(0, "SystemPromptEvent", "agent", json!({})),
         event(
             1,
             "MessageEvent",
             "user",
-            json!({"llm_message": {"role": "user", "content": said("<b>fix</b> it")}}),
+            json!({"llm_message": {"role": "user", "content": text_blocks("<b>fix</b> it")}}),
         ),
         call(
             2,
@@ -212,7 +215,7 @@ fn the_events_of_the_sdk_are_read() {
         answer(
             3,
             2,
-            json!({"kind": "TerminalObservation", "content": said("ok"), "exit_code": 0, "timeout": false}),
+            json!({"kind": "TerminalObservation", "content": text_blocks("ok"), "exit_code": 0, "timeout": false}),
         ),
         call(
             4,
@@ -222,19 +225,19 @@ fn the_events_of_the_sdk_are_read() {
         answer(
             5,
             4,
-            json!({"kind": "FileEditorObservation", "content": said("created"), "path": "/w/n.py", "is_error": false}),
+            json!({"kind": "FileEditorObservation", "content": text_blocks("created"), "path": "/w/n.py", "is_error": false}),
         ),
         call(6, "terminal", json!({"kind": "TerminalAction", "command": "sleep 99"})),
         answer(
             7,
             6,
-            json!({"kind": "TerminalObservation", "content": said("x"), "exit_code": -1, "timeout": true}),
+            json!({"kind": "TerminalObservation", "content": text_blocks("x"), "exit_code": -1, "timeout": true}),
         ),
         call(8, "terminal", json!({"kind": "TerminalAction", "command": "C-c", "is_input": true})),
         answer(
             9,
             8,
-            json!({"kind": "TerminalObservation", "content": said("^C"), "exit_code": 130}),
+            json!({"kind": "TerminalObservation", "content": text_blocks("^C"), "exit_code": 130}),
         ),
         call(10, "terminal", json!({"kind": "TerminalAction", "command": "rm -r x"})),
         event(
@@ -244,7 +247,7 @@ fn the_events_of_the_sdk_are_read() {
             json!({"action_id": "e10", "rejection_reason": "not that"}),
         ),
         call(12, "grep", json!({"kind": "GrepAction", "pattern": "fn", "path": "/w"})),
-        answer(13, 12, json!({"kind": "GrepObservation", "content": said("a")})),
+        answer(13, 12, json!({"kind": "GrepObservation", "content": text_blocks("a")})),
         call(14, "terminal", Json::Null),
         event(
             15,
@@ -256,20 +259,23 @@ fn the_events_of_the_sdk_are_read() {
         event(17, "ConversationStateUpdateEvent", "environment", json!({})),
     ];
     let piece = read(&json!(events).to_string());
-    let some = |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
+    let command =
+        |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
     assert_eq!(
         commands(&piece),
         [
-            some("cargo test", "finished", Some(0)),
-            some("sleep 99", "background", None),
-            some("sleep 99", "interrupted", Some(130)),
-            some("rm -r x", "refused", None),
+            command("cargo test", "finished", Some(0)),
+            command("sleep 99", "background", None),
+            command("sleep 99", "interrupted", Some(130)),
+            command("rm -r x", "refused", None),
         ]
     );
-    assert_eq!(text(of(&piece, Kind::Prompt)[0], "text"), "<b>fix</b> it");
-    assert_eq!(text(of(&piece, Kind::Code)[0], "path"), "/w/n.py");
-    let tools: Vec<_> =
-        of(&piece, Kind::Tool).iter().map(|it| (text(it, "tool"), text(it, "outcome"))).collect();
+    assert_eq!(text(of_kind(&piece, Kind::Prompt)[0], "text"), "<b>fix</b> it");
+    assert_eq!(text(of_kind(&piece, Kind::Code)[0], "path"), "/w/n.py");
+    let tools: Vec<_> = of_kind(&piece, Kind::Tool)
+        .iter()
+        .map(|it| (text(it, "tool"), text(it, "outcome")))
+        .collect();
     let expected = [("grep", "finished"), ("terminal", "failed")];
     assert_eq!(tools, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
     assert_eq!(piece.checkpoints.len(), 1);
@@ -280,33 +286,33 @@ fn an_edit_that_the_editor_refused_is_not_code() {
     let refused = "No replacement was performed, old_str `a` did not appear verbatim in /w/a.py.";
     let error = format!("ERROR:\n{refused}");
     let edited = "The file /w/a.py has been edited. Here's the result:\n1\talready exists";
-    let run = |action: &str, command: &str, observation: &str, told: &str, source: &str| {
+    let run = |action: &str, command: &str, observation: &str, content: &str, source: &str| {
         let args = json!({"path": "/w/a.py", "command": command, "old_str": "a", "new_str": "b"});
         let extras = json!({"path": "/w/a.py", "impl_source": source, "diff": null});
         read(
             &json!([
                 {"id": 1, "timestamp": time(1), "source": "agent", "action": action, "args": args},
                 {"id": 2, "timestamp": time(2), "source": "agent", "cause": 1,
-                 "observation": observation, "content": told, "extras": extras},
+                 "observation": observation, "content": content, "extras": extras},
             ])
             .to_string(),
         )
     };
-    for told in [error.as_str(), refused] {
-        let piece = run("edit", "str_replace", "edit", told, "oh_aci");
-        let [tool] = of(&piece, Kind::Tool)[..] else { panic!("{told}") };
+    for content in [error.as_str(), refused] {
+        let piece = run("edit", "str_replace", "edit", content, "oh_aci");
+        let [tool] = of_kind(&piece, Kind::Tool)[..] else { panic!("{content}") };
         assert_eq!(
             (text(tool, "outcome").as_str(), text(tool, "reason").as_str()),
-            ("failed", told)
+            ("failed", content)
         );
-        assert_eq!(of(&piece, Kind::Code).len(), 0, "{told}");
+        assert_eq!(of_kind(&piece, Kind::Code).len(), 0, "{content}");
     }
     let piece = run("edit", "str_replace", "edit", edited, "oh_aci");
-    assert_eq!((of(&piece, Kind::Code).len(), of(&piece, Kind::Tool).len()), (1, 0));
+    assert_eq!((of_kind(&piece, Kind::Code).len(), of_kind(&piece, Kind::Tool).len()), (1, 0));
     // An error of the editor begins with `ERROR:`; from another source, this is the file's content.
     for (source, outcome) in [("oh_aci", "failed"), ("default", "finished")] {
         let piece = run("read", "view", "read", "ERROR:\nno such file", source);
-        assert_eq!(text(of(&piece, Kind::Tool)[0], "outcome"), outcome);
+        assert_eq!(text(of_kind(&piece, Kind::Tool)[0], "outcome"), outcome);
     }
 }
 
@@ -315,14 +321,18 @@ fn a_document_without_events_is_refused() {
     for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
     {
         assert!(
-            read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false).is_err(),
+            read_trajectory(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false)
+                .is_err(),
             "{text}"
         );
     }
-    let runs = format!("{0}\n{0}\n", json!({"instance_id": "a", "history": server()}));
-    let error =
-        read_of(TrajectoryAuthor::OpenHands, runs.as_bytes(), START, START, false).unwrap_err();
+    let runs = format!("{0}\n{0}\n", json!({"instance_id": "a", "history": server_events()}));
+    let error = read_trajectory(TrajectoryAuthor::OpenHands, runs.as_bytes(), START, START, false)
+        .unwrap_err();
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("several runs"));
     let nested = "[".repeat(100_000);
-    assert!(read_of(TrajectoryAuthor::OpenHands, nested.as_bytes(), START, START, false).is_err());
+    assert!(
+        read_trajectory(TrajectoryAuthor::OpenHands, nested.as_bytes(), START, START, false)
+            .is_err()
+    );
 }

@@ -1,5 +1,5 @@
 use crate::TranscriptPiece;
-use crate::trajectory::{TrajectoryAuthor, read as read_of};
+use crate::trajectory::{TrajectoryAuthor, read as read_trajectory};
 use forge_store::model::{Kind, TextRef, Timestamp};
 
 const START: Timestamp = Timestamp::from_micros(1_000_000);
@@ -9,14 +9,14 @@ fn read(
     start: Timestamp,
     recorded_at: Timestamp,
 ) -> Result<TranscriptPiece, crate::trajectory::NotATrajectory> {
-    read_of(TrajectoryAuthor::SweAgent, bytes, start, recorded_at, false)
+    read_trajectory(TrajectoryAuthor::SweAgent, bytes, start, recorded_at, false)
 }
 
 fn piece(document: &str) -> TranscriptPiece {
     read(document.as_bytes(), START, Timestamp::from_micros(7)).unwrap()
 }
 
-fn at(piece: &TranscriptPiece, kind: Kind) -> Vec<(&str, i64)> {
+fn ids_and_times(piece: &TranscriptPiece, kind: Kind) -> Vec<(&str, i64)> {
     let facts = piece.facts.iter().filter(|fact| fact.kind == kind);
     facts.map(|fact| (fact.id.as_str(), fact.at.micros_since(START))).collect()
 }
@@ -34,9 +34,9 @@ fn a_step_is_a_message_and_a_command_and_its_edit_is_code() {
           "info":{"submission":"\ndiff --git a/s/a.py b/s/a.py\n","exit_status":"submitted"}}"#,
     );
     let ends = [("step-1", 500_000), ("step-2", 750_000), ("step-3", 1_750_000)];
-    assert_eq!(at(&piece, Kind::Message), ends);
-    assert_eq!(at(&piece, Kind::Command), ends);
-    assert_eq!(at(&piece, Kind::Code), [ends[1], ends[2], ("submission", 1_750_000)]);
+    assert_eq!(ids_and_times(&piece, Kind::Message), ends);
+    assert_eq!(ids_and_times(&piece, Kind::Command), ends);
+    assert_eq!(ids_and_times(&piece, Kind::Code), [ends[1], ends[2], ("submission", 1_750_000)]);
     assert!(piece.facts.iter().all(|fact| fact.value.field("synthetic") == Some(&true.into())));
     let value = |index: usize| &piece.facts[index].value;
     let field = |index: usize, name| value(index).field(name).cloned();
@@ -57,30 +57,34 @@ fn a_step_is_a_message_and_a_command_and_its_edit_is_code() {
 #[test]
 fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
     let document = br#"{"trajectory":[{"thought":"I looked. The root cause is a stale cache."}]}"#;
-    let read = |infer| read_of(TrajectoryAuthor::SweAgent, document, START, START, infer).unwrap();
+    let read =
+        |infer| read_trajectory(TrajectoryAuthor::SweAgent, document, START, START, infer).unwrap();
     let piece = read(true);
-    assert_eq!(at(&piece, Kind::Inference), [("step-1.1", 1_000_000)]);
+    assert_eq!(ids_and_times(&piece, Kind::Inference), [("step-1.1", 1_000_000)]);
     let found = piece.facts.last().unwrap();
     assert_eq!(found.value.field("description"), Some(&"The root cause is a stale cache.".into()));
     assert_eq!(found.value.field("synthetic"), Some(&true.into()));
-    assert_eq!(at(&read(false), Kind::Inference), []);
+    assert_eq!(ids_and_times(&read(false), Kind::Inference), []);
 }
 
 #[test]
-fn without_durations_a_step_takes_a_second() {
+fn a_step_takes_a_second_unless_all_durations_are_known() {
     let piece = piece(r#"{"trajectory":[{"thought":"a","execution_time":9},{"thought":"b"}]}"#);
-    assert_eq!(at(&piece, Kind::Message), [("step-1", 1_000_000), ("step-2", 2_000_000)]);
+    assert_eq!(
+        ids_and_times(&piece, Kind::Message),
+        [("step-1", 1_000_000), ("step-2", 2_000_000)]
+    );
 }
 
 #[test]
-fn the_session_is_named_by_the_content_and_the_same_document_gives_the_same() {
+fn equal_documents_give_equal_pieces_and_different_ones_different_sessions() {
     let document = r#"{"trajectory":[{"thought":"a"}]}"#;
     assert_eq!(piece(document), piece(document));
     assert_ne!(piece(document).session, piece(r#"{"trajectory":[{"thought":"b"}]}"#).session);
 }
 
 #[test]
-fn another_document_is_not_a_trajectory() {
+fn a_document_of_another_form_is_refused() {
     for bytes in [&b"{}"[..], b"", b"[1]", b"\xff", b"{\"trajectory\":{}}", &[b'['; 100_000]] {
         assert!(read(bytes, START, START).is_err());
     }
@@ -96,9 +100,9 @@ fn the_recorded_runs_have_their_steps_and_every_reference_leads_to_its_text() {
             return;
         };
         let piece = read(&bytes, START, START).unwrap();
-        assert_eq!(at(&piece, Kind::Message).len(), steps, "{name}");
-        assert_eq!(at(&piece, Kind::Command).len(), steps, "{name}");
-        assert_eq!(at(&piece, Kind::Code).len(), code, "{name}");
+        assert_eq!(ids_and_times(&piece, Kind::Message).len(), steps, "{name}");
+        assert_eq!(ids_and_times(&piece, Kind::Command).len(), steps, "{name}");
+        assert_eq!(ids_and_times(&piece, Kind::Code).len(), code, "{name}");
         let fields = piece.facts.iter().filter_map(|fact| fact.value.as_map());
         let texts: Vec<_> =
             fields.flat_map(|map| map.values()).filter_map(TextRef::from_value).collect();
@@ -128,10 +132,10 @@ fn every_editing_tool_makes_code_with_its_success() {
         step("pytest -q", "The command 'pytest -q' was cancelled because it took more than 30 seconds. Please try"),
     ], "info": {}});
     let piece = piece(&document.to_string());
-    let of = |kind: Kind| piece.facts.iter().filter(move |fact| fact.kind == kind);
-    let told = |fact: &forge_store::model::Fact, name: &str| fact.value.field(name).cloned();
+    let of_kind = |kind: Kind| piece.facts.iter().filter(move |fact| fact.kind == kind);
+    let field = |fact: &forge_store::model::Fact, name: &str| fact.value.field(name).cloned();
     let code: Vec<_> =
-        of(Kind::Code).map(|fact| (told(fact, "path"), told(fact, "applied"))).collect();
+        of_kind(Kind::Code).map(|fact| (field(fact, "path"), field(fact, "applied"))).collect();
     let expected = [
         ("/r/b.py", true),
         ("/r/b.py", false),
@@ -141,10 +145,13 @@ fn every_editing_tool_makes_code_with_its_success() {
     ];
     assert_eq!(code, expected.map(|(path, applied)| (Some(path.into()), Some(applied.into()))));
     // A text that is written to a file is not a check.
-    let checks: Vec<_> = of(Kind::Verification).map(|fact| told(fact, "name")).collect();
+    let checks: Vec<_> = of_kind(Kind::Verification).map(|fact| field(fact, "name")).collect();
     assert_eq!(checks, [Some("pytest".into())]);
-    let last = of(Kind::Command).next_back().unwrap();
-    assert_eq!((told(last, "outcome"), told(last, "exit_code")), (Some("timed_out".into()), None));
+    let last = of_kind(Kind::Command).next_back().unwrap();
+    assert_eq!(
+        (field(last, "outcome"), field(last, "exit_code")),
+        (Some("timed_out".into()), None)
+    );
 }
 
 #[test]
@@ -166,8 +173,9 @@ fn several_attempts_are_one_session() {
         ("attempt-1/step-2", 2_000_000),
         ("attempt-2/step-1", 3_000_000),
     ];
-    assert_eq!(at(&piece, Kind::Command), expected);
-    let codes: Vec<&str> = at(&piece, Kind::Code).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids_and_times(&piece, Kind::Command), expected);
+    let codes: Vec<&str> =
+        ids_and_times(&piece, Kind::Code).into_iter().map(|(id, _)| id).collect();
     assert_eq!(codes, ["attempt-1/submission", "attempt-2/submission", "submission"]);
     let chosen = piece.facts.last().unwrap();
     assert_eq!(
@@ -177,5 +185,5 @@ fn several_attempts_are_one_session() {
     // Before the last attempt has ended, no attempt is chosen yet.
     document.as_object_mut().unwrap().retain(|name, _| name == "attempts");
     let piece = self::piece(&document.to_string());
-    assert_eq!(at(&piece, Kind::Command).len(), 3);
+    assert_eq!(ids_and_times(&piece, Kind::Command).len(), 3);
 }
