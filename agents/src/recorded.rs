@@ -1,5 +1,5 @@
-//! Recorded sessions for tests. They are not part of the project: without them, a test prints a note
-//! and passes.
+//! Recorded sessions for tests. They are not part of the project: without them, a test prints a
+//! note and passes.
 
 use std::path::PathBuf;
 

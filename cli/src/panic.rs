@@ -1,25 +1,25 @@
-//! Panics as the user sees them: a short report and exit code 70.
+//! Turns panics into errors for the user: a short report and exit code 70.
 
 use crate::error::CommandError;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, PoisonError};
 
-/// The message of the first panic, and where it happened.
+/// The message of the first panic that was not reported yet, and where it happened.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs `work`; a panic in it becomes an internal error.
 pub(crate) fn catch_panics<T>(
     work: impl FnOnce() -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let before = take_hook();
+    let previous_hook = take_hook();
     set_hook(Box::new(|panic| {
-        let said = panic.payload_as_str().unwrap_or("no message");
+        let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
-        let report = format!("{said}{}", place.unwrap_or_default());
+        let report = format!("{message}{}", place.unwrap_or_default());
         FIRST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(report);
     }));
     let outcome = catch_unwind(AssertUnwindSafe(work));
-    set_hook(before);
+    set_hook(previous_hook);
     outcome.unwrap_or_else(|_| {
         let report = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
         Err(CommandError::internal(report.unwrap_or_default()))

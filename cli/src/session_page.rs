@@ -1,4 +1,4 @@
-//! Reads what the page of a session says, for `forge report` and `forge serve`.
+//! Reads the content of a session's page, for `forge report` and `forge serve`.
 
 use crate::compaction::ContextCompaction;
 use crate::compaction::loss::LostItem;
@@ -24,7 +24,7 @@ pub fn read_page(
     Ok(ReportModel::read(&source)?)
 }
 
-/// Returns what is known of the compactions up to a moment.
+/// Returns what is known about each compaction up to a moment.
 fn compaction_notes(
     session: &Session,
     point: &ResolvedMoment,
@@ -32,8 +32,8 @@ fn compaction_notes(
     let filter = CheckpointFilter { until: point.time(), ..CheckpointFilter::default() };
     let mut notes = Vec::new();
     for checkpoint in session.checkpoints(&filter)? {
-        let is_one = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
-        if checkpoint.trigger == is_one {
+        let warning = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        if checkpoint.trigger == warning {
             notes.push(compaction_note(session, checkpoint)?);
         }
     }
@@ -49,9 +49,10 @@ fn compaction_note(
         sequence: checkpoint.sequence,
         ..CompactionNote::default()
     };
-    // An imported event stream may have a compaction without the facts around it.
-    let Some(one) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
-    let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &one)?;
+    // A checkpoint without an event key says nothing more, such as one of an imported event stream.
+    let Some(compaction) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
+    let CompactionKnowledge { knowledge, summary, lost } =
+        compaction_knowledge(session, &compaction)?;
     let lost = lost.map(|lost| {
         let lost_knowledge = |lost: LostItem| LostKnowledge {
             kind: lost.item.kind.word(),
@@ -61,8 +62,8 @@ fn compaction_note(
         lost.into_iter().map(lost_knowledge).collect()
     });
     Ok(CompactionNote {
-        trigger: one.trigger().map(str::to_owned),
-        tokens: one.tokens(),
+        trigger: compaction.trigger().map(str::to_owned),
+        tokens: compaction.tokens(),
         known: knowledge.known_items().len(),
         lost,
         summary,

@@ -4,7 +4,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 use std::fmt::Write;
 
-/// Each group with its commands, the most used first.
+/// Each group with its commands, in the order of the help.
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Record",
@@ -83,17 +83,17 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Returns the tree whose help lists the commands in groups.
-pub(super) fn with_groups(tree: Command) -> Command {
-    let header = *tree.get_styles().get_header();
-    let literal = *tree.get_styles().get_literal();
+/// Makes the help of the root command list its subcommands in these groups.
+pub(super) fn with_groups(root: Command) -> Command {
+    let header = *root.get_styles().get_header();
+    let literal = *root.get_styles().get_literal();
     let names = GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
     let width = names.map(str::len).max().unwrap_or_default();
     let mut list = String::new();
     for (title, names) in GROUPS {
         let _ = writeln!(list, "{header}{title}:{header:#}");
         for name in *names {
-            let Some(command) = tree.find_subcommand(name) else { continue };
+            let Some(command) = root.find_subcommand(name) else { continue };
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let aliases: Vec<&str> = command.get_visible_aliases().collect();
             let aliases = match aliases.as_slice() {
@@ -107,7 +107,7 @@ pub(super) fn with_groups(tree: Command) -> Command {
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{{options}}{{after-help}}"
     );
-    tree.help_template(StyledStr::from(template))
+    root.help_template(StyledStr::from(template))
 }
 
 #[cfg(test)]
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group() {
-        let tree = ForgeArgs::command();
-        let shown = tree.get_subcommands().filter(|command| !command.is_hide_set());
+        let root = ForgeArgs::command();
+        let shown = root.get_subcommands().filter(|command| !command.is_hide_set());
         let mut known: Vec<&str> = shown.map(Command::get_name).collect();
         let mut listed: Vec<&str> =
             GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();

@@ -1,4 +1,4 @@
-//! The verbs of each kind, and for each verb the fields of the model's table that are its options.
+//! The verbs of each kind, and the options of each verb. Most options are fields of the model.
 
 use super::field_option::{FieldOption, ListedKind};
 use forge_store::model::Kind;
@@ -15,10 +15,11 @@ const CONFIDENCE: FieldOption =
     option("confidence", "Confidence, 0 to 1; also 80%, low, even, high");
 const SOURCE: FieldOption = option("source", "Where it comes from");
 const NEW_DESCRIPTION: FieldOption = option("description", "New description");
-const STATUS: FieldOption = option("status", "Only those with this status");
+const STATUS_FILTER: FieldOption = option("status", "Only those with this status");
 
-/// The status of a hypothesis. `confirm` and `reject` settle it, with their consequences.
-const UNSETTLED: FieldOption =
+/// The status of a hypothesis, without the two words that only the verbs `confirm` and `reject`
+/// set, because rules follow from them.
+const HYPOTHESIS_STATUS: FieldOption =
     option("status", "Status of the work on it").except(&["confirmed", "rejected"]);
 const PARENT: FieldOption = option("parent", "Hypothesis that it is a special case of");
 const ABOUT: FieldOption = option("hypothesis", "Hypothesis that it is about");
@@ -56,16 +57,17 @@ kinds! {
     Hypothesis: "hypothesis" {
         DESCRIPTION: &'static str = "What might explain the problem";
         DEFAULT_STATUS: Option<&'static str> = Some("active");
-        ADD_OPTIONS: Options = &[CONFIDENCE, UNSETTLED, PARENT, SOURCE, option("tags", "Tags")];
+        ADD_OPTIONS: Options =
+            &[CONFIDENCE, HYPOTHESIS_STATUS, PARENT, SOURCE, option("tags", "Tags")];
         UPDATE_OPTIONS: Options = &[
             NEW_DESCRIPTION,
             CONFIDENCE,
-            UNSETTLED,
+            HYPOTHESIS_STATUS,
             PARENT,
             option("add_tags", "Tags to add").texts(),
             option("remove_tags", "Tags to remove").texts(),
         ];
-        LIST_OPTIONS: Options = &[STATUS, option("tag", "Only those with this tag")];
+        LIST_OPTIONS: Options = &[STATUS_FILTER, option("tag", "Only those with this tag")];
     }
     Evidence: "evidence" {
         DESCRIPTION: &'static str = "What was observed";
@@ -98,7 +100,7 @@ kinds! {
         ADD_OPTIONS: Options = &[GAP_TYPE, CRITICALITY, BLOCKING, FILL_STRATEGY, EFFORT];
         UPDATE_OPTIONS: Options = &[
             NEW_DESCRIPTION,
-            // 'fill' records an answer.
+            // Only the verb `fill` sets `filled`: it records the answer too.
             option("status", "Status of the work on it").except(&["filled"]),
             option("resolution", "Why nothing can fill it, or why it no longer matters"),
             GAP_TYPE,
@@ -107,7 +109,7 @@ kinds! {
             FILL_STRATEGY,
             EFFORT,
         ];
-        LIST_OPTIONS: Options = &[STATUS];
+        LIST_OPTIONS: Options = &[STATUS_FILTER];
     }
     Note: "note" {
         ADD_OPTIONS: Options = &[SOURCE];
@@ -115,7 +117,7 @@ kinds! {
     }
     VerificationResult: "verification" {
         DEFAULT_STATUS: Option<&'static str> = Some("unknown");
-        LIST_OPTIONS: Options = &[STATUS];
+        LIST_OPTIONS: Options = &[STATUS_FILTER];
     }
     Measurement: "measurement" {
         LIST_OPTIONS: Options = &[option("name", "Only those with this name")];
@@ -141,14 +143,14 @@ mod tests {
     use super::*;
     use forge_store::model::claim::fields;
 
-    /// Options that are no fields of the table: each is read by name.
-    const OWN: [&str; 5] = ["add_tags", "remove_tags", "on", "tag", "from"];
+    /// Options that are not fields of the model. The verbs read them by name.
+    const OTHER_OPTIONS: [&str; 5] = ["add_tags", "remove_tags", "on", "tag", "from"];
 
     #[test]
-    fn every_option_is_a_field_of_the_model() {
+    fn every_other_option_is_a_field_of_the_model() {
         fn check<K: ListedKind>() {
             let options = [K::ADD_OPTIONS, K::UPDATE_OPTIONS, K::LIST_OPTIONS].concat();
-            for option in options.iter().filter(|option| !OWN.contains(&option.name)) {
+            for option in options.iter().filter(|option| !OTHER_OPTIONS.contains(&option.name)) {
                 let known = fields(K::KIND).iter().any(|field| field.name == option.name);
                 assert!(known, "{}: {}", K::KIND, option.name);
             }

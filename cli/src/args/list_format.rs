@@ -1,9 +1,9 @@
-//! The template of a line of a list: `{id} {status}`.
+//! Templates for the lines of a list, such as `{id} {status}`.
 
 use std::fmt::Write;
 use std::str::FromStr;
 
-/// A template with fields in braces.
+/// A template with the names of fields in braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListFormat(Vec<FormatPart>);
 
@@ -16,16 +16,17 @@ enum FormatPart {
 impl FromStr for ListFormat {
     type Err = String;
 
-    /// Parses a template. `{{` and `}}` are braces, `\t` is a tab and `\n` a new line.
+    /// Parses a template. `{{` and `}}` are braces, `\t` is a tab, `\n` a new line and `\\` a
+    /// backslash. Any other backslash stays.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
-        let mut plain = String::new();
+        let mut text_part = String::new();
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
             match (character, characters.peek()) {
-                ('{', Some('{')) | ('}', Some('}')) => plain.extend(characters.next()),
+                ('{', Some('{')) | ('}', Some('}')) => text_part.extend(characters.next()),
                 ('\\', Some(escaped @ ('t' | 'n' | '\\'))) => {
-                    plain.push(match escaped {
+                    text_part.push(match escaped {
                         't' => '\t',
                         'n' => '\n',
                         _ => '\\',
@@ -47,14 +48,14 @@ impl FromStr for ListFormat {
                             "'{{{name}' is not a field: write '{{id}}', and '{{{{' for a brace"
                         ));
                     }
-                    parts.push(FormatPart::Text(std::mem::take(&mut plain)));
+                    parts.push(FormatPart::Text(std::mem::take(&mut text_part)));
                     parts.push(FormatPart::Field(name));
                 }
                 ('}', _) => return Err("'}' ends no field: write '}}' for a brace".to_owned()),
-                (other, _) => plain.push(other),
+                (other, _) => text_part.push(other),
             }
         }
-        parts.push(FormatPart::Text(plain));
+        parts.push(FormatPart::Text(text_part));
         let format = Self(parts);
         if format.fields().next().is_none() {
             return Err(format!(
@@ -67,7 +68,7 @@ impl FromStr for ListFormat {
 }
 
 impl ListFormat {
-    /// Returns the names of its fields.
+    /// Returns the names of its fields, in order.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             FormatPart::Field(name) => Some(name.as_str()),
@@ -75,7 +76,7 @@ impl ListFormat {
         })
     }
 
-    /// Returns the text with these fields.
+    /// Returns the line in which the text that `field` returns replaces each name.
     pub fn fill(&self, mut field: impl FnMut(&str) -> String) -> String {
         let mut filled = String::new();
         for part in &self.0 {
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_filled_and_braces_are_doubled() {
+    fn fields_are_filled_and_double_braces_become_braces() {
         let format: ListFormat = r"{id}\t{{{status}}} \\n".parse().unwrap();
         assert_eq!(format.fields().collect::<Vec<_>>(), ["id", "status"]);
         assert_eq!(format.fill(|name| name.to_uppercase()), "ID\t{STATUS} \\n");

@@ -1,4 +1,4 @@
-//! The root of the command line. It knows every command; the other files of arguments know none.
+//! The root of the command line: the global options and all commands.
 
 use super::GlobalArgs;
 use crate::commands::ForgeCommand;

@@ -16,8 +16,8 @@ pub enum TextFailure {
     NotUtf8(FromUtf8Error),
 }
 
-/// Returns the text on standard input without the line ends after it. It is read once: arguments
-/// that need it may be parsed twice.
+/// Returns the text on standard input without the line ends after it. Standard input is read only
+/// once, because the same arguments may be parsed twice.
 pub(super) fn stdin_text() -> Result<&'static str, String> {
     static READ: OnceLock<Result<String, String>> = OnceLock::new();
     READ.get_or_init(|| argument_of(io::stdin().lock())).as_deref().map_err(Clone::clone)
@@ -26,7 +26,9 @@ pub(super) fn stdin_text() -> Result<&'static str, String> {
 fn argument_of(input: impl Read) -> Result<String, String> {
     let text = read_text(input).map_err(|failure| match failure {
         TextFailure::Unreadable(error) => format!("standard input cannot be read: {error}"),
-        TextFailure::TooLong => "standard input has more than 256 MiB".to_owned(),
+        TextFailure::TooLong => {
+            "standard input has more than 256 MiB: give a shorter text".to_owned()
+        }
         TextFailure::NotUtf8(error) => format!(
             "standard input is not UTF-8 ({error}): convert it to UTF-8, such as with 'iconv'"
         ),

@@ -49,11 +49,12 @@ impl Verb for BlameArgs {
                         let field = |entry: &Option<forge_store::model::ClaimEntry>| {
                             entry.as_ref().and_then(|entry| entry.value.field(name)).cloned()
                         };
-                        let made = history
+                        // The history begins with the newest change.
+                        let origin = history
                             .iter()
                             .find(|entry| field(&entry.change.old) != field(&entry.change.new))?;
-                        let old = field(&made.change.old).unwrap_or_default();
-                        let by = made.revision.clone();
+                        let old = field(&origin.change.old).unwrap_or_default();
+                        let by = origin.revision.clone();
                         Some(BlamedField {
                             field: name.clone(),
                             value: with_previews(value),
@@ -71,8 +72,8 @@ impl Verb for BlameArgs {
                     })
                     .collect()
             }
-            KnownEntity::Fact(known) => {
-                let fact = &known.fact;
+            KnownEntity::Fact(sourced) => {
+                let fact = &sourced.fact;
                 let by = FieldOrigin::Fact {
                     time: fact.at,
                     origin: fact.origin,

@@ -27,6 +27,7 @@ impl Verb for BriefArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let budget = self.budget.unwrap_or(BUDGET_BYTES);
+        // Before the first session, there is an empty brief instead of an error.
         if context.session().is_none() && self.at.is_none() && store.current_session()?.is_none() {
             let screen =
                 BriefScreen { brief: SessionBrief::empty(), checkpoint: None, revision: None };

@@ -29,9 +29,10 @@ impl Verb for CheckArgs {
     const SESSION: SessionNeed = SessionNeed::OrNew;
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        record_command(&self.command, writing, context, |ran, mut known| {
-            // What is known of the command line says more about the check, but not how it is named.
-            let mut fields = if known.len() == 1 { known.remove(0) } else { FieldMap::new() };
+        record_command(&self.command, writing, context, |ran, mut recognised| {
+            // If exactly one check was recognised in the command line, its other fields are kept.
+            let mut fields =
+                if recognised.len() == 1 { recognised.remove(0) } else { FieldMap::new() };
             fields.insert("name".to_owned(), self.name.as_str().into());
             fields.insert("status".to_owned(), status(ran).word().into());
             vec![fields]

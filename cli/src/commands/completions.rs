@@ -6,8 +6,8 @@ use crate::verb::{RawReport, Verb, VerbResult};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// The scripts of the shells that ask `forge complete`. They are small, and know the ids, tags,
-/// branches and sessions of the store.
+/// The scripts that call `forge complete`, and so also complete ids, tags, branches and sessions of
+/// the store. The scripts for other shells only complete the words that clap knows.
 const BASH: &str = include_str!("completions/forge.bash");
 const ZSH: &str = include_str!("completions/forge.zsh");
 const FISH: &str = include_str!("completions/forge.fish");

@@ -25,15 +25,15 @@ impl Verb for DoctorArgs {
         let mut findings = Vec::new();
         let mut store = None;
         let mut compactions = Vec::new();
-        let mut lines = Vec::new();
+        let mut log_lines = Vec::new();
         match context.store_directory() {
             Ok(path) => {
                 let options = workspace::store_options(context, StoreAccess::Read);
-                let (health, found, wrong) = doctor::examine_store(&path, &options);
+                let (health, found, store_findings) = doctor::examine_store(&path, &options);
                 if health.opens {
                     let opened = Store::open(&path, options.clone())?;
                     let unpushed = remote::unpushed_lines(context, &opened);
-                    // What is wrong with a remote is among these already.
+                    // If the remotes cannot be read, `examine_remotes` reports it.
                     let failed = match &unpushed {
                         Ok(_) => remote_exchange::failed_exchanges(context, &opened)?,
                         Err(_) => Vec::new(),
@@ -43,25 +43,26 @@ impl Verb for DoctorArgs {
                 }
                 store = Some(health);
                 compactions = found;
-                findings.extend(wrong);
+                findings.extend(store_findings);
                 findings.extend(doctor::ignored_settings(context.config.ignored()));
                 let notes = Store::notes_of(&path, options.keyring.as_deref());
-                let log = notes.map_or_else(PathBuf::new, |notes| log::store_log(&notes));
-                lines = log::read(&log)
+                // Without a folder for notes there is no log, as there is no file at an empty path.
+                let log_path = notes.map_or_else(PathBuf::new, |notes| log::store_log(&notes));
+                log_lines = log::read(&log_path)
                     .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
             }
             Err(error) if error.kind() == CommandErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let installed = |agent| super::hooks::installations(agent, &target);
-        let (agents, wrong) = doctor::examine_agents(
+        let (agents, agent_findings) = doctor::examine_agents(
             &context.environment,
             installed,
-            &lines,
+            &log_lines,
             &compactions,
             store.is_some(),
         );
-        findings.extend(wrong);
+        findings.extend(agent_findings);
         findings.sort_by_key(|finding| finding.severity);
         let healthy = findings.iter().all(|finding| finding.severity != FindingSeverity::Problem);
         let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), target.forge);

@@ -23,6 +23,7 @@ impl Verb for MaintainArgs {
         let undo = prune::undo_window(&context.config);
         let swept = store.sweep(context.now, context.now.plus_micros(-prune::micros(undo)))?;
         if swept.prunings > 0 || swept.prewritten > 0 {
+            // This applies the sweep to the index, so that the compaction frees the space.
             store.maintain(0)?;
         }
         let compacted = store.compact()?;

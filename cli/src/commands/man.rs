@@ -38,6 +38,7 @@ impl Verb for ManArgs {
     }
 }
 
+/// Writes the page of a command and the pages of all commands below it, and adds their names.
 fn write_pages(
     command: &clap::Command,
     name: &str,

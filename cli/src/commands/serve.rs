@@ -58,7 +58,8 @@ impl Verb for ServeArgs {
             }
             let stopped = async move {
                 super::mcp::stop_signal().await;
-                // Open pages are waiting for events, which would keep the server.
+                // Open pages keep their connections to wait for events. This ends them, so that the
+                // server can stop.
                 let _ = stop.send(true);
             };
             http::serve(listener, server.router(), HttpLimits::default(), stopped).await;

@@ -7,7 +7,7 @@ use crate::report::entity_write::MadeCheckpoint;
 use crate::report::store::{StatusReport, UnfinishedStream};
 use crate::report::{branch, session};
 use crate::verb::{OpenedStore, Verb, VerbResult};
-use crate::workspace::{self};
+use crate::workspace;
 use forge_store::error::Error;
 use forge_store::model::SessionKind;
 use forge_store::store::{CheckpointFilter, Store};
@@ -36,7 +36,7 @@ impl Verb for StatusArgs {
                 context.out.warn(error.message());
                 Vec::new()
             }),
-            // What is wrong with a remote was warned of.
+            // Unreadable remotes were reported above. `forge doctor` reports an unreadable log.
             failed_exchanges: remote_exchange::failed_exchanges(context, store).unwrap_or_default(),
             session: None,
             branch: None,

@@ -20,12 +20,10 @@ impl Verb for UndoArgs {
     type Report = OperationUndoReport;
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let undone = writing
-            .session
-            .undo(&writing.write_context, self.operation.as_deref())
-            .map_err(|error| {
-                nothing_to_undo(error, self.operation.is_none(), "there is nothing to undo")
-            })?;
+        let undone =
+            writing.session.undo(&writing.write_context, self.operation.as_deref()).map_err(
+                |error| undo_error(error, self.operation.is_none(), "there is nothing to undo"),
+            )?;
         OperationUndoReport::new("Undid", &writing.session, undone)
     }
 }
@@ -41,14 +39,14 @@ impl Verb for RedoArgs {
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let nothing = "there is nothing to do again: the last thing done was not an undo";
         let undone = writing.session.redo(&writing.write_context);
-        let undone = undone.map_err(|error| nothing_to_undo(error, true, nothing))?;
+        let undone = undone.map_err(|error| undo_error(error, true, nothing))?;
         OperationUndoReport::new("Did again", &writing.session, undone)
     }
 }
 
-/// Reports in a sentence that there was nothing to undo or redo; if an operation was named, the
-/// error stays.
-fn nothing_to_undo(error: Error, is_unnamed: bool, message: &str) -> CommandError {
+/// Adds a hint to the error of an operation that was not found. If no operation was named, the
+/// message of the error becomes `message`.
+fn undo_error(error: Error, is_unnamed: bool, message: &str) -> CommandError {
     let hint = "'forge log --operations' names what was done";
     match error {
         Error::NotFound { .. } if is_unnamed => CommandError::not_found(message).hinted(hint),

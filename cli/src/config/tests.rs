@@ -1,11 +1,11 @@
 use super::*;
 use crate::error::CommandErrorKind;
 
-struct Place {
+struct ConfigFiles {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl ConfigFiles {
     fn new(user: &str, project: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("xdg/forge")).unwrap();
@@ -15,40 +15,40 @@ impl Place {
         Self { root }
     }
 
-    fn read(&self, global: &GlobalArgs, more: (&str, &str)) -> Result<Config, CommandError> {
+    fn read(&self, global: &GlobalArgs, variable: (&str, &str)) -> Result<Config, CommandError> {
         let xdg = self.root.path().join("xdg");
-        let environment = Environment::from([("XDG_CONFIG_HOME", xdg.to_str().unwrap()), more]);
+        let environment = Environment::from([("XDG_CONFIG_HOME", xdg.to_str().unwrap()), variable]);
         Config::read(global, &environment, Some(&self.root.path().join(".forge")))
     }
 }
 
 #[test]
-fn each_layer_beats_those_below() {
+fn each_layer_overrides_the_lower_ones() {
     let timeout = |config: &Config| {
         let (value, layer) = config.value(SettingKey::find("lock_timeout").unwrap());
         (value.unwrap().to_string(), layer)
     };
     let none = GlobalArgs::default();
-    let place = Place::new("", "");
-    let config = place.read(&none, ("HOME", "/x")).unwrap();
+    let files = ConfigFiles::new("", "");
+    let config = files.read(&none, ("HOME", "/x")).unwrap();
     assert_eq!(timeout(&config), ("5".into(), ConfigLayer::Default));
-    let place = Place::new("lock_timeout = 1", "");
-    let config = place.read(&none, ("HOME", "/x")).unwrap();
+    let files = ConfigFiles::new("lock_timeout = 1", "");
+    let config = files.read(&none, ("HOME", "/x")).unwrap();
     assert_eq!(timeout(&config), ("1".into(), ConfigLayer::User));
-    let place = Place::new("lock_timeout = 1", "lock_timeout = 2.5");
-    let config = place.read(&none, ("HOME", "/x")).unwrap();
+    let files = ConfigFiles::new("lock_timeout = 1", "lock_timeout = 2.5");
+    let config = files.read(&none, ("HOME", "/x")).unwrap();
     assert_eq!(timeout(&config), ("2.5".into(), ConfigLayer::Project));
-    let config = place.read(&none, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
+    let config = files.read(&none, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
     assert_eq!(timeout(&config), ("3".into(), ConfigLayer::Environment));
     let flags = GlobalArgs { lock_timeout: Some(Duration::from_secs(4)), ..GlobalArgs::default() };
-    let config = place.read(&flags, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
+    let config = files.read(&flags, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
     assert_eq!(timeout(&config), ("4".into(), ConfigLayer::Flag));
     assert_eq!(config.duration("lock_timeout"), Some(Duration::from_secs(4)));
 }
 
 #[test]
-fn what_is_not_known_is_refused_with_what_was_meant() {
-    for (text, said) in [
+fn unknown_and_invalid_settings_are_refused_with_the_reason() {
+    for (text, reason) in [
         ("lock_timout = 1", "there is no setting 'lock_timout'"),
         ("[keep]\nlasst = 1", "there is no setting 'keep.lasst'"),
         (
@@ -63,23 +63,25 @@ fn what_is_not_known_is_refused_with_what_was_meant() {
         ("keep.last = \"many\"", "'keep.last' must be a whole number, not 'many'"),
         ("pager = \"sh -c evil\"", "a project may not set 'pager', as it runs a program"),
     ] {
-        let error = Place::new("", text).read(&GlobalArgs::default(), ("A", "b")).unwrap_err();
+        let error =
+            ConfigFiles::new("", text).read(&GlobalArgs::default(), ("A", "b")).unwrap_err();
         assert_eq!(error.kind(), CommandErrorKind::Invalid, "{text}");
-        assert_eq!(error.causes()[0], said, "{text}");
+        assert_eq!(error.causes()[0], reason, "{text}");
     }
-    let error = Place::new("color =\n", "").read(&GlobalArgs::default(), ("A", "b")).unwrap_err();
+    let error =
+        ConfigFiles::new("color =\n", "").read(&GlobalArgs::default(), ("A", "b")).unwrap_err();
     assert!(error.causes()[0].starts_with("it is not TOML in line 1"), "{:?}", error.causes());
 }
 
 #[test]
-fn a_wrong_variable_is_named() {
-    let place = Place::new("", "");
-    let error = place.read(&GlobalArgs::default(), ("FORGE_COLOR", "sometimes")).unwrap_err();
+fn the_error_about_a_variable_names_it() {
+    let files = ConfigFiles::new("", "");
+    let error = files.read(&GlobalArgs::default(), ("FORGE_COLOR", "sometimes")).unwrap_err();
     assert_eq!(error.message(), "the variable FORGE_COLOR cannot be used");
 }
 
 #[test]
-fn a_relative_directory_of_settings_is_ignored() {
+fn a_relative_settings_directory_is_ignored() {
     let environment = Environment::from([("XDG_CONFIG_HOME", "rel"), ("HOME", "/home/u")]);
     assert_eq!(environment.config_directory(), Some("/home/u/.config".into()));
     assert_eq!(Environment::from([("HOME", "rel")]).config_directory(), None);

@@ -1,4 +1,5 @@
-//! Progress of long work, drawn on stderr if it is a terminal.
+//! Progress of long work, drawn on stderr if that is a terminal and neither `--json` nor `--quiet`
+//! is given.
 
 use super::OutputSink;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,7 +12,7 @@ const DRAWS_PER_SECOND: u8 = 10;
 pub struct ProgressIndicator(ProgressBar);
 
 impl ProgressIndicator {
-    /// Starts a bar: what is being done, and the number of steps, if known.
+    /// Starts a bar. `label` says what is being done, and `steps` is their number, if it is known.
     pub fn new(out: &OutputSink, label: &'static str, steps: Option<u64>) -> Self {
         let target = if out.shows_progress() {
             ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND)
@@ -28,7 +29,7 @@ impl ProgressIndicator {
         Self(bar)
     }
 
-    /// Sets the total number of finished steps.
+    /// Sets how many steps are finished.
     pub fn reach(&self, steps: u64) {
         self.0.set_position(steps);
     }

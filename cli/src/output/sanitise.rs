@@ -1,3 +1,3 @@
-//! The sanitiser for all texts on a screen, also used by other code that draws.
+//! The library's sanitiser for all texts that are shown.
 
 pub use forge_store::model::text::{NewlineMode, has_hidden, sanitise};

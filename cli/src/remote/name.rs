@@ -3,8 +3,8 @@
 /// The name of a remote if none is given.
 pub const DEFAULT_NAME: &str = "origin";
 
-/// Returns the part of a command that names a remote, after `before`; nothing for
-/// [`DEFAULT_NAME`].
-pub fn named(before: &str, remote: &str) -> String {
-    if remote == DEFAULT_NAME { String::new() } else { format!("{before}{remote}") }
+/// Returns the name of a remote after `prefix`, as an argument of a suggested command. Empty for
+/// [`DEFAULT_NAME`], which a command uses by default.
+pub fn named(prefix: &str, remote: &str) -> String {
+    if remote == DEFAULT_NAME { String::new() } else { format!("{prefix}{remote}") }
 }

@@ -1,4 +1,4 @@
-//! The report of a session's page that was written to a file.
+//! Reports that the page of a session was written to a file.
 
 use crate::output::{Report, Screen};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `forge import langgraph`, which the Python package does: LangGraph's savers are in Python.
+//! `forge import langgraph` runs forge's Python package, because LangGraph's savers are in Python.
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -8,11 +8,12 @@ use std::ffi::OsString;
 use std::io;
 use std::process::{Command, Stdio};
 
-/// The interpreter, unless `FORGE_PYTHON` names one.
-const PYTHON: &str = "python3";
+/// The interpreter, unless `FORGE_PYTHON` names another one.
+const DEFAULT_PYTHON: &str = "python3";
 
-const INSTALL: &str = "install it in a clone of forge with 'pip install ./python langgraph', and \
-                       name the interpreter that has it in FORGE_PYTHON";
+/// What to do if the package is missing or does not fit.
+const INSTALL_HINT: &str = "install it in a clone of forge with 'pip install ./python langgraph', \
+                            and name the interpreter that has it in FORGE_PYTHON";
 
 /// Arguments of `forge import langgraph`.
 #[derive(Debug, clap::Args)]
@@ -30,9 +31,9 @@ impl Verb for LangGraphImport {
     fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
         let store = context.store_directory()?;
         let python = context.environment.value("FORGE_PYTHON");
-        let python = python.map_or_else(|| PYTHON.into(), OsString::from);
-        let shown = python.display().to_string();
-        let done = Command::new(&python)
+        let python = python.map_or_else(|| DEFAULT_PYTHON.into(), OsString::from);
+        let interpreter = python.display().to_string();
+        let ended = Command::new(&python)
             .args(["-m", "forge_store.langgraph", "import", "--json", "--store"])
             .arg(store)
             .arg("--from")
@@ -40,27 +41,29 @@ impl Verb for LangGraphImport {
             .current_dir(&context.cwd)
             .stdin(Stdio::null())
             .output();
-        let done = done.map_err(|error| match error.kind() {
+        let ended = ended.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                CommandError::not_found(format!("there is no interpreter '{shown}'"))
+                CommandError::not_found(format!("there is no interpreter '{interpreter}'"))
                     .hinted("install Python 3.10 or newer, or name one in FORGE_PYTHON")
             }
-            _ => CommandError::io(&format!("cannot start '{shown}'"), error),
+            _ => CommandError::io(&format!("cannot start '{interpreter}'"), error),
         })?;
-        let said = String::from_utf8_lossy(&done.stderr);
-        if done.status.success() {
-            return serde_json::from_slice(&done.stdout).map_err(|error| {
-                let what = format!("the package forge_store of '{shown}' is of another version");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        if ended.status.success() {
+            return serde_json::from_slice(&ended.stdout).map_err(|error| {
+                let what =
+                    format!("the package forge_store of '{interpreter}' is of another version");
                 CommandError::new(CommandErrorKind::Unsupported, what)
-                    .hinted(INSTALL)
+                    .hinted(INSTALL_HINT)
                     .caused_by(error)
             });
         }
-        let last = said.trim().lines().last().unwrap_or_default();
-        if last.contains("No module named") || last.contains("ModuleNotFoundError") {
-            let what = format!("'{shown}' lacks what the import needs: {last}");
-            return Err(CommandError::not_found(what).hinted(INSTALL));
+        let last_line = stderr.trim().lines().last().unwrap_or_default();
+        if last_line.contains("No module named") || last_line.contains("ModuleNotFoundError") {
+            let what = format!("'{interpreter}' lacks what the import needs: {last_line}");
+            return Err(CommandError::not_found(what).hinted(INSTALL_HINT));
         }
-        Err(CommandError::invalid(last.trim_start_matches("error: ").to_owned()))
+        // The package prints its own errors in this form.
+        Err(CommandError::invalid(last_line.trim_start_matches("error: ").to_owned()))
     }
 }

@@ -9,7 +9,8 @@ use crate::integration::{OWN_MARK, permission_rules};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Codex waits at most 3 seconds at the end of a session.
+/// The events, each with its matcher and its timeout in seconds. Codex waits at most 3 seconds at
+/// the end of a session.
 const EVENTS: [(&str, Option<&str>, u32); 10] = [
     ("SessionStart", None, 10),
     ("UserPromptSubmit", None, 10),
@@ -26,9 +27,9 @@ const EVENTS: [(&str, Option<&str>, u32); 10] = [
 pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let (folder, page) = match scope {
         InstallScope::User => {
-            let own = target.codex.clone().unwrap_or_else(|| target.home.join(".codex"));
-            let page = own.join("AGENTS.md");
-            (own, page)
+            let codex_home = target.codex.clone().unwrap_or_else(|| target.home.join(".codex"));
+            let page = codex_home.join("AGENTS.md");
+            (codex_home, page)
         }
         _ => (target.project.join(".codex"), target.project.join("AGENTS.md")),
     };
@@ -49,15 +50,15 @@ pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedC
     ]
 }
 
-/// The rules in Codex's own language: one for what may follow `forge`, and one for each group with
-/// some commands that are not allowed.
+/// Returns the permission rules in Codex's language: one for the commands and groups that are
+/// allowed as a whole, and one for each other group, with its allowed commands.
 fn rules(word: &str) -> String {
-    let mut alone = Vec::new();
-    let mut some: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut whole = Vec::new();
+    let mut partial: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for command in permission_rules::short_rules() {
         match command.split_once(' ') {
-            Some((group, inside)) => some.entry(group).or_default().push(inside),
-            None => alone.push(command),
+            Some((group, inside)) => partial.entry(group).or_default().push(inside),
+            None => whole.push(command),
         }
     }
     let word = serde_json::Value::from(word.trim_matches('\''));
@@ -66,8 +67,8 @@ fn rules(word: &str) -> String {
     let mut rule = |rest: String| {
         let _ = writeln!(text, "prefix_rule(pattern=[{word}, {rest}], decision=\"allow\")");
     };
-    rule(list(&alone));
-    for (group, inside) in some {
+    rule(list(&whole));
+    for (group, inside) in partial {
         rule(format!("\"{group}\", {}", list(&inside)));
     }
     text

@@ -18,8 +18,8 @@ const EVENTS: [&str; 7] = [
 ];
 
 pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
-    let above = if scope == InstallScope::User { &target.home } else { &target.project };
-    let folder = above.join(".cursor");
+    let base = if scope == InstallScope::User { &target.home } else { &target.project };
+    let folder = base.join(".cursor");
     let version = JsonEdit::Member {
         path: path(&["version"]),
         value: CstInputValue::Number("1".to_owned()),
@@ -37,7 +37,7 @@ pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedC
         WantedChange::new(folder.join("mcp.json"), IntegrationPart::Server, server),
     ];
     if scope != InstallScope::User {
-        wanted.push(WantedChange::section(above.join("AGENTS.md"), target));
+        wanted.push(WantedChange::section(base.join("AGENTS.md"), target));
     }
     wanted
 }

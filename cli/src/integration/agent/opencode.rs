@@ -6,14 +6,15 @@ use super::{
 use crate::integration::json::JsonEdit;
 use crate::integration::{OWN_MARK, permission_rules};
 
-/// The plugin's source, in which only the path of the binary is replaced.
+/// The plugin's source. `@MARK@` and `@FORGE@` are replaced by forge's mark and the path of its
+/// binary.
 const PLUGIN: &str = include_str!("opencode.js");
 
 pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let (settings, plugins, page) = match scope {
         InstallScope::User => {
-            let own = target.config.join("opencode");
-            (own.clone(), own.join("plugins"), own.join("AGENTS.md"))
+            let folder = target.config.join("opencode");
+            (folder.clone(), folder.join("plugins"), folder.join("AGENTS.md"))
         }
         _ => (
             target.project.clone(),
@@ -44,7 +45,7 @@ pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedC
         value: "allow".into(),
         keep: true,
     };
-    let rules = permission_rules::short_rules().into_iter().map(allow).collect();
+    let permissions = permission_rules::short_rules().into_iter().map(allow).collect();
     let forge = serde_json::Value::from(target.forge.as_str()).to_string();
     let plugin = PLUGIN.replace("@MARK@", OWN_MARK).replace("\"@FORGE@\"", &forge);
     let plugin = WantedContent::Whole(plugin);
@@ -53,6 +54,6 @@ pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedC
         WantedChange::new(plugins.join("forge.js"), IntegrationPart::Hooks, plugin),
         WantedChange::new(settings.clone(), IntegrationPart::Server, server),
         WantedChange::section(page, target),
-        WantedChange::new(settings, IntegrationPart::Permissions, WantedContent::Json(rules)),
+        WantedChange::new(settings, IntegrationPart::Permissions, WantedContent::Json(permissions)),
     ]
 }

@@ -17,29 +17,29 @@ fn member(path: &[&str], value: CstInputValue) -> JsonEdit {
 fn an_edit_keeps_comments_and_formatting() {
     let text = "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", ],\n  },\n}\n";
     let edit = element(&["permissions", "allow"], "Bash(forge)");
-    let with = apply_edit(text, &edit).unwrap();
+    let edited = apply_edit(text, &edit).unwrap();
     assert_eq!(
-        with,
+        edited,
         "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", \"Bash(forge)\" ],\n  },\n}\n"
     );
     // A second edit changes nothing.
-    assert_eq!(apply_edit(&with, &edit).unwrap(), with);
+    assert_eq!(apply_edit(&edited, &edit).unwrap(), edited);
 }
 
 #[test]
 fn missing_objects_on_the_path_are_created() {
     let edit = member(&["a", "b", "c"], CstInputValue::Number("1".to_owned()));
     for text in ["", "{}", "\u{feff}{ }", "{\"a\": {}}", " // only a remark\n"] {
-        let with = apply_edit(text, &edit).unwrap();
-        assert_eq!(values(&with).unwrap(), json!({"a": {"b": {"c": 1}}}), "{with}");
-        assert_eq!(text.starts_with('\u{feff}'), with.starts_with('\u{feff}'));
+        let edited = apply_edit(text, &edit).unwrap();
+        assert_eq!(values(&edited).unwrap(), json!({"a": {"b": {"c": 1}}}), "{edited}");
+        assert_eq!(text.starts_with('\u{feff}'), edited.starts_with('\u{feff}'));
     }
 }
 
 #[test]
 fn an_added_line_ends_as_the_others_do() {
-    let with = apply_edit("{\r\n  \"a\": 1\r\n}\r\n", &element(&["b"], "x")).unwrap();
-    assert!(!with.replace("\r\n", "").contains('\n'), "{with:?}");
+    let edited = apply_edit("{\r\n  \"a\": 1\r\n}\r\n", &element(&["b"], "x")).unwrap();
+    assert!(!edited.replace("\r\n", "").contains('\n'), "{edited:?}");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_list_that_becomes_empty_is_removed_and_one_that_was_empty_stays() {
     assert_eq!(without("{ \"a\": [ ] }", &is_x, &[]).unwrap(), "{ \"a\": [ ] }");
 }
 
-/// Settings as people write them: any formatting, comments, trailing commas.
+/// Generates settings as people write them, with any formatting, comments and trailing commas.
 fn jsonc() -> impl Strategy<Value = String> {
     let gap = prop_oneof![
         4 => Just(String::new()),
@@ -88,11 +88,11 @@ fn jsonc() -> impl Strategy<Value = String> {
         Just("\"\\u00e9\\\"// no remark\"".to_owned()),
     ];
     let name = prop_oneof![Just("hooks"), Just("permissions"), Just("allow"), Just("a"), Just("é")];
-    let gap_of = gap.boxed();
-    let of = gap_of.clone();
+    let gap = gap.boxed();
+    let inner_gap = gap.clone();
     scalar
         .prop_recursive(3, 20, 4, move |inner| {
-            let (gap, gap2) = (of.clone(), of.clone());
+            let (gap, member_gap) = (inner_gap.clone(), inner_gap.clone());
             let array =
                 (prop::collection::vec((gap.clone(), inner.clone(), gap), 0..4), any::<bool>())
                     .prop_map(|(elements, comma)| {
@@ -103,8 +103,11 @@ fn jsonc() -> impl Strategy<Value = String> {
                         let end = if comma && !parts.is_empty() { "," } else { "" };
                         format!("[{}{end}]", parts.join(","))
                     });
-            let members =
-                prop::collection::btree_map(name.clone(), (gap2.clone(), inner, gap2), 0..4);
+            let members = prop::collection::btree_map(
+                name.clone(),
+                (member_gap.clone(), inner, member_gap),
+                0..4,
+            );
             let object = (members, any::<bool>()).prop_map(|(members, comma)| {
                 let parts: Vec<String> = members
                     .into_iter()
@@ -115,7 +118,7 @@ fn jsonc() -> impl Strategy<Value = String> {
             });
             prop_oneof![1 => array, 3 => object]
         })
-        .prop_flat_map(move |text| (gap_of.clone(), Just(text), gap_of.clone()))
+        .prop_flat_map(move |text| (gap.clone(), Just(text), gap.clone()))
         .prop_map(|(a, text, b)| [a, text, b].concat())
 }
 
@@ -125,16 +128,16 @@ proptest! {
         let before = values(&text).unwrap();
         let path: &[&str] = if deep { &["permissions", "allow"] } else { &["hooks"] };
         let edit = element(path, "forge's own");
-        let Ok(with) = apply_edit(&text, &edit) else {
+        let Ok(edited) = apply_edit(&text, &edit) else {
             // Another value is at the path.
             return Ok(());
         };
-        let splice = TextSplice::between(&text, &with).unwrap();
-        prop_assert_eq!(splice.undo(&with), Some(text));
-        prop_assert_eq!(&apply_edit(&with, &edit).unwrap(), &with);
+        let splice = TextSplice::between(&text, &edited).unwrap();
+        prop_assert_eq!(splice.undo(&edited), Some(text));
+        prop_assert_eq!(&apply_edit(&edited, &edit).unwrap(), &edited);
         // If the array was not empty before, removing the value gives the values from before.
-        let after = values(&with).unwrap();
-        let left = without(&with, &|_, value| value == "forge's own", &[]).unwrap();
+        let after = values(&edited).unwrap();
+        let left = without(&edited, &|_, value| value == "forge's own", &[]).unwrap();
         let (left, pointer) = (values(&left).unwrap(), format!("/{}", path.join("/")));
         let last = after.pointer(&pointer).unwrap().as_array().unwrap().last().unwrap().clone();
         prop_assert_eq!(last, "forge's own");
