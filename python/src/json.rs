@@ -1,4 +1,4 @@
-//! JSON values from Python, which are stored exactly or refused with the path of what is not JSON.
+//! Converts JSON values from Python. A part that cannot be stored exactly is refused, with its path.
 
 use crate::error::invalid;
 use crate::plain::scalar_from;
@@ -7,7 +7,10 @@ use forge_store::model::claim::MAX_DEPTH;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 
-/// Reads a JSON value. `path` says where it is, for messages.
+/// Converts a JSON value. `path` names it in messages.
+///
+/// # Errors
+/// Invalid if a part cannot be stored exactly, with its path; or if the value is nested too deeply.
 pub(crate) fn json_from(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
     json_at(value, path, 1)
 }
@@ -42,6 +45,7 @@ fn json_at(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value
         let fields = map.iter().map(|(name, item)| {
             let Ok(name) = name.extract::<String>() else {
                 let what = format!("has the key {}, which is not a str", name.repr()?);
+                // This is always an error: `map` only gives it the type of a field.
                 return refuse(&what).map(|value| (String::new(), value));
             };
             let item = json_at(&item, &format!("{path}.{name}"), depth + 1)?;
@@ -50,6 +54,6 @@ fn json_at(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value
         return Ok(Value::Map(fields.collect::<PyResult<_>>()?));
     }
     let items = value.try_iter()?.enumerate();
-    let items = items.map(|(place, item)| json_at(&item?, &format!("{path}[{place}]"), depth + 1));
+    let items = items.map(|(index, item)| json_at(&item?, &format!("{path}[{index}]"), depth + 1));
     Ok(Value::List(items.collect::<PyResult<_>>()?))
 }

@@ -22,7 +22,7 @@ impl Memory {
         Self(SystemKey::new(store, name))
     }
 
-    /// The id of its session; `None` before the first write.
+    /// Returns the id of its session; `None` before the first write.
     fn session_id(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.0.read(py, |store, name| {
             let session = KeyedMemory::new(store.clone(), name)?.session()?;
@@ -41,7 +41,7 @@ impl Memory {
         let found = self.0.read(py, |store, name| {
             KeyedMemory::new(store.clone(), name)?.get(key, point.as_ref())
         })?;
-        found.map(|item| item_result(py, item)).transpose()
+        found.map(|item| item_tuple(py, item)).transpose()
     }
 
     #[pyo3(signature = (prefix, after=None, limit=None, moment=None))]
@@ -58,7 +58,7 @@ impl Memory {
             let query = ItemQuery { prefix, after, limit };
             KeyedMemory::new(store.clone(), name)?.items(query, point.as_ref())
         })?;
-        found.into_iter().map(|item| item_result(py, item)).collect()
+        found.into_iter().map(|item| item_tuple(py, item)).collect()
     }
 
     #[pyo3(signature = (puts, deletes, expected, message=None))]
@@ -88,7 +88,7 @@ impl Memory {
         })
     }
 
-    /// The names of the memories of a store that begin so.
+    /// Returns the names of the memories of a store that begin with `prefix`.
     #[staticmethod]
     fn names(py: Python<'_>, store: &Store, prefix: &str) -> PyResult<Vec<String>> {
         let store = store.handle.store(py)?;
@@ -96,7 +96,8 @@ impl Memory {
     }
 }
 
-fn item_result(py: Python<'_>, item: MemoryItem) -> PyResult<Bound<'_, PyAny>> {
+/// Returns an item as a tuple: key, value, version, when it was added, when it was last written.
+fn item_tuple(py: Python<'_>, item: MemoryItem) -> PyResult<Bound<'_, PyAny>> {
     let value = PlainValue::from(item.value);
     let (created, updated) = (item.created_at.to_datetime(), item.updated_at.to_datetime());
     let fields = (item.key, value, item.version, created, updated);

@@ -26,7 +26,8 @@ pub(crate) struct Shards {
 
 #[pymethods]
 impl Shards {
-    /// Opens the shards of a name, or creates this many. None of them is opened yet.
+    /// Finds the shards of a name. With `count`, those that are missing are created, if `arguments`
+    /// allow it. Each shard is opened when [`Self::shard`] is called.
     #[staticmethod]
     fn open(
         py: Python<'_>,
@@ -51,6 +52,7 @@ impl Shards {
             None => DatabaseShards::open(address, &name, environment, options),
         });
         let opened = opened.map_err(|error| match error {
+            // These messages end with what to do.
             Error::Conflict(what) => {
                 let (what, next) = what.rsplit_once(": ").unwrap_or((&what, "read it again"));
                 of_kind(py, ErrorKind::Conflict, what, next)
@@ -66,7 +68,7 @@ impl Shards {
         shard_of(session, self.count)
     }
 
-    /// Opens a shard.
+    /// Opens the shard with this number.
     fn shard(&self, py: Python<'_>, number: u32) -> PyResult<Store> {
         let name = shard_name(&self.name, number, self.count);
         let place = StorePlace::Database(Arc::clone(&self.connections), name);

@@ -1,4 +1,4 @@
-//! The style and the script of a page, and the policy that allows nothing else.
+//! The style and the script of a page, and the policy that allows only these.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 pub(crate) const STYLE: &str = include_str!("page.css");
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
-/// Returns the content security policy of a page: only its own style and script, and nothing from
-/// anywhere. A served page may read from its own server.
+/// Returns the content security policy of a page. It allows only the page's own style and script. A
+/// served page may also read from its own server and send forms to it.
 #[must_use]
 pub fn policy(with_script: bool, served: bool) -> String {
     let hash =

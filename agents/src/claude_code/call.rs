@@ -41,9 +41,9 @@ impl PieceBuilder<'_> {
         pointer: &str,
     ) {
         let request = match name {
-            "Bash" | "PowerShell" => command(context, input, pointer),
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(context, input, pointer),
-            "Task" | "Agent" => agent(input),
+            "Bash" | "PowerShell" => command_request(context, input, pointer),
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit_request(context, input, pointer),
+            "Task" | "Agent" => agent_request(input),
             "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
                 task::task_request(context, name, input, pointer)
             }
@@ -61,7 +61,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-fn command(
+fn command_request(
     context: &LineContext<'_>,
     input: Option<&RawValue>,
     pointer: &str,
@@ -100,7 +100,11 @@ pub(crate) fn commits(line: &str) -> bool {
         })
 }
 
-fn edit(context: &LineContext<'_>, input: Option<&RawValue>, pointer: &str) -> Option<CallRequest> {
+fn edit_request(
+    context: &LineContext<'_>,
+    input: Option<&RawValue>,
+    pointer: &str,
+) -> Option<CallRequest> {
     let input: EditDescription<'_> = parsed(input).ok()?;
     let UnifiedPatch { text, added, removed } = input.patch().unwrap_or_default();
     Some(CallRequest::Edit {
@@ -111,7 +115,7 @@ fn edit(context: &LineContext<'_>, input: Option<&RawValue>, pointer: &str) -> O
     })
 }
 
-fn agent(input: Option<&RawValue>) -> Option<CallRequest> {
+fn agent_request(input: Option<&RawValue>) -> Option<CallRequest> {
     let input: AgentInput<'_> = parsed(input).ok()?;
     let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
     Some(CallRequest::Agent {

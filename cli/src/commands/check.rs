@@ -34,13 +34,13 @@ impl Verb for CheckArgs {
             let mut fields =
                 if recognised.len() == 1 { recognised.remove(0) } else { FieldMap::new() };
             fields.insert("name".to_owned(), self.name.as_str().into());
-            fields.insert("status".to_owned(), status(ran).word().into());
+            fields.insert("status".to_owned(), verification_status(ran).word().into());
             vec![fields]
         })
     }
 }
 
-fn status(ran: &FinishedCommand) -> VerificationStatus {
+fn verification_status(ran: &FinishedCommand) -> VerificationStatus {
     match (ran.exit_code, ran.outcome) {
         (Some(0), _) => VerificationStatus::Passed,
         (Some(_), _) => VerificationStatus::Failed,

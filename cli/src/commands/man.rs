@@ -26,7 +26,7 @@ impl Verb for ManArgs {
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let tree = with_examples(ForgeArgs::command());
         let Some(directory) = &self.directory else {
-            return Ok(EitherReport::First(RawReport(page(&tree)?)));
+            return Ok(EitherReport::First(RawReport(render_page(&tree)?)));
         };
         let directory = context.cwd.join(directory);
         fs::create_dir_all(&directory).map_err(|error| {
@@ -47,7 +47,7 @@ fn write_pages(
 ) -> Result<(), CommandError> {
     let file = format!("{name}.1");
     let path = directory.join(&file);
-    fs::write(&path, page(&command.clone().name(name.to_owned()))?)
+    fs::write(&path, render_page(&command.clone().name(name.to_owned()))?)
         .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))?;
     pages.push(file);
     for sub in command.get_subcommands() {
@@ -56,7 +56,7 @@ fn write_pages(
     Ok(())
 }
 
-fn page(command: &clap::Command) -> Result<Vec<u8>, CommandError> {
+fn render_page(command: &clap::Command) -> Result<Vec<u8>, CommandError> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone())
         .render(&mut text)

@@ -5,10 +5,11 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-/// Returns these variables, and `USER` and `PGSYSCONFDIR` for a user without configuration files.
+/// Returns these variables, with `USER` and `PGSYSCONFDIR`, so that no configuration file of this
+/// machine is read.
 fn environment(variables: &[(&str, &str)]) -> Environment {
-    let usual = [("USER", "me"), ("PGSYSCONFDIR", "/nowhere")];
-    let all = usual.iter().chain(variables);
+    let defaults = [("USER", "me"), ("PGSYSCONFDIR", "/nowhere")];
+    let all = defaults.iter().chain(variables);
     all.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
@@ -79,7 +80,7 @@ fn an_address_is_shown_without_the_environment() {
 }
 
 #[test]
-fn connections_are_configured_without_the_state_of_a_session() {
+fn connections_have_default_settings_that_can_be_changed() {
     let address = parsed("postgres://h/t", &[]);
     let config = &address.hosts[0].config;
     assert_eq!(address.limit, Some(Duration::from_secs(10)));
@@ -105,7 +106,7 @@ fn connections_are_configured_without_the_state_of_a_session() {
 }
 
 #[test]
-fn one_of_several_hosts_must_be_writable() {
+fn with_several_hosts_a_writable_one_is_wanted() {
     let attributes = |address, variables: &[_]| {
         parsed(address, variables).hosts[0].config.get_target_session_attrs()
     };
@@ -133,13 +134,13 @@ fn tls_is_configured_for_each_host() {
     assert_eq!(modes("postgres://h", &[("PGSSLMODE", "allow")]), [prefer]);
     assert_eq!(modes("postgres://h,%2Frun%2Fpg", &[("PGSSLMODE", "require")]), [require, disable]);
     assert_eq!(modes("postgres://h?sslmode=disable", &[("PGSSLMODE", "require")]), [disable]);
-    // This mode does not read the root certificates of the system.
+    // `require` does not read the root certificates of the system.
     let nowhere = ("SSL_CERT_FILE", "/nowhere");
     assert_eq!(modes("postgres://h?sslmode=require", &[nowhere]), [require]);
 }
 
 #[test]
-fn roots_are_found_at_home() {
+fn root_certificates_are_found_in_the_home_folder() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join(".postgresql")).unwrap();
     fs::write(home.path().join(".postgresql/root.crt"), "none").unwrap();
@@ -176,7 +177,7 @@ fn wrong_settings_are_refused_with_their_origin() {
     }
 }
 
-/// Writes `~/.pgpass` and returns the home folder.
+/// Creates a home folder with this `.pgpass`.
 fn home_with(text: &str, mode: u32) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join(".pgpass");
@@ -220,7 +221,7 @@ fn a_service_may_have_the_password() {
 }
 
 #[test]
-fn an_ignored_file_of_passwords_is_known() {
+fn an_ignored_file_of_passwords_is_reported() {
     let home = home_with("*:*:*:*:hidden", 0o644);
     let file = home.path().join(".pgpass");
     let named = home.path().join("named");
@@ -236,7 +237,7 @@ fn an_ignored_file_of_passwords_is_known() {
 }
 
 #[test]
-fn the_next_host_is_tried_if_one_is_not_there() {
+fn the_next_host_is_tried_if_one_cannot_be_reached() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = thread::spawn(move || {

@@ -4,16 +4,17 @@ use super::{ChartFrame, TOP};
 use crate::model::CheckPart;
 use maud::{Markup, html};
 
-/// The height of a lane.
+/// The height of the lane of a check, in pixels.
 const LANE: u32 = 40;
-/// The most checks in the chart.
+/// The maximum number of checks in the chart.
 const MAX_CHECKS: usize = 12;
 
-/// Returns how many checks the chart has room for.
+/// Returns the maximum number of checks in the chart.
 pub(crate) const fn max_checks() -> usize {
     MAX_CHECKS
 }
 
+/// Returns the chart of the first [`max_checks`] of these checks, each in a lane.
 pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Markup {
     let shown = || checks.iter().take(MAX_CHECKS);
     let height = TOP + 4 + LANE * u32::try_from(shown().count()).unwrap_or(0) + 2;

@@ -8,10 +8,11 @@ use forge_store::model::claim::VocabularyWord;
 use forge_store::story::{PatchLineKind, patch_lines};
 use maud::{Markup, html};
 
-/// The longest line of a patch, in characters.
+/// The maximum length of a shown line of a patch, in characters.
 const PATCH_LINE_CHARS: usize = 240;
 
 impl Page<'_> {
+    /// Returns the chart and the table of the checks; `None` if there are no checks.
     pub(super) fn checks(&self, frame: Option<&ChartFrame<'_>>) -> Option<Markup> {
         let model = self.model;
         if model.checks.is_empty() {
@@ -21,8 +22,8 @@ impl Page<'_> {
         let failures = |check: &CheckPart| check.runs.iter().filter(|run| run.is_failure()).count();
         let last = |check: &CheckPart| check.runs.last().map(|run| run.at).unwrap_or_default();
         let first = |check: &CheckPart| check.runs.first().map_or(Timestamp::MAX, |run| run.at);
-        // The chart shows failed checks before others, then those with the most runs. In the chart
-        // they are sorted by time.
+        // The chart shows the checks that ever failed before others, then those with the most runs,
+        // then those that ran last. Chart and table are in the order of the first runs.
         let weight = |check: &&CheckPart| {
             std::cmp::Reverse((failures(check) > 0, check.runs.len(), last(check)))
         };
@@ -66,7 +67,7 @@ impl Page<'_> {
         }
     }
 
-    /// Returns the list of the edited files, with their patches.
+    /// Returns the list of the edited files, with their patches; `None` if there are no such files.
     pub(super) fn files(&self) -> Option<Markup> {
         let files = &self.model.files;
         if files.is_empty() {
@@ -76,8 +77,8 @@ impl Page<'_> {
         let most = files.iter().map(size).max().unwrap_or(1).max(1);
         Some(html! {
             ul class="files" {
-                @for (place, file) in files.iter().enumerate().take(super::MAX_FILES) {
-                    li id=(format!("file-{}", place + 1)) {
+                @for (index, file) in files.iter().enumerate().take(super::MAX_FILES) {
+                    li id=(format!("file-{}", index + 1)) {
                         details {
                             summary {
                                 @let (folder, name) = file.path.as_str().rsplit_once('/').unwrap_or(("", file.path.as_str()));
@@ -130,6 +131,7 @@ pub(super) fn patch_line(kind: PatchLineKind, line: &str) -> Markup {
     html! { code class=(class) { (&line[..end]) @if end < line.len() { "…" } "\n" } }
 }
 
+/// Returns the numbers of changed lines and edits of a file, with a bar for up to `most` lines.
 fn churn(file: &FilePart, most: u64) -> Markup {
     let lines = file.lines();
     html! {
@@ -149,6 +151,7 @@ fn churn(file: &FilePart, most: u64) -> Markup {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the length of a bar")]
+/// Returns the share of `most` that a bar shows. If it is not 0, it is at least 1 %, to be visible.
 fn share(part: u64, most: u64) -> f64 {
     if part == 0 { 0.0 } else { (part as f64 / most as f64).max(0.01) }
 }

@@ -1,4 +1,4 @@
-//! Reads the whole texts of facts.
+//! Finds the facts of a session and reads their texts.
 
 use crate::page_text::{PageText, TextCleaner};
 use forge_store::error::{Error, Result};
@@ -43,7 +43,8 @@ impl<'a> FactTexts<'a> {
         self.by_id.get(&(kind, id)).copied()
     }
 
-    /// Reads a text of a fact; its beginning if the rest was pruned.
+    /// Reads a text of a fact in full, or its beginning if the full text was removed. `None` if the
+    /// field is absent or holds no text.
     pub(super) fn whole(&self, known: &SourcedFact, field: &str) -> Result<Option<PageText>> {
         let text = known.fact.value.field(field).filter(|value| **value != Value::Null);
         let Some(text) = text.and_then(FactText::read) else { return Ok(None) };
@@ -55,6 +56,8 @@ impl<'a> FactTexts<'a> {
         }
     }
 
+    /// Returns a text of a fact, or its beginning if it is long. `None` if it is absent, empty
+    /// or not a text.
     pub(super) fn beginning(&self, known: &SourcedFact, field: &str) -> Option<PageText> {
         let text = FactText::read(known.fact.value.field(field)?)?;
         Some(self.clean(text.preview())).filter(|text| !text.is_empty())

@@ -52,7 +52,7 @@ impl Verb for LangGraphImport {
         if ended.status.success() {
             return serde_json::from_slice(&ended.stdout).map_err(|error| {
                 let what =
-                    format!("the package forge_store of '{interpreter}' is of another version");
+                    format!("'{interpreter}' has another version of the package forge_store");
                 CommandError::new(CommandErrorKind::Unsupported, what)
                     .hinted(INSTALL_HINT)
                     .caused_by(error)
