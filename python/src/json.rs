@@ -1,4 +1,5 @@
-//! Converts JSON values from Python. A part that cannot be stored exactly is refused, with its path.
+//! Converts JSON values from Python. A part that cannot be stored exactly is refused, with its
+//! path.
 
 use crate::error::invalid;
 use crate::plain::scalar_from;

@@ -42,7 +42,9 @@ impl PieceBuilder<'_> {
     ) {
         let request = match name {
             "Bash" | "PowerShell" => command_request(context, input, pointer),
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit_request(context, input, pointer),
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => {
+                edit_request(context, input, pointer)
+            }
             "Task" | "Agent" => agent_request(input),
             "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
                 task::task_request(context, name, input, pointer)
