@@ -27,7 +27,7 @@ pub(crate) struct Shards {
 #[pymethods]
 impl Shards {
     /// Finds the shards of a name. With `count`, those that are missing are created, if `arguments`
-    /// allow it. Each shard is opened when [`Self::shard`] is called.
+    /// allow it. Each shard is opened when `shard` is called.
     #[staticmethod]
     fn open(
         py: Python<'_>,

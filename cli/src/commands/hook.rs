@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::hook;
 use crate::verb::{PrintedReport, Verb, VerbResult};
 
-/// Arguments of `forge hook`. Any arguments are accepted, because an agent must not get an error.
+/// Arguments of `forge hook`. They are not checked here, because an agent must not get an error: an
+/// unknown agent goes to the log of the hooks.
 #[derive(Debug, clap::Args)]
 pub struct HookArgs {
     /// Agent: claude, codex, gemini, cursor or opencode
