@@ -1,4 +1,5 @@
-//! Differences between two states: compare, apply, invert, describe, merge. Pure functions.
+//! Differences between two states: computes, applies, inverts, composes, describes and merges them.
+//! All functions are pure.
 //!
 //! Laws (tested): `apply(a, compare(a, b))` is `b`; `apply(b, invert(compare(a, b)))` is `a`;
 //! `compose(compare(a, b), compare(b, c))` is `compare(a, c)`; `compare(a, a)` is empty.

@@ -1,9 +1,11 @@
-//! A snapshot that counts the rows that are read, for tests.
+//! Counting the rows that code reads, for tests.
 
 use super::row_overlay::OverlaySnapshot;
 use crate::backend::{Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// A snapshot that counts the rows read from it. A lookup by key counts as one row, even if it
+/// finds none.
 pub(crate) struct CountingSnapshot<'a> {
     view: OverlaySnapshot<'a>,
     /// The table whose rows are counted; all tables if `None`.
@@ -16,7 +18,7 @@ impl<'a> CountingSnapshot<'a> {
         Self { view, table, rows: AtomicUsize::new(0) }
     }
 
-    /// Returns how many rows were read.
+    /// Returns the number of rows read so far.
     pub(crate) fn rows(&self) -> usize {
         self.rows.load(Ordering::Relaxed)
     }

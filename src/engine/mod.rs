@@ -1,5 +1,6 @@
-//! The engine: commit, index, materialize, look up, make keyframes. Uses the backend only through
-//! its traits.
+//! The engine: commits writes, keeps the index, computes states, finds rows, makes keyframes, and
+//! appends spooled writes to the journal. It uses the backend through traits; only `salvage` works
+//! on data from the files of one backend.
 
 pub(crate) mod blob;
 pub(crate) mod checkpoint;

@@ -10,12 +10,14 @@ use crate::error::Result;
 pub(crate) struct PlanBase<'a> {
     pub(crate) follower: &'a JournalFollower,
     pub(crate) refs: &'a StoreRefs,
-    /// Whether the append lock is held: then the journal is known and is not read again.
+    /// Whether the append lock is held. Then the known tail is up to date, and the journal is not
+    /// read.
     pub(crate) locked: bool,
 }
 
 impl PlanBase<'_> {
-    /// Returns a snapshot of the store that the plan is based on.
+    /// Returns a snapshot of the store. Without the append lock it may be newer than the refs, but
+    /// then the write is planned again.
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
         if self.locked { self.follower.view_known() } else { self.follower.written_view() }
     }

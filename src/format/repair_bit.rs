@@ -1,27 +1,29 @@
 //! Correcting a single wrong bit, where a hash proves the result.
 
-/// Maximum number of bytes hashed before giving up: about a second.
+/// Maximum number of bytes to hash in all attempts, which takes about a second.
 const MAX_HASHED_BYTES: usize = 1 << 30;
 
 /// Flips one bit at a time until `is_whole` accepts the bytes. Returns whether it did; otherwise
-/// the bytes are unchanged. A check by a hash of 64 bits or more proves the original content: in a
+/// the bytes are unchanged. More than 11,585 bytes are not tried.
+///
+/// If `is_whole` compares a hash of 64 bits or more, accepted bytes are the original ones: in a
 /// hundred million attempts, none passes by chance.
 pub fn repair_bit(bytes: &mut [u8], is_whole: &dyn Fn(&[u8]) -> bool) -> bool {
-    let tries = bytes.len().saturating_mul(8);
-    if tries.saturating_mul(bytes.len()) > MAX_HASHED_BYTES {
+    let bits = bytes.len().saturating_mul(8);
+    if bits.saturating_mul(bytes.len()) > MAX_HASHED_BYTES {
         return false;
     }
-    for place in 0..tries {
-        let turn = |bytes: &mut [u8]| {
-            if let Some(byte) = bytes.get_mut(place / 8) {
-                *byte ^= 1 << (place % 8);
+    for bit in 0..bits {
+        let flip = |bytes: &mut [u8]| {
+            if let Some(byte) = bytes.get_mut(bit / 8) {
+                *byte ^= 1 << (bit % 8);
             }
         };
-        turn(bytes);
+        flip(bytes);
         if is_whole(bytes) {
             return true;
         }
-        turn(bytes);
+        flip(bytes);
     }
     false
 }
@@ -31,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_single_bit_is_put_right_and_two_are_left_alone() {
+    fn any_single_wrong_bit_is_corrected_and_several_leave_the_bytes_unchanged() {
         let whole = b"what was written".to_vec();
         let hash = blake3::hash(&whole);
         let is_whole = |bytes: &[u8]| blake3::hash(bytes) == hash;

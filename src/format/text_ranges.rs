@@ -4,21 +4,22 @@ use super::codec::{ByteReader, DecodeError};
 use std::ops::Range;
 
 /// Returns the ranges of the strings and byte strings in one encoded value, including field names,
-/// in order.
+/// in order. Anything but one complete value is an error.
 pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     let mut reader = ByteReader::new("MessagePack", bytes);
     let mut found = Vec::new();
-    let mut open: u64 = 1;
-    while open > 0 {
-        open -= 1;
+    let mut values_left: u64 = 1;
+    while values_left > 0 {
+        values_left -= 1;
         let mark = reader.byte()?;
-        let length = |reader: &mut ByteReader<'_>, bytes: u32| -> Result<u64, DecodeError> {
-            Ok(match bytes {
+        let length = |reader: &mut ByteReader<'_>, width: u32| -> Result<u64, DecodeError> {
+            Ok(match width {
                 1 => u64::from(reader.byte()?),
                 2 => u64::from(u16::from_be_bytes(reader.array()?)),
                 _ => u64::from(u32::from_be_bytes(reader.array()?)),
             })
         };
+        // The length of a text; of another value, the bytes to skip and how many values it contains.
         let mut text = None;
         let (skipped, values) = match mark {
             0x00..=0x7f | 0xc0..=0xc3 | 0xe0..=0xff => (0, 0),
@@ -53,7 +54,7 @@ pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
             0xde => (0, length(&mut reader, 2)? * 2),
             0xdf => (0, length(&mut reader, 4)? * 2),
         };
-        open += values;
+        values_left += values;
         let length = usize::try_from(text.unwrap_or(skipped))
             .map_err(|_| reader.error("a length is too large"))?;
         reader.take(length)?;
@@ -66,8 +67,8 @@ pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     Ok(found)
 }
 
-/// Replaces each text for which `rewrite` returns another one of the same length. `None` if nothing
-/// is replaced, a length differs, or the bytes are not one value.
+/// Returns an encoded value with the texts that `rewrite` returns in place of old ones. `None` if
+/// nothing is replaced, a new text differs in length, or the bytes are not one value.
 #[must_use]
 pub fn rewrite_texts(
     bytes: &[u8],
@@ -77,7 +78,7 @@ pub fn rewrite_texts(
     for range in text_ranges(bytes).ok()? {
         if let Some(new) = rewrite(bytes.get(range.clone())?) {
             let all = changed.get_or_insert_with(|| bytes.to_vec());
-            all.get_mut(range).filter(|place| place.len() == new.len())?.copy_from_slice(&new);
+            all.get_mut(range).filter(|old| old.len() == new.len())?.copy_from_slice(&new);
         }
     }
     changed
@@ -93,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_is_found_whatever_stands_between(
+        fn every_text_in_a_value_is_found(
             pairs in prop::collection::vec(("[a-z]{0,40}", any::<i64>(), ".{0,300}"), 0..40)
         ) {
             let list = pairs.iter().map(|(name, number, text)| {
@@ -112,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_walked_or_refused(bytes: Vec<u8>) {
+        fn any_bytes_are_accepted_or_refused(bytes: Vec<u8>) {
             let _ = text_ranges(&bytes);
         }
     }

@@ -39,21 +39,22 @@ fn inner_rows(inner: &MemoryIndex, table: TableId) -> Vec<TableRow> {
     snapshot.scan(table, &[], &[], ScanDirection::Ascending, usize::MAX).unwrap()
 }
 
-/// Keys of a table, from few byte values, so that parts are often equal.
+/// Generates keys of a table from few byte values, so that parts of keys are often equal.
 fn key(table: TableId) -> impl Strategy<Value = Vec<u8>> {
-    let few = || prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xfe), Just(0xff)];
+    let byte = || prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xfe), Just(0xff)];
     let length = match table {
         LEADING | BUCKETED => 4..5,
         BETWEEN => 8..9,
         TRAILING => 6..7,
         _ => 3..4,
     };
-    proptest::collection::vec(few(), length)
+    proptest::collection::vec(byte(), length)
 }
 
+/// Generates bounds of scans, from few byte values.
 fn bound() -> impl Strategy<Value = Vec<u8>> {
-    let few = prop_oneof![Just(0_u8), Just(1), Just(2), Just(0x80), Just(0xfe), Just(0xff)];
-    proptest::collection::vec(few, 0..9)
+    let byte = prop_oneof![Just(0_u8), Just(1), Just(2), Just(0x80), Just(0xfe), Just(0xff)];
+    proptest::collection::vec(byte, 0..9)
 }
 
 fn table() -> impl Strategy<Value = TableId> {
@@ -68,16 +69,16 @@ fn row() -> impl Strategy<Value = (TableId, Vec<u8>, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn every_scan_shows_what_a_plain_index_shows(
+    fn every_read_returns_the_same_as_from_an_unencrypted_index(
         rows in proptest::collection::vec(row(), 0..200),
-        asked in proptest::collection::vec((table(), bound(), bound(), any::<bool>(), 0_usize..9), 60),
+        scans in proptest::collection::vec((table(), bound(), bound(), any::<bool>(), 0_usize..9), 60),
     ) {
         let (plain, inner) = (MemoryIndex::default(), MemoryIndex::default());
-        let hiding = encrypted(&inner);
+        let encrypted = encrypted(&inner);
         write(&plain, 1, &rows);
-        write(&hiding, 1, &rows);
-        let (expected, found) = (plain.snapshot().unwrap(), hiding.snapshot().unwrap());
-        for (table, from, to, ascending, limit) in asked {
+        write(&encrypted, 1, &rows);
+        let (expected, found) = (plain.snapshot().unwrap(), encrypted.snapshot().unwrap());
+        for (table, from, to, ascending, limit) in scans {
             let limit = if limit == 8 { usize::MAX } else { limit };
             let direction = if ascending { ScanDirection::Ascending } else { ScanDirection::Descending };
             prop_assert_eq!(
@@ -93,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn a_large_group_that_is_read_page_by_page_is_read_ahead_and_whole() {
+fn a_large_group_read_page_by_page_has_every_row_in_order() {
     let inner = MemoryIndex::default();
     let index = encrypted(&inner);
     let key = |number: u32| (number.wrapping_mul(2_654_435_761)).to_be_bytes().to_vec();
@@ -119,14 +120,14 @@ fn a_large_group_that_is_read_page_by_page_is_read_ahead_and_whole() {
     // Rows that were read ahead are not used after a write by the same writer.
     let mut applier = index.try_writer().unwrap().unwrap();
     let first = applier.view().scan(LEADING, &[], &[], ScanDirection::Ascending, 2).unwrap();
-    let gone = vec![(LEADING, first[1].0.clone(), None)];
-    applier.write(RowBatch { rows: gone }).unwrap();
+    let removal = vec![(LEADING, first[1].0.clone(), None)];
+    applier.write(RowBatch { rows: removal }).unwrap();
     let next = applier.view().scan(LEADING, &first[0].0, &[], ScanDirection::Ascending, 2).unwrap();
     assert_eq!(next, [all[0].clone(), all[2].clone()]);
 }
 
 #[test]
-fn nothing_of_a_row_that_is_hidden_stands_in_what_lies_below() {
+fn the_inner_index_has_neither_hidden_key_bytes_nor_values() {
     let inner = MemoryIndex::default();
     let rows = [
         (BETWEEN, b"aaIIIIzz".to_vec(), b"a value of a row".to_vec()),
@@ -134,30 +135,34 @@ fn nothing_of_a_row_that_is_hidden_stands_in_what_lies_below() {
         (OBJECTS, b"number".to_vec(), b"a value of a row".to_vec()),
     ];
     write(&encrypted(&inner), 1, &rows);
-    let below = [inner_rows(&inner, BETWEEN), inner_rows(&inner, OBJECTS)].concat();
-    for (key, value) in &below {
+    let stored = [inner_rows(&inner, BETWEEN), inner_rows(&inner, OBJECTS)].concat();
+    for (key, value) in &stored {
         assert!(!key.windows(4).any(|bytes| bytes == b"IIII"));
         assert!(!value.windows(4).any(|bytes| bytes == b"IIII" || bytes == b"valu"));
     }
-    let [first, second, number] = below.as_slice() else { panic!("{below:?}") };
+    let [first, second, number] = stored.as_slice() else { panic!("{stored:?}") };
     assert_eq!(
         (&first.0[..2], &first.0[6..], &second.0[..2]),
         (&b"aa"[..], &b"zz"[..], &b"bb"[..])
     );
-    assert_ne!(first.0[2..6], second.0[2..6], "the same in two places looks different");
+    assert_ne!(
+        first.0[2..6],
+        second.0[2..6],
+        "equal hidden bytes after different bytes have different hashes"
+    );
     assert_eq!(number.0, b"number");
 }
 
 #[test]
-fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
+fn swapped_or_changed_rows_and_rows_of_another_key_are_errors() {
     let inner = MemoryIndex::default();
     let rows = [
         (BETWEEN, b"aaIIIIzz".to_vec(), b"one".to_vec()),
         (BETWEEN, b"aaJJJJzz".to_vec(), b"two".to_vec()),
     ];
     write(&encrypted(&inner), 1, &rows);
-    let below = inner_rows(&inner, BETWEEN);
-    let (one, other) = (&below[0], &below[1]);
+    let stored = inner_rows(&inner, BETWEEN);
+    let (one, other) = (&stored[0], &stored[1]);
     let swapped =
         [(BETWEEN, one.0.clone(), other.1.clone()), (BETWEEN, other.0.clone(), one.1.clone())];
     let mut flipped = one.1.clone();
@@ -167,9 +172,9 @@ fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
         write(&inner, 2, &edit);
         let snapshot = encrypted(&inner).snapshot().unwrap();
         let error = snapshot.scan(BETWEEN, &[], &[], ScanDirection::Ascending, 9).unwrap_err();
-        let said =
+        let expected =
             "a row of table 10 of the index cannot be decrypted with the store's key (altered)";
-        assert_eq!(error.to_string(), said);
+        assert_eq!(error.to_string(), expected);
         write(&inner, 3, &[(BETWEEN, one.0.clone(), one.1.clone())]);
     }
     write(&inner, 4, &[(BETWEEN, other.0.clone(), other.1.clone())]);
@@ -181,7 +186,7 @@ fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
 }
 
 #[test]
-fn a_key_that_is_too_short_to_be_hidden_is_refused_and_is_nobodys() {
+fn a_key_that_is_too_short_to_be_hidden_is_refused_and_not_found() {
     let index = encrypted(&MemoryIndex::default());
     let mut applier = index.try_writer().unwrap().unwrap();
     let rows = vec![(BETWEEN, b"short".to_vec(), Some(vec![1]))];

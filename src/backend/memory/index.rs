@@ -21,13 +21,14 @@ pub struct MemoryIndex {
 #[derive(Debug, Default)]
 struct MemoryIndexState {
     newest: Mutex<Arc<MemoryGeneration>>,
-    applying: AtomicBool,
+    /// Whether a writer exists.
+    has_writer: AtomicBool,
 }
 
 /// The rows of a table, sorted by key.
 type SortedRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// One generation. Generations share each table until it is written.
+/// One generation. A table that did not change is shared with the generation before.
 #[derive(Clone, Debug, Default)]
 struct MemoryGeneration {
     position: LogPosition,
@@ -76,41 +77,42 @@ impl Index for MemoryIndex {
     }
 
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
-        if self.shared.applying.swap(true, Ordering::AcqRel) {
+        if self.shared.has_writer.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
-        let rows = MemoryGeneration::clone(&lock(&self.shared.newest));
-        Ok(Some(Box::new(MemoryIndexWriter { shared: Arc::clone(&self.shared), rows })))
+        let next = MemoryGeneration::clone(&lock(&self.shared.newest));
+        Ok(Some(Box::new(MemoryIndexWriter { shared: Arc::clone(&self.shared), next })))
     }
 
     fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
         let since = Instant::now();
-        while self.shared.applying.swap(true, Ordering::AcqRel) {
+        while self.shared.has_writer.swap(true, Ordering::AcqRel) {
             let waited = since.elapsed();
             if waited >= timeout {
                 return Err(Error::Busy { lock: INDEX_LOCK, holder: None, waited });
             }
             thread::park_timeout(Duration::from_millis(1));
         }
-        let (shared, rows) = (Arc::clone(&self.shared), MemoryGeneration::default());
-        Ok(Box::new(MemoryIndexWriter { shared, rows }))
+        let (shared, next) = (Arc::clone(&self.shared), MemoryGeneration::default());
+        Ok(Box::new(MemoryIndexWriter { shared, next }))
     }
 }
 
 struct MemoryIndexWriter {
     shared: Arc<MemoryIndexState>,
-    rows: MemoryGeneration,
+    /// The generation that is published next.
+    next: MemoryGeneration,
 }
 
 impl IndexWriter for MemoryIndexWriter {
     fn view(&self) -> &dyn Snapshot {
-        &self.rows
+        &self.next
     }
 
     fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
         check_tables(&batch)?;
         for (table, key, value) in batch.rows {
-            let rows = Arc::make_mut(self.rows.tables.entry(table).or_default());
+            let rows = Arc::make_mut(self.next.tables.entry(table).or_default());
             match value {
                 Some(value) => rows.insert(key, value),
                 None => rows.remove(&key),
@@ -120,15 +122,15 @@ impl IndexWriter for MemoryIndexWriter {
     }
 
     fn publish(mut self: Box<Self>, position: LogPosition) -> Result<(), Error> {
-        self.rows.position = position;
-        let rows = std::mem::take(&mut self.rows);
-        *lock(&self.shared.newest) = Arc::new(rows);
+        self.next.position = position;
+        let generation = std::mem::take(&mut self.next);
+        *lock(&self.shared.newest) = Arc::new(generation);
         Ok(())
     }
 }
 
 impl Drop for MemoryIndexWriter {
     fn drop(&mut self) {
-        self.shared.applying.store(false, Ordering::Release);
+        self.shared.has_writer.store(false, Ordering::Release);
     }
 }

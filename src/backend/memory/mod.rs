@@ -1,6 +1,7 @@
 //! A log and an index in memory: for tests and temporary stores.
 //!
-//! Clones share their content, as two processes share a folder. It is lost with the last clone.
+//! Clones share their content, as two processes share a folder. The content is lost with the last
+//! clone.
 
 mod index;
 mod log;
@@ -12,8 +13,8 @@ pub(crate) use single_generation::SingleGeneration;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also after a panic: every change is a single assignment, so none is left half
-/// done.
+/// Locks a mutex, also after a panic: a caller's function, which may panic, runs only under the
+/// lock of a log's writers, which protects no data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

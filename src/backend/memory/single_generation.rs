@@ -4,7 +4,8 @@ use crate::backend::{Error, INDEX_LOCK, Index, IndexWriter, LogPosition, Snapsho
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An [`Index`] that always has this generation: it has no writer.
+/// An [`Index`] that always has this generation. It can have no writer, as if another process held
+/// the lock of writers.
 pub(crate) struct SingleGeneration(pub(crate) Arc<dyn Snapshot>);
 
 impl Index for SingleGeneration {
@@ -20,7 +21,7 @@ impl Index for SingleGeneration {
         Ok(None)
     }
 
-    fn empty_writer(&self, waited: Duration) -> Result<Box<dyn IndexWriter>, Error> {
-        Err(Error::Busy { lock: INDEX_LOCK, holder: None, waited })
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
+        Err(Error::Busy { lock: INDEX_LOCK, holder: None, waited: timeout })
     }
 }

@@ -13,16 +13,16 @@ fn names(depot: &FolderDepot) -> Vec<String> {
 }
 
 #[test]
-fn a_missing_folder_is_an_error_that_says_so() {
+fn a_missing_folder_is_reported_as_unavailable() {
     let (folder, depot) = depot();
     let root = folder.path().to_owned();
-    let not_there = FolderDepot::open(&root.join("missing")).unwrap_err();
-    let said = format!(
+    let error = FolderDepot::open(&root.join("missing")).unwrap_err();
+    let expected = format!(
         "the remote cannot be used: there is no folder {}/missing: create or mount it, or name \
          another",
         root.display()
     );
-    assert_eq!(not_there.to_string(), said);
+    assert_eq!(error.to_string(), expected);
     folder.close().unwrap();
     let is_unavailable = |error| matches!(error, DepotError::Unavailable { .. });
     assert!(is_unavailable(depot.get("a", None).unwrap_err()));
@@ -35,7 +35,7 @@ fn a_missing_folder_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_link_inside_leads_nowhere_and_one_to_the_depot_is_followed() {
+fn a_link_inside_a_depot_is_damage_and_a_link_to_a_depot_is_followed() {
     let (folder, depot) = depot();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("secret"), b"secret").unwrap();
@@ -52,34 +52,34 @@ fn a_link_inside_leads_nowhere_and_one_to_the_depot_is_followed() {
     assert!(is_damaged(&depot.remove("packs/secret").unwrap_err()));
     assert!(is_damaged(&depot.list("packs/", "").unwrap_err()));
     assert!(names(&depot).is_empty());
-    // Removing the link itself does not touch what it points to.
+    // Removing a link does not change the file that it points to.
     depot.remove("ref").unwrap();
     assert_eq!(fs::read(outside.path().join("secret")).unwrap(), b"secret");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 
-    let beside = outside.path().join("depot");
-    symlink(folder.path(), &beside).unwrap();
-    FolderDepot::open(&beside).unwrap().put_new("a", b"1").unwrap();
+    let link = outside.path().join("depot");
+    symlink(folder.path(), &link).unwrap();
+    FolderDepot::open(&link).unwrap().put_new("a", b"1").unwrap();
     assert_eq!(names(&depot), ["a"]);
 }
 
 #[test]
-fn what_is_no_object_is_damage_when_named_and_is_not_listed() {
+fn pipes_folders_and_too_large_files_are_damage_and_odd_names_are_not_listed() {
     let (folder, depot) = depot();
     let root = folder.path();
     depot.put_new("refs/a", b"1").unwrap();
-    let made = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap();
-    assert!(made.success());
+    let status = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap();
+    assert!(status.success());
     fs::create_dir(root.join("folder")).unwrap();
     let large = File::create(root.join("large")).unwrap();
     large.set_len(MAX_DEPOT_OBJECT_BYTES as u64 + 1).unwrap();
-    for (name, said) in [
+    for (name, reason) in [
         ("pipe", "it is a pipe, not a file"),
         ("folder", "it is a directory, not a file"),
         ("large", "it has 134217729 bytes, and at most 134217728 are read"),
     ] {
         let error = depot.get(name, None).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(reason), "{error}");
     }
     assert!(depot.get("refs/a/b", None).is_err());
     fs::write(root.join(".hidden"), b"").unwrap();
@@ -88,7 +88,7 @@ fn what_is_no_object_is_damage_when_named_and_is_not_listed() {
 }
 
 #[test]
-fn files_of_killed_writers_are_not_listed_and_go_after_a_day() {
+fn unfinished_files_are_not_listed_and_are_removed_after_a_day() {
     let (folder, depot) = depot();
     depot.put_new("a", b"1").unwrap();
     let unfinished = folder.path().join(UNFINISHED);
@@ -99,24 +99,24 @@ fn files_of_killed_writers_are_not_listed_and_go_after_a_day() {
     File::create(&old).unwrap().set_modified(now - day).unwrap();
     assert_eq!(names(&depot), ["a"]);
     assert!(!old.exists() && new.exists());
-    // A finished write leaves nothing, whether it won or not.
+    // Neither a write that finds a conflict nor `now` leaves an unfinished file.
     assert_eq!(depot.put_new("a", b"2").unwrap(), DepotWrite::Conflict);
     depot.now().unwrap();
     assert_eq!(fs::read_dir(&unfinished).unwrap().count(), 1);
 }
 
 #[test]
-fn everybody_who_may_use_the_folder_may_use_what_is_in_it() {
+fn files_and_folders_inside_have_the_permissions_of_the_root() {
     for mode in [0o700, 0o770, 0o755, 0o2770] {
         let (folder, depot) = depot();
         fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
         depot.put_new("refs/a", b"1").unwrap();
-        let has = |name: &str| {
-            let about = fs::metadata(folder.path().join(name)).unwrap();
-            about.permissions().mode() & 0o7777
+        let mode_of = |name: &str| {
+            let metadata = fs::metadata(folder.path().join(name)).unwrap();
+            metadata.permissions().mode() & 0o7777
         };
-        assert_eq!([has("refs"), has(UNFINISHED)], [mode; 2]);
-        assert_eq!([has("refs/a"), has(LOCK)], [mode & 0o666; 2]);
+        assert_eq!([mode_of("refs"), mode_of(UNFINISHED)], [mode; 2]);
+        assert_eq!([mode_of("refs/a"), mode_of(LOCK)], [mode & 0o666; 2]);
     }
 }
 
@@ -135,11 +135,11 @@ fn a_write_waits_for_the_lock_of_another_process() {
     let (folder, depot) = depot();
     depot.put_new("a", b"1").unwrap();
     let file = File::options().write(true).open(folder.path().join(LOCK)).unwrap();
-    let held = LockedFile::exclusive(file).unwrap().expect("the lock is free");
-    let other = depot.clone();
-    let waiting = std::thread::spawn(move || other.put_new("b", b"2"));
+    let lock = LockedFile::exclusive(file).unwrap().expect("the lock is free");
+    let writer = depot.clone();
+    let waiting = std::thread::spawn(move || writer.put_new("b", b"2"));
     assert_eq!(names(&depot), ["a"], "reads take no lock");
-    drop(held);
+    drop(lock);
     assert!(matches!(waiting.join().unwrap().unwrap(), DepotWrite::Done(_)));
     assert_eq!(names(&depot), ["a", "b"]);
 }
