@@ -1,4 +1,5 @@
-//! The data model: plain types without knowledge of files, clocks, threads or the storage format.
+//! The data model: plain types, and functions on them that use no files, clocks or threads and do
+//! not know the storage format.
 
 mod branch;
 mod checkpoint;

@@ -1,8 +1,9 @@
-//! JSON that may itself be inside a JSON string: its quotes then have backslashes before them.
+//! Parts of JSON that may itself be inside a JSON string: its quotes then have backslashes before
+//! them.
 
 use std::ops::Range;
 
-/// Skips white space, escaped or not.
+/// Returns the offset after the white space at `at`, escaped or not.
 pub(super) fn spaces(text: &[u8], mut at: usize) -> usize {
     loop {
         match text.get(at) {
@@ -19,23 +20,26 @@ pub(super) fn spaces(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Skips a quote and the backslashes before it.
+/// Returns the offset after the quote at `at` and the backslashes before it; `None` if there is no
+/// quote.
 pub(super) fn quote(text: &[u8], at: usize) -> Option<usize> {
     let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
     (text.get(at + slashes) == Some(&b'"')).then_some(at + slashes + 1)
 }
 
-/// Parses a string: returns the range inside its quotes, and the end including them.
+/// Parses the string at `at`. Returns the range inside its quotes, and the offset after it; `None`
+/// if there is none, or if its closing quote is not before `end`.
 pub(super) fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
     let from = quote(text, at)?;
-    let depth = from - at;
+    let opening_bytes = from - at;
     let mut to = from;
     loop {
         let rest = text.get(to..end)?;
         let length = rest.iter().position(|byte| matches!(byte, b'\\' | b'"'))?;
         to += length;
         let slashes = rest.iter().skip(length).take_while(|byte| **byte == b'\\').count();
-        if text.get(to + slashes) == Some(&b'"') && slashes < depth {
+        // A quote with more backslashes than the opening one is inside the string.
+        if text.get(to + slashes) == Some(&b'"') && slashes < opening_bytes {
             return Some((from..to, to + slashes + 1));
         }
         to += slashes + 1;

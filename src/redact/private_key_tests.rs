@@ -1,4 +1,4 @@
-//! Private keys as programs and agents write them.
+//! Redaction of private keys in the forms in which programs and agents write them.
 
 use super::*;
 
@@ -11,7 +11,8 @@ fn key_lines() -> (Vec<String>, Vec<String>) {
     (lines, body)
 }
 
-/// Returns the lines of `body` that redaction leaves in a text.
+/// Returns the lines of a key that are still in a text after redaction. Checks that redacting again
+/// changes nothing, and that JSON stays valid.
 fn leaked(text: &str, form: TextForm, body: &[String]) -> Vec<String> {
     let clean = Redactor::new().clean(text, form).into_owned();
     assert_eq!(Redactor::new().clean(&clean, form), clean);
@@ -22,7 +23,7 @@ fn leaked(text: &str, form: TextForm, body: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn a_key_with_a_prefix_or_an_end_on_each_line_is_found() {
+fn a_key_with_prefixes_or_unusual_line_ends_is_redacted() {
     let (lines, body) = key_lines();
     for (prefix, end) in [
         ("", "\n"),
@@ -67,7 +68,7 @@ fn a_key_with_a_prefix_or_an_end_on_each_line_is_found() {
 }
 
 #[test]
-fn a_key_whose_lines_are_items_of_a_list_is_found() {
+fn a_key_whose_lines_are_items_of_a_list_is_redacted() {
     let (lines, body) = key_lines();
     for prefix in ["", "+", "  3\u{2192}"] {
         let lines: Vec<String> = lines.iter().map(|line| format!("{prefix}{line}")).collect();
@@ -86,7 +87,7 @@ fn a_key_whose_lines_are_items_of_a_list_is_found() {
 }
 
 #[test]
-fn text_around_a_key_stays() {
+fn text_that_has_only_the_marks_of_a_key_stays() {
     let mark = |word: &str| format!("{0}{word} {1} KEY{0}", "-----", "PRIVATE");
     for text in [
         format!("if line == \"{}\" {{ return decode_the_whole_body_of_it(); }}", mark("BEGIN")),

@@ -5,18 +5,18 @@ thread_local! {
     static WORK: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Adds to the number of examined bytes.
+/// Adds units of work: bytes examined, or steps.
 #[cfg(test)]
-pub(super) fn add(bytes: usize) {
-    WORK.with(|work| work.set(work.get() + bytes as u64));
+pub(super) fn add(units: usize) {
+    WORK.with(|work| work.set(work.get() + units as u64));
 }
 
 /// Does nothing outside tests.
 #[cfg(not(test))]
 #[inline]
-pub(super) const fn add(_bytes: usize) {}
+pub(super) const fn add(_units: usize) {}
 
-/// Returns the number of bytes that `task` examined.
+/// Returns the work that `task` does on this thread.
 #[cfg(test)]
 pub(super) fn of(task: impl FnOnce()) -> u64 {
     WORK.with(|work| work.set(0));

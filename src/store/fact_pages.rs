@@ -3,10 +3,11 @@
 use crate::format::{DeltaPart, FactPage, ObjectKind, RecordBytes, RecordChange, seal};
 use crate::model::{Fact, SessionNumber};
 
-/// The most facts in a page.
+/// Maximum number of facts in a page.
 pub(crate) const PAGE_FACTS: usize = 1000;
 
-/// Puts facts into pages, as they are stored in a record.
+/// Returns the changes of a record that store these facts, one for each page. `source` is the
+/// source to which their long texts refer, if any.
 pub(crate) fn fact_pages(
     session: SessionNumber,
     source: Option<&String>,
@@ -16,7 +17,7 @@ pub(crate) fn fact_pages(
     while !facts.is_empty() {
         let rest = facts.split_off(facts.len().min(PAGE_FACTS));
         let times = || facts.iter().map(|fact| fact.at);
-        let (first, last) = times().min().zip(times().max()).expect("there is one");
+        let (first, last) = times().min().zip(times().max()).expect("a page has facts");
         let count = facts.len() as u64;
         let page = FactPage::new(source.cloned(), facts).encode();
         let (_, sealed) = seal(ObjectKind::Page, &page);

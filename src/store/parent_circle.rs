@@ -1,28 +1,28 @@
-//! Hypotheses that would be parts of themselves.
+//! Finds cycles of parents: no hypothesis may be below itself.
 
 use super::session::Session;
 use crate::error::Result;
 use crate::model::{Key, Kind, Value};
 
 impl Session {
-    /// Returns the circle that the hypothesis `id` closes on the current branch if it becomes a
-    /// part of `parent`: the ids from `id` up to `id` again. `None` if it closes none.
+    /// Returns the cycle that arises on the current branch if `parent` becomes the parent of the
+    /// hypothesis `id`: the ids from `id` upwards to `id` again. `None` if there is no cycle.
     pub fn parent_circle(&self, id: &str, parent: &str) -> Result<Option<Vec<String>>> {
         let head = self.head()?;
-        let mut way = vec![id.to_owned()];
+        let mut path = vec![id.to_owned()];
         let mut next = Some(parent.to_owned());
         while let Some(here) = next {
             if here == id {
-                way.push(here);
-                return Ok(Some(way));
+                path.push(here);
+                return Ok(Some(path));
             }
-            // A circle above it, without it, is another's.
-            if way.contains(&here) {
+            // This cycle was there before: it does not contain `id`.
+            if path.contains(&here) {
                 break;
             }
-            way.push(here.clone());
-            let above = self.claim(&head, &Key::new(Kind::Hypothesis, here))?;
-            next = above.and_then(|entry| {
+            path.push(here.clone());
+            let entry = self.claim(&head, &Key::new(Kind::Hypothesis, here))?;
+            next = entry.and_then(|entry| {
                 entry.value.field("parent").and_then(Value::as_text).map(str::to_owned)
             });
         }

@@ -17,38 +17,41 @@ use crate::model::StateDigest;
 
 impl Session {
     /// Makes the claims of the current branch equal to those at a moment, by a new revision, so
-    /// that nothing is lost and `undo` works. The cost does not depend on the size of the state.
+    /// that nothing is lost and `undo` works. Writes nothing if they are equal already. The cost
+    /// does not depend on the size of the state.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
         let operation = act.operation()?;
         self.store.engine.commit(CommitDurability::Now, &mut |context| {
             let session = session_refs(&context.refs, self.number)?;
             let branch = session.current_branch;
-            let place =
+            let target =
                 CommitTarget { session: self.number, branch, time: act.now, operation: &operation };
             let head = session.branch(branch)?.head;
-            let mut done =
+            let mut report =
                 WriteReport::begun(&operation, &session.info, &session.branch(branch)?.name);
-            let planned = self.plan_reset(context, place, to.at)?;
-            let same = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
-            if same == (planned.head.digest, planned.head.count) {
-                return Ok((None, done));
+            let planned = self.plan_reset(context, target, to.at)?;
+            let current = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+            if current == (planned.head.digest, planned.head.count) {
+                return Ok((None, report));
             }
-            done.revision = Some((planned.head.sequence, planned.head.id));
+            report.revision = Some((planned.head.sequence, planned.head.id));
             let record = Record { operation: operation.clone(), changes: planned.changes };
-            Ok((Some(record), done))
+            Ok((Some(record), report))
         })
     }
 
+    /// Plans the revision that makes the claims of a branch equal to those of `to`, or removes them
+    /// all if that is `None`.
     pub(crate) fn plan_reset(
         &self,
         context: &PlanContext<'_>,
-        place: CommitTarget<'_>,
+        target: CommitTarget<'_>,
         to: Option<RevisionRef>,
     ) -> Result<PlannedRevision> {
         match to {
             None => revision_plan::plan_reset(
                 context,
-                place,
+                target,
                 ResetSource::Empty,
                 (StateDigest::EMPTY, 0),
                 &[],
@@ -57,7 +60,7 @@ impl Session {
                 let (head, _) = timeline::head_at(&context.view()?, self.number, at)?;
                 let parent = ParentRevision { sequence: head.sequence, id: head.id };
                 let claims = (head.digest, head.count);
-                revision_plan::plan_reset(context, place, ResetSource::To(parent), claims, &[])
+                revision_plan::plan_reset(context, target, ResetSource::To(parent), claims, &[])
             }
         }
     }

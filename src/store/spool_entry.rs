@@ -1,4 +1,4 @@
-//! Builds the entry of the spool that a write becomes, and saves it.
+//! Builds spooled writes and saves them.
 
 use super::Store;
 use super::new_checkpoint::NewCheckpoint;
@@ -13,7 +13,7 @@ use crate::model::{
     Checkpoint, CheckpointId, ClaimEntry, Key, Kind, Operation, SessionMetadata, Timestamp, Value,
 };
 
-/// Makes an empty spooled write.
+/// Returns a spooled write that contains nothing but its session.
 pub(super) fn begin(operation: Operation, session: SessionMetadata) -> Result<SpoolEntry> {
     Ok(SpoolEntry {
         time: operation.time,
@@ -29,25 +29,29 @@ pub(super) fn begin(operation: Operation, session: SessionMetadata) -> Result<Sp
     })
 }
 
-pub(super) fn note(waiting: &mut SpoolEntry, id: &str, value: &Value, added_at: Option<Timestamp>) {
-    let added_at = added_at.unwrap_or(waiting.time);
+/// Adds a note. By default it was added at the time of the write.
+pub(super) fn note(write: &mut SpoolEntry, id: &str, value: &Value, added_at: Option<Timestamp>) {
+    let added_at = added_at.unwrap_or(write.time);
     let entry = encode_entry(&ClaimEntry { added_at, value: value.clone() });
-    waiting.notes.push(SpooledNote { id: id.to_owned(), entry: RecordBytes(entry.to_vec()) });
+    write.notes.push(SpooledNote { id: id.to_owned(), entry: RecordBytes(entry.to_vec()) });
 }
 
-pub(super) fn pages(waiting: &mut SpoolEntry, facts: &[RecordChange]) {
+/// Adds the pages of facts that [`fact_pages`](super::fact_pages::fact_pages) made.
+pub(super) fn pages(write: &mut SpoolEntry, facts: &[RecordChange]) {
     for change in facts {
         if let RecordChange::Facts { count, first, last, page: DeltaPart::Inline(page), .. } =
             change
         {
             let (count, first, last, page) = (*count, *first, *last, page.clone());
-            waiting.pages.push(SpooledPage { count, first, last, page });
+            write.pages.push(SpooledPage { count, first, last, page });
         }
     }
 }
 
+/// Adds a checkpoint. Its number and branch are assigned when the write is appended. `seen` is the
+/// last revision that its author saw.
 pub(super) fn checkpoint(
-    waiting: &mut SpoolEntry,
+    write: &mut SpoolEntry,
     wanted: NewCheckpoint,
     id: CheckpointId,
     seen: Option<u64>,
@@ -55,7 +59,7 @@ pub(super) fn checkpoint(
     let checkpoint = Checkpoint {
         id,
         sequence: 0,
-        time: wanted.at.unwrap_or(waiting.operation.time),
+        time: wanted.at.unwrap_or(write.operation.time),
         branch: 0,
         revision: seen,
         message: wanted.message,
@@ -64,43 +68,44 @@ pub(super) fn checkpoint(
         body: wanted.body.without_nulls(),
         key: wanted.key,
     };
-    waiting.checkpoints.push(SpooledCheckpoint { checkpoint, past: wanted.at.is_some() });
+    write.checkpoints.push(SpooledCheckpoint { checkpoint, past: wanted.at.is_some() });
 }
 
-/// Saves a write to the spool, and returns its report.
-pub(super) fn keep(store: &Store, waiting: &SpoolEntry, reason: &Error) -> Result<WriteReport> {
-    let branch = waiting.branch.as_deref().unwrap_or_default();
-    let mut done = WriteReport {
-        checkpoint: waiting.checkpoints.last().map(|one| one.checkpoint.clone()),
-        checkpoints: waiting.checkpoints.len() as u64,
-        facts: waiting.pages.iter().map(|page| page.count).sum(),
+/// Saves a write to the spool, and returns its report: what the write would append now or, if the
+/// store cannot be read, all that it contains. `reason` says why it was not appended.
+pub(super) fn keep(store: &Store, write: &SpoolEntry, reason: &Error) -> Result<WriteReport> {
+    let branch = write.branch.as_deref().unwrap_or_default();
+    let mut report = WriteReport {
+        checkpoint: write.checkpoints.last().map(|one| one.checkpoint.clone()),
+        checkpoints: write.checkpoints.len() as u64,
+        facts: write.pages.iter().map(|page| page.count).sum(),
         spooled: true,
-        ..WriteReport::begun(&waiting.operation, &waiting.session, branch)
+        ..WriteReport::begun(&write.operation, &write.session, branch)
     };
-    if let Some(record) = store.engine.spool(waiting)? {
-        (done.checkpoint, done.checkpoints, done.facts) = (None, 0, 0);
+    if let Some(record) = store.engine.spool(write)? {
+        (report.checkpoint, report.checkpoints, report.facts) = (None, 0, 0);
         for change in record.changes {
             match change {
                 RecordChange::Revision { header, .. } => {
                     let id = RevisionHeader::id_of(&header.0);
                     let header = RevisionHeader::decode(&header.0)
                         .map_err(Error::corrupt("a revision just made"))?;
-                    done.revision = Some((header.sequence, id));
+                    report.revision = Some((header.sequence, id));
                 }
                 RecordChange::Checkpoint { checkpoint, .. } => {
-                    done.checkpoints += 1;
-                    done.checkpoint = Some(*checkpoint);
+                    report.checkpoints += 1;
+                    report.checkpoint = Some(*checkpoint);
                 }
-                RecordChange::Facts { count, .. } => done.facts += count,
+                RecordChange::Facts { count, .. } => report.facts += count,
                 _ => {}
             }
         }
     }
-    for note in &waiting.notes {
+    for note in &write.notes {
         let entry = crate::format::decode_entry(&note.entry.0)
             .map_err(Error::corrupt("a note just made"))?;
-        done.changed.push((Key::new(Kind::Note, note.id.clone()), Some(entry.value)));
+        report.changed.push((Key::new(Kind::Note, note.id.clone()), Some(entry.value)));
     }
-    done.warnings.push(format!("kept in the spool until the store can be written: {reason}"));
-    Ok(done)
+    report.warnings.push(format!("kept in the spool until the store can be written: {reason}"));
+    Ok(report)
 }

@@ -1,4 +1,5 @@
-//! The lines of checks: where a result turns, and repetitions.
+//! The items of a story about checks. A first failure, a first pass, and a pass after a failure are
+//! loud; repeated and undecided results are not.
 
 use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
@@ -6,19 +7,19 @@ use crate::model::claim::{FactText, VerificationResult, VerificationStatus, Voca
 use crate::model::{Fact, Kind};
 use crate::store::{CheckTurn, check_label};
 
-/// The longest name of a check, in characters.
+/// Maximum length of the name of a check, in characters.
 const LABEL_CHARS: usize = 80;
 
-/// Returns the line of a result.
-pub(super) fn check_item(fact: &Fact, found: &VerificationResult, turn: CheckTurn) -> StoryItem {
-    let status = found.status.unwrap_or(VerificationStatus::Unknown);
+/// Returns the item of a result of a check.
+pub(super) fn check_item(fact: &Fact, result: &VerificationResult, turn: CheckTurn) -> StoryItem {
+    let status = result.status.unwrap_or(VerificationStatus::Unknown);
     let word = match (status, turn) {
         (VerificationStatus::Passed, CheckTurn::PassesAgain) => "passes again".to_owned(),
         (VerificationStatus::Failed, CheckTurn::StillFails) => "failed again".to_owned(),
         (VerificationStatus::Unknown, _) => "has no known result".to_owned(),
         (status, _) => status.word().replace('_', " "),
     };
-    let label = one_line(&check_label(fact, found), LABEL_CHARS);
+    let label = one_line(&check_label(fact, result), LABEL_CHARS);
     let text = format!("{label} {word}");
     let item = match turn {
         CheckTurn::FirstFailure | CheckTurn::PassesAgain | CheckTurn::FirstPass => {
@@ -35,9 +36,9 @@ pub(super) fn check_item(fact: &Fact, found: &VerificationResult, turn: CheckTur
         }
         VerificationStatus::Skipped | VerificationStatus::Unknown => StoryMark::Plain,
     };
-    let description = found.description.as_ref().map(FactText::preview);
+    let description = result.description.as_ref().map(FactText::preview);
     item.marked(mark)
         .detailed(description.map(|text| one_line(text, ITEM_CHARS)))
         .about(Kind::Verification, &fact.id)
-        .by(found.agent.clone())
+        .by(result.agent.clone())
 }

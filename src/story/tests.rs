@@ -41,7 +41,7 @@ fn story_of(session: &Session) -> Story {
     Story::read(&session.state(&session.head().unwrap()).unwrap()).unwrap()
 }
 
-/// The lines that a reader sees.
+/// Returns the lines that a reader sees.
 fn lines(story: &Story) -> Vec<String> {
     let line = |row| match row {
         StoryRow::Item(item) => {
@@ -54,43 +54,43 @@ fn lines(story: &Story) -> Vec<String> {
     story.rows().into_iter().map(line).collect()
 }
 
-fn told(facts: Vec<Fact>) -> Vec<String> {
+fn lines_of(facts: Vec<Fact>) -> Vec<String> {
     lines(&story_of(&session(facts)))
 }
 
-fn said(id: &str, minute: i64, text: &str) -> Fact {
+fn agent_message(id: &str, minute: i64, text: &str) -> Fact {
     fact(Kind::Message, id, minute, &[("role", "assistant"), ("text", text)])
 }
 
-fn asked(id: &str, minute: i64, text: &str) -> Fact {
+fn prompt(id: &str, minute: i64, text: &str) -> Fact {
     fact(Kind::Prompt, id, minute, &[("text", text), ("cwd", "/home/m/w")])
 }
 
-fn ran(id: &str, minute: i64, line: &str, exit_code: &str) -> Fact {
+fn command(id: &str, minute: i64, line: &str, exit_code: &str) -> Fact {
     fact(Kind::Command, id, minute, &[("command", line), ("exit_code", exit_code)])
 }
 
-fn checked(id: &str, minute: i64, name: &str, status: &str) -> Fact {
+fn check_result(id: &str, minute: i64, name: &str, status: &str) -> Fact {
     fact(Kind::Verification, id, minute, &[("name", name), ("status", status)])
 }
 
-fn edited(id: &str, minute: i64, path: &str) -> Fact {
+fn edit(id: &str, minute: i64, path: &str) -> Fact {
     let fields = [("path", path), ("lines_added", "2"), ("lines_removed", "1")];
     fact(Kind::Code, id, minute, &fields)
 }
 
 #[test]
-fn a_turn_begins_with_a_prompt_and_ends_with_what_the_agent_said_last() {
+fn a_turn_begins_with_a_prompt_and_ends_with_the_last_message() {
     let facts = vec![
-        asked("p1", 0, "why is the cache stale after a restart?"),
-        said("m1", 1, "I will look."),
-        ran("c1", 2, "ls /home/m/w/src", "0"),
-        ran("c2", 3, "cat x", "1"),
-        said("m2", 4, "There are two ways.\n\nWhich one do you prefer?"),
+        prompt("p1", 0, "why is the cache stale after a restart?"),
+        agent_message("m1", 1, "I will look."),
+        command("c1", 2, "ls /home/m/w/src", "0"),
+        command("c2", 3, "cat x", "1"),
+        agent_message("m2", 4, "There are two ways.\n\nWhich one do you prefer?"),
         fact(Kind::Message, "m3", 4, &[("role", "user"), ("text", "a tool's result")]),
         fact(Kind::Message, "m4", 4, &[("role", "assistant"), ("text", " ")]),
-        asked("p2", 5, "A."),
-        asked("p3", 6, "/exit"),
+        prompt("p2", 5, "A."),
+        prompt("p3", 6, "/exit"),
     ];
     let story = story_of(&session(facts));
     assert_eq!(
@@ -110,15 +110,15 @@ fn a_turn_begins_with_a_prompt_and_ends_with_what_the_agent_said_last() {
 }
 
 #[test]
-fn a_check_is_told_where_it_turns() {
+fn a_check_has_a_line_where_its_result_changes() {
     let facts = vec![
-        checked("v1", 1, "unit tests", "passed"),
-        checked("v2", 2, "unit tests", "passed"),
-        checked("v3", 3, "unit tests", "failed"),
-        checked("v4", 4, "unit tests", "failed"),
-        checked("v5", 5, "lint && unit tests", "passed"),
-        checked("v6", 6, "lint", "unknown"),
-        checked("v7", 7, "docs", "failed"),
+        check_result("v1", 1, "unit tests", "passed"),
+        check_result("v2", 2, "unit tests", "passed"),
+        check_result("v3", 3, "unit tests", "failed"),
+        check_result("v4", 4, "unit tests", "failed"),
+        check_result("v5", 5, "lint && unit tests", "passed"),
+        check_result("v6", 6, "lint", "unknown"),
+        check_result("v7", 7, "docs", "failed"),
     ];
     let story = story_of(&session(facts));
     assert_eq!(
@@ -141,12 +141,12 @@ fn a_check_is_told_where_it_turns() {
 }
 
 #[test]
-fn a_command_that_a_check_tells_of_is_not_told_again() {
+fn a_command_that_has_the_line_of_a_check_has_no_other() {
     let facts = vec![
-        ran("c1", 1, "make lint && make test", "0"),
-        checked("c1", 1, "make lint", "passed"),
-        checked("c1/2", 1, "make test", "passed"),
-        ran("c2", 2, "./check", "0"),
+        command("c1", 1, "make lint && make test", "0"),
+        check_result("c1", 1, "make lint", "passed"),
+        check_result("c1/2", 1, "make test", "passed"),
+        command("c2", 2, "./check", "0"),
         fact(
             Kind::Verification,
             "v",
@@ -155,19 +155,19 @@ fn a_command_that_a_check_tells_of_is_not_told_again() {
         ),
     ];
     let expected = ["Check: make lint passed", "Check: make test passed", "Check: check passed"];
-    assert_eq!(told(facts), expected);
+    assert_eq!(lines_of(facts), expected);
 }
 
 #[test]
-fn edits_are_joined_until_something_else_has_a_line() {
+fn edits_are_one_line_until_something_else_has_a_line() {
     let facts = vec![
-        asked("p", 0, "go"),
-        edited("e1", 1, "/home/m/w/src/a.rs"),
-        ran("c1", 2, "ls", "0"),
-        edited("e2", 3, "/home/m/w/src/b.rs"),
-        edited("e3", 4, "/home/m/w/src/a.rs"),
-        ran("c2", 5, "git commit -m 'keep it'", "0"),
-        edited("e4", 6, "/home/m/w/c.rs"),
+        prompt("p", 0, "go"),
+        edit("e1", 1, "/home/m/w/src/a.rs"),
+        command("c1", 2, "ls", "0"),
+        edit("e2", 3, "/home/m/w/src/b.rs"),
+        edit("e3", 4, "/home/m/w/src/a.rs"),
+        command("c2", 5, "git commit -m 'keep it'", "0"),
+        edit("e4", 6, "/home/m/w/c.rs"),
     ];
     let story = story_of(&session(facts));
     assert_eq!(
@@ -198,14 +198,14 @@ fn a_sub_agent_is_one_line() {
     };
     let sent = [("description", "Fix the cache"), ("started_at", "2026-02-02T02:41:00Z")];
     let facts = vec![
-        asked("p", 0, "go"),
+        prompt("p", 0, "go"),
         fact(Kind::Agent, "a1", 9, &sent),
-        by_agent(edited("e1", 2, "/home/m/w/a.rs")),
-        by_agent(checked("v1", 3, "unit tests", "failed")),
-        by_agent(checked("v2", 4, "unit tests", "passed")),
-        by_agent(ran("c1", 5, "git commit -m x", "0")),
-        by_agent(said("m1", 6, "Done.")),
-        checked("v3", 10, "unit tests", "passed"),
+        by_agent(edit("e1", 2, "/home/m/w/a.rs")),
+        by_agent(check_result("v1", 3, "unit tests", "failed")),
+        by_agent(check_result("v2", 4, "unit tests", "passed")),
+        by_agent(command("c1", 5, "git commit -m x", "0")),
+        by_agent(agent_message("m1", 6, "Done.")),
+        check_result("v3", 10, "unit tests", "passed"),
     ];
     let story = story_of(&session(facts));
     let work = "4 min, 1 file edited, 1 check passed, 1 check failed, 1 commit";
@@ -216,21 +216,21 @@ fn a_sub_agent_is_one_line() {
 }
 
 #[test]
-fn claims_checkpoints_and_branches_are_told() {
+fn claims_checkpoints_and_branches_have_lines() {
     let session = session(Vec::new());
     let act = |minute| WriteContext::asked("test", at(minute));
-    let hypothesis = |sure: f64| {
+    let hypothesis_value = |confidence: f64| {
         let text = "the cache is stale".into();
-        Value::from([("description", text), ("confidence", Value::Float(sure))])
+        Value::from([("description", text), ("confidence", Value::Float(confidence))])
     };
     let key = Key::new(Kind::Hypothesis, "H1");
-    let add = ClaimChange::add(key.clone(), hypothesis(0.5));
+    let add = ClaimChange::add(key.clone(), hypothesis_value(0.5));
     session.write(&act(1)).change(add).commit().unwrap();
     let named = NewCheckpoint::manual("one suspect");
     session.write(&act(2)).checkpoint(named).commit().unwrap();
     session.create_branch(&act(3), "alt", None, BranchMetadata::default()).unwrap();
     let before = session.head().unwrap();
-    session.write(&act(4)).change(ClaimChange::put(key, hypothesis(0.25))).commit().unwrap();
+    session.write(&act(4)).change(ClaimChange::put(key, hypothesis_value(0.25))).commit().unwrap();
     session.restore(&act(5), &before).unwrap();
     let story = story_of(&session);
     assert_eq!(
@@ -248,13 +248,13 @@ fn claims_checkpoints_and_branches_are_told() {
 }
 
 #[test]
-fn what_was_before_or_after_a_time_can_be_left_out() {
+fn retain_between_leaves_out_earlier_and_later_items() {
     let facts = vec![
-        asked("p1", 0, "first"),
-        ran("c1", 1, "ls", "0"),
-        asked("p2", 2, "second"),
-        ran("c2", 3, "ls", "0"),
-        ran("c3", 4, "ls", "0"),
+        prompt("p1", 0, "first"),
+        command("c1", 1, "ls", "0"),
+        prompt("p2", 2, "second"),
+        command("c2", 3, "ls", "0"),
+        command("c3", 4, "ls", "0"),
     ];
     let mut story = story_of(&session(facts));
     let mut early = story.clone();
@@ -269,18 +269,18 @@ fn what_was_before_or_after_a_time_can_be_left_out() {
 }
 
 #[test]
-fn the_end_of_a_long_text_is_read_when_it_is_wanted() {
+fn read_whole_texts_reads_the_end_of_a_long_text() {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", at(0));
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     let text = format!("It begins here.\n\n{}\n\nWhich one do you want?", "long ".repeat(20_000));
     let mut write = session.write(&act);
-    let mut message = said("m1", 1, "");
+    let mut message = agent_message("m1", 1, "");
     let long = write.text(&text);
     if let Value::Map(fields) = &mut message.value {
         fields.insert("text".to_owned(), long);
     }
-    write.fact(message).fact(asked("p1", 2, "A.")).commit().unwrap();
+    write.fact(message).fact(prompt("p1", 2, "A.")).commit().unwrap();
     let mut story = story_of(&session);
     assert_eq!(lines(&story).last().unwrap(), "Prompt: A.");
     story.read_whole_texts(&session, &|_, _| None).unwrap();
@@ -289,7 +289,7 @@ fn the_end_of_a_long_text_is_read_when_it_is_wanted() {
     assert_eq!(lines[1], "Prompt: A. | Which one do you want?");
 }
 
-fn sure(id: &str, confidence: f64, status: &str) -> ClaimChange {
+fn hypothesis(id: &str, confidence: f64, status: &str) -> ClaimChange {
     let fields = [
         ("description", "the cache is stale".into()),
         ("confidence", confidence.into()),
@@ -299,10 +299,10 @@ fn sure(id: &str, confidence: f64, status: &str) -> ClaimChange {
 }
 
 #[test]
-fn the_confidence_has_the_cause_of_each_change() {
+fn each_step_of_a_confidence_has_its_evidence() {
     let session = session(Vec::new());
     let write = |minute| WriteContext::asked("test", at(minute));
-    session.write(&write(1)).change(sure("H1", 0.5, "active")).commit().unwrap();
+    session.write(&write(1)).change(hypothesis("H1", 0.5, "active")).commit().unwrap();
     let evidence = Value::from([
         ("hypothesis", "H1".into()),
         ("strength", (-0.6).into()),
@@ -310,9 +310,9 @@ fn the_confidence_has_the_cause_of_each_change() {
     ]);
     let evidence = ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence);
     let second = write(2);
-    let moved = session.write(&second).change(evidence).change(sure("H1", 0.2, "active"));
+    let moved = session.write(&second).change(evidence).change(hypothesis("H1", 0.2, "active"));
     moved.commit().unwrap();
-    session.write(&write(3)).change(sure("H1", 0.05, "rejected")).commit().unwrap();
+    session.write(&write(3)).change(hypothesis("H1", 0.05, "rejected")).commit().unwrap();
     let more = Value::from([("hypothesis", "H1".into()), ("description", "and again".into())]);
     let more = ClaimChange::put(Key::new(Kind::Evidence, "E2"), more);
     session.write(&write(4)).change(more).commit().unwrap();
@@ -334,13 +334,13 @@ fn the_confidence_has_the_cause_of_each_change() {
 }
 
 #[test]
-fn the_runs_of_checks_say_what_fails_afterwards() {
+fn each_run_of_a_check_lists_what_fails_after_it() {
     let facts = vec![
-        checked("v1", 1, "unit", "passed"),
-        checked("v2", 2, "unit", "failed"),
-        checked("v3", 3, "lint", "failed"),
-        checked("v4", 4, "unit", "failed"),
-        checked("v5", 5, "unit && lint", "passed"),
+        check_result("v1", 1, "unit", "passed"),
+        check_result("v2", 2, "unit", "failed"),
+        check_result("v3", 3, "lint", "failed"),
+        check_result("v4", 4, "unit", "failed"),
+        check_result("v5", 5, "unit && lint", "passed"),
     ];
     let story = story_of(&session(facts));
     let failing: Vec<_> = story
@@ -365,19 +365,19 @@ fn the_runs_of_checks_say_what_fails_afterwards() {
 fn the_claims_over_time_are_those_of_the_branch_checked_out_then() {
     let session = session(Vec::new());
     let act = |minute| WriteContext::asked("test", at(minute));
-    session.write(&act(1)).change(sure("H1", 0.5, "active")).commit().unwrap();
+    session.write(&act(1)).change(hypothesis("H1", 0.5, "active")).commit().unwrap();
     session.create_branch(&act(2), "other", None, BranchMetadata::default()).unwrap();
     session.switch_branch(&act(2), "other", true).unwrap();
-    session.write(&act(3)).change(sure("H1", 0.9, "active")).commit().unwrap();
+    session.write(&act(3)).change(hypothesis("H1", 0.9, "active")).commit().unwrap();
     session.switch_branch(&act(4), "main", true).unwrap();
-    session.write(&act(5)).change(sure("H2", 0.4, "active")).commit().unwrap();
+    session.write(&act(5)).change(hypothesis("H2", 0.4, "active")).commit().unwrap();
     let times: Vec<_> = [-1, 1, 3, 3, 5].into_iter().map(at).collect();
     let shown = |changes: Vec<crate::model::EntryChange>| {
-        let sure = |change: &crate::model::EntryChange| {
+        let confidence_of = |change: &crate::model::EntryChange| {
             let confidence = change.new.as_ref()?.value.field("confidence")?.as_f64()?;
             Some(format!("{} {confidence}", change.key.id))
         };
-        changes.iter().filter_map(sure).collect::<Vec<_>>().join(", ")
+        changes.iter().filter_map(confidence_of).collect::<Vec<_>>().join(", ")
     };
     let all: Vec<String> =
         session.claims_over_time(&times).unwrap().into_iter().map(shown).collect();
@@ -445,18 +445,18 @@ fn digest(session: &Session) -> Vec<(&'static str, String)> {
 #[test]
 fn a_digest_says_what_was_asked_came_out_was_ruled_out_and_is_open() {
     let facts = vec![
-        asked("p1", 0, "why is the cache stale after a restart?"),
-        ran("c1", 1, "git commit -m 'cache: drop it at the start'", "0"),
-        edited("e1", 2, "/home/m/w/src/cache.rs"),
-        asked("p2", 3, "and now the tests"),
-        said("m1", 4, "Done.\n\nShall I commit it?"),
+        prompt("p1", 0, "why is the cache stale after a restart?"),
+        command("c1", 1, "git commit -m 'cache: drop it at the start'", "0"),
+        edit("e1", 2, "/home/m/w/src/cache.rs"),
+        prompt("p2", 3, "and now the tests"),
+        agent_message("m1", 4, "Done.\n\nShall I commit it?"),
     ];
     let session = session(facts);
     let act = WriteContext::asked("test", at(5));
     let gap = Value::from([("description", "which node?".into()), ("status", "open".into())]);
     let gap = ClaimChange::put(Key::new(Kind::Gap, "G1"), gap);
-    let write = session.write(&act).change(sure("H1", 0.9, "confirmed"));
-    write.change(sure("H2", 0.1, "rejected")).change(gap).commit().unwrap();
+    let write = session.write(&act).change(hypothesis("H1", 0.9, "confirmed"));
+    write.change(hypothesis("H2", 0.1, "rejected")).change(gap).commit().unwrap();
     let lines = digest(&session);
     let expected = [
         ("Asked", "why is the cache stale after a restart?"),
@@ -470,12 +470,12 @@ fn a_digest_says_what_was_asked_came_out_was_ruled_out_and_is_open() {
 
 #[test]
 fn a_digest_does_not_take_the_status_from_another_branch() {
-    let session = session(vec![asked("p1", 0, "why is the cache stale?")]);
+    let session = session(vec![prompt("p1", 0, "why is the cache stale?")]);
     let act = WriteContext::asked("test", at(5));
-    session.write(&act).change(sure("H1", 0.6, "under_test")).commit().unwrap();
+    session.write(&act).change(hypothesis("H1", 0.6, "under_test")).commit().unwrap();
     session.create_branch(&act, "other", None, BranchMetadata::default()).unwrap();
     let elsewhere = session.write(&act).on("other");
-    elsewhere.change(sure("H1", 0.1, "rejected")).commit().unwrap();
+    elsewhere.change(hypothesis("H1", 0.1, "rejected")).commit().unwrap();
     let lines = digest(&session);
     assert!(lines.contains(&("Ruled out", "nothing is recorded".to_owned())), "{lines:?}");
 }

@@ -11,7 +11,7 @@ fn json(text: &str) -> Value {
 }
 
 /// Generates valid values of a field, from the description of its allowed values.
-fn fitting(allowed: &str) -> BoxedStrategy<Value> {
+fn valid_values(allowed: &str) -> BoxedStrategy<Value> {
     if let Some(words) = allowed.strip_prefix("one of ") {
         let words: Vec<String> = words.split(", ").map(str::to_owned).collect();
         return prop::sample::select(words).prop_map(Value::from).boxed();
@@ -31,12 +31,13 @@ fn fitting(allowed: &str) -> BoxedStrategy<Value> {
         "a map, each a text" => prop::collection::btree_map("[a-z]{1,3}", "[a-z]{1,3}", 0..3)
             .prop_map(|map| Value::Map(map.into_iter().map(|(k, v)| (k, v.into())).collect()))
             .boxed(),
-        "any value" => unknown(),
+        "any value" => any_value(),
         other => panic!("no strategy for {other}"),
     }
 }
 
-fn unknown() -> BoxedStrategy<Value> {
+/// Generates any value without bytes and negative zero.
+fn any_value() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -54,16 +55,18 @@ fn unknown() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// Generates values of a kind with valid known fields, nulls, and unknown fields.
-fn value_of(kind: Kind) -> BoxedStrategy<Value> {
+/// Generates values of a kind, with valid known fields, null fields and unknown fields.
+fn values_of(kind: Kind) -> BoxedStrategy<Value> {
     let known: Vec<_> = fields(kind)
         .iter()
         .map(|field| {
-            prop::option::of(prop_oneof![4 => fitting(&field.allowed()), 1 => Just(Value::Null)])
-                .prop_map(|value| value.map(|value| (field.name.to_owned(), value)))
+            prop::option::of(
+                prop_oneof![4 => valid_values(&field.allowed()), 1 => Just(Value::Null)],
+            )
+            .prop_map(|value| value.map(|value| (field.name.to_owned(), value)))
         })
         .collect();
-    (known, prop::collection::btree_map("x_[a-z]{1,3}", unknown(), 0..3))
+    (known, prop::collection::btree_map("x_[a-z]{1,3}", any_value(), 0..3))
         .prop_map(|(known, mut unknown)| {
             unknown.extend(known.into_iter().flatten());
             Value::Map(unknown)
@@ -72,7 +75,7 @@ fn value_of(kind: Kind) -> BoxedStrategy<Value> {
 }
 
 #[test]
-fn a_value_that_check_would_change_or_refuse_is_not_checked() {
+fn is_checked_rejects_a_value_that_check_changes_or_refuses() {
     for text in [
         r#"{"description": null}"#,
         r#"{"x": [{"y": null}]}"#,
@@ -90,9 +93,9 @@ fn a_value_that_check_would_change_or_refuse_is_not_checked() {
 
 proptest! {
     #[test]
-    fn a_fitting_value_comes_back_without_nulls(
+    fn check_only_removes_nulls_from_a_valid_value(
         (kind, value) in prop::sample::select(Kind::ALL)
-            .prop_flat_map(|kind| (Just(kind), value_of(kind)))
+            .prop_flat_map(|kind| (Just(kind), values_of(kind)))
     ) {
         let checked = check(kind, &value).unwrap();
         prop_assert!(is_checked(kind, &checked));
@@ -102,10 +105,10 @@ proptest! {
     }
 
     #[test]
-    fn any_value_of_a_known_field_is_accepted_or_the_field_is_named(
+    fn check_accepts_any_value_of_a_known_field_or_names_the_field(
         (kind, field, value) in prop::sample::select(Kind::ALL).prop_flat_map(|kind| {
             let names: Vec<_> = fields(kind).iter().map(|field| field.name).collect();
-            (Just(kind), prop::sample::select(names), unknown())
+            (Just(kind), prop::sample::select(names), any_value())
         })
     ) {
         let map = Value::Map(FieldMap::from([(field.to_owned(), value)]));
@@ -201,13 +204,13 @@ fn check_gives_equal_numbers_equal_form() {
     let checked = check(Kind::Command, &json(r#"{"exit_code": 2.0}"#)).unwrap();
     assert_eq!(checked, json(r#"{"exit_code": 2}"#));
     let Value::Map(checked) = check(Kind::Note, &json(r#"{"x": -0.0}"#)).unwrap() else {
-        panic!("a map went in")
+        panic!("check returned no map")
     };
     assert_eq!(checked["x"].as_f64().unwrap().to_bits(), 0);
 }
 
 #[test]
-fn a_field_of_another_kind_survives_untouched() {
+fn check_keeps_a_field_of_another_kind_unchanged() {
     for (kind, text) in [
         (Kind::Note, r#"{"confidence": 7, "tags": "none"}"#),
         (Kind::Evidence, r#"{"status": "whatever", "confidence": "high"}"#),
@@ -218,7 +221,7 @@ fn a_field_of_another_kind_survives_untouched() {
 }
 
 #[test]
-fn a_long_text_of_a_fact_may_be_a_reference_and_of_a_claim_not() {
+fn a_text_reference_is_accepted_in_a_fact_and_refused_in_a_claim() {
     let long = json(&format!(
         r#"{{"$text": {{"preview": "be", "bytes": 9000, "hash": "{}"}}}}"#,
         "0".repeat(64)
@@ -275,14 +278,14 @@ fn second(number: i64) -> Timestamp {
 
 #[test]
 fn periods_that_overlap_count_once() {
-    let spent = |periods: &[(i64, i64)]| {
+    let seconds_in_debugging = |periods: &[(i64, i64)]| {
         let periods = periods.iter().map(|(start, end)| second(*start)..=second(*end));
         time_in_debugging(periods).as_secs()
     };
-    assert_eq!(spent(&[]), 0);
-    assert_eq!(spent(&[(10, 10)]), 0);
-    assert_eq!(spent(&[(100, 900), (0, 1000), (200, 300)]), 1000);
-    assert_eq!(spent(&[(0, 100), (50, 200), (500, 600), (901, 901)]), 600);
+    assert_eq!(seconds_in_debugging(&[]), 0);
+    assert_eq!(seconds_in_debugging(&[(10, 10)]), 0);
+    assert_eq!(seconds_in_debugging(&[(100, 900), (0, 1000), (200, 300)]), 1000);
+    assert_eq!(seconds_in_debugging(&[(0, 100), (50, 200), (500, 600), (901, 901)]), 600);
 }
 
 #[test]
@@ -296,8 +299,8 @@ fn metrics_count_claims_and_skip_idle_time() {
     verifications.push(Value::from([]));
     // The times are not in order. The pauses are 60 s, exactly the limit, and more than the limit.
     let times = [60, 0, 360, 661].map(second);
-    let alone = times.map(|time| time..=time);
-    let metrics = SessionMetrics::compute(7, &hypotheses, &gaps, &verifications, alone);
+    let events = times.map(|time| time..=time);
+    let metrics = SessionMetrics::compute(7, &hypotheses, &gaps, &verifications, events);
     assert_eq!(
         metrics,
         SessionMetrics {

@@ -1,18 +1,19 @@
-//! Changes that cause a checkpoint.
+//! Which changes cause a checkpoint.
 
 use super::text;
 use crate::model::{AutoTrigger, Kind, Value};
 
-/// Returns the trigger for a change of one claim or fact, if it causes a checkpoint, and the tag of
-/// that checkpoint if the event is significant. For updates made without a rule.
+/// Returns the trigger of the checkpoint that a change of one claim or fact causes, if it causes
+/// one, and the tag of the checkpoint if the event is significant. For changes that no rule makes:
+/// a rule returns its trigger itself.
 #[must_use]
 pub fn trigger_of(
     kind: Kind,
     old: Option<&Value>,
     new: &Value,
 ) -> Option<(AutoTrigger, Option<&'static str>)> {
-    let field = |name| (old.and_then(|old| text(old, name)), text(new, name));
-    let (status_before, status) = field("status");
+    let before_and_after = |name| (old.and_then(|old| text(old, name)), text(new, name));
+    let (status_before, status) = before_and_after("status");
     match kind {
         // A hypothesis without a status is active; one created as active changes nothing.
         Kind::Hypothesis => {
@@ -27,7 +28,7 @@ pub fn trigger_of(
         Kind::Gap => (status == Some("filled") && status_before != status)
             .then_some((AutoTrigger::GapFilled, None)),
         Kind::Dependency => {
-            let (type_before, type_now) = field("type");
+            let (type_before, type_now) = before_and_after("type");
             (type_now == Some("contradicts") && type_before != type_now)
                 .then_some((AutoTrigger::NewContradictionDetected, Some("contradiction_detected")))
         }

@@ -1,7 +1,8 @@
 //! The grammar for points in time and for moments: parses what a person writes into plain data.
+//! Also formats times for people.
 //!
-//! The clock and the zone are parameters, so the same text gives the same result on any machine.
-//! This module only parses; the engine finds out whether a tag, a branch or an id exists.
+//! The present time and the zone are parameters, so equal arguments give equal results on any
+//! machine. Whether a tag, a branch or an id exists is not checked here: the store looks it up.
 //! `docs/time.md` is the page for users, and its examples are tests.
 
 mod ambiguous_name;

@@ -6,12 +6,11 @@ use crate::model::{TextRef, Value};
 
 impl EventStreamWriter<'_> {
     /// Returns a checkpoint's body with its long texts inlined. The body does not name the source
-    /// of a text; the source is found by the text's hash. If none contains the text, its preview is
-    /// used.
+    /// of a text, so it is found by the text's hash. If the text is missing, its preview is used.
     pub(super) fn expand_body(&self, body: &Value) -> Result<Value> {
         Ok(match body {
             Value::Map(fields) => match TextRef::from_value(body) {
-                Some(text) => Value::Text(self.found(&text)?),
+                Some(text) => Value::Text(self.text_by_hash(&text)?),
                 None => Value::Map(
                     fields
                         .iter()
@@ -26,7 +25,7 @@ impl EventStreamWriter<'_> {
         })
     }
 
-    fn found(&self, text: &TextRef) -> Result<String> {
+    fn text_by_hash(&self, text: &TextRef) -> Result<String> {
         let resolve = self.resolve.unwrap_or(&|_, _| None);
         let source = self.session.source_of(text, resolve)?;
         if text.place.is_some() && source.is_none() {
@@ -36,7 +35,8 @@ impl EventStreamWriter<'_> {
         Ok(whole.unwrap_or_else(|_| text.preview.clone()))
     }
 
-    /// Returns a fact's value with its long texts inlined.
+    /// Returns a fact's value with its long texts inlined. `source` is the source that the texts
+    /// refer to. If its bytes were pruned or dropped, the preview of a text is used.
     pub(super) fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
         if let Some(text) = TextRef::from_value(&value) {
             let resolve = self.resolve.unwrap_or(&|_, _| None);

@@ -1,4 +1,5 @@
-//! What one line of an event stream changes: revision selectors, checkpoints, tags and branches.
+//! Plans what a line of an event stream changes: checkpoints, tags and branches. Resolves the
+//! revision selectors in it.
 
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::plan_context::PlanContext;
@@ -16,7 +17,7 @@ use crate::store::CheckpointFilter;
 use crate::store::branch::check_branch_name;
 use crate::store::validate::check_tag;
 
-/// Checks that a revision at this time is not before the last one of the branch.
+/// Checks that a revision at this time is not before the last revision of the branch.
 pub(super) fn check_not_before_head(
     refs: &SessionRefs,
     branch: BranchNumber,
@@ -26,13 +27,15 @@ pub(super) fn check_not_before_head(
     match branch.head.filter(|head| head.effective > at) {
         None => Ok(()),
         Some(head) => Err(Error::invalid(format!(
-            "{at} is before the last revision of '{}', which was made at {}",
+            "{at} is before the last revision of '{}', which was made at {}: use that time or a \
+             later one",
             branch.name, head.effective
         ))),
     }
 }
 
-/// Resolves a revision selector.
+/// Returns the revision that a selector names; `None` for the state before the first revision.
+/// `branch` is the branch of the line.
 pub(super) fn resolve(
     context: &PlanContext<'_>,
     number: SessionNumber,
@@ -54,17 +57,28 @@ pub(super) fn resolve(
     let refs = session_refs(&context.refs, number)?;
     let name = target.branch.as_deref().unwrap_or(branch);
     let on = refs.branch_by_name(name)?;
-    let none = || Error::invalid(format!("'{name}' has no such revision at {time}"));
     let (at, _) =
-        timeline::revision_at(&view, &context.refs, number, on, time)?.ok_or_else(none)?;
+        timeline::revision_at(&view, &context.refs, number, on, time)?.ok_or_else(|| {
+            Error::invalid(format!(
+                "branch '{name}' has no revision at or before {time}: use a later 'at'"
+            ))
+        })?;
     match target.back {
         0 => Ok(Some(at)),
         back => timeline::nth_ancestor(&view, &context.refs, number, at, back)?
-            .ok_or_else(none)
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "branch '{name}' has no revision {back} before the one at {time}: use a smaller \
+                     'back'"
+                ))
+            })
             .map(Some),
     }
 }
 
+/// Returns the checkpoint that a line makes; `None` if it exists already with the same content. A
+/// checkpoint with the same event key is replaced and keeps its id and number. `new_head` is the
+/// number of the revision that the record of this line makes, if it makes one.
 pub(super) fn make_checkpoint(
     context: &PlanContext<'_>,
     refs: &SessionRefs,
@@ -101,6 +115,7 @@ pub(super) fn make_checkpoint(
     Ok((known.as_ref() != Some(&made)).then_some(made))
 }
 
+/// Returns the newest checkpoint with this message or tag, with its tags changed as the line says.
 pub(super) fn tagged(
     context: &PlanContext<'_>,
     number: SessionNumber,
@@ -118,7 +133,7 @@ pub(super) fn tagged(
     Ok(found)
 }
 
-/// Returns the changes that a branch line makes.
+/// Returns the changes that a branch line makes: a new branch, or changes of an existing one.
 pub(super) fn branch_changes(
     context: &PlanContext<'_>,
     refs: &SessionRefs,

@@ -13,12 +13,13 @@ fn session(store: &Store) -> Session {
     store.create_session(&act(), NewSession::named("s")).unwrap()
 }
 
-fn text(text: &str) -> Value {
+fn described(text: &str) -> Value {
     Value::from([("description", text.into())])
 }
 
+/// Adds a note and returns its id.
 fn add(session: &Session) -> Result<String> {
-    let done = session.write(&act()).add_next(Kind::Note, "N", text("a note")).commit()?;
+    let done = session.write(&act()).add_next(Kind::Note, "N", described("a note")).commit()?;
     Ok(done.new_id.unwrap())
 }
 
@@ -30,9 +31,9 @@ fn the_first_free_number_is_found() {
             assert_eq!(first_free(start, is_taken), Ok(taken + 1));
         }
     }
-    // If numbers are missing in between, one of them is found.
-    let holed = |number, _: &[u64]| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
-    assert_eq!(first_free(1, holed), Ok(6));
+    // With free numbers between taken ones, the result is free and follows a taken one.
+    let with_gaps = |number, _: &[u64]| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
+    assert_eq!(first_free(1, with_gaps), Ok(6));
 }
 
 /// Regression: in a store in a database, each number that was checked cost a round trip.
@@ -45,11 +46,14 @@ fn several_numbers_are_checked_in_one_request() {
                 requests.set(requests.get() + 1);
                 *known.borrow_mut() = next.to_vec();
             }
-            assert!(known.borrow().contains(&number), "{number} of {taken}");
+            assert!(
+                known.borrow().contains(&number),
+                "{number} was not read ahead, with {taken} taken"
+            );
             Ok::<_, ()>(number <= taken)
         };
         assert_eq!(first_free(1, is_taken), Ok(taken + 1));
-        assert!(requests.get() <= 4, "{} for {taken}", requests.get());
+        assert!(requests.get() <= 4, "{} requests with {taken} taken", requests.get());
     }
 }
 
@@ -62,18 +66,18 @@ fn ids_are_free_on_all_branches_and_in_the_write_itself() {
     assert_eq!(add(&session).unwrap(), "N2");
     session.switch_branch(&act(), "other", true).unwrap();
     assert_eq!(add(&session).unwrap(), "N3");
-    let own = ClaimChange::add(Key::new(Kind::Note, "N4"), text("chosen"));
-    let done =
-        session.write(&act()).change(own).add_next(Kind::Note, "N", text("next")).commit().unwrap();
+    let chosen = ClaimChange::add(Key::new(Kind::Note, "N4"), described("chosen"));
+    let done = session
+        .write(&act())
+        .change(chosen)
+        .add_next(Kind::Note, "N", described("next"))
+        .commit()
+        .unwrap();
     assert_eq!(done.new_id.as_deref(), Some("N5"));
     let changed: Vec<_> = done.changed.iter().map(|(key, _)| key.id.as_str()).collect();
     assert_eq!(changed, ["N4", "N5"]);
     // Another kind has its own numbers.
-    let done = session
-        .write(&act())
-        .add_next(Kind::Gap, "G", Value::from([("description", "why?".into())]))
-        .commit()
-        .unwrap();
+    let done = session.write(&act()).add_next(Kind::Gap, "G", described("why?")).commit().unwrap();
     assert_eq!(done.new_id.as_deref(), Some("G1"));
 }
 
@@ -102,13 +106,13 @@ fn a_rule_and_a_fact_get_the_chosen_id() {
     add(&session).unwrap();
     let rule = |_: &HeadClaims, id: &str| {
         Ok(RuleOutcome {
-            changes: vec![(Key::new(Kind::Note, id), text(id))],
+            changes: vec![(Key::new(Kind::Note, id), described(id))],
             ..RuleOutcome::default()
         })
     };
     let done = session.write(&act()).rule_with_next_id(Kind::Note, "N", rule).commit().unwrap();
     assert_eq!(done.new_id.as_deref(), Some("N2"));
-    assert_eq!(done.changed, [(Key::new(Kind::Note, "N2"), Some(text("N2")))]);
+    assert_eq!(done.changed, [(Key::new(Kind::Note, "N2"), Some(described("N2")))]);
     let fact = |at: Timestamp| {
         move |id: &str| {
             Some(Fact {
@@ -123,9 +127,9 @@ fn a_rule_and_a_fact_get_the_chosen_id() {
         }
     };
     let context = act();
-    let write = || session.write(&context).add_next(Kind::Note, "N", text("with a fact"));
-    let far = act().now.plus_micros(FUTURE_MICROS + 1);
-    let error = write().fact_of_next(fact(far)).commit().unwrap_err();
+    let write = || session.write(&context).add_next(Kind::Note, "N", described("with a fact"));
+    let too_late = act().now.plus_micros(FUTURE_MICROS + 1);
+    let error = write().fact_of_next(fact(too_late)).commit().unwrap_err();
     assert!(error.to_string().contains("more than a day ahead"), "{error}");
     let done = write().fact_of_next(fact(act().now)).commit().unwrap();
     assert_eq!((done.new_id.as_deref(), done.facts), (Some("N3"), 1));
@@ -135,16 +139,16 @@ fn a_rule_and_a_fact_get_the_chosen_id() {
 }
 
 #[test]
-fn bad_values_are_refused_before_an_id_is_chosen() {
+fn a_write_with_an_invalid_value_uses_no_id() {
     let store = Store::in_memory().unwrap();
     let session = session(&store);
     let context = act();
-    let wrong = session.write(&context).add_next(
+    let write = session.write(&context).add_next(
         Kind::Note,
         "N",
         Value::from([("description", Vec::<Value>::new().into())]),
     );
-    assert!(matches!(wrong.commit(), Err(Error::Invalid { .. })));
+    assert!(matches!(write.commit(), Err(Error::Invalid { .. })));
     assert_eq!(add(&session).unwrap(), "N1");
 }
 
@@ -172,9 +176,9 @@ fn concurrent_writers_get_distinct_ids_in_one_commit_each() {
         writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
     });
     let distinct: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
-    let wanted: BTreeSet<String> =
+    let expected: BTreeSet<String> =
         (1..=WRITERS * CLAIMS).map(|number| format!("N{number}")).collect();
-    assert_eq!(distinct, wanted.iter().map(String::as_str).collect());
+    assert_eq!(distinct, expected.iter().map(String::as_str).collect());
     // No write was repeated: each made one revision.
     let session = store.session(&name).unwrap();
     assert_eq!(session.head().unwrap().revision(), Some((WRITERS * CLAIMS) as u64));
