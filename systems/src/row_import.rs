@@ -1,4 +1,4 @@
-//! What an import does with the rows of a table.
+//! The result of importing a row of a table.
 
 words! {
     /// What an import did with a row.
@@ -6,9 +6,9 @@ words! {
     pub enum RowImport {
         /// The row was saved.
         Saved = "saved",
-        /// The row was imported before: nothing has changed.
+        /// The row was imported before: nothing was written.
         Known = "known",
-        /// Something newer than the row is stored: nothing has changed.
+        /// Something newer than the row is stored: nothing was written.
         Older = "older",
     }
 }

@@ -50,7 +50,7 @@ fn an_edit_sees_the_claims_it_named_and_the_changes_before_it() {
     let session = open_or_create(&store, &act(1), SessionKind::Run, "r").unwrap();
     put(&session, 2, "a", 1);
     let keys = || vec![Key::new(Kind::Item, "a"), Key::new(Kind::Item, "b")];
-    let counted = |known: &[Option<Value>]| -> Result<Vec<ClaimChange>> {
+    let add_one_to_sum = |known: &[Option<Value>]| -> Result<Vec<ClaimChange>> {
         let count = |value: &Option<Value>| {
             value.as_ref().and_then(|value| value.field("count")?.as_i64()).unwrap_or(0)
         };
@@ -59,7 +59,7 @@ fn an_edit_sees_the_claims_it_named_and_the_changes_before_it() {
         Ok(vec![ClaimChange::put(Key::new(Kind::Item, "b"), value)])
     };
     let act = act(3);
-    session.write(&act).edit(keys(), counted).edit(keys(), counted).commit().unwrap();
+    session.write(&act).edit(keys(), add_one_to_sum).edit(keys(), add_one_to_sum).commit().unwrap();
     let head = session.head().unwrap();
     let found = session.claims(&head, &keys()).unwrap();
     let counts: Vec<Value> = found

@@ -1,7 +1,7 @@
-//! Memories: values under keys, each with a version and two times.
+//! Memories: values under keys, each with a version and the times of its first and last write.
 //!
 //! A memory is a session of kind `memory`. An item is one claim, so every earlier value can be read
-//! again, compared and brought back. A write changes any number of items in one record.
+//! again, compared and restored. A write changes any number of items in one record.
 
 mod exact_value;
 mod item_id;

@@ -22,7 +22,7 @@ fn keys(items: &[MemoryItem]) -> Vec<&str> {
     items.iter().map(|item| item.key.as_str()).collect()
 }
 
-/// Any JSON value: nulls everywhere, empty lists and maps, maps that look like bytes.
+/// Generates JSON values: nulls everywhere, empty lists and maps, maps that look like bytes.
 fn json() -> impl Strategy<Value = Value> {
     let plain = prop_oneof![
         Just(Value::Null),
@@ -44,11 +44,11 @@ fn json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn every_json_value_comes_back(values in prop::collection::vec(json(), 1..6)) {
+    fn every_json_value_is_read_back_unchanged(values in prop::collection::vec(json(), 1..6)) {
         let store = Store::in_memory().unwrap();
         let memory = memory(&store, "values");
-        let named = values.into_iter().enumerate().map(|(place, value)| (format!("k{place}"), value));
-        let changes = MemoryChanges { puts: named.collect(), ..Default::default() };
+        let puts = values.into_iter().enumerate().map(|(number, value)| (format!("k{number}"), value));
+        let changes = MemoryChanges { puts: puts.collect(), ..Default::default() };
         memory.write(&act(1), &changes).unwrap();
         let found = memory.items(ItemQuery::default(), None).unwrap().into_iter();
         let found: BTreeMap<String, Value> = found.map(|item| (item.key, item.value)).collect();
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn nulls_go_back_to_their_places(value in json()) {
+    fn put_nulls_restores_the_nulls_that_were_taken(value in json()) {
         let mut kept = value.clone();
         let pointers = take_nulls(&mut kept);
         prop_assert_eq!(&kept, &value.clone().without_nulls());
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn versions_count_and_the_first_time_stays() {
+fn the_version_counts_writes_and_a_deleted_item_begins_again() {
     let store = Store::in_memory().unwrap();
     let memory = memory(&store, "m");
     memory.write(&act(10), &put("a", 1_i64)).unwrap();
@@ -119,7 +119,7 @@ fn a_write_that_expects_another_version_changes_nothing() {
         expected: BTreeMap::from([("a".to_owned(), version)]),
         ..changes
     };
-    // Nothing is there yet, and no session begins for nothing.
+    // A write that changes nothing does not begin the session.
     let refused = memory.write(&act(1), &expecting(MemoryChanges::default(), Some(1)));
     assert!(matches!(refused, Err(Error::Conflict(_))));
     memory.write(&act(1), &expecting(MemoryChanges::default(), None)).unwrap();
@@ -139,7 +139,7 @@ fn a_write_that_expects_another_version_changes_nothing() {
 }
 
 #[test]
-fn a_dropped_memory_is_gone_and_its_name_is_free() {
+fn a_dropped_memory_has_no_items_and_its_name_is_free() {
     let store = Store::in_memory().unwrap();
     let (one, long) = (memory(&store, "m"), memory(&store, &"long ".repeat(100)));
     assert!(!one.drop_all(&act(1)).unwrap());

@@ -1,4 +1,4 @@
-//! Tests of progress. `examples` has documents as pipelines write them.
+//! Tests of progress. `examples` has documents in the form in which pipelines write them.
 
 mod examples;
 
@@ -26,13 +26,14 @@ fn document(text: &str) -> ProgressDocument {
     ProgressDocument::read(value(text), None).unwrap()
 }
 
+/// Returns a document of the stage `screening_ta` with these counts.
 fn counts(processed: i64, total: i64, errors: i64) -> ProgressDocument {
     document(&format!(
         r#"{{"stage":"screening_ta","progress":{{"items_processed":{processed},"items_total":{total}}},"error_info":{{"error_count":{errors}}}}}"#
     ))
 }
 
-/// Returns the stored form of a document that is saved at a second.
+/// Returns the stored form of a document that is saved at this second.
 fn saved(document: &ProgressDocument, second: i64) -> ProgressDocument {
     document.with_save_times("r1", "e1", None, at(second))
 }
@@ -41,7 +42,8 @@ fn execution(store: &Store, name: &str) -> PipelineExecution {
     PipelineExecution::open_or_create(store, &act(0), "r1", name).unwrap()
 }
 
-fn kinds(
+/// Returns the kinds of the refusals, and of the warnings.
+fn fault_kinds(
     document: &ProgressDocument,
     second: i64,
 ) -> (Vec<ProgressFaultKind>, Vec<ProgressFaultKind>) {
@@ -72,7 +74,7 @@ fn a_save_replaces_the_one_before_and_keeps_it_in_the_history() {
 }
 
 #[test]
-fn a_row_of_a_table_and_a_document_are_the_same() {
+fn a_row_of_a_table_is_read_like_a_document() {
     let row = value(
         r#"{"workflow_stage":"extraction","checkpoint_data":{"context":{"model":"m"}},
             "items_processed":5,"items_total":9,"last_processed_id":"d5","error_count":0}"#,
@@ -81,7 +83,7 @@ fn a_row_of_a_table_and_a_document_are_the_same() {
     assert_eq!(document.counts().items_processed, Some(5));
     assert_eq!(document.last_processed(), Some("d5"));
     assert_eq!(document.context("model"), Some("m"));
-    for (text, stage, said) in [
+    for (text, stage, message) in [
         ("[]", None, "progress is an object with fields"),
         (r#"{"stage":"a"}"#, Some("b"), "its stage is 'a', not 'b'"),
         ("{}", None, "it names no stage: add a field 'stage', or give '--stage'"),
@@ -93,36 +95,47 @@ fn a_row_of_a_table_and_a_document_are_the_same() {
         (r#"{"progress":3,"items_total":1}"#, Some("a"), "'progress' must be an object"),
         (r#"{"updated_at":"yesterday"}"#, Some("a"), "'updated_at' must be an RFC 3339 time"),
     ] {
-        assert_eq!(ProgressDocument::read(value(text), stage).unwrap_err().to_string(), said);
+        assert_eq!(ProgressDocument::read(value(text), stage).unwrap_err().to_string(), message);
     }
 }
 
 #[test]
 fn each_fault_refuses_or_warns_by_its_rule() {
     let none = (vec![], vec![]);
-    assert_eq!(kinds(&saved(&counts(50, 100, 5), 0), 1), none, "a tenth is not more than a tenth");
     assert_eq!(
-        kinds(&saved(&counts(50, 100, 6), 0), 1),
+        fault_kinds(&saved(&counts(50, 100, 5), 0), 1),
+        none,
+        "an error rate of 10 % is allowed"
+    );
+    assert_eq!(
+        fault_kinds(&saved(&counts(50, 100, 6), 0), 1),
         (vec![], vec![ProgressFaultKind::ErrorRate])
     );
-    assert_eq!(kinds(&saved(&counts(0, 100, 1), 0), 1).1, [ProgressFaultKind::ErrorRate]);
-    assert_eq!(kinds(&saved(&counts(101, 100, 0), 0), 1).0, [ProgressFaultKind::InvalidCounts]);
-    let token = document(r#"{"stage":"searching","context":{"webenv":"M"}}"#);
-    assert_eq!(kinds(&saved(&token, 0), 24 * HOUR), none);
-    assert_eq!(kinds(&saved(&token, 0), 24 * HOUR + 1).0, [ProgressFaultKind::ExpiredContext]);
-    let gone =
-        document(r#"{"stage":"a","error_info":{"recoverable":false,"last_error":"no key"}}"#);
-    assert_eq!(kinds(&saved(&gone, 0), 1).0, [ProgressFaultKind::NotRecoverable]);
-    let class = document(r#"{"stage":"a","error_info":{"last_error":"401 Unauthorized"}}"#);
-    assert_eq!(kinds(&saved(&class, 0), 1).0, [ProgressFaultKind::NotRecoverable]);
-    let said = document(r#"{"stage":"a","error_info":{"last_error":"401","recoverable":true}}"#);
-    assert_eq!(kinds(&saved(&said, 0), 1), none);
-    let corrupt = ProgressDocument::stored(value(r#"{"progress":"many"}"#));
-    assert_eq!(kinds(&corrupt, 0).0, [ProgressFaultKind::Corrupt; 3]);
+    assert_eq!(fault_kinds(&saved(&counts(0, 100, 1), 0), 1).1, [ProgressFaultKind::ErrorRate]);
     assert_eq!(
-        kinds(&saved(&counts(1, 2, 0), 9), 8).0,
+        fault_kinds(&saved(&counts(101, 100, 0), 0), 1).0,
+        [ProgressFaultKind::InvalidCounts]
+    );
+    let token = document(r#"{"stage":"searching","context":{"webenv":"M"}}"#);
+    assert_eq!(fault_kinds(&saved(&token, 0), 24 * HOUR), none);
+    assert_eq!(
+        fault_kinds(&saved(&token, 0), 24 * HOUR + 1).0,
+        [ProgressFaultKind::ExpiredContext]
+    );
+    let declared =
+        document(r#"{"stage":"a","error_info":{"recoverable":false,"last_error":"no key"}}"#);
+    assert_eq!(fault_kinds(&saved(&declared, 0), 1).0, [ProgressFaultKind::NotRecoverable]);
+    let unauthorized = document(r#"{"stage":"a","error_info":{"last_error":"401 Unauthorized"}}"#);
+    assert_eq!(fault_kinds(&saved(&unauthorized, 0), 1).0, [ProgressFaultKind::NotRecoverable]);
+    let recoverable =
+        document(r#"{"stage":"a","error_info":{"last_error":"401","recoverable":true}}"#);
+    assert_eq!(fault_kinds(&saved(&recoverable, 0), 1), none);
+    let corrupt = ProgressDocument::stored(value(r#"{"progress":"many"}"#));
+    assert_eq!(fault_kinds(&corrupt, 0).0, [ProgressFaultKind::Corrupt; 3]);
+    assert_eq!(
+        fault_kinds(&saved(&counts(1, 2, 0), 9), 8).0,
         [ProgressFaultKind::Corrupt],
-        "from the future"
+        "saved after the present time"
     );
 }
 
@@ -131,12 +144,12 @@ fn refused_progress_is_resumed_only_by_force() {
     let store = Store::in_memory().unwrap();
     let one = execution(&store, "e1");
     one.save(&act(1), &counts(101, 100, 0)).unwrap();
-    let answer = |force| resume(&store, "r1", "screening_ta", None, at(2), force).unwrap();
-    let ResumeDecision::Refused { refusals, .. } = answer(false) else {
-        panic!("{:?}", answer(false))
+    let decide = |force| resume(&store, "r1", "screening_ta", None, at(2), force).unwrap();
+    let ResumeDecision::Refused { refusals, .. } = decide(false) else {
+        panic!("{:?}", decide(false))
     };
     assert_eq!(refusals[0].message, "items_processed (101) exceeds items_total (100)");
-    let ResumeDecision::Go(point) = answer(true) else { panic!("{:?}", answer(true)) };
+    let ResumeDecision::Go(point) = decide(true) else { panic!("{:?}", decide(true)) };
     let last = point.warnings.last().map(String::as_str);
     assert_eq!(last, Some("items_processed (101) exceeds items_total (100)"));
     assert_eq!(point.remaining, Some(0));
@@ -171,7 +184,7 @@ fn the_execution_saved_last_at_the_stage_is_resumed() {
 }
 
 #[test]
-fn a_named_execution_with_nothing_to_resume_says_where_it_is_itself() {
+fn a_named_execution_with_nothing_to_resume_is_named_in_the_reason() {
     let store = Store::in_memory().unwrap();
     execution(&store, "old").save(&act(1), &counts(10, 100, 0)).unwrap();
     let other = document(r#"{"stage":"deduplication"}"#);
@@ -224,7 +237,7 @@ fn items_reported_between_saves_are_done_once_and_failed_ones_wait() {
     one.report(&act(2), "extraction", "d1", &ItemReport::Done).unwrap();
     assert!(one.report(&act(3), "extraction", "d1", &ItemReport::Done).unwrap().is_unchanged());
     assert_eq!(one.done_at("extraction", "d1").unwrap(), at(2));
-    assert!(!one.is_done("screening_ft", "d1").unwrap(), "of another stage");
+    assert!(!one.is_done("screening_ft", "d1").unwrap(), "it is done only at the reported stage");
     let failed = |class, error: &str| ItemReport::Failed { class, error: Some(error.to_owned()) };
     one.report(&act(4), "extraction", "a", &ItemReport::Done).unwrap();
     one.report(&act(4), "extraction", "c", &failed(None, "read timed out")).unwrap();
@@ -232,21 +245,21 @@ fn items_reported_between_saves_are_done_once_and_failed_ones_wait() {
     let corrupted = failed(Some(FailureClass::CorruptedData), "no PDF");
     one.report(&act(6), "extraction", "d", &corrupted).unwrap();
     let waiting = one.failed("extraction").unwrap();
-    let told: Vec<(&str, i64, bool)> =
+    let found: Vec<(&str, i64, bool)> =
         waiting.iter().map(|one| (one.id.as_str(), one.attempts, one.is_retriable())).collect();
-    assert_eq!(told, [("b", 1, true), ("c", 2, true), ("d", 1, false)]);
+    assert_eq!(found, [("b", 1, true), ("c", 2, true), ("d", 1, false)]);
     let next: Vec<Option<Timestamp>> =
         waiting.iter().map(|one| one.retry_at(&RetryBackoff::default())).collect();
     assert_eq!(next, [Some(at(31)), Some(at(65)), None]);
     let ResumeDecision::Go(point) = resume(&store, "r1", "extraction", None, at(9), false).unwrap()
     else {
-        panic!("it goes on")
+        panic!("nothing to resume")
     };
     assert_eq!(point.failed_ids, ["b", "c", "d"]);
 }
 
 #[test]
-fn only_old_finished_executions_without_errors_are_cleaned_up_and_come_back() {
+fn only_old_finished_executions_without_errors_are_removed_and_undo_restores_them() {
     let store = Store::in_memory().unwrap();
     let month = 30 * 24 * HOUR;
     for (name, second, document) in [
@@ -261,19 +274,19 @@ fn only_old_finished_executions_without_errors_are_cleaned_up_and_come_back() {
     }
     let failed = execution(&store, "failed");
     failed.save(&act(0), &counts(100, 100, 0)).unwrap();
-    let news = ItemReport::Failed { class: None, error: None };
-    failed.report(&act(0), "screening_ta", "x", &news).unwrap();
+    let failure = ItemReport::Failed { class: None, error: None };
+    failed.report(&act(0), "screening_ta", "x", &failure).unwrap();
     let late = act(month + 1);
-    let told = |act: Option<&WriteContext>| -> Vec<(String, Option<&str>)> {
-        let mut told: Vec<_> = clean(&store, act, None, late.now, KEEP_MICROS)
+    let clean_up = |act: Option<&WriteContext>| -> Vec<(String, Option<&str>)> {
+        let mut found: Vec<_> = clean(&store, act, None, late.now, KEEP_MICROS)
             .unwrap()
             .into_iter()
             .map(|one| (one.execution, one.kept.map(KeepReason::word)))
             .collect();
-        told.sort();
-        told
+        found.sort();
+        found
     };
-    let wanted = [
+    let expected = [
         ("bad", Some("errors")),
         ("edge", Some("recent")),
         ("failed", Some("errors")),
@@ -282,23 +295,23 @@ fn only_old_finished_executions_without_errors_are_cleaned_up_and_come_back() {
         ("more", Some("errors")),
         ("unknown", Some("unfinished")),
     ];
-    let wanted: Vec<_> = wanted.map(|(name, kept)| (name.to_owned(), kept)).into();
-    assert_eq!(told(None), wanted);
-    assert_eq!(told(None), wanted, "looking changes nothing");
-    assert_eq!(told(Some(&late)), wanted);
+    let expected: Vec<_> = expected.map(|(name, kept)| (name.to_owned(), kept)).into();
+    assert_eq!(clean_up(None), expected);
+    assert_eq!(clean_up(None), expected, "without a context nothing is removed");
+    assert_eq!(clean_up(Some(&late)), expected);
     let good = PipelineExecution::open(&store, "r1", "good").unwrap();
     assert!(good.document().unwrap().is_none());
-    assert_eq!(told(None).len(), 6);
+    assert_eq!(clean_up(None).len(), 6);
     let revisions = |session: &Session| session.records(0, 99).unwrap().len();
-    assert_eq!(revisions(good.session()), 1, "its history went with it");
+    assert_eq!(revisions(good.session()), 1, "its history was removed, too");
     good.session().undo(&act(month + 2), None).unwrap();
-    assert_eq!(revisions(good.session()), 2, "and came back");
+    assert_eq!(revisions(good.session()), 2, "undo restored it");
     good.session().undo(&act(month + 3), None).unwrap();
     assert_eq!(good.document().unwrap().unwrap().counts().items_total, Some(100));
 }
 
 proptest! {
-    /// After any saves in any order, the last document is current, every earlier one is in the
+    /// After any sequence of saves, the last document is current, every earlier one is in the
     /// history, times never decrease, and the resume point follows from the last document alone.
     #[test]
     fn saves_are_kept_and_the_last_one_counts(
@@ -314,19 +327,19 @@ proptest! {
         }
         for (name, (processed, total, errors, second)) in &last {
             let one = PipelineExecution::open(&store, "r1", name).unwrap();
-            let held = one.document().unwrap().unwrap();
-            prop_assert_eq!(held.counts().items_processed, Some(*processed));
-            prop_assert_eq!(held.updated_at(), Some(at(*second)));
+            let stored = one.document().unwrap().unwrap();
+            prop_assert_eq!(stored.counts().items_processed, Some(*processed));
+            prop_assert_eq!(stored.updated_at(), Some(at(*second)));
             let history = one.history().unwrap();
             let count = saves.iter().filter(|save| ["a", "b", "c"][save.3] == *name).count();
             prop_assert_eq!(history.len(), count);
             prop_assert!(history.is_sorted_by(|newer, older| newer.sequence > older.sequence));
-            let found = validate(&held, at(1000));
+            let found = validate(&stored, at(1000));
             prop_assert_eq!(found.is_valid(), processed <= total);
             let rate_exceeded = *errors > 0 && (*processed == 0 || errors * 10 > *processed);
             prop_assert_eq!(!found.warnings.is_empty(), rate_exceeded);
-            let answer = resume(&store, "r1", "screening_ta", Some(*name), at(1000), false).unwrap();
-            match answer {
+            let decision = resume(&store, "r1", "screening_ta", Some(*name), at(1000), false).unwrap();
+            match decision {
                 ResumeDecision::Go(point) => {
                     prop_assert!(processed < total);
                     prop_assert_eq!((point.processed, point.remaining), (*processed, Some(total - processed)));
@@ -340,7 +353,7 @@ proptest! {
         prop_assert_eq!(found, newest);
     }
 
-    /// A cleanup removes exactly what the rule says.
+    /// A document is disposable exactly if all items are processed without errors and it is old.
     #[test]
     fn a_complete_old_document_without_errors_is_disposable(
         processed in 0..4_i64, total in 0..4_i64, errors in 0..2_i64, age in 0..4_i64,
@@ -363,7 +376,7 @@ fn a_row_is_imported_once_and_replaces_no_newer_one() {
     for turn in [RowImport::Saved, RowImport::Known] {
         assert_eq!(import(5, "a", 10), turn);
         assert_eq!(import(7, "b", 20), turn);
-        assert_eq!(import(7, "c", 30), turn, "of the same moment");
+        assert_eq!(import(7, "c", 30), turn, "a row of the same time is not older");
     }
     assert_eq!(import(6, "d", 40), RowImport::Older);
     assert_eq!(import(8, "a", 50), RowImport::Saved, "the row was changed since");

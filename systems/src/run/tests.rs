@@ -1,4 +1,4 @@
-//! The laws of runs, and the failure they prevent.
+//! Tests of runs. `laws` compares random runs with a model; `story` reproduces a failure.
 
 mod laws;
 mod story;
@@ -100,7 +100,7 @@ fn a_run_ends_with_its_last_item_and_goes_on_with_a_new_one() {
 }
 
 #[test]
-fn a_cleared_output_is_done_again_and_kept_in_the_history() {
+fn the_step_of_a_forgotten_output_is_next_and_the_history_keeps_the_output() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     run.record(&act(1), &step("a", "1", "bad", to("2"))).unwrap();
@@ -122,7 +122,7 @@ fn a_cleared_output_is_done_again_and_kept_in_the_history() {
 }
 
 #[test]
-fn without_a_run_the_one_that_last_recorded_the_item_answers() {
+fn the_run_of_an_item_is_the_one_that_last_recorded_it() {
     let store = Store::in_memory().unwrap();
     for (second, name) in [(1, "monday"), (2, "tuesday")] {
         let run = WorkflowRun::open_or_create(&store, &act(0), name).unwrap();
@@ -138,7 +138,7 @@ fn without_a_run_the_one_that_last_recorded_the_item_answers() {
 }
 
 #[test]
-fn runs_and_items_are_found_by_where_they_are() {
+fn items_are_found_by_step_and_order_and_runs_by_what_is_left() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     let wave = ["a", "b", "c"].map(|item| step(item, "1", "x", to("2")));
@@ -193,7 +193,7 @@ fn a_row_is_imported_once_at_its_time_with_all_outputs() {
     let import = |second, row: &CheckpointRow| {
         WorkflowRun::import_row(&store, &act(second), "nightly", row).unwrap()
     };
-    // The row of step 1 is missing, and is known only by its output.
+    // There is no row of step 1: only the other rows have its output.
     let rows = [
         row(4, "2", &[("1", "one"), ("2", "two")]),
         row(7, "3", &[("1", "one"), ("2", "two"), ("3", "three")]),
@@ -219,7 +219,7 @@ fn a_row_is_imported_once_at_its_time_with_all_outputs() {
 }
 
 #[test]
-fn an_output_with_a_secret_is_known_again() {
+fn a_redacted_output_is_recognised_in_a_later_row() {
     let redaction = Options::default().redaction(Arc::new(Redactor::new()));
     let store = Store::in_memory_with(redaction).unwrap();
     let secret = "the key is AKIAQ3EGTR5VN7WZLK2P";

@@ -1,8 +1,8 @@
-//! Message threads of LLM agents: what no provider accepts is detected and repaired, and never
-//! saved unnoticed.
+//! Message threads of LLM agents. Messages that a provider would not accept are refused, held back,
+//! or saved with a mark on the thread. Sanitising repairs them.
 //!
-//! The lower half is pure: [`sanitize_history`] takes messages as JSON in any [`MessageFormat`] and
-//! returns them in the same format.
+//! [`sanitize_history`] works without a store: it takes messages as JSON in any [`MessageFormat`]
+//! and returns them in the same format.
 
 mod action;
 mod action_builder;

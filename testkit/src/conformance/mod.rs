@@ -1,8 +1,8 @@
 //! Conformance suites for the backends.
 //!
-//! A suite takes a closure that creates a new, empty backend and returns a second closure, which
-//! opens handles on it. Each call opens the backend as another process would: two handles share
-//! nothing but the stored bytes.
+//! A suite takes a closure that creates a new, empty backend and returns a second closure. Each
+//! call of the second one opens a handle on the backend, as another process would: two handles
+//! share nothing but what is stored.
 
 #![expect(clippy::unwrap_used, reason = "a suite fails by panicking, as a test does")]
 
