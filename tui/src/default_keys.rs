@@ -1,4 +1,4 @@
-//! The keys as they are without a file of keys.
+//! The default key bindings.
 
 use crate::action::BrowserCommand as Command;
 use crate::keymap::KeyMode;
@@ -8,21 +8,31 @@ use KeyMode::{
 
 /// The panes of the main screen.
 pub(crate) const BROWSE: &[KeyMode] = &[Story, Found, Detail, Held, Time];
+/// The modes in which claims can be added.
 const WRITE: &[KeyMode] = &[Story, Found, Detail, Held, Time, Charts];
+/// The modes whose selection has an id.
 const LISTS: &[KeyMode] = &[Story, Found, Held, Sheet, Sessions];
+/// The modes that show something and wait for no answer.
 const OPENING: &[KeyMode] = &[Story, Found, Detail, Held, Time, Sheet, Charts, Sessions];
+/// The modes with something that moves up and down.
 const MOVING: &[KeyMode] =
     &[Story, Found, Detail, Held, Time, Sheet, Charts, Sessions, Confirm, Choose];
+/// The modes that move by pages.
 const PAGING: &[KeyMode] = &[Story, Found, Detail, Held, Sheet, Sessions, Confirm];
+/// The modes that have a beginning and an end to go to.
 const ENDS: &[KeyMode] = &[Story, Found, Detail, Held, Time, Sheet, Charts, Sessions, Confirm];
+/// The modes that wait for an answer.
 const ASKING: &[KeyMode] = &[Input, Confirm, Choose];
+/// The modes that step along the changes of hypotheses.
 const STEPPING: &[KeyMode] = &[Time, Charts];
 
-/// A command, its name, its keys, its modes, what it does, and a word for the bottom line.
+/// A command, its name in the settings, its keys, its modes, what it does, and a word for the
+/// bottom line.
 pub(crate) type DefaultBinding =
     (Command, &'static str, &'static str, &'static [KeyMode], &'static str, &'static str);
 
-/// Bindings with a short word are shown in the bottom line, in this order, as many as fit.
+/// All default bindings. Those with a word for the bottom line are shown there, in this order, as
+/// far as there is room.
 pub(crate) const DEFAULTS: &[DefaultBinding] = &[
     (Command::Accept, "accept", "<enter>", ASKING, "do it", "do it"),
     (Command::Cancel, "cancel", "<esc> <c-c>", ASKING, "leave it", "leave it"),

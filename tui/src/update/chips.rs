@@ -6,14 +6,14 @@ use crate::chip::FILTER_CHIPS;
 use crate::effect::AppEffect;
 use crate::panes::{InputPurpose, OverlayPane};
 
-/// Selects another chip.
+/// Selects the chip this many steps after the selected one. The first follows the last.
 pub(super) fn select(app: &mut App, steps: usize) {
     if is_open(app) {
         app.chip = (app.chip + steps) % FILTER_CHIPS.len();
     }
 }
 
-/// Switches the selected chip on or off.
+/// Switches the selected chip on or off, and applies the filter.
 pub(super) fn switch(app: &mut App) -> Vec<AppEffect> {
     let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.overlays.last_mut()
     else {
@@ -25,7 +25,7 @@ pub(super) fn switch(app: &mut App) -> Vec<AppEffect> {
     input::apply_filter(app)
 }
 
-/// Switches the chip at a column of the screen.
+/// Selects the chip at a column of the screen, and switches it on or off.
 pub(super) fn click(app: &mut App, x: u16) -> Vec<AppEffect> {
     let places = crate::view::chip_places(app);
     let found = places.iter().position(|place| (place.x..place.right()).contains(&x));
@@ -38,7 +38,7 @@ pub(super) fn click(app: &mut App, x: u16) -> Vec<AppEffect> {
     }
 }
 
-/// Whether the filter is being typed.
+/// Returns whether the filter is being typed.
 pub(super) fn is_open(app: &App) -> bool {
     matches!(app.overlays.last(), Some(OverlayPane::Input { purpose: InputPurpose::Filter, .. }))
 }

@@ -1,4 +1,4 @@
-//! Long texts, which are written in an editor.
+//! Writing long texts in an editor.
 
 use super::input;
 use crate::app::{App, UnsentText};
@@ -7,7 +7,7 @@ use crate::host::EditedText;
 use crate::panes::{InputPurpose, OverlayPane};
 use crate::theme::TextTone;
 
-/// Opens the editor on what is typed.
+/// Opens the editor with the typed text, if it is a text for the store.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
     let Some(OverlayPane::Input { purpose, text }) = app.overlays.last() else { return Vec::new() };
     if !purpose.is_text() {
@@ -22,7 +22,8 @@ pub(super) fn note(app: &mut App) -> Vec<AppEffect> {
     open(app)
 }
 
-/// Takes over what was written. If the editor failed, it stays in the input.
+/// Submits the text that was written in the editor. If the editor failed, the text stays in the
+/// input.
 pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
     let Some(OverlayPane::Input { purpose, text }) = app.overlays.last_mut() else {
         return Vec::new();
@@ -44,9 +45,10 @@ pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
     input::submit(app, &purpose, written)
 }
 
-/// Shows what was typed for the write of this number, which failed, to be sent again.
-pub(super) fn restore(app: &mut App, generation: u64) {
-    if let Some(UnsentText { purpose, text }) = app.unsent.remove(&generation) {
+/// Shows the text of a write that failed in the input again. `request` is the number of its
+/// request.
+pub(super) fn restore(app: &mut App, request: u64) {
+    if let Some(UnsentText { purpose, text }) = app.unsent.remove(&request) {
         app.overlays.push(OverlayPane::Input { purpose, text });
     }
 }

@@ -1,4 +1,4 @@
-//! Goes to the next landmark: in the story among its lines, else along the history.
+//! Goes to the next landmark: among the loaded rows, or by a search of the history.
 
 use super::{navigation, selection};
 use crate::answer::TimelineRow;
@@ -9,34 +9,41 @@ use forge_store::model::Kind;
 use forge_store::store::PageDirection;
 use forge_store::story::StoryKind;
 
-pub(super) fn find(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
-    let loaded = matches!(wanted, LandmarkKind::Prompt | LandmarkKind::Failure);
-    if (app.timeline.is_story() && wanted != LandmarkKind::Tag) || loaded {
-        return among_rows(app, wanted, way);
+/// Goes to the next landmark of a kind, or says that there is none.
+pub(super) fn find(
+    app: &mut App,
+    wanted: LandmarkKind,
+    direction: PageDirection,
+) -> Vec<AppEffect> {
+    // The search of the history finds neither prompts nor failures.
+    let only_in_rows = matches!(wanted, LandmarkKind::Prompt | LandmarkKind::Failure);
+    if (app.timeline.is_story() && wanted != LandmarkKind::Tag) || only_in_rows {
+        return among_rows(app, wanted, direction);
     }
     let Some(from) = app.row().map(|row| row.place) else { return Vec::new() };
-    vec![app.ask(WorkerRequest::Find { wanted, from, way })]
+    vec![app.ask(WorkerRequest::Find { wanted, from, way: direction })]
 }
 
 /// Finds a landmark among the rows that are loaded.
-fn among_rows(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
+fn among_rows(app: &mut App, wanted: LandmarkKind, direction: PageDirection) -> Vec<AppEffect> {
     let cursor = app.timeline.cursor;
-    let own = app.row().map(|row| row.target);
+    let selected = app.row().map(|row| row.target);
     let rows = &app.timeline.rows;
-    // Lines of one revision are one change of a claim.
+    // All lines of one revision are one landmark.
     let is_wanted = |row: &&usize| {
         rows.get(**row).is_some_and(|row| {
-            is_landmark(row, wanted) && (wanted != LandmarkKind::Status || Some(row.target) != own)
+            is_landmark(row, wanted)
+                && (wanted != LandmarkKind::Status || Some(row.target) != selected)
         })
     };
     let older: Vec<usize> = (cursor + 1..rows.len()).collect();
     let newer: Vec<usize> = (0..cursor).rev().collect();
-    let found = match way {
+    let found = match direction {
         PageDirection::Older => older.iter().find(is_wanted),
         PageDirection::Newer => newer.iter().find(is_wanted),
     };
     match found.copied() {
-        // Of the lines of one revision the first is selected.
+        // Of the lines of one revision, the oldest is selected. Rows are sorted newest first.
         Some(row) if wanted == LandmarkKind::Status => {
             let target = rows.get(row).map(|row| row.target);
             let same = |row: &&TimelineRow| Some(row.target) == target && is_landmark(row, wanted);
@@ -45,7 +52,7 @@ fn among_rows(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<Ap
         }
         Some(row) => navigation::move_to_row(app, row),
         None => {
-            let side = if way == PageDirection::Older { "before" } else { "after" };
+            let side = if direction == PageDirection::Older { "before" } else { "after" };
             let text = format!("there is no {} {side} this moment", wanted.word());
             app.say(TextTone::Warning, text);
             Vec::new()

@@ -1,4 +1,4 @@
-//! The mouse.
+//! Clicks of the mouse.
 
 use super::{chips, navigation, selection, story};
 use crate::app::{App, AppStage};
@@ -10,6 +10,7 @@ use crate::window::timeline_lines;
 use forge_store::store::{HistoryPosition, HistoryRank};
 use ratatui::layout::Position;
 
+/// Handles a click on a cell of the screen: it focuses a pane, and selects what is there.
 pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<AppEffect> {
     let at = Position { x, y };
     if chips::is_open(app) {
@@ -45,6 +46,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<AppEffect> {
         PaneFocus::Story => {
             let lines = timeline_lines(app);
             let Some(row) = lines.get(line).map(|line| line.row) else { return effects };
+            // A click on the selected row opens it.
             if row == app.timeline.cursor && had_focus {
                 return selection::open(app);
             }

@@ -1,4 +1,4 @@
-//! Writes that a person types.
+//! Writes whose texts a person types.
 
 use super::{input, selection};
 use crate::app::App;
@@ -6,7 +6,7 @@ use crate::effect::WriteRequest;
 use crate::panes::InputPurpose;
 use crate::theme::TextTone;
 
-/// Opens the input of a text about the selected hypothesis.
+/// Opens an input for a text about the selected hypothesis. `purpose` takes its id.
 pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPurpose) {
     match selection::idea(app) {
         Some(id) => input::ask(app, purpose(id), ""),
@@ -15,17 +15,17 @@ pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPur
     }
 }
 
-/// Returns the write for a typed text. `Err` says what is wrong with the text.
+/// Returns the write for a typed text. The error says what is wrong with the text.
 pub(super) fn of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest, String> {
     match purpose {
         InputPurpose::Note => Ok(WriteRequest::Note(text.to_owned())),
         InputPurpose::Idea => Ok(WriteRequest::Hypothesis(text.to_owned())),
         InputPurpose::Question => Ok(WriteRequest::Gap(text.to_owned())),
         InputPurpose::Evidence { hypothesis, supports } => {
-            let (number, said) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+            let (number, description) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
             let strength = number.trim_start_matches('+').parse::<f64>().ok();
             let strength = strength.filter(|strength| (0.0..=1.0).contains(strength));
-            let Some(strength) = strength.filter(|_| !said.trim().is_empty()) else {
+            let Some(strength) = strength.filter(|_| !description.trim().is_empty()) else {
                 return Err(format!(
                     "'{text}' is not a strength from 0 to 1 and a text, such as: .7 it fails every time"
                 ));
@@ -35,7 +35,7 @@ pub(super) fn of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest
             Ok(WriteRequest::Evidence {
                 hypothesis: hypothesis.clone(),
                 hundredths: if *supports { hundredths } else { -hundredths },
-                text: said.trim().to_owned(),
+                text: description.trim().to_owned(),
             })
         }
         InputPurpose::Settle { hypothesis, confirm } => Ok(WriteRequest::Settle {
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn evidence_is_a_strength_and_a_text() {
-        let of = |supports| InputPurpose::Evidence { hypothesis: "H1".to_owned(), supports };
-        let write = of_text(&of(false), ".7 it fails").unwrap();
+        let evidence = |supports| InputPurpose::Evidence { hypothesis: "H1".to_owned(), supports };
+        let write = of_text(&evidence(false), ".7 it fails").unwrap();
         let expected = WriteRequest::Evidence {
             hypothesis: "H1".to_owned(),
             hundredths: -70,
@@ -66,7 +66,7 @@ mod tests {
             "forge evidence add 'it fails' --hypothesis H1 --strength=-0.7"
         );
         for text in ["", ".7", "7 it fails", "it fails", "-.7 it fails"] {
-            assert!(of_text(&of(true), text).is_err(), "{text}");
+            assert!(of_text(&evidence(true), text).is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Draws the chips of the filter, above the line in which it is typed.
+//! Draws the chips of the filter, above the line in which the filter is typed.
 
 use super::canvas::{clear, put};
 use crate::app::App;
@@ -10,23 +10,23 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-/// Returns the line of the chips; it has no height where there is no room.
+/// Returns the line of the chips; it has no height if there is no room.
 fn line(app: &App) -> Rect {
     let keys = WindowLayout::from_app(app).keys;
-    let is_room = app.height >= 5 && keys.y > 0;
-    Rect { y: keys.y.saturating_sub(1), height: u16::from(is_room), ..keys }
+    let has_room = app.height >= 5 && keys.y > 0;
+    Rect { y: keys.y.saturating_sub(1), height: u16::from(has_room), ..keys }
 }
 
-/// Returns the places of the chips. Those for which there is no room have no width.
+/// Returns the places of the chips. A chip for which there is no room has no width.
 pub(crate) fn chip_places(app: &App) -> Vec<Rect> {
     let line = line(app);
     let mut x = line.x + 1;
     let place = |word: &str| {
-        let wide = u16::try_from(word.width() + 4).unwrap_or(u16::MAX);
+        let width = u16::try_from(word.width() + 4).unwrap_or(u16::MAX);
         let place = Rect { x: x.min(line.right()), ..line };
-        x = x.saturating_add(wide + 1);
-        let fits = place.x.saturating_add(wide) <= line.right();
-        Rect { width: if fits { wide } else { 0 }, ..place }
+        x = x.saturating_add(width + 1);
+        let fits = place.x.saturating_add(width) <= line.right();
+        Rect { width: if fits { width } else { 0 }, ..place }
     };
     FILTER_CHIPS.iter().map(|chip| chip.word).map(place).collect()
 }
@@ -51,8 +51,8 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
         end = end.max(place.right());
     }
     let rest = Rect { x: end, width: line.right().saturating_sub(end), ..line };
-    let said = "  <tab> switches, <left> <right> choose";
-    if usize::from(rest.width) >= said.width() {
-        put(buffer, rest, said, theme.style(TextTone::Dim));
+    let help = "  <tab> switches, <left> <right> choose";
+    if usize::from(rest.width) >= help.width() {
+        put(buffer, rest, help, theme.style(TextTone::Dim));
     }
 }

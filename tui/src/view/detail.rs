@@ -20,12 +20,12 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     let focused = app.focus == PaneFocus::Detail && app.overlays.is_empty();
     let sheet = app.detail.sheet.as_ref();
-    let word = if app.comparing { "Changed between" } else { "Detail" };
+    let name = if app.comparing { "Changed between" } else { "Detail" };
     let title = match sheet.map(|sheet| sheet.title.as_str()) {
         Some(title) if !app.comparing && !title.is_empty() => {
-            format!("2 {word} ─ {}", super::canvas::shortened(title, usize::from(area.width / 2)))
+            format!("2 {name} ─ {}", super::canvas::shortened(title, usize::from(area.width / 2)))
         }
-        _ => format!("2 {word}"),
+        _ => format!("2 {name}"),
     };
     let inside = WindowLayout::inside(area);
     let lines = sheet.map(|sheet| wrap_sheet(sheet, inside.width)).unwrap_or_default();
@@ -43,15 +43,15 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let inside =
         frame::draw(buffer, area, focused, &FrameTitles { title, right, below }, app.theme);
     if sheet.is_none() {
-        let said = if app.timeline.rows.is_empty() { "nothing is selected" } else { "reading ..." };
-        put_lines(buffer, inside, &[(TextTone::Dim, said.to_owned())], app.theme);
+        let text = if app.timeline.rows.is_empty() { "nothing is selected" } else { "reading ..." };
+        put_lines(buffer, inside, &[(TextTone::Dim, text.to_owned())], app.theme);
         return;
     }
     put_wrapped(buffer, inside, &lines, app.detail.top, app.theme);
 }
 
 /// Returns the digest of the session if it is shown instead of the details: in a narrow window,
-/// while the story is followed at its end.
+/// while the story has the focus and its newest row stays selected.
 fn shown_digest(app: &App) -> Option<&[DigestLine]> {
     let at_end = app.timeline.following && app.timeline.is_story() && !app.comparing;
     let story = app.story.as_ref()?;

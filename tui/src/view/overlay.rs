@@ -1,4 +1,4 @@
-//! Draws what opens in front of the panes.
+//! Draws the pane in front of the others.
 
 use super::canvas::{below, clear, put, put_lines, put_wrapped};
 use super::frame::{self, FrameTitles};
@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub(super) fn draw(app: &App, buffer: &mut Buffer) {
-    // A text input is drawn in the bottom line; what is below it stays visible.
+    // A text input is drawn in the bottom line: the pane behind it stays visible.
     let front = app.overlays.iter().rev().find(|front| !matches!(front, OverlayPane::Input { .. }));
     let Some(front) = front else { return };
     let area = match front {
@@ -24,17 +24,17 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
     let area = area.intersection(buffer.area);
     clear(buffer, area);
     match front {
-        OverlayPane::Sheet(reading) => read(app, reading, "reading ...", area, buffer),
+        OverlayPane::Sheet(reading) => draw_sheet(app, reading, "reading ...", area, buffer),
         OverlayPane::Confirm { change, reading } => {
-            let question = match change {
+            let waiting = match change {
                 WriteRequest::Undo | WriteRequest::Redo => "looking ...",
                 _ => "comparing ...",
             };
-            read(app, reading, question, area, buffer);
+            draw_sheet(app, reading, waiting, area, buffer);
         }
         OverlayPane::Charts => chart::draw(app, area, buffer),
         OverlayPane::Sessions { rows, unpushed, cursor } => {
-            sessions(app, (rows.as_deref(), unpushed), *cursor, area, buffer);
+            draw_sessions(app, (rows.as_deref(), unpushed), *cursor, area, buffer);
         }
         OverlayPane::Help { mode, typed, cursor } => {
             popup::help(app, *mode, typed, *cursor, area, buffer);
@@ -44,7 +44,7 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
     }
 }
 
-fn sessions(
+fn draw_sessions(
     app: &App,
     (rows, unpushed): (Option<&[SessionRow]>, &[String]),
     cursor: usize,
@@ -81,7 +81,8 @@ fn sessions(
     }
 }
 
-fn read(app: &App, reading: &SheetPane, waiting: &str, area: Rect, buffer: &mut Buffer) {
+/// Draws a sheet, or the text `waiting` while it loads.
+fn draw_sheet(app: &App, reading: &SheetPane, waiting: &str, area: Rect, buffer: &mut Buffer) {
     let Some(text) = &reading.sheet else {
         let inside = frame::draw(buffer, area, true, &FrameTitles::default(), app.theme);
         put_lines(buffer, inside, &[(TextTone::Warning, waiting.to_owned())], app.theme);

@@ -1,4 +1,4 @@
-//! Lists that typing filters: the help, and a search.
+//! Draws the lists that typing filters: the help, and a search.
 
 use super::canvas::{below, put, put_wrapped};
 use super::frame::{self, FrameTitles};
@@ -14,8 +14,8 @@ use crate::update::searched_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// The columns of keys and signs.
-const LEFT: usize = 18;
+/// The width of the keys and signs before a line of the help, in columns.
+const KEY_COLUMNS: usize = 18;
 
 /// Draws the line that is typed, and returns the area below it.
 fn typed_line(app: &App, typed: &str, area: Rect, buffer: &mut Buffer) -> Rect {
@@ -24,6 +24,7 @@ fn typed_line(app: &App, typed: &str, area: Rect, buffer: &mut Buffer) -> Rect {
     Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area }
 }
 
+/// Draws the help of a mode: its keys that match what is typed. Without typed text, also the signs.
 pub(super) fn help(
     app: &App,
     mode: KeyMode,
@@ -43,7 +44,7 @@ pub(super) fn help(
     };
     let inside = frame::draw(buffer, area, true, &titles, theme);
     let list = typed_line(app, typed, inside, buffer);
-    let list = if typed.is_empty() { signs(app, list, buffer) } else { list };
+    let list = if typed.is_empty() { draw_signs(app, list, buffer) } else { list };
     let room = usize::from(list.height).max(1);
     let top = (cursor + 1).saturating_sub(room);
     for (place, line) in lines.iter().enumerate().skip(top).take(room) {
@@ -51,9 +52,9 @@ pub(super) fn help(
         let is_selected = place == cursor;
         let mark = if is_selected { theme.glyph("▌", ">") } else { " " };
         let rest = put(buffer, row, mark, theme.style(TextTone::Accent));
-        let left = format!("{:LEFT$} ", line.left);
+        let left = format!("{:KEY_COLUMNS$} ", line.left);
         let rest = put(buffer, rest, &left, theme.style(line.tone));
-        let text = highlighted(app, &line.text, rest, typed, buffer);
+        let text = put_highlighted(app, &line.text, rest, typed, buffer);
         if !line.name.is_empty() {
             let name = format!("  {}", line.name);
             put(buffer, text, &name, theme.style(TextTone::Dim));
@@ -64,8 +65,8 @@ pub(super) fn help(
     }
 }
 
-/// Draws the signs of the story at the bottom, if there is room, and returns the area above them.
-fn signs(app: &App, area: Rect, buffer: &mut Buffer) -> Rect {
+/// Draws the signs of the story at the bottom if there is room. Returns the area above them.
+fn draw_signs(app: &App, area: Rect, buffer: &mut Buffer) -> Rect {
     if area.height < 16 {
         return area;
     }
@@ -86,7 +87,8 @@ fn signs(app: &App, area: Rect, buffer: &mut Buffer) -> Rect {
     above
 }
 
-fn highlighted(app: &App, text: &str, area: Rect, typed: &str, buffer: &mut Buffer) -> Rect {
+/// Writes a text and highlights what matches the typed text. Returns the rest of the line.
+fn put_highlighted(app: &App, text: &str, area: Rect, typed: &str, buffer: &mut Buffer) -> Rect {
     let rest = put(buffer, area, text, app.theme.style(TextTone::Plain));
     let pattern = crate::fuzzy::FuzzyPattern::new(typed);
     let shown = Rect { width: rest.x - area.x, ..area };
@@ -94,6 +96,7 @@ fn highlighted(app: &App, text: &str, area: Rect, typed: &str, buffer: &mut Buff
     rest
 }
 
+/// Draws a search in the rows: the typed text, and the rows that match.
 pub(super) fn find(app: &App, find: &FindState, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let count = find.matches.len();
@@ -105,12 +108,12 @@ pub(super) fn find(app: &App, find: &FindState, area: Rect, buffer: &mut Buffer)
     let inside = frame::draw(buffer, area, true, &titles, theme);
     let list = typed_line(app, &find.typed, inside, buffer);
     if count == 0 {
-        let said = if find.typed.is_empty() {
+        let text = if find.typed.is_empty() {
             "words in any order; letters may be left out"
         } else {
             "nothing that is listed; f searches everything"
         };
-        put(buffer, list, &format!(" {said}"), theme.style(TextTone::Dim));
+        put(buffer, list, &format!(" {text}"), theme.style(TextTone::Dim));
         return;
     }
     let room = usize::from(list.height).max(1);
@@ -136,12 +139,12 @@ pub(super) fn find(app: &App, find: &FindState, area: Rect, buffer: &mut Buffer)
     }
 }
 
-/// The part of a row's text that holds what was found.
+/// Returns a row's text, without its beginning if the match would not fit into `room` columns.
 fn around(row: &crate::answer::TimelineRow, find: &FindState, room: u16) -> String {
     let text = searched_text(row);
-    let first = find.pattern.find(&text).and_then(|found| found.places.into_iter().max());
+    let last = find.pattern.find(&text).and_then(|found| found.places.into_iter().max());
     let room = usize::from(room).saturating_sub(2);
-    match first {
+    match last {
         Some(last) if last >= room => {
             use unicode_segmentation::UnicodeSegmentation;
             let skipped = (last + 8).saturating_sub(room).min(last);

@@ -1,4 +1,4 @@
-//! Writes that a person asked for.
+//! Makes the writes that a person requests.
 
 use super::point;
 use super::row::entity_title;
@@ -12,6 +12,8 @@ use forge_store::model::rule::{self, ClaimLookup, RuleOutcome};
 use forge_store::model::{AutoTrigger, BranchMetadata, Kind, Timestamp, Value};
 use forge_store::store::{HeadClaims, NewCheckpoint, OperationSummary, Session, WriteContext};
 
+/// Makes a write. `triggers` are the triggers of automatic checkpoints that are switched on; `None`
+/// means all.
 pub(super) fn run(
     session: &Session,
     change: &WriteRequest,
@@ -68,15 +70,15 @@ pub(super) fn run(
             format!("brought back '{}'", undone.target.verb)
         }
         WriteRequest::Note(text) => {
-            let value = described(text, None);
+            let value = claim_value(text, None);
             add(session, now, triggers, (Kind::Note, "note add"), &value)?
         }
         WriteRequest::Hypothesis(text) => {
-            let value = described(text, Some("active"));
+            let value = claim_value(text, Some("active"));
             add(session, now, triggers, (Kind::Hypothesis, "hypothesis add"), &value)?
         }
         WriteRequest::Gap(text) => {
-            let value = described(text, Some("open"));
+            let value = claim_value(text, Some("open"));
             add(session, now, triggers, (Kind::Gap, "gap add"), &value)?
         }
         WriteRequest::Evidence { hypothesis, hundredths, text } => {
@@ -112,14 +114,15 @@ pub(super) fn run(
     Ok(WorkerAnswer::Done { message, command: change.command() })
 }
 
-fn described(text: &str, status: Option<&str>) -> Value {
+/// Returns a claim with this description and status.
+fn claim_value(text: &str, status: Option<&str>) -> Value {
     let mut fields = vec![("description", Value::from(text))];
     fields.extend(status.map(|status| ("status", Value::from(status))));
     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
     Value::Map(fields.collect())
 }
 
-/// Adds a claim under the next free id.
+/// Adds a claim under the next free id. Returns the message for the person.
 fn add(
     session: &Session,
     now: Timestamp,
@@ -129,8 +132,8 @@ fn add(
 ) -> Result<String> {
     let act = WriteContext::asked(verb, now);
     let mut write = session.write(&act).add_next(kind, kind.id_prefix(), value.clone());
-    let event = rule::trigger_of(kind, None, value).map(|(trigger, _)| trigger);
-    if let Some(trigger) = event.filter(|trigger| is_on(triggers, *trigger)) {
+    let trigger = rule::trigger_of(kind, None, value).map(|(trigger, _)| trigger);
+    if let Some(trigger) = trigger.filter(|trigger| is_on(triggers, *trigger)) {
         write = write.event(trigger);
     }
     Ok(format!("added {}", write.commit()?.new_id.unwrap_or_default()))
@@ -140,7 +143,8 @@ fn is_on(triggers: Option<&[AutoTrigger]>, trigger: AutoTrigger) -> bool {
     triggers.is_none_or(|triggers| triggers.contains(&trigger))
 }
 
-/// Drops from a rule's outcome the unchanged claims, and a checkpoint that is switched off.
+/// Removes from a rule's outcome the unchanged claims, and the checkpoint if its trigger is
+/// switched off or no claim changes.
 fn guarded(
     claims: &HeadClaims,
     mut outcome: RuleOutcome,
@@ -162,10 +166,10 @@ pub(super) fn plan(
     redo: bool,
     zone: DisplayZone,
 ) -> TextSheet {
-    let title = if redo { "redo" } else { "undo" };
-    let said = if redo { "brings back" } else { "takes back" };
+    let verb = if redo { "redo" } else { "undo" };
+    let effect = if redo { "brings back" } else { "takes back" };
     let mut lines = vec![
-        line(TextTone::Heading, 0, format!("{title} {said}: {}", next.verb)),
+        line(TextTone::Heading, 0, format!("{verb} {effect}: {}", next.verb)),
         line(TextTone::Dim, 0, format!("of {}", zone.show(next.time))),
     ];
     for effect in &next.effects {
@@ -181,7 +185,7 @@ pub(super) fn plan(
         }
     }
     TextSheet {
-        title: format!("{title} '{}'", next.verb),
+        title: format!("{verb} '{}'", next.verb),
         id: next.id.to_string(),
         sections: vec![section("", lines)],
         ..TextSheet::default()

@@ -1,4 +1,4 @@
-//! Finds the next landmark, and the moment that a typed text names.
+//! Searches the history for the next landmark, and finds the moment that a typed text names.
 
 use super::row;
 use crate::answer::WorkerAnswer;
@@ -11,23 +11,24 @@ use forge_store::store::{
     HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, ResolvedMoment, Session,
 };
 
-/// How many items are searched before the search gives up.
+/// Maximum number of items that one search reads.
 const MAX_SEARCHED_ITEMS: usize = 20_000;
 
+/// Finds the next landmark of a kind before or after a position.
 pub(super) fn next_landmark(
     session: &Session,
     wanted: LandmarkKind,
     from: HistoryPosition,
-    way: PageDirection,
+    direction: PageDirection,
 ) -> Result<WorkerAnswer> {
-    let status = wanted == LandmarkKind::Status;
-    let kinds = PageKinds { revisions: status, checkpoints: !status, facts: false };
-    let (mut next, mut looked) = (Some(from), 0);
+    let is_status = wanted == LandmarkKind::Status;
+    let kinds = PageKinds { revisions: is_status, checkpoints: !is_status, facts: false };
+    let (mut next, mut searched) = (Some(from), 0);
     while let Some(place) = next
-        && looked < MAX_SEARCHED_ITEMS
+        && searched < MAX_SEARCHED_ITEMS
     {
-        let page = session.history_page(kinds, None, Some(place), way, 200)?;
-        looked += 200;
+        let page = session.history_page(kinds, None, Some(place), direction, 200)?;
+        searched += 200;
         if let Some(found) = page.items.iter().find(|item| is_landmark(item, wanted)) {
             let row = row::row(found);
             let what = format!("{}: {}", wanted.word(), row.title);
@@ -36,11 +37,11 @@ pub(super) fn next_landmark(
         }
         next = page.next;
     }
-    let where_ = if way == PageDirection::Older { "before" } else { "after" };
+    let side = if direction == PageDirection::Older { "before" } else { "after" };
     let what = if next.is_some() {
-        format!("no {} among the {MAX_SEARCHED_ITEMS} things {where_} this moment", wanted.word())
+        format!("no {} among the {MAX_SEARCHED_ITEMS} items {side} this moment", wanted.word())
     } else {
-        format!("there is no {} {where_} this moment", wanted.word())
+        format!("there is no {} {side} this moment", wanted.word())
     };
     Ok(WorkerAnswer::Found { place: None, what })
 }
@@ -48,7 +49,7 @@ pub(super) fn next_landmark(
 fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
     match (&item.content, wanted) {
         (PageItemContent::Checkpoint(_), LandmarkKind::Checkpoint) => true,
-        // Most automatic checkpoints have one of these tags.
+        // Most automatic checkpoints have one of these tags, so they are no landmarks.
         (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Tag) => {
             checkpoint.tags.iter().any(|tag| !matches!(tag.as_str(), "auto" | "time"))
         }
@@ -63,6 +64,7 @@ fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
     }
 }
 
+/// Finds the moment that a text names.
 pub(super) fn jump(
     session: &Session,
     text: &str,

@@ -1,4 +1,4 @@
-//! What changed between the mark and the selected moment, in one line.
+//! The line that says what changed between the mark and the selected moment.
 
 use super::difference::order;
 use forge_store::diff::ChangeKind;
@@ -9,10 +9,10 @@ use forge_store::store::{ResolvedMoment, Session};
 use forge_store::story::short_number;
 use std::collections::BTreeMap;
 
-/// The most hypotheses that are named.
+/// Maximum number of hypotheses that are named. Further ones are counted.
 const MAX_NAMED: usize = 4;
 
-/// Returns what changed, from the earlier moment to the later one.
+/// Returns the line: what changed from the earlier of two moments to the later one.
 pub(super) fn since_mark(
     session: &Session,
     mark: &ResolvedMoment,
@@ -20,13 +20,13 @@ pub(super) fn since_mark(
 ) -> Result<String> {
     let is_later = order(mark) > order(here);
     let (from, to) = if is_later { (here, mark) } else { (mark, here) };
-    let mut ideas = Vec::new();
+    let mut parts = Vec::new();
     let mut counts: BTreeMap<Kind, [usize; 3]> = BTreeMap::new();
     for change in session.changed_claims(from, to)?.keys() {
         let (key, change) = change?;
-        if key.kind == Kind::Hypothesis && change != ChangeKind::Removed && ideas.len() < MAX_NAMED
+        if key.kind == Kind::Hypothesis && change != ChangeKind::Removed && parts.len() < MAX_NAMED
         {
-            ideas.push(idea(session, from, to, &key)?);
+            parts.push(idea(session, from, to, &key)?);
             continue;
         }
         let [added, removed, changed] = counts.entry(key.kind).or_default();
@@ -36,7 +36,6 @@ pub(super) fn since_mark(
             _ => *changed += 1,
         }
     }
-    let mut parts = ideas;
     for (kind, [added, removed, changed]) in counts {
         let named = |count: usize| match count {
             1 => format!("1 {}", kind.name().replace('_', " ")),
@@ -50,7 +49,7 @@ pub(super) fn since_mark(
     Ok(format!("{} the mark: {words}", if is_later { "until" } else { "since" }))
 }
 
-/// Returns how a hypothesis changed: `H4 .55 → .98 confirmed`.
+/// Returns how a hypothesis changed, such as `H4 .55 → .98 confirmed`.
 fn idea(
     session: &Session,
     from: &ResolvedMoment,
@@ -62,9 +61,9 @@ fn idea(
         Ok(entry.and_then(|entry| Hypothesis::from_value(&entry.value).ok()))
     };
     let (old, new) = (read(from)?, read(to)?.unwrap_or_default());
-    let sure = |held: &Hypothesis| held.confidence.map(|sure| short_number(sure.value()));
+    let confidence = |held: &Hypothesis| held.confidence.map(|it| short_number(it.value()));
     let mut text = key.id.clone();
-    match (old.as_ref().and_then(sure), sure(&new)) {
+    match (old.as_ref().and_then(confidence), confidence(&new)) {
         (Some(old), Some(new)) if old != new => text.push_str(&format!(" {old} → {new}")),
         (None, Some(new)) => text.push_str(&format!(" {new}")),
         _ => {}
