@@ -10,7 +10,7 @@ pub(crate) type EncodedChange = (Vec<u8>, Option<EntryBytes>, Option<DigestedEnt
 #[derive(Clone)]
 pub(crate) struct DigestedEntry {
     pub(crate) entry: EntryBytes,
-    /// The hash of the key and the entry, of which digests are sums; `None` if not computed yet.
+    /// The hash of the key and the entry, which digests add up; `None` if not computed yet.
     pub(crate) term: Option<[u8; 32]>,
 }
 

@@ -3,11 +3,11 @@
 use crate::error::{Error, Result};
 use crate::model::OperationId;
 
-/// Returns random bytes from the operating system.
+/// Returns `N` random bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Error::Connected {
-        system: "random numbers".to_owned(),
+        system: "random numbers of the operating system".to_owned(),
         action: "read",
         source: Box::new(error),
     })?;

@@ -19,7 +19,7 @@ pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
                 _ => u64::from(u32::from_be_bytes(reader.array()?)),
             })
         };
-        // The length of a text; of another value, the bytes to skip and how many values it contains.
+        // The length of a text; of other values, the bytes to skip and the number of inner values.
         let mut text = None;
         let (skipped, values) = match mark {
             0x00..=0x7f | 0xc0..=0xc3 | 0xe0..=0xff => (0, 0),

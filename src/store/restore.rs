@@ -40,8 +40,7 @@ impl Session {
         })
     }
 
-    /// Plans the revision that makes the claims of a branch equal to those of `to`, or removes them
-    /// all if that is `None`.
+    /// Plans the revision that gives a branch the claims of the revision `to`; none if it is `None`.
     pub(crate) fn plan_reset(
         &self,
         context: &PlanContext<'_>,
