@@ -40,7 +40,8 @@ impl Session {
         })
     }
 
-    /// Plans the revision that gives a branch the claims of the revision `to`; none if it is `None`.
+    /// Plans the revision that gives a branch the claims of the revision `to`, or no claims if there
+    /// is no revision.
     pub(crate) fn plan_reset(
         &self,
         context: &PlanContext<'_>,
