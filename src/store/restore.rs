@@ -40,8 +40,8 @@ impl Session {
         })
     }
 
-    /// Plans the revision that gives a branch the claims of the revision `to`, or no claims if there
-    /// is no revision.
+    /// Plans the revision that gives a branch the claims of the revision `to`, or no claims if
+    /// `to` is `None`.
     pub(crate) fn plan_reset(
         &self,
         context: &PlanContext<'_>,
