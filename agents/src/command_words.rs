@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_the_words_of_its_list() {
+    fn a_list_of_arguments_becomes_a_quoted_command_line() {
         let lists: [(&[&str], &str); 11] = [
             (&["bash", "-lc", "make && ls"], "make && ls"),
             (&["/bin/sh", "-c", "make"], "make"),

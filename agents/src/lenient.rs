@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_element_of_a_list_is_an_empty_one_at_its_place() {
+    fn a_bad_element_of_a_list_becomes_an_empty_element_at_the_same_place() {
         let list = |json: &str| {
             serde_json::from_str::<LenientList<Fields<'_>>>(json).map(|list| list.0.len())
         };
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_between_two_quotes_names_nothing() {
+    fn an_empty_id_counts_as_absent() {
         // A message with the id "" would become a fact without an id, which the store refuses.
         let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
         assert_eq!(fields.name, LenientId(None));

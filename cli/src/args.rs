@@ -127,7 +127,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_tree_is_consistent() {
+    fn clap_accepts_the_definition_of_all_commands() {
         ForgeArgs::command().debug_assert();
     }
 

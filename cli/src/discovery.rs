@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linked_worktree_uses_the_main_checkout_and_what_is_above_that() {
+    fn a_linked_worktree_uses_the_store_of_the_main_checkout_or_of_a_folder_above() {
         let (_root, path) = tree(LINKED, &[("home/main/.git/worktrees/w/commondir", "../..\n")]);
         let gitdir = path.join("home/main/.git/worktrees/w");
         fs::write(path.join("elsewhere/w/.git"), format!("gitdir: {}\n", gitdir.display()))
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submodule_and_a_broken_link_are_projects_of_their_own() {
+    fn a_submodule_and_a_folder_with_a_broken_git_link_are_separate_projects() {
         let (_root, path) = tree(
             &["top/.git/modules/sub", "top/sub", "top/broken", "top/.forge"],
             &[

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_named() {
+    fn files_with_too_large_patches_are_left_out_and_named() {
         let big = format!("diff --git a/big one b/big one\n{}\n", "x".repeat(MAX_FILE_BYTES));
         let diff = format!("{big}diff --git a/s b/s\n+x\n");
         let (patches, left_out) = split_patches(diff.as_bytes(), false);

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_names_the_nearest() {
+    fn an_unknown_id_is_refused_with_the_nearest_ids() {
         let error = match_id(Kind::Hypothesis, "cahce", known()).unwrap_err();
         assert_eq!(error.message(), "there is no hypothesis 'cahce'");
         assert!(error.hints()[0].starts_with("the nearest is cache"), "{error:?}");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_private() {
+    fn created_files_and_folders_are_private() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("a/b");
         create_directories(&folder).unwrap();

@@ -69,7 +69,7 @@ mod tests {
 
     /// While a write waited in the spool, the state of a store in a database did not change.
     #[test]
-    fn the_files_of_a_store_in_a_database_do_not_say_whether_it_has_changed() {
+    fn no_prompt_is_cached_for_a_store_in_a_database() {
         let store = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = store.path().join(name);

@@ -258,14 +258,14 @@ mod tests {
 
     /// Regression: three names were listed as "a and b and c".
     #[test]
-    fn only_the_last_name_of_a_list_follows_an_and() {
+    fn only_the_last_name_of_a_list_follows_the_word_and() {
         let names = ["a", "b", "c"].map(str::to_owned);
         let lists = [0, 1, 2, 3].map(|count| and_list(names.get(..count).unwrap()));
         assert_eq!(lists, ["", "a", "a and b", "a, b and c"]);
     }
 
     #[test]
-    fn the_folder_of_several_files_is_said_once() {
+    fn the_common_folder_of_several_files_is_found() {
         assert_eq!(common_folder(&["/w/src/a.rs", "/w/src/b/c.rs"]), "/w/src/");
         assert_eq!(common_folder(&["/w/src/a.rs", "/w/srcs/b.rs"]), "/w/");
         assert_eq!(common_folder(&["/w/a.rs", "/v/b.rs"]), "");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_character_says_where_the_text_is() {
+    fn the_first_character_of_a_text_argument_selects_stdin_or_a_file() {
         let given = |text: &str| text.parse::<TextArg>().unwrap();
         assert_eq!(given("-"), TextArg::Stdin);
         assert_eq!(given("@a/b"), TextArg::File("a/b".into()));

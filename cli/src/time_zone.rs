@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_as_posix_has_them_are_known_without_a_file() {
+    fn posix_time_zone_rules_are_known_without_a_file() {
         for rule in [
             "UTC0",
             "EST5",

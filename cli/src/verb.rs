@@ -355,7 +355,7 @@ mod tests {
     /// Regression: a report inside another one lost its exit code and its failure, and after a
     /// failure the index was not brought up to date.
     #[test]
-    fn a_verb_whose_report_has_a_failure_fails_and_is_finished() {
+    fn a_verb_whose_report_has_a_failure_fails_and_the_index_is_still_updated() {
         let environment = Environment::default();
         let mut context = Context::capturing(GlobalArgs::default(), environment).unwrap();
         let failed = run_verb(&FailingVerb, &mut context).unwrap_err();

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_in_a_known_range_is_known_also_if_it_is_not_there() {
+    fn an_absent_row_in_a_cached_range_is_known_to_be_absent() {
         let known = known();
         assert_eq!(known.get(TABLE, &[4]), Some(Some(vec![4])));
         assert_eq!(known.get(TABLE, &[5]), Some(None));
@@ -221,7 +221,7 @@ mod tests {
 
     /// Otherwise, many scans over the same rows would fill the cache although it has few rows.
     #[test]
-    fn a_row_that_is_known_takes_no_more_room() {
+    fn caching_a_row_again_takes_no_more_space() {
         let mut known = known();
         let bytes = known.bytes;
         let rows = |keys: &'static [[u8; 1]]| keys.iter().map(|key| (&key[..], &key[..]));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_has_no_password() {
+    fn a_missing_password_file_gives_no_password() {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path(), &folder.path().join("missing"), Path::new("/dev/null")] {
             assert!(matches!(PasswordFile::open(path), PasswordFile::Missing), "{path:?}");

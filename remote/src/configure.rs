@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_settings_are_refused_with_what_is_wrong() {
+    fn wrong_settings_are_refused_with_the_reason() {
         for (address, variables, expected) in [
             ("az://team", &[][..], "set AZURE_STORAGE_ACCOUNT_NAME"),
             ("s3://team", &[("AWS_ACCESS_KEY_ID", "a")], "ecret"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_asked_without_tls() {
+    fn only_addresses_of_this_machine_may_be_used_without_tls() {
         for endpoint in ["http://127.0.0.1:8333", "http://localhost", "http://[::1]:1/a"] {
             assert!(is_on_this_machine(endpoint), "{endpoint}");
         }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_unsure_only_if_it_may_have_happened() {
+    fn the_outcome_of_a_write_is_unknown_only_if_it_may_have_happened() {
         let may = CallRecord { maybe_done: true, ..seen(500, "InternalError") };
         let waits = CallRecord { is_waiting: true, ..seen(0, "") };
         let then_refused = CallRecord { maybe_done: true, ..seen(403, "AccessDenied") };

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn no_files_are_no_profile() {
+    fn missing_profile_files_give_no_settings() {
         assert_eq!(settings(&Environment::new()).unwrap(), []);
         for (variable, path) in [("HOME", "/nowhere"), ("AWS_CONFIG_FILE", "/dev/null")] {
             let nowhere = [(variable.to_owned(), path.to_owned())];

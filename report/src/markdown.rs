@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_text_is_a_mark_or_a_tag() {
+    fn markdown_and_html_in_a_text_are_escaped() {
         for (text, expected) in [
             ("a <b> & *c*", "a &lt;b&gt; &amp; \\*c\\*"),
             ("run `a_b` now_then _x_", "run `a_b` now_then \\_x\\_"),
@@ -390,7 +390,7 @@ mod tests {
     /// Regression: only the `@` was written as an entity. GitHub decodes entities before it looks for
     /// mentions, so that a pasted report notified the person.
     #[test]
-    fn nobody_is_mentioned() {
+    fn a_name_after_an_at_sign_does_not_mention_anyone() {
         assert_eq!(shown("@somebody, (@x)"), "@&#8203;somebody, (@&#8203;x)");
     }
 

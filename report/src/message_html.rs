@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_message_is_a_tag_or_a_dangerous_link() {
+    fn html_and_dangerous_links_in_a_message_are_escaped() {
         for text in [
             "<script>alert(1)</script>",
             "a <img src=x onerror=alert(1)> b",

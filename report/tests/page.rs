@@ -161,12 +161,12 @@ fn check(html: &str) {
 }
 
 #[test]
-fn the_words_of_the_page() {
+fn the_page_has_the_words_of_the_snapshot() {
     insta::assert_snapshot!(words(&page(&HtmlOptions::default()), &[]).join("\n"));
 }
 
 #[test]
-fn the_page_as_markdown() {
+fn the_page_in_markdown_equals_the_snapshot() {
     insta::assert_snapshot!(write_markdown(
         &model(&example(), None, ReportLimits::default()),
         false
@@ -289,7 +289,7 @@ fn the_only_run_of_a_check_is_one_check_run() {
 }
 
 #[test]
-fn a_small_page_says_what_is_left_out() {
+fn a_page_with_a_size_limit_names_the_parts_it_leaves_out() {
     let model = model(&example(), None, ReportLimits::default());
     let written = |most: usize| {
         let options = HtmlOptions { max_bytes: Some(most), ..HtmlOptions::default() };
@@ -307,7 +307,7 @@ fn a_small_page_says_what_is_left_out() {
 
 /// Regression: an update of an open page brought back what was left out to keep the page small.
 #[test]
-fn the_parts_are_as_small_as_on_the_page() {
+fn updates_of_an_open_page_are_as_short_as_on_the_page() {
     let model = model(&example(), None, ReportLimits::default());
     let whole = write_page(&model, None, &HtmlOptions::default()).html;
     for most in [whole.len(), whole.len() - 1, 1] {
@@ -320,7 +320,7 @@ fn the_parts_are_as_small_as_on_the_page() {
 }
 
 #[test]
-fn a_page_as_of_a_moment_has_no_words_from_later() {
+fn a_page_as_of_a_moment_has_no_later_entries() {
     let session = example();
     let whole = model(&session, None, ReportLimits::default());
     let then = model(&session, Some("2025-03-11T10:50:00Z"), ReportLimits::default());

@@ -165,7 +165,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_hidden_opens_at_its_place_with_its_key_and_nowhere_else() {
+    fn encrypted_bytes_open_only_with_their_key_in_their_context() {
         let cipher = Cipher::new(&[1; 32]);
         for place in PLACES {
             let hidden = cipher.seal(place, b"forge");
@@ -189,7 +189,7 @@ mod tests {
     /// The bytes were computed by other implementations of AES-GCM-SIV and BLAKE3, following
     /// `docs/format.md`.
     #[test]
-    fn what_is_hidden_has_the_golden_bytes() {
+    fn encrypted_bytes_are_the_golden_bytes() {
         let cipher = Cipher::new(&[1; 32]);
         assert_eq!(
             hex(&cipher.seal(EncryptionContext::Record(0x1122), b"forge")),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_at_one_place_looks_the_same_and_at_two_it_does_not() {
+    fn equal_texts_encrypt_equally_in_one_context_and_differently_in_two() {
         let cipher = Cipher::new(&[1; 32]);
         let [first, second] = [7, 8].map(|at| cipher.seal(EncryptionContext::Record(at), &[0; 64]));
         assert_eq!(first, cipher.seal(EncryptionContext::Record(7), &[0; 64]));

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_removed_in_pieces_is_gone_and_what_has_another_name_stays_whole() {
+    fn a_large_file_is_removed_in_pieces_unless_it_has_another_link() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("folder");
         create_private_folder(&inside).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     /// Regression test: while other threads started programs, a generation could not be applied or
     /// removed for a moment, because each child had the lock files open until its program began.
     #[test]
-    fn a_lock_that_was_given_back_is_free_though_a_child_has_its_file_open() {
+    fn a_released_lock_is_free_although_a_child_process_has_its_file_open() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_fits_one_frame_and_one_key_and_leaves_the_hash_as_it_is() {
+    fn a_seal_is_valid_for_one_frame_and_key_and_does_not_change_the_hash() {
         let keyed = |secret| SealMode::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
         let (plain, hash) = encode(FrameKind::Record, 9, 3, &[7; 32], b"forge", &SealMode::Absent);
         let (sealed, same) = encode(FrameKind::Record, 9, 3, &[7; 32], b"forge", &keyed(1));
@@ -305,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_when_decoded_is_what_was_encoded(
+        fn a_frame_decodes_to_the_encoded_content(
             position: u64, synced: u64, previous: [u8; 32], payload: Vec<u8>,
         ) {
             let (frame, hash) = encode(FrameKind::Record, position, synced, &previous, &payload, &SealMode::Absent);

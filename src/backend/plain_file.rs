@@ -148,7 +148,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_large_file_that_was_never_written_is_not_read_whole() {
+    fn a_large_sparse_file_is_refused_before_reading() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"12345").unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_by_its_kind() {
+    fn special_files_are_refused_with_their_kind() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();

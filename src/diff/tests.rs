@@ -177,7 +177,7 @@ fn failing(state: &ClaimMap) -> Vec<(Key, Key)> {
 
 proptest! {
     #[test]
-    fn a_merge_breaks_no_reference_that_held(
+    fn a_merge_leaves_no_valid_reference_dangling(
         (base, ours, theirs) in (any_referring(), any_referring(), any_referring())
     ) {
         let before: Vec<_> = failing(&ours).into_iter().chain(failing(&theirs)).collect();
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn conflicts_settled_one_by_one_are_those_of_a_preference(
+    fn settling_conflicts_one_by_one_gives_the_same_merge_as_a_preference(
         (base, ours, theirs) in (any_state(), any_state(), any_state())
     ) {
         let prefer = merge3(&base, &ours, &theirs, MergeSide::Theirs);
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn several_ancestors_that_agree_are_one_and_others_are_never_guessed_at(
+    fn equal_ancestors_count_as_one_and_differing_ancestors_give_conflicts(
         (base, one, other, ours) in (any_state(), any_state(), any_state(), any_state())
     ) {
         let same = AncestorState::from(one.clone()).with(Some(&base.clone().into()), &one);
@@ -303,7 +303,7 @@ fn a_change_that_does_not_fit_the_state_is_named() {
 }
 
 #[test]
-fn equal_bytes_are_no_difference_and_are_not_decoded() {
+fn only_differing_bytes_are_differences() {
     let old = [(1, &b"same"[..]), (2, b"old"), (4, b"gone")];
     let new = [(1, &b"same"[..]), (2, b"new"), (3, b"come")];
     let found: Vec<_> = differences(old, new, |old, new| old == new).collect();
@@ -531,7 +531,7 @@ fn after(confidence: f64, strengths: &[f64]) -> f64 {
 proptest! {
     /// The evidence of both sides counts once, in either direction of the merge.
     #[test]
-    fn a_merged_confidence_is_what_all_evidence_leads_to(
+    fn a_merged_confidence_is_computed_from_the_evidence_of_both_sides(
         (start, ours, theirs) in (0.3..0.7_f64, any_strengths(), any_strengths())
     ) {
         let all = after(after(start, &ours), &theirs);
@@ -581,7 +581,7 @@ fn equal_confidences_from_different_evidence_are_not_one_change() {
 
 /// If the sides disagree about the evidence itself, that must be settled first.
 #[test]
-fn a_confidence_is_in_conflict_while_its_evidence_is() {
+fn a_confidence_is_in_conflict_as_long_as_its_evidence_is() {
     let strong = weighed(after(0.5, &[0.6]), &[('a', &[0.6])]);
     let weak = weighed(after(0.5, &[0.2]), &[('a', &[0.2])]);
     let merge = merge3(&weighed(0.5, &[]), &strong, &weak, MergeSide::Theirs);

@@ -370,7 +370,7 @@ mod tests {
     /// Regression: to find where a page begins, all checkpoints with its time were read, in each
     /// page. After an import of many sessions these can be all checkpoints.
     #[test]
-    fn the_border_of_a_page_is_found_by_its_id_among_many_checkpoints_of_one_time() {
+    fn a_page_of_checkpoints_begins_after_an_id_without_reading_all_of_the_same_time() {
         let time = Timestamp::from_micros(1);
         let id = |session: SessionNumber| {
             let mut id = [0; 16];

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_lacks_its_last_row_is_not_read_and_the_others_are() {
+    fn a_session_without_its_last_row_is_refused_and_the_others_are_read() {
         let sessions = sessions(&[2, 2, 0]);
         let base = Arc::new(Counted(rows(&[2, 1, 0], &sessions), Mutex::default()));
         let counted = || *base.1.lock().unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn many_sessions_are_checked_together_and_one_that_lacks_a_row_is_found_among_them() {
+    fn many_sessions_are_checked_in_one_scan_that_finds_a_missing_row() {
         let scans = |count: usize| {
             let ends = vec![2; count];
             let sessions = sessions(&ends);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_whose_rows_are_read_together_are_checked_with_these() {
+    fn sessions_read_together_are_checked_without_reading_their_rows_again() {
         let (whole, mut lacking) = (vec![2; 100], vec![2; 100]);
         lacking[57] = 1;
         let sessions = sessions(&whole);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_missing_or_older_than_the_journal_has_it_is_not_read() {
+    fn a_session_that_is_missing_or_older_than_in_the_journal_is_refused() {
         let all = sessions(&[1, 1]);
         let check = |rows: RowOverlay, number: u32| {
             let base = Arc::new(Counted(rows, Mutex::default()));

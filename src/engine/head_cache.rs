@@ -430,7 +430,7 @@ mod tests {
     use crate::model::ObjectId;
 
     #[test]
-    fn a_head_is_remembered_from_its_beginning_as_long_as_it_takes_no_more_than_it_may() {
+    fn a_head_is_cached_until_it_exceeds_the_limit() {
         let change = |name: &str| -> EncodedChange {
             (name.as_bytes().to_vec(), None, Some(EntryBytes::from([7; 100].as_slice()).into()))
         };
@@ -453,7 +453,7 @@ mod tests {
     /// Only a write of this process applied the limit of one head, so the changes of other writers
     /// made it larger.
     #[test]
-    fn a_head_that_follows_other_writers_takes_no_more_than_it_may() {
+    fn a_cached_head_stays_within_its_limit_when_it_follows_other_writers() {
         let change = |name: &str, new| -> DeltaChange {
             DeltaChange { key: name.as_bytes().to_vec(), old: DeltaSide::Absent, new }
         };
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_used_longest_ago_go_where_all_take_too_much() {
+    fn the_least_recently_used_heads_are_evicted_first() {
         let mut heads = CachedHeads::default();
         let take = |heads: &mut CachedHeads, session, bytes| {
             heads.with((session, 0), |known| known.bytes = bytes - HEAD_BYTES);

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn both_functions_run_once() {
+    fn both_functions_of_a_pair_run_once() {
         for is_worth_it in [false, true] {
             assert_eq!(both(is_worth_it, || 1, || "two"), (1, "two"));
         }

@@ -590,7 +590,7 @@ pub(super) mod tests {
     /// Regression: two branches that were each other's base caused an endless loop, and a count at
     /// its maximum overflowed.
     #[test]
-    fn refs_that_lead_round_or_count_beyond_all_bounds_are_refused() {
+    fn refs_with_cyclic_branches_or_impossible_counts_are_refused() {
         let lies: [fn(&mut SessionRefs); 8] = [
             |session| {
                 session.branches[1].base = Some((2, 1));

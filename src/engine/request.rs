@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_about_one_follower_and_ends_with_its_outermost_guard() {
+    fn a_request_counts_for_one_follower_and_ends_with_its_outermost_guard() {
         note_look(1);
         assert!(!has_looked(1), "there is no request");
         let request = StoreRequest::begin(1, false);

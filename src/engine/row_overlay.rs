@@ -364,7 +364,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rows_of_one_table_are_not_those_of_its_neighbours() {
+    fn a_scan_of_a_table_shows_no_rows_of_other_tables() {
         let mut rows = RowOverlay::default();
         let keys = |rows: &RowOverlay, table, from: &[u8], to: &[u8]| {
             let view = OverlaySnapshot { base: &EmptySnapshot, rows, position: 0 };
@@ -396,7 +396,7 @@ mod tests {
     proptest! {
         /// If the overlay hides rows, a scan with a limit must read the snapshot more than once.
         #[test]
-        fn a_scan_shows_the_rows_above_and_those_below_that_they_do_not_hide(
+        fn a_scan_shows_rows_of_the_overlay_and_rows_of_the_base_that_it_does_not_replace(
             below in btree_map(vec(0_u8..3, 0..3), 0_u8..9, 0..14),
             above in btree_map(vec(0_u8..3, 0..3), option::of(0_u8..9), 0..14),
             from in vec(0_u8..3, 0..3),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_revision_is_forgotten_as_soon_as_any_is_changed() {
+    fn a_change_of_any_revision_forgets_the_cached_latest_one() {
         let latest = LatestRevision { session: 1, sequence: 2, state_bytes: 3 };
         let mut rows = RowOverlay::default();
         rows.put_latest(latest);

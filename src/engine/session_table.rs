@@ -686,7 +686,7 @@ mod tests {
 
     /// After several lookups, a session without sources was not found by a name that it got later.
     #[test]
-    fn a_session_without_sources_is_found_by_its_new_names() {
+    fn a_renamed_session_without_sources_is_found_by_its_new_name() {
         let without_sources = |number| SessionRefs { bookmarks: Vec::new(), ..session(number) };
         let mut table: SessionTable = (0..4).map(without_sources).collect();
         for _ in 0..40 {
@@ -727,7 +727,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_does_not_depend_on_the_number_of_sessions() {
+    fn lookups_read_the_same_number_of_rows_for_any_number_of_sessions() {
         let reads = |count| {
             let (mut table, generation) = table(count);
             table.find(SessionLookup::Name("s4")).unwrap();
@@ -755,7 +755,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_sessions_are_those_of_all_wherever_they_are() {
+    fn the_latest_sessions_are_found_in_memory_and_in_the_generation() {
         let (mut table, _) = table(3000);
         let mut at = |number: u32, micros: i64| {
             let time = Some(Timestamp::from_micros(micros));

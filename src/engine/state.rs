@@ -445,7 +445,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn states_compared_in_any_number_of_shares_differ_as_their_maps_do(
+        fn comparing_states_in_any_number_of_shares_gives_the_differences_of_the_maps(
             old in btree_map(0_u8..40, 0_u8..3, 0..40),
             new in btree_map(0_u8..40, 0_u8..3, 0..40),
             shares in 1_usize..7,

@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn entries_come_back(entries in prop::collection::btree_map(
+        fn entries_of_a_chunk_decode_as_they_were_encoded(entries in prop::collection::btree_map(
             prop::collection::vec(any::<u8>(), 1..9), prop::collection::vec(any::<u8>(), 0..50), 0..40
         )) {
             let mut chunk = StateChunk::default();

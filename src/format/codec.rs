@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(number: u64, signed: i64) {
+        fn numbers_decode_as_they_were_encoded(number: u64, signed: i64) {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
             put_signed(&mut bytes, signed);
@@ -220,7 +220,7 @@ mod tests {
 
     /// Endlessly nested lists, and five bytes that declare four thousand million elements.
     #[test]
-    fn what_is_nested_or_long_without_end_is_refused() {
+    fn endless_nesting_and_impossible_lengths_are_refused() {
         for opened in [vec![0x91], vec![0x81, 0xa1, b'a']] {
             let nested = opened.repeat(1_000_000);
             assert!(unpack::<crate::model::Value>("value", &nested).is_err());

@@ -237,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_delta_comes_back(changes in prop::collection::btree_map(
+        fn a_delta_decodes_as_it_was_encoded(changes in prop::collection::btree_map(
             prop::collection::vec(any::<u8>(), 1..9), (any_side(), any_side()), 0..30
         )) {
             let changes = changes.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });

@@ -180,7 +180,7 @@ mod tests {
     use crate::model::Value;
 
     #[test]
-    fn keys_and_entries_come_back() {
+    fn keys_and_entries_decode_as_they_were_encoded() {
         let key = Key::new(Kind::Belief, "b1");
         assert_eq!(decode_key(&encode_key(&key)).unwrap(), key);
         let entry = ClaimEntry {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_value_are_the_same_at_any_time() {
+    fn the_value_bytes_of_an_entry_do_not_depend_on_its_time() {
         let value = Value::from([("description", "x".into())]);
         for time in [0, -1, 63, 64, 1_700_000_000_000_000, i64::MIN, i64::MAX] {
             let entry = encode_value(Timestamp::from_micros(time), &value);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_its_own_value_and_no_other() {
+    fn an_entry_is_equal_to_its_value_only() {
         let value = |text: &str| Value::from([("confidence", 0.5.into()), ("note", text.into())]);
         let entry =
             encode_value(Timestamp::from_micros(1_700_000_000_000_000), &value("as it was"));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purged_entry_adds_to_digests_what_it_added_before_and_reads_as_its_new_value() {
+    fn a_purged_entry_keeps_its_hash_and_reads_as_its_new_value() {
         let key = encode_key(&Key::new(Kind::Note, "N1"));
         let value = |text: &str| Value::from([("text", text.into())]);
         let time = Timestamp::from_micros(1_700_000_000_000_000);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_an_entry_tells_key_from_value() {
+    fn the_hash_of_an_entry_distinguishes_key_and_value() {
         assert_ne!(entry_hash(b"ab", b"c"), entry_hash(b"a", b"bc"));
     }
 }

@@ -452,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_and_written_alike() {
+    fn an_event_line_is_written_as_it_was_read() {
         for text in [
             r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"note","id":"n","value":{"text":"x"}}}"#,
             r#"{"at":"2026-01-01T00:00:00Z","session":"s","branch":"b","remove":{"kind":"note","id":"n"}}"#,
@@ -469,7 +469,7 @@ mod tests {
 
     /// Regression test: an error named the Rust type that was expected.
     #[test]
-    fn an_error_says_what_is_expected_in_the_words_of_the_page() {
+    fn an_error_names_the_expected_json_and_no_rust_type() {
         for (event, expected) in [
             (r#""put":"note:n""#, "an object with kind, id and value"),
             (r#""remove":7"#, "an object with kind and id"),
@@ -484,7 +484,7 @@ mod tests {
 
     /// A list was read as an object, with the fields by their order.
     #[test]
-    fn a_list_is_no_object() {
+    fn a_list_in_place_of_an_object_is_refused() {
         let selector = "an object with tag, at or nothing";
         for (event, expected) in [
             (r#""put":["note","n",{"text":"x"}]"#, "an object with kind, id and value"),
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn a_text_that_is_no_event_line_is_refused() {
         for text in [
             r#"{"at":"2026-01-01T00:00:00Z"}"#,
             r#"{"at":"2026-01-01T00:00:00Z","switch":{"branch":"b"},"merge":{"branch":"b"}}"#,

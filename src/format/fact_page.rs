@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_outline_has_everything_of_a_page_but_the_values(
+        fn the_outline_of_a_fact_page_has_everything_except_the_values(
             facts in proptest::collection::vec((value(), "[a-z]{1,4}", any::<u64>()), 0..4)
         ) {
             let fact = |(value, id, place)| Fact {

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_comes_back() {
+    fn a_format_marker_decodes_as_it_was_encoded() {
         let marker = FormatMarker::new([1; 16], [2; 32]);
         assert_eq!(FormatMarker::decode(&marker.encode()), Ok(marker.clone()));
         assert!(marker.is_writable());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encrypted_store_requires_that_it_is_known_and_is_sealed() {
+    fn the_marker_of_an_encrypted_store_requires_encryption_and_says_it_is_sealed() {
         let marker = FormatMarker::new([1; 16], [2; 32]).encrypted();
         let text = marker.encode();
         assert!(text.contains("\nrequired encrypted\noptional sealed\n"), "{text}");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_is_refused() {
+    fn a_file_that_is_no_format_marker_is_refused() {
         for text in ["", "git", "forge store\nformat x\n", "forge store\nformat 2.0\nid zz\n"] {
             assert!(matches!(FormatMarker::decode(text), Err(MarkerError::Foreign(_))), "{text}");
         }

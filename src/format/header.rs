@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_comes_back_whatever_its_reset() {
+    fn a_header_decodes_as_it_was_encoded_with_each_reset() {
         for reset in [None, Some(ResetSource::Empty), sample().reset] {
             let header = RevisionHeader { reset, ..sample() };
             assert_eq!(RevisionHeader::decode(&header.encode()).unwrap(), header);

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hidden_key_bytes_are_text_hashes_and_ids() {
+    fn the_encrypted_bytes_of_keys_are_text_hashes_and_ids() {
         let (time, id) = (Timestamp::from_micros(7), [0xab; 16]);
         let fact = of(1).kind(Kind::Message);
         let keys = [
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_keys_begin_with_a_session_is_right_for_every_table() {
+    fn every_table_states_correctly_whether_its_keys_begin_with_a_session() {
         let without = [
             OBJECTS,
             OBJECT_NAMES,

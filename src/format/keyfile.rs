@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_with_a_wrong_byte_is_none() {
+    fn a_key_file_with_a_wrong_byte_is_refused() {
         let text = KeyFile { cipher: Some([3; 32]), ..plain() }.encode();
         for place in 0..text.len() {
             let mut bytes = text.clone().into_bytes();

@@ -323,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn content_comes_back_and_damage_is_found(
+        fn the_content_of_an_object_is_read_back_and_a_wrong_bit_is_found_and_repaired(
             content in prop::collection::vec(0_u8..4, 0..2000),
             place: prop::sample::Index,
             bit in 0_u8..8,
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_compressed_later_is_the_one_compressed_at_once() {
+    fn an_object_compressed_later_equals_an_object_compressed_at_once() {
         let content = b"a kettle of words, ".repeat(30);
         let (id, sealed) = seal(ObjectKind::Delta, &content);
         let (same, raw) = seal_raw(ObjectKind::Delta, &content);
@@ -374,7 +374,7 @@ mod tests {
     /// The check must cover the kind: an object with a wrong bit in its kind must not pass as an
     /// intact object of another kind.
     #[test]
-    fn an_object_of_another_kind_than_was_written_is_not_whole_and_is_put_right() {
+    fn a_wrong_bit_in_the_kind_of_an_object_is_found_and_repaired() {
         for (_, sealed) in
             [seal(ObjectKind::Delta, b"a small one"), seal(ObjectKind::Page, &[7; 900])]
         {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_lies_about_its_length_is_opened_no_further_than_it_says() {
+    fn an_object_with_a_false_length_is_refused() {
         let bomb = compress(&vec![0; MAX_OBJECT_BYTES]).unwrap();
         assert!(bomb.len() < 10_000);
         let name = *blake3::hash(&[0; 100]).as_bytes();

@@ -161,7 +161,7 @@ mod tests {
         /// Tries the bytes of the value, of another value, truncated, with a suffix, and with one
         /// changed byte: the result must be the same as encoding and comparing.
         #[test]
-        fn the_result_is_that_of_encoding_and_comparing(
+        fn comparing_with_packed_bytes_gives_the_same_result_as_packing_and_comparing(
             mine in value(), other in value(), place: prop::sample::Index, byte: u8,
         ) {
             let packed = pack(&mine);
@@ -183,7 +183,7 @@ mod tests {
 
     /// Every length and number at which another encoding begins, with both neighbours.
     #[test]
-    fn each_form_is_known_up_to_where_the_next_begins() {
+    fn values_at_the_limits_of_each_encoding_are_compared_correctly() {
         let mut all = Vec::new();
         for length in [0, 1, 15, 16, 17, 31, 32, 33, 255, 256, 257, 65_535, 65_536, 65_537] {
             all.push(Value::Text("x".repeat(length)));

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn id_reads_back_what_it_prints() {
+    fn a_printed_id_is_parsed_back() {
         let id = SessionId::from_bytes(*b"0123456789abcdef");
         assert_eq!(id.to_string().parse(), Ok(id));
         for wrong in
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn digest_forgets_what_is_taken_out_in_any_order() {
+    fn a_digest_does_not_depend_on_the_order_of_additions_and_removals() {
         let (a, b) = (blake3::hash(b"a"), blake3::hash(b"b"));
         let both = StateDigest::EMPTY.plus(a.as_bytes()).plus(b.as_bytes());
         assert_eq!(both, StateDigest::EMPTY.plus(b.as_bytes()).plus(a.as_bytes()));

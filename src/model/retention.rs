@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_the_last_hour_stays_then_one_an_hour() {
+    fn by_default_checkpoints_of_the_last_hour_are_kept_and_then_one_per_hour() {
         let found = kept(&RetentionPolicy::default(), &[100, 99, 97, 96, 95, 94, 90, 89, 88], 100);
         let wanted =
             ["newest within hourly", "within hourly", "within", "", "hourly", "", "hourly"];
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_significant_or_tagged_stays_unless_told_otherwise() {
+    fn manual_significant_and_tagged_checkpoints_are_kept_unless_the_policy_says_otherwise() {
         let compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
         let all = [
             checkpoint(40, PASSED, None),
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_rules_never_drop_more_and_the_newest_stays(
+        fn additional_rules_drop_nothing_more_and_the_newest_checkpoint_is_kept(
             mut quarters in prop::collection::vec(-50_i64..500, 1..60),
             last in 0_u64..5, hourly in 0_u64..5, daily in 0_u64..5, within in 0_i64..40,
         ) {

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn joiners_and_selectors_that_shape_nothing_are_shown_as_escapes() {
+    fn joiners_and_selectors_without_effect_are_shown_as_escapes() {
         for (text, escaped) in [
             // Between Latin letters, next to a space or digit, between two scripts.
             ("a\u{200d}b", r"a\u{200d}b"),
@@ -250,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_hides_nothing_and_is_shown_as_it_is(
+        fn a_sanitised_text_has_no_hidden_characters_and_is_not_sanitised_again(
             parts in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 0..12),
         ) {
             let text = parts.concat();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_are_kept_only_where_asked() {
+    fn line_breaks_are_kept_only_in_the_mode_that_keeps_them() {
         let text = "a\r\nb\tc\rd";
         assert_eq!(sanitise(text, NewlineMode::Escape), "a\\r\\nb\\tc\\rd");
         assert_eq!(sanitise(text, NewlineMode::Keep), "a\nb    c\\rd");

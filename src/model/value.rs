@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_from_json_and_messagepack() {
+    fn bytes_are_read_back_from_json_and_messagepack() {
         let value = Value::from([("raw", Value::Bytes(vec![0, 255, 0xc1])), ("n", 1_i64.into())]);
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(text, r#"{"n":1,"raw":{"$bytes":"AP/B"}}"#);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_is_like_bytes_stays_a_map() {
+    fn a_map_that_resembles_encoded_bytes_stays_a_map() {
         for text in [r#"{"$bytes":"!"}"#, r#"{"$bytes":1}"#, r#"{"$bytes":"AP/B","x":1}"#] {
             let value: Value = serde_json::from_str(text).unwrap();
             assert!(value.as_map().is_some(), "{text}");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_read_as_the_nearest_there_is() {
+    fn a_decimal_number_is_read_as_the_nearest_float() {
         // Fast float parsing can be wrong in the last digit. Then exported numbers would differ
         // from the imported ones.
         for text in ["8.888888888888889e43", "0.1", "1.7976931348623157e308", "5e-324"] {

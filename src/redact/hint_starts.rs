@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_begins_in_the_range_may_end_after_it() {
+    fn a_hint_that_begins_in_the_range_may_end_after_it() {
         let starts = HintStarts::of(["token", "&#"]);
         let text = b"a token &#";
         assert_eq!(starts.next(text, 0..3), Some(2));

@@ -169,7 +169,7 @@ fn surroundings() -> (usize, usize, String) {
 }
 
 #[test]
-fn the_page_says_what_is_found_in_which_surroundings() {
+fn the_page_lists_how_many_secrets_are_found_in_each_surrounding() {
     let (found, all, rows) = surroundings();
     assert!(found * 100 >= all * 98, "{found} of {all}\n{rows}");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redaction.md");

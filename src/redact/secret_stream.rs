@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_have_as_many_secrets_as_the_whole(
+        fn a_search_in_pieces_counts_the_same_secrets_as_a_search_of_the_whole(
             parts in prop::collection::vec(0_usize..11, 1..400),
             pieces in prop::collection::vec(1_usize..900, 1..40),
         ) {
@@ -108,7 +108,7 @@ mod tests {
     /// Regression: of an escape, at most 8 backslashes counted for the length of a secret. One in
     /// deeper JSON was found in the whole text, and not in pieces.
     #[test]
-    fn pieces_have_a_secret_of_escapes_with_many_backslashes() {
+    fn a_secret_written_in_escapes_with_many_backslashes_is_found_in_pieces() {
         let known = KnownSecrets::new(["a-secret-word"]).unwrap();
         let escape = |char: char| format!("{}u{:04x}", "\\".repeat(64), u32::from(char));
         let escaped: String = "a-secret-word".chars().map(escape).collect();

@@ -37,7 +37,7 @@ fn github(seed: u64) -> String {
 
 /// Regression: in a text that begins with `hp`, the byte before the text was read.
 #[test]
-fn a_token_may_follow_the_flag_of_an_archiver_and_no_other_hp() {
+fn a_token_may_follow_the_flag_hp_of_an_archiver_but_no_other_hp() {
     let begins = |text: &str| byte_text::begins_word(text.as_bytes(), text.len() - 1);
     assert!(begins("7z a -hpS"));
     assert!(!begins("hpS") && !begins("php-xhpS") && !begins("-xhpS"));
@@ -147,7 +147,7 @@ fn a_token_is_found_after_what_can_precede_it() {
 }
 
 #[test]
-fn a_longer_word_than_the_shape_is_another_word() {
+fn a_word_longer_than_the_shape_of_a_token_is_not_redacted() {
     let key = format!("AK{}{}", "IA", "Q".repeat(2) + "ZB7KXM3WNRTDVC");
     assert_eq!(kinds_in(&key, TextForm::Plain), ["aws-access-key"]);
     assert!(kinds_in(&format!("{key}A"), TextForm::Plain).is_empty());
@@ -371,7 +371,7 @@ fn a_whole_private_key_is_removed_however_its_lines_end() {
 }
 
 #[test]
-fn a_private_key_without_an_end_goes_as_far_as_its_string() {
+fn a_private_key_without_an_end_is_redacted_up_to_the_end_of_its_string() {
     let (key, _) = private_key("\\n");
     let cut = &key[..key.len() - 60];
     let text = format!("{{\"x\":\"{cut}\",\"y\":\"kept kept kept\"}}");
@@ -386,7 +386,7 @@ fn a_private_key_without_an_end_goes_as_far_as_its_string() {
 }
 
 #[test]
-fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
+fn an_unfinished_last_line_of_a_private_key_is_redacted_up_to_the_end_of_its_string() {
     // Regression: the text after "END" was removed up to the next hyphen, with the closing quote.
     let (key, _) = private_key("\\n");
     for end in ["KEYlorem\\n", "KEYlorem", ""] {
@@ -435,7 +435,7 @@ fn a_value_is_cleaned_at_any_depth_and_by_the_names_of_its_fields() {
 }
 
 #[test]
-fn the_entropy_is_shannons() {
+fn entropy_is_the_shannon_entropy_in_bits() {
     assert!((secret_heuristics::entropy(b"abcd") - 2.0).abs() < 1e-9);
     assert!(secret_heuristics::entropy(b"aaaa").abs() < 1e-9);
 }
@@ -443,7 +443,7 @@ fn the_entropy_is_shannons() {
 /// A mark ends a word, is not a name for what follows, and is shorter than the text it replaces.
 /// Secrets that overlap are both removed.
 #[test]
-fn a_mark_ends_a_word_and_names_nothing() {
+fn a_redaction_mark_ends_a_word_and_is_no_name_for_the_next_value() {
     let (token, value) = (github(11), noise(12, 32));
     let capped = noise(13, 512);
     let far = format!("login me {} password {}", noise(14, 300), noise(15, 20));
@@ -487,7 +487,7 @@ fn a_mark_ends_a_word_and_names_nothing() {
 /// Regression: the part with the `login` had already been emitted, so the password after it was
 /// kept.
 #[test]
-fn a_password_stays_with_the_login_it_belongs_to() {
+fn a_password_is_redacted_if_a_cut_separates_it_from_its_login() {
     let text = format!("machine host\n  login me\n  password {}\nthat was it\n", noise(21, 20));
     let whole = Redactor::new().clean(&text, TextForm::Plain).into_owned();
     assert!(whole.contains("  password [redacted:password]\n"), "{whole}");
@@ -525,7 +525,7 @@ fn in_parts(text: &[u8], form: TextForm, cuts: &[usize]) -> Vec<u8> {
 
 /// Regression: the value was kept if the cut fell between a name and its value, or inside the name.
 #[test]
-fn a_value_stays_with_the_name_that_tells_of_it() {
+fn a_value_is_redacted_if_a_cut_separates_it_from_its_name() {
     for line in [
         format!("MY_API_KEY={}", noise(203, 40)),
         format!("{{\"apiToken\": \"{}\"}}", noise(203, 40)),

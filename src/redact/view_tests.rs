@@ -179,7 +179,7 @@ fn quoted_printable_hides_no_secret() {
 }
 
 #[test]
-fn what_follows_a_token_of_one_length_does_not_hide_it() {
+fn text_after_a_token_of_fixed_length_does_not_hide_it() {
     let token = github(814);
     assert_removed(&format!("{token}\u{8fd9}"), &token);
     for after in ["foo", "foo_bar", "9"] {

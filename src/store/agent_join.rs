@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_session_belongs_to_the_effort_it_joined_last() {
+    fn an_agent_session_writes_to_the_session_that_it_joined_last() {
         let store = Store::in_memory().unwrap();
         let (a, b) = (begin(&store, "a", None), begin(&store, "b", None));
         let own = begin(&store, "own", Some("s1"));

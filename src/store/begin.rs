@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_one_name_that_many_begin_at_once_get_names_of_their_own() {
+    fn sessions_created_at_once_with_one_name_get_different_names() {
         let folder = tempfile::tempdir().unwrap();
         let stores = stores(&folder);
         let names = at_once(&stores, "none", |store, _| {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_effort_that_an_agent_session_joined_is_its_session() {
+    fn an_agent_session_that_joined_a_session_begins_no_other() {
         let store = Store::in_memory().unwrap();
         let effort = store.create_session(&act(), NewSession::named("effort")).unwrap();
         effort.join(&act(), "a").unwrap();

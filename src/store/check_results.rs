@@ -412,7 +412,7 @@ mod tests {
     const W: Option<&str> = Some("/w");
 
     #[test]
-    fn a_wider_run_that_passed_settles_a_narrower_one() {
+    fn a_wider_run_that_passed_replaces_the_failure_of_a_narrower_one() {
         for (failed, passed) in [
             ("", ""),
             ("foo", ""),
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_result_of_the_same_check_settles_it() {
+    fn only_a_result_of_the_same_check_replaces_a_failure() {
         let failed = ("npm lint", "", W, "failed");
         assert_eq!(failing(&[failed, ("eslint", "", W, "passed")]), ["npm lint"]);
         assert_eq!(failing(&[failed, ("npm test", "", W, "passed")]), ["npm lint"]);
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn each_result_is_a_turn_or_a_repetition() {
+    fn each_result_of_a_check_is_classified_as_a_change_or_a_repetition() {
         let mut checks = CheckTracker::default();
         let mut turn = |target: &str, status: &str| {
             let fact = fact(1, "cargo test", target, W, status);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wider_failure_takes_the_place_of_a_narrower_one() {
+    fn the_failure_of_a_wider_run_replaces_that_of_a_narrower_one() {
         let results = [("cargo test", "foo", W, "failed"), ("cargo test", "", W, "timed_out")];
         assert_eq!(failing(&results), ["cargo test"]);
         let results = [("cargo test", "foo", W, "failed"), ("cargo test", "-p b", W, "failed")];

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_whole_lines_and_leave_nothing_out() {
+    fn a_text_is_divided_into_shares_of_whole_lines_without_gaps() {
         let line = "a line of some words\n";
         for text in [
             String::new(),

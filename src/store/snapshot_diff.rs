@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_snapshot_in_any_order_and_shares_changes_what_a_map_says(
+        fn a_snapshot_in_any_order_gives_the_same_changes_as_a_map(
             held in btree_map((select(Kind::ALL), 0_u8..20).prop_map(key), 0_i64..3, 0..40),
             changed in btree_map((select(Kind::ALL), 0_u8..20).prop_map(key), prop::option::of(0_i64..3), 0..3),
             claims in vec(((select(Kind::ALL), 0_u8..20).prop_map(key), 0_i64..3), 0..40),

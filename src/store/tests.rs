@@ -30,7 +30,7 @@ fn generations(path: &Path) -> usize {
 /// Regression: the old generation stayed until the next apply, so after a compaction half of the
 /// store was waste, and on a full disk compaction freed nothing.
 #[test]
-fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
+fn the_previous_generation_is_removed_as_soon_as_it_has_no_readers() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);
@@ -92,7 +92,7 @@ fn the_limit_of_the_head_cache_changes_no_state() {
 /// Regression: an append after another thread had published a generation applied the new records to
 /// an empty state.
 #[test]
-fn records_taken_in_after_forgetting_are_applied_to_the_whole_store() {
+fn records_read_after_forgetting_the_refs_are_applied_to_the_whole_store() {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
@@ -159,7 +159,7 @@ fn rows(store: &Store) -> Vec<(TableId, TableRow)> {
 /// revision to revision. Both must give the same result as applying each record separately, and as
 /// the generation made of them.
 #[test]
-fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
+fn a_tail_gives_the_same_state_record_by_record_at_once_and_applied() {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
@@ -215,7 +215,7 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
 /// If nothing in the tail is undone, rows of operations are only computed when a read needs them.
 /// The result must not depend on when that happens.
 #[test]
-fn operations_are_the_same_whenever_they_are_asked_for() {
+fn operations_do_not_depend_on_when_they_are_read() {
     let effect_counts = |asks: &dyn Fn(usize) -> bool| {
         let store = Store::in_memory().unwrap();
         let act = WriteContext::asked("test", Timestamp::default());
@@ -253,7 +253,7 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
 /// and with it the refs of all sessions. The objects of a tail are numbered from a separate number,
 /// and renumbered when they are applied.
 #[test]
-fn objects_of_a_tail_are_numbered_without_the_generation_and_renumbered_when_they_are_applied() {
+fn objects_of_a_tail_are_numbered_separately_and_renumbered_when_applied() {
     const APPLIED: std::ops::Range<u64> = 1..1000;
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("test", Timestamp::default());
@@ -288,7 +288,7 @@ fn objects_of_a_tail_are_numbered_without_the_generation_and_renumbered_when_the
 /// process's writes. If it is equal to the head, it must change nothing, whatever moved the head
 /// before.
 #[test]
-fn the_cached_claims_of_a_head_are_right_whatever_moved_it() {
+fn the_cached_claims_of_a_head_are_right_after_each_kind_of_write() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);
@@ -481,7 +481,7 @@ fn all_of(store: &Store) -> Result<String> {
 /// again by the same changes at the next read: "revision #55 follows #55" from then on, or
 /// checkpoints counted twice.
 #[test]
-fn a_read_that_fails_once_leaves_nothing_half_done() {
+fn a_read_that_fails_once_does_not_damage_the_cached_state() {
     with_history(|open| {
         let sound = all_of(&open(u64::MAX)).unwrap();
         let mut failed = 0;
@@ -497,7 +497,7 @@ fn a_read_that_fails_once_leaves_nothing_half_done() {
 }
 
 #[test]
-fn a_write_that_fails_once_at_a_read_changes_nothing_and_then_succeeds() {
+fn a_write_with_one_failed_read_changes_nothing_and_succeeds_when_repeated() {
     type Verb<'a> = &'a dyn Fn(&Session) -> Result<()>;
     let act = WriteContext::asked("again", Timestamp::default());
     let verbs: [(&str, Verb<'_>); 6] = [
@@ -559,7 +559,7 @@ fn write_rows(index: &MemoryIndex, rows: Vec<(TableId, Vec<u8>, Option<Vec<u8>>)
 /// Regression: a lost revision that was the first one read had the time 1970. So it was among the
 /// last records up to a moment before it, and a story began there in 1970.
 #[test]
-fn a_lost_revision_after_a_moment_is_not_among_the_last_records_up_to_it() {
+fn the_last_records_up_to_a_moment_do_not_include_a_later_lost_revision() {
     let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
     write_first_record(&*log).unwrap();
     let at = |minute: i64| Timestamp::from_micros(minute * 60_000_000);

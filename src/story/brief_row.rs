@@ -126,7 +126,7 @@ mod tests {
     use crate::model::Timestamp;
 
     #[test]
-    fn each_list_is_named_once_and_a_failure_has_its_error_below() {
+    fn each_list_of_a_brief_has_one_label_and_a_failure_has_its_error_below() {
         let line = |id: &str| {
             let at = Timestamp::from_micros(0);
             BriefLine::new(Kind::Verification, id.to_owned(), id.to_owned(), at)

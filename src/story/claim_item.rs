@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_the_cause_of_a_change_or_an_item_of_its_own() {
+    fn evidence_is_shown_as_the_cause_of_a_change_or_as_a_separate_item() {
         let evidence = |id: &str, strength: f64| {
             let fields = [
                 ("description", format!("seen {id}").into()),

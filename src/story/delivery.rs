@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_delivered_that_the_record_does_not_show() {
+    fn only_a_commit_or_push_that_is_known_to_have_succeeded_is_a_delivery() {
         for (line, exit_code) in [
             ("git commit -m a", Some(1)),
             ("git commit -m a", None),

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_names_what_it_is_about_as_a_command_does() {
+    fn a_story_item_refers_to_its_entity_and_revision() {
         let item = StoryItem::quiet(
             Timestamp::from_micros(0),
             StoryKind::Command,

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_number_has_two_places_and_no_zero_before_the_point() {
+    fn a_short_number_has_two_decimals_and_no_leading_zero() {
         assert_eq!([0.5, 1.0, -0.25].map(short_number), [".50", "1.00", "-0.25"]);
     }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_not_a_reason() {
+    fn the_detail_of_an_answer_is_a_question_and_of_a_check_a_reason() {
         let item = |kind| StoryItem {
             detail: Some("why?".to_owned()),
             ..StoryItem::loud(Timestamp::from_micros(0), kind, "yes")

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_says_what_the_record_says() {
+    fn a_compaction_is_shown_with_its_trigger_and_tokens() {
         let body = Value::from([("trigger", "manual".into()), ("pre_tokens", 144_000_i64.into())]);
         assert_eq!(compaction_detail(&body).as_deref(), Some("manual, 144000 tokens before"));
         assert_eq!(compaction_detail(&Value::Null), None);

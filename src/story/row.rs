@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_folded_into_counts() {
+    fn quiet_items_are_folded_into_counts() {
         let all = ["1", "2 commands, 1 tool use", "5", "6", "1 command", "9", "1 command"];
         assert_eq!(shown(&story()), all);
     }
 
     #[test]
-    fn the_last_lines_are_kept_whole() {
+    fn keep_last_removes_whole_lines_from_the_beginning() {
         for (count, removed, expected) in [
             (9, 0, &["1", "2 commands, 1 tool use", "5", "6", "1 command", "9", "1 command"][..]),
             (3, 1, &["5", "6", "1 command", "9", "1 command"]),

@@ -443,7 +443,7 @@ fn digest(session: &Session) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_digest_says_what_was_asked_came_out_was_ruled_out_and_is_open() {
+fn a_digest_has_the_question_the_result_the_ruled_out_and_the_open_points() {
     let facts = vec![
         prompt("p1", 0, "why is the cache stale after a restart?"),
         command("c1", 1, "git commit -m 'cache: drop it at the start'", "0"),
@@ -481,7 +481,7 @@ fn a_digest_does_not_take_the_status_from_another_branch() {
 }
 
 #[test]
-fn a_digest_does_not_guess_what_is_not_recorded() {
+fn a_digest_of_an_empty_session_says_that_nothing_is_recorded() {
     let expected = [
         ("Asked", "no prompt is recorded"),
         ("Came out", "nothing is recorded"),

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_pauses_are_folded_and_a_place_is_never_outside() {
+    fn the_longest_pauses_are_folded_and_every_place_is_on_the_ruler() {
         let times: Vec<_> = (0..40).flat_map(|n| [at(n * 100), at(n * 100 + n)]).collect();
         let ruler = TimeRuler::of(times.clone()).unwrap();
         assert_eq!(ruler.folds().count(), MAX_FOLDS);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn one_moment_is_in_the_middle_and_none_has_no_ruler() {
+    fn a_ruler_with_one_moment_shows_it_in_the_middle_and_without_moments_there_is_none() {
         assert!(near(TimeRuler::of(vec![at(5), at(5)]).unwrap().place(at(5)), 0.5));
         assert_eq!(TimeRuler::of(Vec::new()), None);
     }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_is_folded_and_a_coffee_is_not() {
+    fn a_pause_of_hours_is_folded_and_a_pause_of_minutes_is_not() {
         let all = times(&[0, 5, 20, 30, 1000, 1010]);
         let found = active_periods(&all);
         assert_eq!(found.len(), 2);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_and_its_time_belong_together() {
+    fn the_time_of_the_place_of_a_moment_is_that_moment() {
         let all = times(&[0, 10, 400, 410, 415]);
         let ruler = TimeRuler::new(&active_periods(&all), wide(0.05));
         for time in [0, 5, 9, 401, 407, 415].map(at) {

@@ -36,7 +36,7 @@ fn stores() -> [(Store, Option<tempfile::TempDir>); 2] {
 }
 
 #[test]
-fn a_write_after_a_head_continues_its_branch_and_one_after_an_earlier_revision_begins_a_branch() {
+fn a_write_after_a_head_continues_its_branch_and_after_an_earlier_revision_begins_another() {
     for (store, folder) in stores() {
         let session = two(&store);
         let (first, second) = (session.at_sequence(1).unwrap(), session.at_sequence(2).unwrap());

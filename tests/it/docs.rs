@@ -140,14 +140,14 @@ fn links_are_found_and_anchors_are_those_of_the_rendered_page() {
 }
 
 #[test]
-fn the_screen_of_the_readme_has_its_marks() {
+fn the_readme_marks_the_beginning_and_end_of_its_screen() {
     let readme = read(&root().join("README.md"));
     let marks = readme.lines().filter(|line| line.starts_with("<!-- screen:")).collect::<Vec<_>>();
     assert_eq!(marks, ["<!-- screen:begin -->", "<!-- screen:end -->"]);
 }
 
 #[test]
-fn every_test_of_a_promise_exists() {
+fn every_path_that_proves_a_promise_exists() {
     let page = read(&root().join("docs/reliability.md"));
     let (_, rest) = page.split_once("## What it promises").expect("there are promises");
     let (promises, _) = rest.split_once("\n## ").expect("something follows them");

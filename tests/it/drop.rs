@@ -42,7 +42,7 @@ fn tagged(session: &Session, tag: &str) -> usize {
 }
 
 #[test]
-fn a_checkpoint_takes_the_place_of_the_one_with_its_key() {
+fn a_checkpoint_replaces_the_earlier_one_with_the_same_key() {
     for (store, folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
         let write = |minute, text: &str, checkpoint| {
@@ -143,7 +143,7 @@ fn dropped_checkpoints_are_hidden_at_once_undone_and_swept() {
 }
 
 #[test]
-fn what_stays_is_amended_in_the_record_that_drops() {
+fn remaining_checkpoints_are_amended_in_the_record_that_drops_others() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let mut made = Vec::new();
@@ -257,7 +257,7 @@ fn the_only_session_can_be_dropped_and_the_next_one_is_current() {
 }
 
 #[test]
-fn a_session_that_is_dropped_twice_with_prunings_of_its_own_is_swept_completely() {
+fn a_dropped_session_with_dropped_checkpoints_is_swept_completely() {
     for (store, folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
         let long = "a large value ".repeat(2000);

@@ -72,7 +72,7 @@ fn a_link_in_a_store_is_refused_and_what_it_leads_to_stays_as_it_was() {
 }
 
 #[test]
-fn a_pipe_in_a_store_keeps_nobody_waiting() {
+fn a_pipe_in_a_store_is_refused_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     for name in
         ["FORMAT", "journal/SYNCED", "spool/0123456789abcdef0123456789abcdef", "index/published"]

@@ -162,7 +162,7 @@ fn littered() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
     #[test]
-    fn what_is_redacted_stays_what_it_is(text in littered(), json: bool) {
+    fn redacting_a_redacted_text_changes_nothing(text in littered(), json: bool) {
         let form = if json { TextForm::Json } else { TextForm::Plain };
         let once = Redactor::new().clean(&text, form);
         prop_assert_eq!(Redactor::new().clean(&once, form), &*once);

@@ -52,7 +52,7 @@ fn export(session: &Session) -> String {
 /// Regression: the import position was recorded only with the writes of its lines, so a last line
 /// without a write was imported again each time.
 #[test]
-fn lines_that_write_nothing_are_taken_once_too() {
+fn lines_that_write_nothing_are_imported_only_once() {
     let put = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"N1","value":{"description":"a"}}}"#;
     let mark = r#"{"at":"2026-01-01T10:00:00Z","revision":{}}"#;
     let named = r#"{"at":"2026-01-01T10:00:00Z","session":{"name":"s"}}"#;
@@ -236,14 +236,14 @@ proptest! {
 /// Regression: a description of a branch written after the clock ran back put the branch before its
 /// creation.
 #[test]
-fn what_is_exported_is_imported_as_it_was_where_the_clock_ran_back() {
+fn an_export_is_imported_unchanged_if_the_clock_ran_back() {
     let steps = [(8, 63, 0), (10, 222, 0), (6, 0, -1), (0, 0, 0), (0, 0, 0), (0, 0, 0)];
     round_trip(steps.to_vec()).unwrap();
 }
 
 /// Regression: the switch back was written before the one that it undid, where it had no meaning.
 #[test]
-fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
+fn an_export_is_imported_unchanged_if_a_switch_was_undone_at_once() {
     let steps = [
         (0, 0, 0),
         (0, 0, 0),

@@ -23,7 +23,7 @@ fn all_hypotheses(session: &Session) -> Vec<(String, Hypothesis)> {
 }
 
 #[test]
-fn what_is_added_comes_back_under_ids_in_order() {
+fn added_claims_are_read_back_under_consecutive_ids() {
     let session = session();
     let (first, second) =
         (hypothesis("stale").confidence(Confidence::EVEN), hypothesis("slow").tags(["net".into()]));
@@ -105,7 +105,7 @@ fn a_new_id_is_free_on_all_branches() {
 }
 
 #[test]
-fn writers_at_once_get_ids_of_their_own() {
+fn concurrent_writers_get_different_ids() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = Store::open_or_create(&path, Options::default()).unwrap();
@@ -158,7 +158,7 @@ fn a_store_that_is_only_read_is_not_created() {
 }
 
 #[test]
-fn words_that_are_no_moment_are_refused_with_what_to_write() {
+fn texts_that_name_no_moment_are_refused() {
     let session = session();
     session.add(&act(1), hypothesis("stale")).unwrap();
     let error = session.at("", act(2).now).unwrap_err();
@@ -169,7 +169,7 @@ fn words_that_are_no_moment_are_refused_with_what_to_write() {
 }
 
 #[test]
-fn what_is_shown_for_debugging_leaves_out_the_claims() {
+fn debug_output_leaves_out_the_claims() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::default().encrypted(true).keyring(folder.path().join("keys"));
     let store = Store::create(&folder.path().join("store"), options).unwrap();

@@ -108,7 +108,7 @@ fn operations(session: &Session) -> usize {
 /// Regression: a kill left a part of the stream as an unreported state, and before the first line
 /// an empty session, next to which the same import created another one.
 #[test]
-fn an_import_that_ends_anywhere_is_named_and_the_same_import_takes_the_rest() {
+fn an_import_interrupted_at_any_line_is_reported_and_completed_by_repeating_it() {
     const LINES: usize = 12;
     let began = r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"ev"}}"#;
     for head in ["", began] {
@@ -156,7 +156,7 @@ fn an_import_that_ends_anywhere_is_named_and_the_same_import_takes_the_rest() {
 }
 
 #[test]
-fn what_has_come_since_is_named_too_until_all_of_it_is_there() {
+fn an_interrupted_import_of_a_grown_stream_is_reported_until_it_is_complete() {
     let (first, grown) = (stream(4), stream(9));
     for lines in 5..9 {
         let store = Store::in_memory().unwrap();

@@ -439,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_tab_of_the_state_is_at_its_place_in_the_table() {
+    fn the_order_of_state_tabs_is_that_of_their_table() {
         for (place, (tab, word, _)) in StateTab::ALL.iter().enumerate() {
             assert_eq!((*tab as usize, tab.word()), (place, *word));
         }

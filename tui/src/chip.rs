@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chip_is_switched_on_and_off_beside_what_was_typed() {
+    fn switching_a_filter_chip_keeps_the_typed_filter() {
         let [you, claims, ..] = FILTER_CHIPS;
         let typed = "lease since:\"2 hours ago\" \"two words\"";
         assert!(!you.is_on(typed));

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_with_what_may_stand_there() {
+    fn an_unknown_key_is_refused_with_the_allowed_names() {
         for text in ["<bogus>", "<c-zz>"] {
             let error = KeyChord::parse_all(text).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains("<down>"), "{error}");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_fields_stand_in_any_order() {
+    fn words_and_fields_of_a_filter_may_be_in_any_order() {
         let filter =
             parse("Lease kind:command tag:start since:\"2 hours ago\" \"two words\"").unwrap();
         assert_eq!(filter.words, ["lease", "two words"]);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_half_typed_filters_nothing_yet() {
+    fn a_field_without_a_value_filters_nothing() {
         assert!(parse("kind: tag:").unwrap().is_empty());
         assert!(parse("kind:bogus").unwrap_err().contains("hypothesis"));
     }

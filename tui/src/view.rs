@@ -347,7 +347,7 @@ mod tests {
     /// A half bar was listed twice, first as the sign of a selection, so the strength of evidence
     /// ended in an arrow without Unicode.
     #[test]
-    fn without_unicode_a_bar_ends_in_a_part_of_a_bar() {
+    fn without_unicode_a_half_bar_is_shown_by_its_own_sign() {
         let mut buffer = Buffer::with_lines(["██▌ █▏ ▍"]);
         to_ascii(&mut buffer);
         assert_eq!(plain(&buffer), "##+ #- +\n");

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_prints_such_words_did_run() {
+    fn a_command_that_prints_a_message_of_refusal_is_not_refused() {
         for text in [
             "Exit code 1\nPermission to use Bash has been denied",
             "Error: Exit code 2\nThis command requires approval",
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_what_the_person_typed() {
+    fn the_reason_of_a_refusal_is_found_without_the_words_of_the_client() {
         for (text, expected) in [
             ("Rejected. To tell you how to proceed, the user said:\nnot yet", "not yet"),
             (

@@ -307,7 +307,7 @@ mod tests {
     use super::exit_code;
 
     #[test]
-    fn an_exit_code_leads_an_error() {
+    fn an_exit_code_is_read_from_the_beginning_of_an_error() {
         for (text, expected) in [
             ("Exit code 1\nout", (Some(1), 12)),
             ("Error: Exit code 127\nout", (Some(127), 21)),

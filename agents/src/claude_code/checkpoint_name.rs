@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_the_most_important_event() {
+    fn a_checkpoint_is_named_after_the_most_important_recent_event() {
         let mut recent = RecentEvents::default();
         assert_eq!(recent.name(), Checkpoint::TIME_PASSED);
         let steps = [

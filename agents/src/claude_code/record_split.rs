@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_record_is_found_wherever_the_one_before_it_was_torn() {
+    fn a_whole_record_is_found_after_a_record_torn_at_any_place() {
         let torn = r#"{"type":"user","n":12.5,"sessionId":"s","m":{"c":["a\\b",{"t":"\"x"}],"d":true},"e":null}"#;
         for end in 1..torn.len() {
             let line = format!("{}{WHOLE}{WHOLE}", &torn[..end]);

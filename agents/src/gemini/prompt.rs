@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_author_is_known_by_the_form_and_not_by_an_angle_bracket() {
+    fn a_prompt_that_begins_with_a_tag_is_distinguished_from_texts_of_the_client() {
         let text = |text: &str| json!([{"text": text}]);
         for (content, expected) in [
             (text("<div> does not render, why?"), Some("<div> does not render, why?")),

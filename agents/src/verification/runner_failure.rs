@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_is_a_pattern() {
+    fn every_message_of_a_runner_failure_is_a_valid_pattern() {
         for failure in FAILURES.iter().chain(NOTHING_RAN) {
             let pattern = super::super::summary::ascii(failure.message).replace("{}", "(?:a|b)");
             assert!(Regex::new(&pattern).is_ok(), "{pattern}");

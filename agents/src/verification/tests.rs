@@ -429,7 +429,7 @@ fn a_printed_code_belongs_to_its_own_echo() {
 /// Regression: if the output of a check was appended to a variable that held an old log, the lines
 /// of the log counted as lines of the check.
 #[test]
-fn output_that_is_appended_to_another_text_is_not_told_from_it() {
+fn old_text_in_the_variable_that_output_is_appended_to_gives_no_verdict() {
     let red = "test result: FAILED. 1 passed; 1 failed";
     let appended = "out+=$(cargo test 2>&1); echo \"$out\" | tail -1";
     for (before, expected) in [
@@ -472,7 +472,7 @@ fn output_that_is_appended_to_an_older_file_is_not_told_from_it() {
 }
 
 #[test]
-fn a_part_of_a_script_passes_for_the_whole_only_at_its_end() {
+fn a_passed_part_of_a_script_counts_only_if_its_output_is_last() {
     let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n   Start at  12:00:00";
     for (line, output, expected) in [
         ("npm run ci 2>&1 | tail -6", vitest, "passed"),
@@ -567,7 +567,7 @@ fn a_summary_does_not_hide_another_failure() {
 }
 
 #[test]
-fn the_output_of_another_program_is_not_the_checks() {
+fn the_output_of_another_program_gives_no_verdict_on_a_check() {
     let green = "test result: ok. 1 passed";
     let red = "test result: FAILED. 1 passed; 1 failed";
     for (line, output, expected) in [
@@ -677,7 +677,7 @@ fn a_message_without_the_name_of_the_check_counts_at_the_beginning_of_the_only_c
 }
 
 #[test]
-fn a_line_that_may_have_nothing_to_run_passes_only_with_a_summary() {
+fn a_check_that_may_have_had_nothing_to_run_passes_only_with_a_summary() {
     for (line, code, output, expected) in [
         ("git diff --name-only | xargs -r ruff check", 0, "", "unknown"),
         ("git diff --name-only | xargs -r ruff check", 0, "All checks passed!", "passed"),
@@ -704,7 +704,7 @@ fn a_script_that_is_no_shell_failed_its_syntax_check() {
 }
 
 #[test]
-fn preparations_fail_only_if_they_say_so() {
+fn a_failed_line_is_a_failed_check_unless_its_preparation_may_have_failed() {
     for (line, code, output, expected) in [
         ("rm -rf target && cargo test", 101, "x", "failed"),
         ("rm target && cargo test", 1, "rm: cannot remove 'target': No such file or directory", ""),
@@ -721,7 +721,7 @@ fn preparations_fail_only_if_they_say_so() {
 }
 
 #[test]
-fn a_run_that_may_go_on_has_not_passed() {
+fn a_check_that_may_still_be_running_has_not_passed() {
     let green = "test result: ok. 1 passed";
     let red = "test result: FAILED. 1 passed; 1 failed";
     for (line, output, expected) in [
@@ -738,7 +738,7 @@ fn a_run_that_may_go_on_has_not_passed() {
 }
 
 #[test]
-fn a_summary_that_is_cut_counts_as_far_as_it_is_visible() {
+fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
     for (line, output, expected) in [
         ("cargo test | tail", "x\ntest result: ok. 1 passed", "passed"),
         ("cargo test | tail -1", "test result: ok. 1 passed", "passed"),
@@ -983,7 +983,7 @@ fn rows() -> Vec<String> {
 }
 
 #[test]
-fn the_page_shows_the_table() {
+fn the_page_on_checks_has_the_table_of_known_checks() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/checks.md");
     let page = std::fs::read_to_string(path).unwrap();
     let shown = page.lines().filter(|line| {

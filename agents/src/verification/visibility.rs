@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_hides_what_it_does_not_let_through() {
+    fn a_filter_in_a_command_hides_the_lines_that_it_cuts_off() {
         for (line, shown, expected) in [
             ("cat", 9, (true, true)),
             ("tee log", 9, (true, true)),
@@ -253,7 +253,7 @@ mod tests {
 
     /// A program may be called with its folder.
     #[test]
-    fn a_folder_before_a_filter_changes_nothing() {
+    fn a_filter_called_with_its_folder_is_recognised() {
         assert_eq!(seen("/usr/bin/egrep FAILED|error:", 3), (true, true));
         assert_eq!(seen("/usr/bin/fgrep FAILED|error:", 3), (false, false));
         let words = ["/usr/bin/tail", "-3"].map(str::to_owned).to_vec();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_value_is_what_it_looks_like() {
+    fn the_type_of_a_measured_value_is_guessed_from_its_text() {
         for (text, value) in [
             ("-3", Value::Int(-3)),
             ("18446744073709551615", Value::UInt(u64::MAX)),

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_near_is_proposed() {
+    fn only_similar_names_are_proposed() {
         let names = || ["progress", "hypothesis", "show", "story"].into_iter();
         assert_eq!(similar("hypotesis", names()), ["hypothesis"]);
         assert_eq!(similar("vscode", ["codex", "claude"].into_iter()), [""; 0]);

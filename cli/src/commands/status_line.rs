@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_leaves_out_what_is_zero() {
+    fn the_status_line_leaves_out_counts_of_zero() {
         let hypothesis = Some("H4 .88".to_owned());
         let gist = SessionGist { hypothesis, gaps: 2, failing: 1, uncommitted: 4 };
         assert_eq!(gist.line(), "H4 .88 · 2 gaps · 1 failing · 4 uncommitted");

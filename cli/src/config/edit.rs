@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_edited_is_left_alone() {
+    fn a_file_that_cannot_be_edited_stays_unchanged() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("config.toml");
         let text = "keep = { last = 1 }\n";

@@ -171,7 +171,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_leads_elsewhere_is_refused() {
+    fn paths_that_lead_out_of_the_checkout_are_refused() {
         for path in HOSTILE {
             assert!(refusal(path).is_some(), "{path:?}");
         }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_inside_is_not() {
+    fn ordinary_paths_inside_the_checkout_are_accepted() {
         for path in [
             "a",
             "src/main.rs",
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_inside() {
+    fn a_link_that_leads_out_of_the_checkout_is_detected() {
         for (path, target) in [
             ("a", "/etc/passwd"),
             ("a", ".."),

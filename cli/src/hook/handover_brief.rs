@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_becomes_one_line_without_what_is_not_seen() {
+    fn a_text_becomes_one_line_without_invisible_characters() {
         assert_eq!(shorten("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
         assert_eq!(shorten("日本語", 2), "日…");
         assert_eq!(shorten("", 5), "");

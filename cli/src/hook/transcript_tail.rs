@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_of_the_program_do_not_move_the_end() {
+    fn lines_that_are_no_conversation_do_not_move_the_end_of_a_transcript() {
         let said = spoken("assistant", 5, "found it");
         let first = of_claude(&said).unwrap();
         assert_eq!(first.at, Timestamp::parse_rfc3339("2026-01-01T00:00:05Z"));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_is_an_end_of_its_own() {
+    fn the_end_of_a_transcript_is_marked_if_it_is_a_compaction() {
         let said = spoken("assistant", 5, "found it");
         let boundary = line("system", 6, ",\"subtype\":\"compact_boundary\"");
         let summary =
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_after_much_else_is_found_and_nothing_is_no_error() {
+    fn the_end_is_found_before_a_megabyte_of_other_lines_and_an_empty_transcript_has_none() {
         let filler = line("progress", 6, &format!(",\"x\":\"{}\"", "y".repeat(1 << 20)));
         let said = spoken("assistant", 5, "found it");
         assert_eq!(of_claude(&format!("{said}{filler}")), of_claude(&said));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_another_agents_transcript_is_what_was_said_there() {
+    fn the_end_is_found_in_transcripts_of_codex_and_gemini() {
         let item = |second: u32, kind: &str, payload: &str| {
             format!(
                 "{{\"timestamp\":\"2026-01-01T00:00:{second:02}Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"

@@ -151,7 +151,7 @@ mod tests {
 
     /// A command that is added to such a group later must be reviewed first.
     #[test]
-    fn a_group_holds_nothing_but_what_is_allowed() {
+    fn every_command_of_an_allowed_group_is_allowed() {
         let mut command = ForgeArgs::command();
         command.build();
         for group in GROUPS {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_allowed_that_goes_back_or_runs_or_configures() {
+    fn no_allowed_command_restores_deletes_runs_or_configures_anything() {
         let never = [
             "restore", "prune", "purge", "undo", "redo", "run", "config", "import", "export",
             "hooks", "maintain", "init", "switch", "abandon", "tui", "mcp", "capture", "use",

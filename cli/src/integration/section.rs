@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_the_section_after_a_blank_line_and_loses_it_again() {
+    fn a_section_is_added_after_a_blank_line_and_removed_without_a_trace() {
         let section = section_text("forge");
         for page in ["", "# Mine\n\nRules.\n", "# Mine\r\nRules.\r\n"] {
             let with = add_section(page, &section);

@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_change_is_taken_back_to_the_byte(old in "[aé ß\n]{0,12}", new in "[aé ß\n]{0,12}") {
+        fn undoing_a_splice_restores_every_byte(old in "[aé ß\n]{0,12}", new in "[aé ß\n]{0,12}") {
             match TextSplice::between(&old, &new) {
                 None => prop_assert_eq!(old, new),
                 Some(splice) => prop_assert_eq!(splice.undo(&new), Some(old)),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_moved_is_found_unless_it_is_there_twice() {
+    fn a_splice_that_moved_is_undone_unless_it_occurs_twice() {
         let splice = TextSplice::between("{}", "{ours}").unwrap();
         assert_eq!(splice.find_and_undo("{x, ours}").as_deref(), Some("{x, }"));
         assert_eq!(splice.find_and_undo("{ours, ours}"), None);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_name_already_is_left_alone() {
+    fn a_server_entry_of_another_program_is_not_replaced() {
         let taken =
             apply_edit("[mcp_servers.forge]\ncommand = \"smith\"\n", &server()).unwrap_err();
         assert_eq!(taken.to_string(), "'mcp_servers.forge' in it belongs to another program");

@@ -277,7 +277,7 @@ mod tests {
 
     /// An error may contain a long text, for example the name of what was not found.
     #[test]
-    fn an_error_is_cut_whatever_it_names() {
+    fn a_very_long_error_is_cut() {
         let long = "\u{1b}".repeat(200_000);
         let error = CommandError::invalid(&*long).caused_by(format!("b{long}")).hinted(long);
         let lines = error_lines(&error);

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_an_error_of_the_protocol() {
+    fn invalid_json_gets_an_error_of_the_protocol() {
         let server = served(200, 10_000, 8);
         let deep = "[".repeat(100_000);
         let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\"}}", "x".repeat(2000));

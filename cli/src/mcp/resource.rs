@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_hold_any_name() {
+    fn special_characters_in_addresses_are_percent_encoded() {
         assert_eq!(
             entity("a b/c#é", "note", "N1"),
             "forge://session/a%20b%2Fc%23%C3%A9/entity/note/N1"

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error_and_the_queue_goes_on() {
+    fn a_panic_becomes_an_error_and_the_queue_continues() {
         let queue = WorkQueue::start();
         let runtime = crate::mcp::runtime().unwrap();
         let broken = queue.run::<()>(|| panic!("a broken invariant"));

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ellipsis_never_takes_more_room_than_there_is() {
+    fn a_shortened_text_fits_its_width() {
         for room in 1..20 {
             assert!(shortened("日本 語abc 日本語", room).width() <= room);
         }

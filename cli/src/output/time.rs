@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_largest_units_are_said_and_the_rest_is_dropped() {
+    fn a_distance_in_time_is_shown_in_at_most_two_units() {
         let now = at("2025-01-20T00:00:00Z");
         for (time, said) in [
             ("2025-01-20T00:00:00Z", "now"),

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_a_list_are_shortened_to_what_tells_them_apart() {
+    fn ids_of_a_list_are_shortened_but_stay_different() {
         for (ids, short) in [
             (&["H1", "H12"][..], &["H1", "H12"][..]),
             (&["toolu_01YHNT5v5uDg79", "toolu_01E3Ku89zV1faQ"], &["toolu_01YHNT", "toolu_01E3Ku"]),

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_join_the_revision_they_left() {
+    fn a_branch_is_drawn_down_to_the_revision_that_it_begins_at() {
         let branches =
             vec![lane("main", None), lane("a", Some(("main", 2))), lane("b", Some(("a", 4)))];
         let entries = vec![
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_without_an_end_in_sight_just_ends() {
+    fn a_branch_that_begins_outside_the_list_is_drawn_without_a_join() {
         let branches = vec![lane("main", None), lane("a", Some(("main", 1)))];
         assert_eq!(drawn(branches, vec![entry(3, "a"), entry(2, "main")]), ["  ●", "●"]);
     }

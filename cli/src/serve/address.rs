@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_names_a_page() {
+    fn each_valid_path_has_its_page() {
         let session = || "ab".to_owned();
         for (path, address) in [
             ("/", PageAddress::Sessions),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_page() {
+    fn unknown_paths_have_no_page() {
         for path in
             ["", "/x", "/s", "/s/", "//", "/s/ab/at/1/2", "/s/%ff", "/s/ab/e", "/s/ab/x", "/../etc"]
         {

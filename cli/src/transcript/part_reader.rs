@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_a_bad_line_is_handed_on_before_its_error() {
+    fn parts_before_a_bad_line_are_delivered_before_its_error() {
         let (_folder, path) = with_a_bad_line();
         let mut ends = Vec::new();
         let done = each(&path, |read| {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_more_is_handed_on_after_a_part_is_refused() {
+    fn reading_stops_after_a_refused_part() {
         let (_folder, path) = with_a_bad_line();
         let mut count = 0;
         let done = each(&path, |_| {
@@ -284,7 +284,7 @@ mod tests {
 
     /// Regression test: the longest line by default counted, also if the options have another one.
     #[test]
-    fn a_line_that_is_too_long_by_the_options_is_not_held_whole() {
+    fn a_line_longer_than_the_limit_in_the_options_is_read_in_pieces() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         let bytes = PART_BYTES + PART_BYTES / 2;
@@ -301,7 +301,7 @@ mod tests {
 
     /// Regression test: a last line without its line break was read as a part of its own.
     #[test]
-    fn a_last_line_that_is_whole_is_read_with_the_others() {
+    fn a_complete_last_line_without_a_line_break_is_read_with_the_others() {
         let line = "{\"type\":\"summary\",\"summary\":\"x\"}";
         for (last, parts, waiting) in [
             (line, vec![3], 0),

@@ -64,7 +64,7 @@ fn imported() -> Environment {
 }
 
 #[test]
-fn after_an_import_it_holds_prompts_failures_and_what_is_not_committed() {
+fn after_an_import_the_brief_has_prompts_failures_and_uncommitted_files() {
     let environment = imported();
     assert_snapshot!(environment.forge(["brief"]), @"
     question number 1, about the cache? on main, 2026-01-01 11:19:00 +01:00 (31 d ago)
@@ -95,7 +95,7 @@ fn after_an_import_it_holds_prompts_failures_and_what_is_not_committed() {
 }
 
 #[test]
-fn bare_forge_is_the_brief_where_there_is_a_store() {
+fn forge_without_arguments_prints_the_brief_or_the_help() {
     let environment = example_session();
     let bare = environment.forge([] as [&str; 0]).success();
     assert!(bare.starts_with("tensor on main #13") && bare.contains("Next"), "{bare}");
@@ -105,7 +105,7 @@ fn bare_forge_is_the_brief_where_there_is_a_store() {
 }
 
 #[test]
-fn a_confirmed_case_offers_what_it_is_a_case_of() {
+fn the_brief_proposes_to_confirm_the_parent_of_a_confirmed_hypothesis() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["hypothesis", "add", "the cache is wrong"]).success();

@@ -37,7 +37,7 @@ fn checkpoints_are_listed_newest_first() {
 /// The list says how many checkpoints without a name were left out among those that it lists. One
 /// that is older than the last listed one is left out by the limit, and not counted.
 #[test]
-fn only_what_is_left_out_above_the_limit_is_counted() {
+fn unnamed_checkpoints_are_counted_only_among_the_listed_ones() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let passed = r#"{"message":"9 minutes since the last checkpoint","trigger":{"automatic":"significant_time_passed"}}"#;
@@ -270,7 +270,7 @@ fn going_back_is_a_new_revision_and_facts_stay() {
 }
 
 #[test]
-fn a_restore_of_many_claims_tells_some_and_where_the_rest_is() {
+fn a_restore_of_many_claims_lists_ten_and_the_command_that_lists_all() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["checkpoint", "create", "empty", "--tags", "empty"]).success();

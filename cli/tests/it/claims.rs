@@ -230,7 +230,7 @@ fn an_unknown_reference_begins_no_session() {
 }
 
 #[test]
-fn processes_that_add_at_once_get_ids_of_their_own() {
+fn processes_that_add_notes_at_once_get_different_ids() {
     let environment = project();
     environment.forge(["session", "new", "one"]).success();
     let children: Vec<_> = (0..6)

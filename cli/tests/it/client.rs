@@ -104,7 +104,7 @@ fn claude_code_fires_the_hooks_and_finds_the_server() {
 }
 
 #[test]
-fn codex_lists_every_hook_finds_the_server_and_keeps_to_the_rules() {
+fn codex_lists_every_hook_finds_the_server_and_applies_the_rules() {
     let Some(codex) = program("codex") else { return };
     let environment = Environment::new();
     environment.forge(["hooks", "install", "codex", "--user", "--yes"]).success();

@@ -81,7 +81,7 @@ fn set_keeps_comments_and_makes_private_files() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_and_nothing_changes() {
+fn unknown_settings_are_refused_and_change_nothing() {
     let environment = Environment::new();
     environment.make_directory("project/.forge");
     assert_snapshot!(environment.forge(["config", "set", "lock_timout", "3"]), @r"
@@ -114,7 +114,7 @@ fn what_is_not_known_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn without_a_store_only_the_own_file_can_be_set() {
+fn without_a_store_only_user_settings_can_be_set() {
     let environment = Environment::new();
     assert_snapshot!(environment.forge(["config", "set", "color", "never"]), @r"
     [stderr]

@@ -126,7 +126,7 @@ fn without_its_key_every_command_says_so_and_nothing_changes() {
 /// Regression: the folder was reported as not a store, with the advice to run `forge init`, and by
 /// `verify` and `repair` as a store of an unknown version, after all of it had been read.
 #[test]
-fn without_format_and_key_every_command_says_what_is_wrong_and_what_to_do() {
+fn without_format_file_and_key_every_command_names_the_problem_and_the_remedy() {
     for is_indexed in [false, true] {
         let environment = Environment::new();
         environment.forge(["init", "--encrypted"]).success();

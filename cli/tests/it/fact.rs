@@ -61,7 +61,7 @@ fn an_event_that_is_switched_off_makes_no_checkpoint() {
 }
 
 #[test]
-fn significant_time_makes_a_checkpoint_of_its_own() {
+fn a_long_pause_makes_an_automatic_checkpoint() {
     let environment = project();
     environment.forge(["note", "add", "one"]).success();
     let late = |text: &str| {
@@ -142,7 +142,7 @@ fn a_command_reads_our_input_and_its_bytes_stay_as_they_are() {
 }
 
 #[test]
-fn nothing_is_run_where_it_could_not_be_recorded() {
+fn without_a_store_command_record_runs_nothing() {
     let environment = Environment::new();
     assert_eq!(environment.forge(["command", "record", "--", "touch", "made"]).code, 3);
     assert!(!environment.path("project/made").exists());
@@ -214,7 +214,7 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
 /// was not captured later. Git detects these changes by the time of its index, and the private copy
 /// of the index was younger.
 #[test]
-fn what_was_changed_in_the_second_of_the_index_is_captured() {
+fn a_change_in_the_same_second_as_the_git_index_is_captured() {
     let environment = project();
     let second = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_760_000_000);
     let set = |path: &str| {
@@ -237,7 +237,7 @@ fn what_was_changed_in_the_second_of_the_index_is_captured() {
 }
 
 #[test]
-fn facts_that_were_taken_back_are_not_counted_until_they_are_done_again() {
+fn undone_facts_are_not_counted_until_they_are_redone() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let facts = || environment.forge(["status", "--json"]).json()["summary"]["facts"].as_u64();

@@ -39,7 +39,7 @@ fn note(environment: &Environment) -> Output {
 }
 
 #[test]
-fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
+fn settings_of_others_that_weaken_the_store_are_ignored_and_named_until_trusted() {
     let environment = foreign_store(WEAK);
     let output = note(&environment);
     let ignored = "warning: this project's settings are not yours and are ignored: keep.sessions = 0s, \
@@ -94,7 +94,7 @@ fn a_hook_stores_no_secret_by_settings_of_others_and_its_log_says_why() {
 }
 
 #[test]
-fn settings_that_the_user_makes_apply() {
+fn settings_that_the_user_makes_in_a_store_apply() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.write("project/.forge/config.toml", "keep.undo = \"1d\"\n");
@@ -150,7 +150,7 @@ fn a_store_that_replaces_the_users_own_is_not_trusted() {
 }
 
 #[test]
-fn a_link_to_another_projects_store_is_refused_by_every_way_in_until_it_is_allowed() {
+fn every_command_refuses_a_link_to_another_projects_store_until_it_is_trusted() {
     let environment = Environment::new();
     environment.make_directory("other");
     environment.forge_in("other", ["init", "--name", "private"]).success();

@@ -274,7 +274,7 @@ fn check_result(
 /// Each command is stopped at `FORGE_FROZEN` of its calls (default 6), which `FORGE_SEED` chooses,
 /// or at all of them if there are fewer.
 #[test]
-fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
+fn hooks_beside_a_process_stopped_at_any_call_save_and_lose_nothing() {
     let test = "stopped at calls";
     if !can_inject_faults(test) {
         return;

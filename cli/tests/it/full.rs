@@ -89,7 +89,7 @@ fn full(test: &str, reserve: bool) -> Option<(Environment, Mounted)> {
 }
 
 #[test]
-fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
+fn on_a_full_disk_without_a_reserve_reads_work_and_refused_writes_name_a_remedy() {
     let test = "a full disk without room that was kept";
     let Some((environment, mounted)) = full(test, false) else { return };
     environment.forge(["status"]).success();
@@ -121,7 +121,7 @@ fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
 
 /// The kept part of the index is ten times the reserve, so the index cannot be rewritten at once.
 #[test]
-fn on_a_full_disk_pruning_makes_room_with_the_room_that_was_kept() {
+fn on_a_full_disk_pruning_frees_space_with_the_help_of_the_reserve() {
     let Some((environment, mounted)) = full("prune on a full disk", true) else { return };
     environment.forge(NOW).success();
     let mut more = File::create(mounted.0.join("more")).unwrap();

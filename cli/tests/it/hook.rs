@@ -93,7 +93,7 @@ const LOG: &str = "project/.forge/log/hooks.jsonl";
 const USER_LOG: &str = "home/.local/state/forge/hooks.jsonl";
 
 #[test]
-fn every_failure_lets_the_agent_go_on_and_is_logged() {
+fn a_failed_hook_is_logged_and_does_not_stop_the_agent() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     for (agent, event, input, answer) in [

@@ -146,7 +146,7 @@ fn a_missing_binary_is_reported() {
 }
 
 #[test]
-fn a_page_says_what_git_sees() {
+fn installing_hooks_warns_about_files_that_git_does_not_ignore() {
     let environment = Environment::new();
     let git = |arguments: &[&str]| {
         let project = environment.path("project");
@@ -169,7 +169,7 @@ fn a_page_says_what_git_sees() {
 }
 
 #[test]
-fn the_page_holds_the_section_the_rules_and_the_files() {
+fn the_page_on_hooks_has_the_section_the_permission_rules_and_the_files() {
     let page = page();
     assert!(page.contains(&section::section_text("forge")), "{}", section::section_text("forge"));
     for command in permission_rules::ALLOWED {

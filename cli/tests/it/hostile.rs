@@ -64,7 +64,7 @@ fn hostile_store() -> Environment {
 }
 
 #[test]
-fn no_text_of_others_drives_the_terminal_by_any_command() {
+fn no_command_prints_control_sequences_of_a_hostile_store() {
     let environment = hostile_store();
     let runs: [&[&str]; 26] = [
         &["status"],
@@ -194,7 +194,7 @@ fn a_store_that_others_may_write_to_is_refused() {
 /// As git refuses a repository of another user. Root may read all stores, because files in a
 /// container rarely belong to it.
 #[test]
-fn a_store_of_another_user_is_refused_but_by_root() {
+fn only_root_may_use_a_store_of_another_user() {
     use std::fs::{Permissions, copy, set_permissions};
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::process::CommandExt;
@@ -205,7 +205,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
     let project = environment.path("project");
     let store = project.join(".forge");
     if chown(&store, Some(THEIRS), None).is_err() {
-        skipped("a_store_of_another_user_is_refused_but_by_root", "cannot chown (needs root)");
+        skipped("only_root_may_use_a_store_of_another_user", "cannot chown (needs root)");
         return;
     }
     environment.forge(["note", "list"]).success();

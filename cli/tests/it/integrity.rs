@@ -57,7 +57,7 @@ fn a_store_without_seals_can_be_sealed_later() {
 }
 
 #[test]
-fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
+fn without_its_key_a_sealed_store_is_read_with_exit_code_7_and_notes_are_spooled() {
     let environment = sealed_store();
     let read = without_key(&environment, &["note", "list"]);
     assert_eq!(read.code, 7, "{read}");
@@ -81,7 +81,7 @@ fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
 }
 
 #[test]
-fn a_damaged_key_is_named_and_the_store_is_read_and_taken_over_without_it() {
+fn a_damaged_key_is_reported_and_the_store_can_be_read_and_adopted_without_it() {
     let environment = sealed_store();
     let folders = fs::read_dir(environment.path(KEYRING)).unwrap();
     let mut keys = folders.map(|folder| folder.unwrap().path().join("key"));
@@ -115,7 +115,7 @@ fn a_key_is_moved_to_another_machine_in_a_file() {
 }
 
 #[test]
-fn an_older_copy_in_the_place_of_a_store_is_refused_by_every_reader() {
+fn every_reading_command_refuses_an_older_copy_in_place_of_a_sealed_store() {
     let environment = sealed_store();
     let (store, aside) = (environment.path("project/.forge"), environment.path("aside"));
     copy(&store, &aside);
@@ -157,7 +157,7 @@ fn spooled_files(environment: &Environment) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_over() {
+fn without_the_key_a_hook_spools_its_writes_and_adopt_applies_them() {
     let environment = sealed_store();
     let elsewhere = environment.path(ELSEWHERE);
     assert!(hook(&environment, &elsewhere).status.success());
@@ -176,7 +176,7 @@ fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_ov
 /// Runs a public suite that tampers with stores. Its program `agmi-check` is searched on the path,
 /// and `FORGE_AGMI` can name it.
 #[test]
-fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
+fn every_attack_of_the_suite_agent_memory_integrity_is_refused() {
     let named = std::env::var_os("FORGE_AGMI").map(PathBuf::from);
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let on_path = || std::env::split_paths(&folders).map(|folder| folder.join("agmi-check"));
@@ -231,7 +231,7 @@ fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted()
 /// Regression: every command refused the new store, as if another user had replaced the sealed one
 /// by it.
 #[test]
-fn an_unsealed_store_that_the_user_makes_takes_the_place_of_a_sealed_one() {
+fn an_unsealed_store_that_the_user_creates_may_replace_a_sealed_one() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     fs::remove_dir_all(environment.path("project/.forge")).unwrap();

@@ -219,7 +219,7 @@ fn blame_names_the_change_behind_each_field() {
 }
 
 #[test]
-fn why_says_what_it_rests_on_and_what_rests_on_it() {
+fn why_lists_the_support_of_a_claim_and_the_claims_that_depend_on_it() {
     let environment = example_session();
     assert_snapshot!(environment.forge(["why", "H1", "--at", "alt"]), @r"
     hypothesis H1

@@ -53,7 +53,7 @@ fn text_of(line: &Value) -> Option<String> {
 
 /// `scripts/loss-report` runs this, and prints the figures with each wrong verdict.
 #[test]
-fn the_loss_report_is_as_often_right_as_the_page_says() {
+fn precision_and_recall_of_the_loss_report_are_as_the_page_says() {
     let Some(recorded) = read_sessions() else {
         return skipped("the loss report", "no recorded sessions");
     };

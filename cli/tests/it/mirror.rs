@@ -99,7 +99,7 @@ fn a_recorded_session_in_pieces_gives_the_session_of_its_import() {
 }
 
 #[test]
-fn lines_follow_an_import_whose_last_line_has_no_end() {
+fn lines_are_appended_after_an_import_whose_last_line_has_no_line_break() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cc-1.jsonl");
     let store = Store::in_memory().unwrap();
@@ -133,7 +133,7 @@ fn a_deleted_transcript_whose_last_line_had_no_end_is_empty() {
 }
 
 #[test]
-fn an_append_after_an_old_end_is_refused() {
+fn an_append_at_an_outdated_end_is_refused() {
     let store = Store::in_memory().unwrap();
     let (mirror, key) = (TranscriptMirror::new(&store), key("cc-1"));
     append(&store, &key, &small()[0]);

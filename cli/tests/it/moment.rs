@@ -212,7 +212,7 @@ fn a_moment_is_named_in_many_ways() {
 }
 
 #[test]
-fn a_checkpoint_shown_is_the_one_that_was_named() {
+fn checkpoint_show_shows_the_named_checkpoint() {
     let environment = example_session();
     let document = environment.forge(["checkpoint", "show", "kept", "--json"]).json();
     assert_eq!(document["schema"], "forge.state/1");
@@ -221,7 +221,7 @@ fn a_checkpoint_shown_is_the_one_that_was_named() {
 }
 
 #[test]
-fn kinds_select_and_full_tells_all_fields() {
+fn option_kind_selects_claims_and_option_full_shows_all_fields() {
     let environment = example_session();
     let args = ["checkpoint", "at", "HEAD", "--kind", "gap", "--kind", "notes", "--json"];
     let document = environment.forge(args).json();
@@ -257,7 +257,7 @@ fn kinds_select_and_full_tells_all_fields() {
 }
 
 #[test]
-fn long_texts_are_cut_with_their_hash_unless_all_is_wanted() {
+fn long_texts_are_cut_and_their_hash_given_unless_full_is_set() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     let long = "é".repeat(3000);
@@ -339,7 +339,7 @@ fn what_was_recorded_later_can_be_left_out() {
 }
 
 #[test]
-fn a_narrow_screen_holds_and_nothing_drives_the_terminal() {
+fn lines_fit_a_narrow_screen_and_have_no_control_characters() {
     let environment = write_example(Environment::new().with("COLUMNS", "32"));
     let runs: [&[&str]; 8] = [
         &["checkpoint", "at", "HEAD"],

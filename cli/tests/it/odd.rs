@@ -75,7 +75,7 @@ fn a_special_file_in_a_store_is_named_by_every_command() {
 }
 
 #[test]
-fn an_odd_key_is_named_by_what_it_is() {
+fn a_special_file_in_place_of_the_key_is_named_by_its_kind() {
     for sealing in ["--unsealed", "--encrypted", "-q"] {
         for (kind, _) in KINDS {
             let environment = Environment::new();
@@ -100,7 +100,7 @@ fn an_odd_key_is_named_by_what_it_is() {
 /// The index is empty, missing or replaced by something else, and the journal does not have the
 /// applied records any more.
 #[test]
-fn a_backup_of_a_store_whose_index_is_gone_says_so() {
+fn a_backup_of_a_store_with_a_missing_or_replaced_index_is_refused() {
     for kind in ["empty", "gone", "pipe", "folder", "link", "large"] {
         let environment = Environment::new();
         environment.forge(["init", "--name", "s"]).success();
@@ -179,7 +179,7 @@ const REPLACED: [(&[&str], &str); 8] = [
 
 /// Regression: a repair refused a store with such a file, so that nothing was saved.
 #[test]
-fn a_repair_lists_what_is_no_file_and_saves_the_rest() {
+fn a_repair_names_special_files_and_saves_the_rest() {
     for sealing in ["--quiet", "--unsealed"] {
         for (parts, kind) in REPLACED {
             let environment = Environment::new();

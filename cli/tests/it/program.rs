@@ -23,7 +23,7 @@ fn place() -> Environment {
 }
 
 #[test]
-fn a_program_goes_on_with_the_latest_checkpoint_of_each_agent() {
+fn a_program_is_resumed_with_the_latest_checkpoint_of_each_agent() {
     let environment = place();
     environment
         .forge(["checkpoint", "create", "on", "--tags", "1000_ckpt_7", "--session", "1000"])

@@ -45,7 +45,7 @@ fn a_dry_run_changes_nothing_and_gives_every_reason() {
 }
 
 #[test]
-fn a_time_inside_a_fold_says_so() {
+fn a_state_at_a_time_inside_a_fold_names_the_fold() {
     let environment = store_with_notes();
     environment.forge(BARE).success();
     // The notes were added at seconds 1, 3, 4, 6 and 7, and the first four of their revisions are
@@ -96,7 +96,7 @@ fn maintaining_sweeps_a_pruning_after_the_undo_period() {
 }
 
 #[test]
-fn maintaining_prunes_by_itself_where_the_settings_say_so() {
+fn maintain_prunes_only_if_the_setting_allows_it() {
     let environment = store_with_notes();
     let later = environment.with("FORGE_TEST_NOW", "2026-02-16T12:00:00Z");
     let revisions = || {

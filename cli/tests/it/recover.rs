@@ -425,7 +425,7 @@ fn variables_commands_and_tasks_are_printed_and_nothing_is_run() {
 /// Regression: of a variable whose name a shell does not accept, the step said that its value was
 /// not kept, although it was.
 #[test]
-fn a_variable_that_a_shell_cannot_name_is_said_to_be_one() {
+fn a_variable_with_a_name_that_shells_refuse_is_reported() {
     let environment = project().with("MY-FLAG", "fast");
     environment.forge(["config", "set", "--user", "redact.variables", "MY-*"]).success();
     environment.forge(["code", "capture", "--env"]).success();

@@ -573,7 +573,7 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
 }
 
 #[test]
-fn a_container_needs_two_variables() {
+fn a_container_needs_only_two_environment_variables() {
     let environment = Environment::new();
     let first = shared(&environment);
     let container = Machine::new(&environment, "container");

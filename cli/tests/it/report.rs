@@ -56,7 +56,7 @@ fn a_session_with_two_dots_in_its_name_has_a_page() {
 }
 
 #[test]
-fn a_wrong_use_is_explained() {
+fn wrong_usage_of_report_is_refused_with_the_reason() {
     let environment = example_session();
     let said = |args: &[&str]| environment.finished(&mut environment.command(args)).to_string();
     assert_snapshot!(said(&["report", "nowhere"]), @"

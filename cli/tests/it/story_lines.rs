@@ -161,7 +161,7 @@ fn a_log_without_a_heading_says_what_it_leaves_out() {
 }
 
 #[test]
-fn the_heading_counts_what_is_shown() {
+fn the_heading_counts_the_shown_items() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let command = json!({"at": "2026-01-01T10:00:00Z", "put": {"kind": "command", "id": "c1",

@@ -76,7 +76,7 @@ fn times_as_other_programs_print_them_are_accepted() {
 }
 
 #[test]
-fn digits_are_a_tag_if_one_has_them_and_otherwise_a_date() {
+fn eight_digits_are_a_tag_if_there_is_such_a_tag_and_otherwise_a_date() {
     let environment = noted();
     let log = |since: &str| {
         let log = environment.forge(["log", "--since", since, "--json"]).json();
@@ -101,7 +101,7 @@ fn digits_are_a_tag_if_one_has_them_and_otherwise_a_date() {
 
 /// Regression: times were read and shown in another zone than the requested one, without a warning.
 #[test]
-fn a_zone_that_is_not_known_is_named_once_and_not_on_stdout() {
+fn an_unknown_time_zone_gives_one_warning_on_stderr() {
     let environment = noted().with("TZ", "Mars/Olympus");
     let output = environment.forge(["log"]);
     assert_eq!(output.stderr.matches("the time zone 'Mars/Olympus' is not known").count(), 1);
@@ -197,7 +197,7 @@ fn add_at(environment: &Environment, clock: &str, note: &str) {
 /// Regression: after one write with a clock that was ahead, 'now' silently omitted everything that
 /// was written later.
 #[test]
-fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
+fn now_includes_all_writes_even_if_a_clock_was_ahead() {
     for ahead in ["2026-02-01T14:00:00Z", "2026-02-01T13:00:03Z"] {
         let environment = Environment::new();
         environment.forge(["init", "--name", "work"]).success();

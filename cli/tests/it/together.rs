@@ -144,7 +144,7 @@ fn eight_imports_of_one_stream_make_one_session() {
 /// Reads every revision while other processes prune. The result is the state, or the error that the
 /// revision was folded, but never damage.
 #[test]
-fn reading_beside_a_pruning_gives_the_state_or_says_folded() {
+fn reading_during_a_pruning_gives_the_state_or_reports_a_fold() {
     let environment = new_project();
     environment.forge(["note", "add", "n"]).success();
     for place in 0..6 {

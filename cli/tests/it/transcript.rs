@@ -425,7 +425,7 @@ fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
 
 /// The number of checkpoints is about ten per hour of activity.
 #[test]
-fn real_sessions_have_ten_checkpoints_an_active_hour() {
+fn recorded_sessions_have_about_ten_checkpoints_per_active_hour() {
     const IDLE_MICROS: i64 = 5 * 60 * 1_000_000;
     for (text, _) in recorded() {
         let (_folder, file, store) = place();

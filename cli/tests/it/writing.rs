@@ -18,12 +18,12 @@ fn confidence(environment: &Environment) -> f64 {
 }
 
 #[test]
-fn the_page_holds() {
+fn examples_of_the_writing_page_work() {
     crate::page::holds("writing.md");
 }
 
 #[test]
-fn short_names_and_flags_mean_the_long_ones() {
+fn short_names_and_flags_work_like_the_long_ones() {
     let environment = project();
     environment.forge(["h", "add", "one", "-c", "80%", "-t", "a,b"]).success();
     environment.forge(["hyp", "add", "-m", "two", "-p", "h1"]).success();

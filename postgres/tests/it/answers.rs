@@ -55,7 +55,7 @@ fn append(log: &FramedLog, from: u64, text: &str) -> u64 {
 }
 
 #[test]
-fn an_append_without_an_answer_is_there_once() {
+fn an_append_with_a_lost_request_or_answer_is_applied_once() {
     let Some(place) = Place::new("append without an answer") else { return };
     create_bare(&place.address);
     let log = log(&place.through(), ID);
@@ -83,7 +83,7 @@ fn an_append_without_an_answer_is_there_once() {
 }
 
 #[test]
-fn an_append_under_the_lock_without_an_answer_is_there_once() {
+fn an_append_under_the_lock_with_a_lost_request_or_answer_is_applied_once() {
     let Some(place) = Place::new("append under the lock without an answer") else { return };
     create_bare(&place.address);
     let log = log(&place.through(), ID);
@@ -176,7 +176,7 @@ fn a_publish_without_an_answer_is_found_and_one_without_a_request_fails() {
 }
 
 #[test]
-fn a_lease_that_was_granted_without_an_answer_ends_by_itself() {
+fn a_lease_granted_without_an_answer_expires() {
     let Some(place) = Place::new("lease without an answer") else { return };
     create_bare(&place.address);
     let index = open(&place.through(), "bare").index(&ID);

@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_step_leaves_out_more() {
+    fn each_step_of_shortening_leaves_out_more() {
         let details: Vec<PageDetail> =
             PageDetail::STEPS.iter().map(|(detail, _)| *detail).collect();
         for (more, less) in [PageDetail::FULL].iter().chain(&details).zip(&details) {

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_depot_that_keeps_its_promises_passes_and_is_left_empty() {
+    fn a_conforming_depot_passes_the_check_and_is_left_empty() {
         let folder = tempfile::tempdir().unwrap();
         let depots: [Box<dyn Depot>; 2] =
             [Box::new(MemoryDepot::default()), Box::new(FolderDepot::open(folder.path()).unwrap())];

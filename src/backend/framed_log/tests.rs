@@ -455,7 +455,7 @@ fn a_damaged_row_is_an_error_and_never_a_record() {
 }
 
 #[test]
-fn a_log_that_ends_elsewhere_than_its_row_says_is_damaged() {
+fn a_log_whose_end_differs_from_its_row_is_damaged() {
     let ends: [(&str, Tamper); 3] = [
         ("no last record", |rows| drop(rows.frames.remove(&392))),
         ("the log goes on", |rows| rows.head.end += 1000),

@@ -90,13 +90,13 @@ mod tests {
     /// for the whole journal and reported damage: the first segment had been removed after it was
     /// read and before the segments were listed.
     #[test]
-    fn a_segment_that_was_removed_after_it_was_read_is_gone() {
+    fn segments_from_a_position_before_the_first_one_are_reported_as_removed() {
         let gone = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);
         assert!(matches!(gone, Err(Error::Gone { position: 100, start: 200 })), "{gone:?}");
     }
 
     #[test]
-    fn a_segment_that_is_removed_while_it_is_copied_is_gone() {
+    fn copying_a_segment_that_is_removed_meanwhile_reports_that_it_is_missing() {
         let folder = tempfile::tempdir().unwrap();
         let segment = JournalSegment::create(folder.path(), 0).unwrap();
         std::fs::write(&segment.path, vec![1; 300_000]).unwrap();

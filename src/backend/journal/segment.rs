@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_a_file_is_what_its_metadata_says_also_without_a_name() {
+    fn the_size_and_link_count_of_an_open_file_are_read_even_without_a_link() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let file = create_private(&path).unwrap();

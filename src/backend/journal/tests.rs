@@ -461,7 +461,7 @@ fn the_next_segment_begins_with_the_room_preallocated_for_it() {
 }
 
 #[test]
-fn only_the_maker_of_room_for_the_next_segment_uses_it_and_the_rest_is_removed() {
+fn space_preallocated_for_the_next_segment_is_used_by_its_maker_or_removed() {
     let place = Place::new();
     let (journal, other) = (place.create(), place.open());
     let one = add(&journal, 0, "one");
@@ -484,7 +484,7 @@ fn only_the_maker_of_room_for_the_next_segment_uses_it_and_the_rest_is_removed()
 /// Regression: if the zeros could not be written, as on a full disk, those that had been written
 /// took up space until the next rotation.
 #[test]
-fn room_for_the_next_segment_that_could_not_be_made_takes_up_no_space() {
+fn a_failed_preallocation_for_the_next_segment_takes_up_no_space() {
     let place = Place::new();
     let journal = place.create();
     let one = add(&journal, 0, "one");

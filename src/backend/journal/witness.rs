@@ -134,7 +134,7 @@ mod tests {
 
     /// The last mark must not wait for another one to become durable.
     #[test]
-    fn what_is_noted_once_becomes_durable_while_nothing_else_is_written() {
+    fn the_last_position_noted_by_a_witness_becomes_durable_without_another_write() {
         let folder = tempfile::tempdir().unwrap();
         let mut witness = witness(folder.path());
         witness.sync_after = Duration::from_millis(20);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_durable_at_the_latest_when_it_is_closed() {
+    fn a_position_noted_by_a_witness_is_durable_after_closing() {
         let folder = tempfile::tempdir().unwrap();
         let witness = witness(folder.path());
         let unsynced = Arc::clone(&witness.unsynced);

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_wrong_bit_of_files_of_all_shapes_is_found_and_two_are_left_alone() {
+    fn one_wrong_bit_is_repaired_in_files_of_all_sizes_and_two_are_left_unchanged() {
         for size in
             [1_usize, 63, 1024, 1025, 2048, 2049, 3000, 4096, 5000, 7 * 1024, 9 * 1024 + 1, 33_000]
         {

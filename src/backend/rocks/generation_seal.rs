@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_right_and_is_noted_so() {
+    fn sealed_files_are_verified_and_remembered_as_verified() {
         let place = Place::new();
         assert_eq!(place.breach(), None);
         assert_eq!(place.sealer.known().len(), 2);
@@ -482,7 +482,7 @@ mod tests {
     /// Removing an older generation changes the times of the files that the newest one shares with
     /// it. The next opening must not read them again.
     #[test]
-    fn a_verified_file_stays_so_when_its_links_change_and_another_does_not_become_so() {
+    fn a_verified_file_stays_verified_when_its_links_change_but_not_when_its_bytes_change() {
         let place = Place::new();
         let table = place.folder().join("000004.sst");
         let link = place.root.path().join("link");
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_too_many_one_too_few_and_a_list_of_another_are_found() {
+    fn added_and_missing_files_and_a_foreign_list_are_refused() {
         let place = Place::new();
         let log = place.folder().join("000009.log");
         fs::write(&log, b"forged rows").unwrap();

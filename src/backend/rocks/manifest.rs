@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_each_record_is_looked_at_over_blocks_and_after_lengths_that_lead_nowhere() {
+    fn the_kinds_of_manifest_records_are_read_across_blocks_and_after_a_wrong_length() {
         let record = |length: usize, kind: u8| {
             let [low, high] = (length as u16).to_le_bytes();
             [&[9, 9, 9, 9, low, high, kind], vec![7; length].as_slice()].concat()

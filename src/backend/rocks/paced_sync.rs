@@ -79,7 +79,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_was_begun_meanwhile_is_due_piece_by_piece_and_what_was_there_never() {
+    fn only_files_created_meanwhile_are_synced_piece_by_piece() {
         let folder = tempfile::tempdir().unwrap();
         let piece = vec![7; PIECE_BYTES as usize];
         let add = |name: &str, bytes: &[u8]| {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_is_done_once_and_what_it_gives_comes_back_without_a_folder_too() {
+    fn the_work_during_a_paced_sync_is_done_once_even_without_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path(), &folder.path().join("none")] {
             let mut count = 0;

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_alone_hold_the_rows_that_rocksdb_reads() {
+    fn a_rescue_reads_all_rows_from_the_files_alone() {
         for clustered in
             [ClusteredTables::default(), ClusteredTables::new(|table| table == TableId(2))]
         {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_list_of_files_and_with_a_wrong_byte_nearly_all_rows_are_found() {
+    fn a_rescue_without_manifest_and_with_a_wrong_byte_finds_nearly_all_rows() {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
         let place = newest(folder.path());
@@ -312,7 +312,7 @@ mod tests {
     /// Regression test: RocksDB read such a record endlessly, so that a store with one wrong bit in
     /// its manifest could not be opened, verified or repaired, without any message.
     #[test]
-    fn no_wrong_bit_in_the_list_of_files_keeps_anybody_waiting() {
+    fn a_wrong_bit_in_the_kind_of_a_manifest_record_does_not_block_a_rescue() {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
         let entries = fs::read_dir(newest(folder.path())).unwrap();
@@ -336,7 +336,7 @@ mod tests {
     /// Regression test: a wrong bit in lengths or keys lost the rest of its block, which in a small
     /// store is nearly everything.
     #[test]
-    fn any_single_wrong_bit_of_a_file_costs_one_value_at_most() {
+    fn a_wrong_bit_in_a_table_file_loses_at_most_one_value() {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
         let place = newest(folder.path());
@@ -369,7 +369,7 @@ mod tests {
     /// Regression test: a length of 9 became 22,000, which led to an apparent key. That was too
     /// long to try each bit, so the block and the next one were lost.
     #[test]
-    fn a_wrong_bit_that_makes_a_key_of_thousands_of_bytes_costs_nothing() {
+    fn a_wrong_bit_in_the_length_of_a_key_loses_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
         let place = newest(folder.path());
@@ -396,7 +396,7 @@ mod tests {
     /// Regression test: with a wrong bit in the footer all blocks looked wrong, and a wrong bit in
     /// a block of over 90 KB was not searched: both were reported as forgeries.
     #[test]
-    fn what_a_file_was_is_found_by_its_hash_wherever_one_bit_is_wrong() {
+    fn a_file_with_one_wrong_bit_is_restored_by_its_hash() {
         let folder = tempfile::tempdir().unwrap();
         let mut batch = RowBatch::default();
         let content: Vec<u8> = (0..150_000_u64).map(|n| (n.pow(2) >> 7) as u8).collect();

@@ -124,7 +124,7 @@ proptest! {
 /// An index without clustered tables, as earlier versions made it, is readable and keeps its layout
 /// until it is rebuilt.
 #[test]
-fn an_index_is_clustered_as_it_was_made() {
+fn an_index_keeps_its_layout_until_it_is_rebuilt() {
     let (_folder, index) = index();
     let of = |index: &RocksIndex| {
         let generation = index.folder.newest().unwrap().unwrap();
@@ -458,7 +458,7 @@ fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
 /// On a damaged table an iterator ends early, and only its status reports the damage. A scan with
 /// fewer rows would show a false state.
 #[test]
-fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
+fn a_wrong_byte_in_the_index_never_hides_rows_without_an_error() {
     const ROWS: u64 = 60;
     let (folder, index) = index();
     publish(&index, 0, ROWS / 2);

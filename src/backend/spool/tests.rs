@@ -37,7 +37,7 @@ fn a_write_that_is_set_aside_keeps_its_bytes_and_no_longer_waits() {
 }
 
 #[test]
-fn one_of_the_two_files_of_a_write_is_enough() {
+fn a_spooled_write_is_read_from_either_of_its_two_files() {
     let is_whole = |bytes: &[u8]| bytes == b"waits";
     let (folder, spool) = spool();
     let paths = [folder_in(folder.path()).join(NAME), copies_in(folder.path()).join(NAME)];

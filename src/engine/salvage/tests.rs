@@ -75,7 +75,7 @@ fn a_whole_journal_is_not_reported_as_lost_if_a_number_is_missing() {
 /// operation is the hash of. One for session 1 and then one for session 0 got the same id, so only
 /// one of them was found by it.
 #[test]
-fn every_operation_of_a_repair_has_an_id_of_its_own() {
+fn every_operation_of_a_repair_has_a_different_id() {
     let mut saved = SalvagedStore {
         rows: RowOverlay::default(),
         refs: StoreRefs::default(),

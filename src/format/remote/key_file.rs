@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_file_is_refused_with_the_reason() {
+    fn a_text_that_is_no_remote_key_file_is_refused_with_the_reason() {
         let text = file(Some("file:///x")).encode();
         let said = |text: &str| RemoteKeyFile::decode(text).unwrap_err().to_string();
         assert!(said("").contains("does not begin with 'forge remote key'"));

@@ -84,7 +84,7 @@ fn a_session_has_another_handle_and_key_in_each_remote() {
 }
 
 #[test]
-fn a_name_gives_its_handle_and_pack() {
+fn handle_and_pack_are_read_from_the_names_of_objects() {
     let handle = SessionHandle::from_bytes([0x3f; 16]);
     let id = PackId::from_bytes([0x5b; 16]);
     let (digits, pack) = ("3f".repeat(16), "5b".repeat(16));

@@ -198,7 +198,7 @@ fn check_when_a_value_is_too_deep_refuses_it() {
 }
 
 #[test]
-fn check_gives_equal_numbers_equal_form() {
+fn check_stores_equal_numbers_in_the_same_type() {
     let checked = check(Kind::Hypothesis, &json(r#"{"confidence": 1, "x": 1}"#)).unwrap();
     assert_eq!(checked, json(r#"{"confidence": 1.0, "x": 1}"#));
     let checked = check(Kind::Command, &json(r#"{"exit_code": 2.0}"#)).unwrap();

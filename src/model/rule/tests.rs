@@ -67,7 +67,7 @@ fn grown() -> State {
 }
 
 #[test]
-fn reject_rejects_everything_below_and_puts_dependent_beliefs_in_doubt() {
+fn rejecting_a_hypothesis_rejects_its_descendants_and_puts_dependent_beliefs_in_doubt() {
     let mut state = grown();
     let outcome = reject_hypothesis(&state, "H1", Some("it was the cache")).unwrap();
     assert_eq!(
@@ -128,7 +128,7 @@ fn confirm_changes_status_and_reason_and_reports_a_rejected_parent() {
 }
 
 #[test]
-fn evidence_moves_the_odds_by_nine_to_the_strength() {
+fn evidence_multiplies_the_odds_by_nine_to_the_power_of_its_strength() {
     for (prior, strength, expected) in [
         (0.5, 1.0, 0.9),
         (0.5, -1.0, 0.1),
@@ -351,7 +351,7 @@ fn a_retraction_leaves_the_confidence_of_the_other_evidence() {
 }
 
 #[test]
-fn a_retraction_at_a_bound_counts_the_part_that_was_cut_off() {
+fn a_retraction_takes_back_evidence_that_was_limited_by_a_bound_correctly() {
     let mut state = weighed(0.5, &[1.0; 5]);
     assert!((confidence(&state) - MAX_CONFIDENCE).abs() < 1e-12);
     retract(&mut state, "E5");

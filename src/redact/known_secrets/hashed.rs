@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_secret_is_not_found() {
+    fn a_search_by_hashes_does_not_find_similar_texts() {
         let hashed = hashed(&["s3cr3t-Zx9Kq2Lm", "another"]);
         assert_eq!(found(&hashed, "s3cr3t-Zx9Kq2Ln s3cr3t-Zx9Kq2L anothe nother"), [""; 0]);
         assert_eq!(found(&hashed, ""), [""; 0]);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_has_24_bits_of_the_rolling_hash_and_each_salt_another_keyed_one() {
+    fn the_rolling_hash_has_24_bits_and_the_keyed_hash_depends_on_the_salt() {
         let known = KnownSecrets::new(["s3cr3t-Zx9Kq2Lm"]).unwrap();
         let [one] = known.hashes(MULTIPLIER, &SALT)[..] else { panic!() };
         let [other] = known.hashes(MULTIPLIER, &NoticeSalt::from_bytes([4; 32]))[..] else {

@@ -48,7 +48,7 @@ fn a_part_of_a_secret_is_found_at_an_end_of_a_text_and_not_in_its_middle() {
 }
 
 #[test]
-fn an_escape_before_a_secret_stays_an_escape() {
+fn replacing_a_secret_after_an_escape_keeps_the_json_valid() {
     // The letter or the digits of an escape can be the first characters of the secret.
     for (secret, text) in [
         ("nested-secret", r#"{"a":"one\nested-secret"}"#),
@@ -176,7 +176,7 @@ fn many_secrets_are_found_as_each_alone_is() {
 
 /// The number of search steps must hardly grow with the number of secrets.
 #[test]
-fn a_hundred_times_the_secrets_are_little_more_work() {
+fn searching_a_hundred_times_the_secrets_takes_at_most_four_times_the_steps() {
     let text = (0..2000).map(|n| format!("\"secret_{n}\" ")).collect::<String>();
     let steps = |count: usize| {
         let secrets: Vec<String> = (0..count).map(|n| format!("secret_x{n:05}")).collect();

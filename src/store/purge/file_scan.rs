@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_over_has_its_length_and_stays_json() {
+    fn overwriting_a_secret_keeps_the_length_and_the_json() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.jsonl");
         fs::write(&path, "{\"a\":\"a-secret\\/word\"}\n").unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_over_the_end_of_a_read_is_found_once() {
+    fn a_secret_that_spans_two_reads_is_found_once() {
         let folder = tempfile::tempdir().unwrap();
         let known = KnownSecrets::new(["a-secret-word"]).unwrap();
         for at in [0, READ_BYTES - 7, READ_BYTES, 2 * READ_BYTES - 1] {

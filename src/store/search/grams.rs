@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_has_the_buckets_of_every_part_of_it() {
+    fn the_buckets_of_a_text_include_those_of_each_of_its_parts() {
         let text = "Pool TIMEOUT: größe=7 at /srv/app/Main.rs\n";
         let set: BTreeSet<u32> = GramSet::of(text).buckets().collect();
         for from in 0..text.len() {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_query_has_as_many_buckets_as_a_short_one() {
+    fn a_query_has_a_limited_number_of_buckets() {
         let long = "abcdefghijklmnopqrstuvwxyz0123456789".repeat(3000);
         assert!(buckets_of(std::slice::from_ref(&long)).len() <= QUERY_BUCKETS);
         let words: Vec<String> = (0..32).map(|number| format!("{long}{number}")).collect();

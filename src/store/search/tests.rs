@@ -83,7 +83,7 @@ fn a_phrase_is_found_in_one_field() {
 /// Claims are read in steps of 500 numbers. Regression: if a pruning had folded all numbers of a
 /// step, reading ended there, and later claims were not found.
 #[test]
-fn claims_after_a_long_fold_are_found() {
+fn a_search_finds_claims_after_a_long_fold() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for second in 1..=1100 {
@@ -203,7 +203,7 @@ fn record_texts(store: &Store, sessions: usize, texts: i64) -> Vec<Session> {
 }
 
 #[test]
-fn the_copy_is_private_and_follows_what_is_new() {
+fn the_stored_search_copy_is_private_and_follows_new_writes() {
     use std::os::unix::fs::PermissionsExt;
     let mut place = StoredCopy::new();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
@@ -238,7 +238,7 @@ fn the_copy_is_private_and_follows_what_is_new() {
 }
 
 #[test]
-fn a_checkpoint_is_found_by_what_it_says_now() {
+fn a_search_finds_a_checkpoint_only_by_its_present_message() {
     let place = StoredCopy::new();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     let keyed = |message: &str| NewCheckpoint {
@@ -295,7 +295,7 @@ fn many_blocks_are_grouped_and_only_those_with_the_words_are_read() {
 }
 
 #[test]
-fn a_damaged_copy_changes_no_result_and_is_restored() {
+fn a_damaged_search_copy_changes_no_result_and_is_restored() {
     let mut place = StoredCopy::new();
     record_texts(&place.store, 5, 80);
     let expected = place.all("seventh");

@@ -180,7 +180,7 @@ mod tests {
 
     /// Building a DFA for a word of 100,000 letters would take 43 s.
     #[test]
-    fn a_long_word_is_searched_for_without_a_table_of_its_states() {
+    fn a_very_long_word_is_searched_for_without_building_a_dfa() {
         let word = |letters: usize| vec!["ab".repeat(letters / 2)];
         assert_eq!(automaton_of(&word(8)).unwrap().kind(), AhoCorasickKind::DFA);
         let long = automaton_of(&word(10_000)).unwrap();

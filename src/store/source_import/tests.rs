@@ -64,7 +64,7 @@ fn assert_totals(session: &Session) {
 /// Regression: a part equal to an earlier one was stored as the same object, which can only be
 /// decompressed after the bytes that preceded the earlier one.
 #[test]
-fn a_part_equal_to_an_earlier_one_is_read_after_what_precedes_it() {
+fn a_part_of_a_source_equal_to_an_earlier_part_is_read_back() {
     let session = session();
     let (a, b) = (noise(1, 500), noise(2, 300));
     let mut bookmark = SourceBookmark::default();
@@ -138,7 +138,7 @@ fn compressing_ahead_gives_the_same_objects() {
 
 /// Bytes that were compressed as the first part of a source cannot be used after other bytes.
 #[test]
-fn what_was_compressed_ahead_is_compressed_again_after_other_bytes() {
+fn bytes_compressed_ahead_are_compressed_again_if_other_bytes_precede_them() {
     let session = session();
     let first = lines(1, 300_000);
     let bookmark = take(&session, &SourceBookmark::default(), &[], &first).unwrap();
@@ -156,7 +156,7 @@ fn what_was_compressed_ahead_is_compressed_again_after_other_bytes() {
 /// Regression: segments that a killed import had pre-written stayed next to those of the next
 /// import, and were counted: verify reported a loss.
 #[test]
-fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
+fn segments_that_a_killed_import_pre_wrote_are_replaced_by_the_next_import() {
     let session = session();
     let first = noise(1, 100);
     let bookmark = take(&session, &SourceBookmark::default(), &[], &first).unwrap();
@@ -194,7 +194,7 @@ fn an_import_that_a_purge_stopped_says_so() {
 /// replaced the other's bytes, and if it had read less of the file, the bookmark covered more than
 /// was stored.
 #[test]
-fn of_two_who_take_from_one_bookmark_one_begins_again() {
+fn of_two_imports_from_one_bookmark_one_is_refused() {
     let session = session();
     let source = noise(1, 6 << 20);
     let (small, large) = (&source[..400], &source[..]);

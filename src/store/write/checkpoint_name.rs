@@ -81,7 +81,7 @@ mod tests {
     use crate::model::{FactOrigin, Timestamp};
 
     #[test]
-    fn claims_are_named_with_what_became_of_them() {
+    fn checkpoints_of_claims_are_named_with_their_new_status() {
         let value = |fields: &[(&str, &str)]| {
             let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
             Value::Map(fields.collect())
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_is_named_by_the_hypothesis_that_its_descendants_follow() {
+    fn a_checkpoint_of_a_rejection_is_named_after_the_topmost_hypothesis() {
         let value = |fields: &[(&str, &str)]| {
             let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
             Value::Map(fields.collect())
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_named_by_what_they_say() {
+    fn checkpoints_of_facts_are_named_with_the_text_of_the_fact() {
         let fact = |kind, fields: &[(&str, &str)]| {
             let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
             let at = Timestamp::from_micros(0);

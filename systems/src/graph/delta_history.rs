@@ -183,7 +183,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn it_ends_at_the_seed_and_takes_what_was_written_there() {
+    fn the_history_of_a_channel_ends_at_its_seed_and_includes_the_writes_there() {
         let steps = chain(vec![
             ("1", None, vec![write("c", 1)], &[]),
             ("2", Some("1"), vec![write("c", 2), write("d", 9), write("c", 3)], &[("c", 7)]),
@@ -199,7 +199,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn parents_in_a_circle_end_the_walk() {
+    fn cyclic_parents_end_the_history_of_a_channel() {
         let steps = chain(vec![
             ("1", Some("2"), vec![write("c", 1)], &[]),
             ("2", Some("1"), vec![write("c", 2)], &[]),
@@ -213,7 +213,7 @@ pub(super) mod tests {
         /// Dropping checkpoints changes no history of the others, if each checkpoint whose parent
         /// is dropped is given its history.
         #[test]
-        fn handing_histories_on_changes_none(
+        fn dropping_checkpoints_keeps_the_histories_of_the_others(
             parents in proptest::collection::vec(any::<prop::sample::Index>(), 1..12),
             written in proptest::collection::vec(proptest::collection::vec("[cd]", 0..3), 13),
             seeded in proptest::collection::vec(proptest::option::weighted(0.2, "[cd]"), 13),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_move_cost_only_themselves() {
+    fn moving_an_element_changes_no_id_of_the_others() {
         let old = words("a b c d e");
         let ids = begun(&old);
         for (text, wanted) in [("b c d e a", 1), ("e a b c d", 1), ("a c d e", 0), ("c", 0)] {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_without_room_renumbers_all() {
+    fn elements_are_renumbered_if_there_is_no_free_id_between_two() {
         let (mut list, mut ids) = (words("a b"), begun(&words("a b")));
         let mut renumbered = 0;
         for number in 0..40 {

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_are_themselves() {
+    fn the_label_of_a_plain_name_is_the_name() {
         assert_eq!(label("messages"), "messages");
         assert_eq!(label("branch:to:agent"), "branch:to:agent");
         assert_eq!(namespace_label(""), "graph");

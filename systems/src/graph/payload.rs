@@ -352,12 +352,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_come_back(payload in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn a_split_payload_of_any_bytes_is_rejoined(payload in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(rejoined(&payload) == payload);
         }
 
         #[test]
-        fn containers_come_back_element_by_element(
+        fn containers_are_split_into_their_elements_and_rejoined(
             is_map in any::<bool>(),
             items in proptest::collection::vec(value(), 2..40),
         ) {
@@ -372,7 +372,7 @@ mod tests {
         }
 
         #[test]
-        fn a_payload_is_divided_the_same_after_any_older_one(
+        fn a_payload_is_split_the_same_way_whatever_the_older_payload_was(
             is_map in any::<bool>(),
             items in proptest::collection::vec(value(), 8..60),
             edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..3, value()), 0..6),
@@ -410,7 +410,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_containers_come_back(
+        fn damaged_containers_are_rejoined_unchanged(
             items in proptest::collection::vec(value(), 8..40),
             place in any::<prop::sample::Index>(),
             byte in any::<u8>(),
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_have_words() {
+    fn each_payload_form_is_read_back_from_its_word() {
         for form in [PayloadForm::List, PayloadForm::Map, PayloadForm::Whole] {
             assert_eq!(PayloadForm::from_word(form.word()), Some(form));
         }

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_value_stays_and_a_reserved_channel_has_the_last() {
+    fn a_channel_keeps_its_first_pending_write_and_a_reserved_channel_the_last() {
         let recorded = [
             write("a", "", 0, 1),
             write("a", "", -1, 2),

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_of_each_namespace_stays_and_a_call_goes_with_its_step() {
+    fn pruning_keeps_the_latest_step_of_each_namespace_and_removes_calls_with_their_step() {
         let nodes = [
             node("", "1", None, None),
             node("", "2", Some("1"), None),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_whose_step_is_not_there_stays() {
+    fn pruning_keeps_a_call_whose_step_is_missing() {
         let nodes = [node("", "3", None, None), node("a:t", "1", None, Some("9"))];
         assert!(older_checkpoints(&nodes).is_empty());
         assert!(older_checkpoints(&[]).is_empty());

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_guessed() {
+    fn values_that_cannot_be_read_are_not_guessed() {
         assert_eq!(readable_values("msgpack+aes", &pack(&message("x"))), None);
         assert_eq!(readable_values("pickle", b"x"), None);
         assert_eq!(readable_values("msgpack", &[0x92, 1]), None);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_ends() {
+    fn deeply_nested_values_are_shown_as_unknown() {
         let mut bytes = pack(&Packed::Nil);
         for _ in 0..200 {
             bytes = pack(&Packed::Ext(extension::DELTA_SNAPSHOT, bytes));
@@ -318,7 +318,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_stop_it(bytes: Vec<u8>) {
+        fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
             let _ = readable_values("msgpack", &bytes);
         }
     }

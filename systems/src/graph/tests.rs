@@ -217,7 +217,7 @@ fn a_store_that_redacts_keeps_branches_apart() {
 }
 
 #[test]
-fn steps_of_subgraphs_are_no_reason_for_a_branch() {
+fn steps_of_subgraphs_do_not_begin_a_branch() {
     let mut graph = Graph::new();
     graph.put_plain("t", "", "1", None);
     assert_eq!(graph.put_plain("t", "a:x", "2", None), "main");

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_received_what_was_not_sent_goes_back_and_may_take_others_along() {
+    fn an_agent_goes_back_if_it_received_a_message_that_was_not_sent_yet() {
         let checkpoints = [("a", vec![1, 2]), ("b", vec![1, 2, 3]), ("c", vec![1])]
             .map(|(a, n)| (a.to_owned(), n));
         let checkpoints = BTreeMap::from(checkpoints);

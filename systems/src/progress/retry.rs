@@ -96,7 +96,7 @@ mod tests {
     use forge_store::model::claim::VocabularyWord as _;
 
     #[test]
-    fn words_and_classes_go_together_and_half_of_them_are_worth_another_try() {
+    fn failure_classes_are_read_back_from_their_words_and_four_are_retriable() {
         for class in FailureClass::ALL.iter().copied() {
             assert_eq!(class.word().parse(), Ok(class));
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_say_what_they_are_of() {
+    fn error_messages_are_assigned_to_their_failure_classes() {
         for (message, class) in [
             ("LLM timeout after 60 seconds", Some(FailureClass::InferenceTimeout)),
             ("HTTP 429 Too Many Requests", Some(FailureClass::RateLimit)),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_doubles_up_to_its_most() {
+    fn the_wait_doubles_up_to_one_hour() {
         let backoff = RetryBackoff::default();
         let waits: Vec<i64> =
             [0, 1, 2, 3, 8, i64::MAX].map(|n| backoff.wait_micros(n) / 1_000_000).into();

@@ -100,7 +100,7 @@ fn a_row_of_a_table_is_read_like_a_document() {
 }
 
 #[test]
-fn each_fault_refuses_or_warns_by_its_rule() {
+fn each_fault_of_saved_progress_refuses_or_warns() {
     let none = (vec![], vec![]);
     assert_eq!(
         fault_kinds(&saved(&counts(50, 100, 5), 0), 1),

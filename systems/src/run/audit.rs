@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_things_a_prompt_with_holes_leaves_are_found() {
+    fn an_audit_finds_the_three_traces_of_an_unfilled_template() {
         assert_eq!(
             kinds("Here it is: {session_9_output}"),
             [(FindingKind::Placeholder, "{session_9_output}".to_owned())]
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_outputs_are_left_alone() {
+    fn an_audit_reports_nothing_in_ordinary_outputs() {
         for text in [
             "Summary: Python developer, five years, Berlin.",
             "Grade: 8/10. The role is well described; they write a lot of tests.",

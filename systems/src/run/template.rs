@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_that_survives_is_named_however_it_came_in() {
+    fn every_placeholder_left_in_a_rendered_template_is_named() {
         assert_eq!(refused("{bad_output}").1, ["session_9_output"], "inside an output");
         assert_eq!(refused("{code_output}").1, ["item"], "a name the template could mean");
         assert_eq!(refused("{a_{half}_output}").1, ["a_x_output"], "made by filling in");
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_rendered_holds_no_placeholder_of_an_output(
+        fn a_rendered_template_has_no_placeholder_of_an_output(
             template in "([a-c {}_]|\\{a_output\\}|\\{b_output\\}|\\{\\{c\\}\\}){0,12}",
             a in "[a {}_]{0,6}|\\{b_output\\}", b in "[a-z{}_ ]{0,8}",
         ) {

@@ -70,7 +70,7 @@ fn the_same_record_again_changes_nothing_and_another_output_replaces_it() {
 }
 
 #[test]
-fn a_run_ends_with_its_last_item_and_goes_on_with_a_new_one() {
+fn a_run_is_finished_with_its_last_item_and_running_again_with_a_new_one() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     let input: Value =
@@ -161,7 +161,7 @@ fn items_are_found_by_step_and_order_and_runs_by_what_is_left() {
 }
 
 #[test]
-fn names_that_cannot_be_change_nothing() {
+fn invalid_names_are_refused_and_change_nothing() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     let long = "x".repeat(150);

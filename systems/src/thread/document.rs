@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_history_is_refused_by_what_is_wrong_with_it() {
+    fn a_text_that_is_no_history_is_refused_with_the_reason() {
         let fault = |text: &str| HistoryDocument::parse(text).unwrap_err().to_string();
         assert!(fault("[{\"a\":1}").starts_with("the list of messages is not JSON: EOF"));
         assert!(fault("hello\nworld").starts_with("no line of it is a message"));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_says_what_a_message_says() {
+    fn a_preview_shows_the_text_and_calls_of_a_message() {
         for (message, texts) in [
             (r#"{"role":"user","content":"hi"}"#, "hi"),
             (

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_set_keeps_its_order_and_its_bytes() {
+    fn members_that_are_not_set_keep_their_order_and_bytes() {
         let text = r#"{"z": 1.50, "a":{"k" : [1, 2]}, "n":null}"#;
         let mut object = RawObject::parse(text).unwrap();
         assert_eq!((object.get("z"), object.get("n"), object.has("n")), (Some("1.50"), None, true));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_no_object_no_text_and_no_list() {
+    fn json_of_another_type_is_not_read() {
         assert!(RawObject::parse("[1]").is_none() && RawObject::parse("{").is_none());
         assert!(text("1").is_none() && list("{}").is_none());
         assert_eq!(text(r#""a\nb""#).unwrap(), "a\nb");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn space_inside_texts_stays() {
+    fn compacting_json_keeps_spaces_inside_strings() {
         assert_eq!(
             compact("{\n  \"a b\": \"c \\\" \\\\\",\n \"d\": 1\n}"),
             r#"{"a b":"c \" \\","d":1}"#

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_thread_is_empty_and_takes_any_form() {
+    fn a_cleared_thread_is_empty_and_accepts_another_form() {
         let thread = filled(&[CALL, RESULT]);
         assert_eq!(thread.clear(&act()).unwrap(), 2);
         assert_eq!(thread.clear(&act()).unwrap(), 0);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_known_form_what_is_no_message_is_kept_and_marks_the_thread() {
+    fn an_invalid_message_in_a_known_form_is_kept_and_marks_the_thread() {
         let odd = r#"{"type":"of_tomorrow","x":1}"#;
         let thread = filled(&[odd]);
         let point = thread.session().head().unwrap();

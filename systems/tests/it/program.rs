@@ -85,7 +85,7 @@ impl Play {
 /// without another program checkpoint. Resuming from the program's checkpoint restarted the
 /// negotiation.
 #[test]
-fn an_agent_ahead_of_the_program_checkpoint_is_resumed_at_its_own() {
+fn an_agent_ahead_of_the_program_checkpoint_is_resumed_at_its_latest_checkpoint() {
     let mut play = Play::new(&["1000", "1001"]);
     for _ in 0..3 {
         play.checkpoint("1000");
@@ -118,7 +118,7 @@ fn an_agent_ahead_of_the_program_checkpoint_is_resumed_at_its_own() {
 
 /// A later program checkpoint fixes one reference and is outdated again.
 #[test]
-fn each_program_checkpoint_is_a_lower_bound_with_a_name() {
+fn an_older_program_checkpoint_is_readable_and_resumes_later_checkpoints_of_its_agents() {
     let mut play = Play::new(&["1000", "1001"]);
     for _ in 0..3 {
         play.checkpoint("1000");
@@ -231,7 +231,7 @@ proptest! {
     /// its latest checkpoint, never from one older than the program's; and the consistent cut loses
     /// and repeats no message that it does not report.
     #[test]
-    fn no_agent_goes_back_for_any_interleaving(steps in prop::collection::vec(step(), 1..25)) {
+    fn in_any_interleaving_every_agent_is_resumed_at_its_latest_checkpoint(steps in prop::collection::vec(step(), 1..25)) {
         let names = ["a", "b", "c"];
         let mut play = Play::new(&names);
         for name in names {

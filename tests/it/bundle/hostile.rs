@@ -68,7 +68,7 @@ fn refused(bytes: &[u8], why: &str) {
 }
 
 #[test]
-fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
+fn false_sizes_in_a_bundle_are_refused_before_anything_is_allocated() {
     let (_, bytes) = small();
     let mut wrong = bytes.clone();
     // The length of the first item.
@@ -96,7 +96,7 @@ fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn records_that_lie_are_refused_though_every_checksum_is_right() {
+fn false_records_in_a_bundle_are_refused_even_with_right_checksums() {
     let (_, bytes) = small();
     assert_eq!(bundle(&items(&bytes)), bytes, "what is taken apart can be put together");
     let each = |what: &mut dyn FnMut(&mut RecordChange) -> bool, why: &str| {
@@ -229,7 +229,7 @@ fn dropping_or_undoing_foreign_records_is_refused() {
 }
 
 #[test]
-fn many_sources_at_once_take_little_memory_and_are_read_all_the_same() {
+fn many_alternating_sources_are_imported_in_little_memory() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
     // Sixteen sources alternately, more than are kept open.
@@ -283,7 +283,7 @@ fn careful() -> Store {
 }
 
 #[test]
-fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
+fn a_bundle_with_a_secret_is_refused_by_a_store_that_redacts() {
     let secret = secret();
     let in_a_note = |session: &Session| note(session, "N1", &secret);
     let in_a_large_note = |session: &Session| {

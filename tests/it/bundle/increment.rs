@@ -78,7 +78,7 @@ fn a_session_without_revisions_is_continued() {
 }
 
 #[test]
-fn an_operation_that_goes_on_after_an_export_is_continued() {
+fn an_operation_that_spans_several_exports_is_imported_completely() {
     let (store, copy) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
     let session = session_in(&store);
     let operation = store.new_operation().unwrap();

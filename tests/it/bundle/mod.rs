@@ -189,7 +189,7 @@ fn an_interrupted_import_continues_where_it_stopped() {
 }
 
 #[test]
-fn consecutive_ranges_make_the_whole() {
+fn importing_consecutive_ranges_gives_the_whole_session() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = rich(&folder.path().join("from"));
     let session = store.session("s").unwrap();

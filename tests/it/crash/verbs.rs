@@ -149,7 +149,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
 }
 
 #[test]
-fn what_is_killed_at_any_call_is_done_by_doing_it_again() {
+fn a_verb_killed_at_any_call_succeeds_when_it_is_repeated() {
     let test = "crash killed verbs";
     if !can_inject_faults(test) {
         return;

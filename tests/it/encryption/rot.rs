@@ -50,7 +50,7 @@ fn read(path: &Path, options: &Options) -> Read {
 }
 
 #[test]
-fn no_wrong_bit_makes_anything_false_and_a_repair_saves_the_rest() {
+fn no_wrong_bit_in_an_encrypted_store_gives_false_data_and_a_repair_saves_the_rest() {
     let test = "wrong bits, encrypted";
     let mut numbers = SeededNumbers::from_environment(test);
     let place = place();

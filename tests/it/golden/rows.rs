@@ -21,7 +21,7 @@ fn keys_of_every_kind_of_part() {
 }
 
 #[test]
-fn the_tables_keep_their_numbers() {
+fn each_table_keeps_its_number() {
     let tables = [
         key::OBJECTS,
         key::OBJECT_NAMES,

@@ -235,7 +235,7 @@ fn keys_and_witnesses_are_private() {
 /// Regression: a damaged key locked its owner out of opening, repairing and adopting the store; a
 /// missing key does not.
 #[test]
-fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
+fn a_damaged_key_counts_as_missing_and_one_wrong_bit_in_it_is_repaired() {
     let place = Place::applied();
     let key = place.key_folder().join("key");
     let (right, said) = (fs::read(&key).unwrap(), place.read().unwrap());

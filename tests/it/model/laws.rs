@@ -166,7 +166,7 @@ fn the_current_branch_is_not_undone() {
 /// what it had left, a merge took that for the merge base, and later changes of one side were lost
 /// on the other.
 #[test]
-fn what_is_undone_redone_and_undone_begins_where_it_began() {
+fn an_undo_after_undo_and_redo_returns_to_the_same_revision() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1)).change(note("a", "1")).commit().unwrap();
@@ -195,7 +195,7 @@ fn what_is_undone_redone_and_undone_begins_where_it_began() {
 /// Regression: the references of a change were checked although a later change in the same write
 /// replaced it.
 #[test]
-fn only_the_last_change_of_a_claim_needs_its_references() {
+fn only_the_last_change_of_a_claim_in_a_write_needs_valid_references() {
     let place = Place::memory();
     let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
     let key = || Key::new(Kind::Hypothesis, "H1");
@@ -268,7 +268,7 @@ fn a_second_restore_gives_the_same_state_without_a_revision() {
 /// Regression: when a pruning was redone, it folded a revision that an undo had reset to since, and
 /// the revisions that depend on it could no longer be read.
 #[test]
-fn a_pruning_is_not_done_again_over_what_something_has_come_to_name() {
+fn a_pruning_is_not_redone_over_a_revision_that_later_records_refer_to() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1)).change(note("a", "1")).commit().unwrap();

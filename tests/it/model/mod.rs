@@ -213,7 +213,7 @@ fn a_store_in_a_database_equals_full_copies_of_every_moment() {
 /// does not contain it. The model took the revision for merged; with one more branch, so did the
 /// store.
 #[test]
-fn a_merge_that_was_undone_and_redone_hides_nothing_of_what_both_had() {
+fn a_merge_that_was_undone_and_redone_is_known_to_later_merges() {
     let write = |claim: Option<u8>| {
         let claims = claim.map(|claim| (claim, Some(Text::Short(0)))).into_iter().collect();
         Step::Write { claims, facts: Vec::new(), checkpoint: None }

@@ -215,7 +215,7 @@ fn debris(folder: &Path, first: &Path, role: &str, nth: usize) -> Option<(PathBu
 
 /// Regression: objects that a killed process had pre-written were kept for ever.
 #[test]
-fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
+fn objects_that_a_killed_process_pre_wrote_are_swept_after_their_time() {
     let test = "killed while writing ahead";
     if !can_inject_faults(test) {
         return;
@@ -358,7 +358,7 @@ fn stopped(
 
 /// A clock that is weeks ahead, by which all other processes seem dead, costs them only a retry.
 #[test]
-fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
+fn a_sweep_loses_nothing_of_a_process_stopped_while_it_pre_writes() {
     let test = "stopped while writing ahead";
     if !can_inject_faults(test) {
         return;

@@ -37,7 +37,7 @@ fn reads(session: &Session, point: &ResolvedMoment) -> Vec<(&'static str, Option
 /// Regression: a revision that is folded between finding and reading it was reported as damaged:
 /// "it is not in the index".
 #[test]
-fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
+fn a_revision_folded_between_finding_and_reading_is_reported_as_folded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let other = told(&path);
@@ -59,7 +59,7 @@ fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
 
 /// A held moment stays readable, whatever other processes do.
 #[test]
-fn a_store_that_holds_a_moment_reads_on_in_it() {
+fn a_held_moment_stays_readable_while_others_prune() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let other = told(&path);

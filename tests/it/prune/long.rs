@@ -41,7 +41,7 @@ fn places(revisions: u64) -> Vec<u64> {
 
 /// Regression: a pruning that folded more than 2,000 revisions into one could not be undone.
 #[test]
-fn a_pruning_of_any_size_is_taken_back_and_done_again() {
+fn a_pruning_of_any_size_can_be_undone_and_redone() {
     for folded in [1, 2, 100, STEP, STEP + 1, 5000] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".forge");
@@ -76,7 +76,7 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
 
 /// Undoing a fold in several steps is complete even if other folds before and after it stay.
 #[test]
-fn earlier_prunings_stay() {
+fn undoing_a_pruning_keeps_earlier_prunings() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let put = |minute: i64| revise(&session, minute, &[("n", Some(minute.to_string()))]);

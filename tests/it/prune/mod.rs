@@ -234,7 +234,7 @@ fn an_undo_of_a_folded_revision_names_what_to_undo_first() {
 /// Regression: folding into a revision that others had been folded into overwrote its earlier form.
 /// Undone, it had the changes of the revisions that stayed folded, and a wrong state.
 #[test]
-fn a_revision_folded_into_twice_comes_back_as_each_fold_left_it() {
+fn undoing_folds_into_one_revision_one_by_one_restores_each_earlier_state() {
     for sweeps in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".forge");

@@ -79,7 +79,7 @@ fn export(store: &Store, session: &Session) -> Vec<u8> {
 }
 
 #[test]
-fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_stays() {
+fn a_sweep_removes_the_text_of_a_pruned_checkpoint_unless_something_else_refers_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);

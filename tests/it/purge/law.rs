@@ -148,12 +148,12 @@ proptest! {
 /// Regression: a part was taken and undone, and another part was taken in its place, but readers
 /// still got the first one.
 #[test]
-fn an_undone_part_of_a_source_is_not_read_again() {
+fn a_part_of_a_source_that_replaces_an_undone_part_is_read() {
     holds(&[(16, 0), (0, 0), (16, 20), (9, 0)], &[(0, 0), (16, 1), (11, 0)]);
 }
 
 #[test]
-fn what_is_pruned_behind_a_purge_folds_as_it_would_without() {
+fn pruning_after_a_purge_gives_the_same_result_as_without_the_purge() {
     let mut steps = vec![(0, 0); 14];
     steps.extend([(0, 221), (4, 151), (3, 46)]);
     let later = [

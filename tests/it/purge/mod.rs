@@ -586,7 +586,7 @@ fn a_process_with_old_data_in_memory_does_not_write_it_again() {
 /// the same state. A secret in a field's name was replaced by a name that sorts differently, so the
 /// bytes differed from those of the same value.
 #[test]
-fn a_purged_claim_written_again_as_it_reads_is_no_change() {
+fn writing_a_purged_claim_with_its_present_value_is_no_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = Store::create(&path, Options::default()).unwrap();

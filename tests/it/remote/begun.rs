@@ -25,7 +25,7 @@ fn make_branch(machine: &Machine, name: &str) {
 }
 
 #[test]
-fn a_branch_that_gets_another_name_is_told() {
+fn a_branch_that_a_sync_renames_is_reported() {
     let (first, second) = two();
     make_branch(&first, "try");
     note(&first.session(), "B", "there");
@@ -139,7 +139,7 @@ fn a_session_that_an_agent_began_before_the_pull_becomes_part_of_the_pulled_one(
 }
 
 #[test]
-fn a_claim_that_both_began_under_one_id_is_on_a_separate_branch() {
+fn a_claim_that_both_sides_created_under_one_id_goes_to_a_separate_branch() {
     let (_, second) = begun_twice();
     note(&of_agent(&second.store, "begun"), "N1", "here too");
     let pulled = second.pull().unwrap();

@@ -189,7 +189,7 @@ fn a_wrong_grant_says_so() {
 }
 
 #[test]
-fn a_grant_refuses_a_state_that_is_older_than_itself() {
+fn a_grant_refuses_an_older_state_of_the_session_than_it_has_seen() {
     let (memory, depot, first, older) = granted();
     let name = memory.list("refs/", "").unwrap().into_iter().map(|entry| entry.name);
     let name = name.into_iter().find(|name| name.contains(&older.handle.to_string())).unwrap();

@@ -690,7 +690,7 @@ fn a_revision_that_changes_nothing_any_more_is_kept() {
 /// Regression: a checkpoint that one side took back and the other one replaced was pulled as a new
 /// one, before the branch that it is on.
 #[test]
-fn a_checkpoint_that_was_taken_back_there_and_replaced_here_is_kept() {
+fn a_checkpoint_undone_by_one_side_and_replaced_by_the_other_is_kept() {
     let (first, second) = two();
     step_of(&first, 1, (22, 1));
     first.push().unwrap();
@@ -722,7 +722,7 @@ fn a_pruning_that_was_swept_here_and_undone_there_is_undone() {
 /// Regression: a branch that was made here from a revision that was not pushed was written over
 /// what others had changed in the same claim.
 #[test]
-fn a_branch_made_here_goes_with_the_branch_that_it_follows() {
+fn a_local_branch_is_separated_together_with_the_branch_that_it_begins_on() {
     let (first, second) = two();
     note(&first.session(), "A", "changed there");
     first.push().unwrap();

@@ -94,7 +94,7 @@ fn shared() -> (MemoryDepot, Arc<dyn Depot>, Machine) {
 }
 
 #[test]
-fn a_session_goes_on_at_another_machine_and_comes_back() {
+fn a_session_is_continued_on_another_machine_and_pulled_back() {
     let (_, depot, first) = shared();
     let second = Machine::new(&depot);
     let report = second.pull().unwrap();
@@ -115,7 +115,7 @@ fn a_session_goes_on_at_another_machine_and_comes_back() {
 }
 
 #[test]
-fn the_session_that_was_pushed_last_is_looked_at_first() {
+fn the_session_pushed_last_is_read_first() {
     let (memory, depot, first) = shared();
     for (minute, name) in [(1, "t"), (2, "u"), (3, "t")] {
         memory.set_now(time(minute));
@@ -177,7 +177,7 @@ fn a_push_and_a_pull_take_few_requests() {
 }
 
 #[test]
-fn facts_are_kept_whatever_others_did() {
+fn facts_of_both_sides_are_kept_after_concurrent_pushes() {
     let (_, depot, first) = shared();
     let second = Machine::new(&depot);
     second.pull().unwrap();
@@ -227,7 +227,7 @@ fn a_store_that_lost_its_knowledge_of_a_remote_continues() {
 }
 
 #[test]
-fn a_store_restored_from_a_backup_goes_on() {
+fn a_store_restored_from_a_backup_can_pull() {
     let folder = tempfile::tempdir().unwrap();
     let (path, backup) = (folder.path().join("store"), folder.path().join("backup"));
     let (_, depot, first) = shared();
@@ -329,7 +329,7 @@ fn read(depot: &MemoryDepot, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_remote_that_is_set_back_replaced_or_damaged_is_noticed() {
+fn a_remote_that_is_set_back_replaced_or_damaged_is_refused() {
     let (memory, depot, first) = shared();
     let second = Machine::new(&depot);
     second.pull().unwrap();

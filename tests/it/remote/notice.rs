@@ -209,7 +209,7 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
 }
 
 #[test]
-fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are() {
+fn a_notice_purges_the_sessions_of_its_remote_and_is_forwarded_only_with_them() {
     let folder = tempfile::tempdir().unwrap();
     let options = || judged().keyring(folder.path().join("keyring"));
     let store = Store::create(&folder.path().join("store"), options()).unwrap();

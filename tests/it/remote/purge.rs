@@ -298,7 +298,7 @@ fn a_purge_killed_at_any_request_is_finished_by_the_next_contact() {
 }
 
 #[test]
-fn an_old_pack_that_cannot_be_removed_is_named_until_it_is_gone() {
+fn an_old_pack_that_cannot_be_removed_is_named_until_it_is_removed() {
     let mut named = 0;
     for before in 7..10 {
         let (memory, depot, [first, _]) = leaked();
@@ -343,7 +343,7 @@ fn only_a_purge_that_changed_something_is_announced_and_its_note_does_not_hold_t
 }
 
 #[test]
-fn a_purge_goes_on_from_one_remote_to_another() {
+fn a_pulled_purge_is_forwarded_to_the_other_remote() {
     let (memory, depot, [first, second]) = leaked();
     let other = MemoryDepot::default();
     let there: Arc<dyn Depot> = Arc::new(other.clone());
@@ -424,7 +424,7 @@ fn a_thousand_notices_are_read_once() {
 }
 
 #[test]
-fn an_altered_moved_or_missing_notice_is_noticed() {
+fn an_altered_moved_or_missing_notice_is_refused() {
     let (memory, depot, [first, second]) = leaked();
     first.purge().unwrap();
     first.finish_purges();

@@ -176,7 +176,7 @@ fn opens_nothing(place: &Place, key: &RemoteKeyFile) {
 }
 
 #[test]
-fn the_key_before_opens_nothing_and_the_new_one_opens_everything() {
+fn after_a_rotation_only_the_new_key_opens_the_remote() {
     let place = Place::new();
     let (first, second) = (place.first(), place.machine("second", &place.key));
     let handle = first.handle("s");
@@ -391,7 +391,7 @@ fn of_two_rotations_at_once_one_wins_and_the_other_changes_nothing() {
 
 /// A clone that has opened the remote before the rotation can still write what was not there.
 #[test]
-fn writes_with_the_old_key_stop_nobody_and_reappear_with_the_new_one() {
+fn sessions_written_with_the_old_key_reappear_once_they_are_pushed_with_the_new_one() {
     let place = Place::new();
     let (first, second, handle) = place.leaked();
     second.store.create_session(&act("begin"), NewSession::named("t")).unwrap();

@@ -92,7 +92,7 @@ fn strike(path: &Path, how: &str) {
 }
 
 #[test]
-fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
+fn a_repair_of_a_store_without_its_journal_reports_lost_notes() {
     let (mut whole, mut named) = (0_u64, 0_u64);
     for sort in ["unsealed", "sealed", "encrypted"] {
         for applied in [0, 5, NOTES] {

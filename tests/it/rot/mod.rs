@@ -250,7 +250,7 @@ fn report(test: &str, counts: &Counts) {
 }
 
 #[test]
-fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
+fn a_sound_store_is_clean_and_does_not_change_when_rebuilt() {
     let golden = Golden::new();
     for depth in [VerifyDepth::Quick, VerifyDepth::ReadData] {
         let verified =
@@ -329,14 +329,14 @@ fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
 }
 
 #[test]
-fn no_flipped_bit_makes_anything_false_or_is_lost_without_a_word() {
+fn no_flipped_bit_gives_false_data_or_an_unreported_loss() {
     flip("flipped bits", &Golden::new(), 300);
 }
 
 /// Regression: for each flipped bit, a store with seals was reported as forged, and none of it as
 /// proven.
 #[test]
-fn no_flipped_bit_of_a_sealed_store_is_taken_for_a_forgery() {
+fn no_flipped_bit_of_a_sealed_store_is_reported_as_a_forgery() {
     let counts = flip("flipped bits, sealed", &Golden::sealed(), 150);
     assert_eq!(counts.forged, Vec::<String>::new());
 }
@@ -344,7 +344,7 @@ fn no_flipped_bit_of_a_sealed_store_is_taken_for_a_forgery() {
 /// Regression: one bit of the digit makes another version of the format. Verify took the store for
 /// one of a later forge and refused it, while repair corrected it.
 #[test]
-fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
+fn one_wrong_bit_in_the_version_of_format_is_repaired() {
     let golden = Golden::new();
     let file = Path::new("FORMAT");
     let text = fs::read_to_string(golden.path.join(file)).unwrap();
@@ -369,7 +369,7 @@ fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
 /// Regression: no hash covered the kind of an object. One bit made a delta a page, which was
 /// accepted and kept.
 #[test]
-fn an_object_that_says_it_is_of_another_kind_is_put_right() {
+fn a_wrong_bit_in_the_kind_of_a_stored_object_is_repaired() {
     let golden = Golden::new();
     let mut counts = Counts::default();
     for file in files(&golden.path) {
@@ -470,24 +470,24 @@ fn tear(test: &str, golden: &Golden) {
 }
 
 #[test]
-fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
+fn no_torn_zeroed_swapped_or_missing_file_gives_false_data() {
     tear("torn files", &Golden::new());
 }
 
 #[test]
-fn no_torn_zeroed_swapped_or_missing_file_of_a_sealed_store_makes_anything_false() {
+fn no_torn_zeroed_swapped_or_missing_file_of_a_sealed_store_gives_false_data() {
     tear("torn files, sealed", &Golden::sealed());
 }
 
 #[test]
-fn no_torn_zeroed_swapped_or_missing_file_of_an_encrypted_store_makes_anything_false() {
+fn no_torn_zeroed_swapped_or_missing_file_of_an_encrypted_store_gives_false_data() {
     tear("torn files, encrypted", &Golden::encrypted());
 }
 
 /// Regression: only FORMAT says that a store is encrypted and which key it has. Without it, nothing
 /// was saved.
 #[test]
-fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it() {
+fn an_encrypted_store_without_format_file_is_repaired_with_a_key_of_the_keyring() {
     let golden = Golden::encrypted();
     // Keys of other stores are next to it.
     for other in ["one", "two"] {
@@ -526,7 +526,7 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
 
 /// A file from an hour ago replaces the current one: no read returns false data.
 #[test]
-fn no_file_of_an_older_store_makes_anything_false() {
+fn no_file_of_an_older_store_gives_false_data() {
     let folder = scratch_folder();
     let path = folder.path().join("golden");
     make(&path, &Options::default());

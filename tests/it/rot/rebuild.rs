@@ -138,7 +138,7 @@ fn assert_same(path: &Path, golden: &Golden, what: &str) {
 }
 
 #[test]
-fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
+fn missing_and_wrong_rows_of_derived_tables_are_found_and_rebuilt() {
     let golden = rich();
     assert!(golden.read.values().filter(|said| said.is_ok()).count() > 70, "{:?}", golden.read);
     let mut found = 0;
@@ -179,7 +179,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
 /// Regression: a quick check did not notice that the row of a revision was missing while the row of
 /// its number was there.
 #[test]
-fn each_revision_that_is_gone_is_found_by_a_quick_check() {
+fn a_quick_check_finds_each_missing_revision() {
     let golden = Golden::new();
     let store = Store::open(&golden.path, Options::default()).unwrap();
     let retention = RetentionPolicy { revisions: 0, ..RetentionPolicy::none() };
@@ -297,7 +297,7 @@ fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_or_refused_unchanged() {
 /// part again. `verify` did not report it, and the test above failed if such a name was the last
 /// one by chance.
 #[test]
-fn each_name_that_is_gone_is_found() {
+fn verify_finds_each_missing_object_name() {
     let golden = rich();
     let mut count = 1;
     let mut which = 0;
@@ -321,7 +321,7 @@ fn each_name_that_is_gone_is_found() {
 /// are numbered from a separate number, so the tail can be read. Nothing is applied or purged before
 /// the counter is rebuilt.
 #[test]
-fn with_a_low_object_counter_the_tail_is_readable_and_no_generation_is_made() {
+fn with_a_low_object_counter_the_tail_is_readable_and_nothing_is_applied() {
     let mut golden = rich();
     let tail = |path: &Path| {
         let store = Store::open(path, Options::default()).unwrap();

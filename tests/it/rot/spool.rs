@@ -283,7 +283,7 @@ fn both_files(sort: Sort, damage: Damage) {
 }
 
 #[test]
-fn no_damage_of_a_write_that_waits_is_silent() {
+fn every_damage_to_a_spooled_write_is_corrected_or_reported() {
     let mut numbers = SeededNumbers::from_environment("damaged spools");
     let (mut one, mut both) = (0_u64, 0_u64);
     for sort in [Sort::Unsealed, Sort::Sealed, Sort::Encrypted] {

@@ -112,7 +112,7 @@ fn show(path: &Path) {
 }
 
 #[test]
-fn a_save_next_to_a_process_stopped_in_its_write_is_visible_at_once_and_drained_once() {
+fn a_save_beside_a_stopped_writer_is_spooled_visible_at_once_and_drained_once() {
     let folder = folder();
     let store = open(&folder.path, PATIENCE);
     let session = store.session("s").unwrap();

@@ -87,7 +87,7 @@ mod tests {
     use forge_store::story::Story;
 
     #[test]
-    fn what_fails_and_what_was_asked_is_seen_in_a_low_pane() {
+    fn a_low_pane_still_shows_failures_and_prompts() {
         let store = Store::in_memory().expect("a store in memory");
         let session = forge_testkit::example::fill(&store).expect("the example");
         let state = session.state(&session.head().expect("a head")).expect("a state");

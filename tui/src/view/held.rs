@@ -212,7 +212,7 @@ mod tests {
     /// The title said "now ago", and "in 2 min ago" of a moment that another machine's clock put
     /// after now.
     #[test]
-    fn only_a_time_before_now_is_ago() {
+    fn only_a_time_before_now_is_followed_by_ago() {
         let now = Timestamp::from_micros(1_000_000_000_000);
         let at = |seconds: i64| distance(now.plus_micros(seconds * 1_000_000), now);
         assert_eq!([at(0), at(-7500), at(130)], ["now", "2 h ago", "in 2 min"]);

@@ -30,7 +30,7 @@ fn written(text: &str, problem: Option<&str>) -> BrowserAction {
 }
 
 #[test]
-fn the_editor_goes_on_with_what_is_typed_and_its_text_is_written() {
+fn the_editor_begins_with_the_typed_text_and_its_result_is_written() {
     let (store, mut hand) = on_example();
     hand.press("n").type_in("first").press("<c-e>");
     assert_eq!(hand.edited, ["first"]);

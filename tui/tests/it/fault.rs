@@ -77,7 +77,7 @@ fn a_moment_that_the_story_does_not_tell_is_found_among_the_revisions() {
 }
 
 #[test]
-fn going_from_change_to_change_never_sticks_and_lands_on_each() {
+fn the_key_for_the_next_change_reaches_every_change() {
     for keys in ["", "v"] {
         let mut hand = Hand::on_example(120, 30);
         hand.press("l").press(keys).press("g");
@@ -225,7 +225,7 @@ fn q_and_escape_close_the_front_and_only_q_on_the_main_screen_quits() {
 }
 
 #[test]
-fn the_way_out_is_always_named() {
+fn the_last_line_always_names_the_keys_for_help_and_quitting() {
     for width in [60, 80, 100, 140, 200] {
         let hand = Hand::on_example(width, 40);
         let screen = hand.screen();

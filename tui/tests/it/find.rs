@@ -50,7 +50,7 @@ fn a_filter_lists_while_it_is_typed_and_escape_brings_the_story_back() {
 }
 
 #[test]
-fn the_help_lists_the_keys_of_the_pane_and_does_what_is_chosen() {
+fn the_help_lists_the_keys_of_the_pane_and_runs_the_chosen_command() {
     let mut hand = Hand::on_example(80, 24);
     assert_snapshot!("help", hand.press("?").screen());
     assert_snapshot!("help_filtered", hand.type_in("charts").screen());

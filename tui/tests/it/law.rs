@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_keys_on_any_store_leave_a_whole_screen(
+    fn no_keys_on_any_store_break_the_screen(
         what in 0_u8..5,
         text in "(\\PC|\u{1b}\\[31m|\u{202e}|\n|日本|e\u{301}){0,30}",
         (width, height) in (0_u16..130, 0_u16..50),

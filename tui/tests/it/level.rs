@@ -18,7 +18,7 @@ pub(crate) fn note(store: &Store, session: &str, id: &str, time: &str) {
 }
 
 #[test]
-fn the_lines_are_those_of_the_story_in_its_order() {
+fn the_timeline_has_the_lines_of_the_story_in_order() {
     let store = Store::in_memory().unwrap();
     let session = forge_testkit::example::fill(&store).unwrap();
     let state = session.state(&session.head().unwrap()).unwrap();
@@ -204,7 +204,7 @@ fn a_long_history_is_never_loaded_whole_and_walked_through_without_gaps() {
 }
 
 #[test]
-fn the_story_of_a_very_long_session_is_not_read_unasked() {
+fn the_story_of_a_very_long_session_is_not_read_automatically() {
     use forge_tui::effect::PaneSlot;
     let store = Store::in_memory().unwrap();
     forge_testkit::example::fill(&store).unwrap();
@@ -261,7 +261,7 @@ fn hindsight_can_be_hidden() {
 }
 
 #[test]
-fn a_long_story_is_read_from_its_end_and_older_lines_when_they_are_asked_for() {
+fn a_long_story_is_read_from_its_end_and_older_lines_on_request() {
     let mut hand = Hand::on_example(120, 40);
     let (all, ends) = (hand.app.timeline.rows.len(), hand.app.chart.series.clone());
     hand.app.story_revisions = 30;

@@ -71,7 +71,7 @@ fn own_writes_are_not_reported() {
 }
 
 #[test]
-fn a_line_separates_what_arrived_while_nobody_looked() {
+fn a_line_separates_entries_that_arrived_while_the_user_was_away() {
     let (store, mut hand) = on_example();
     tick(&mut hand, "2025-03-11T13:11:10Z");
     note(&store, "example", "N90", "2025-03-11T13:11:11Z");
@@ -99,7 +99,7 @@ fn a_line_separates_what_arrived_while_nobody_looked() {
 }
 
 #[test]
-fn the_title_of_the_terminal_says_how_things_are() {
+fn the_terminal_title_counts_failures_gaps_and_new_entries() {
     let (store, mut hand) = on_example();
     let title = view::title(&hand.app);
     assert!(title.starts_with("✗ 2 failing ? 1 gap  forge · redelivery::lease_is_not"), "{title}");

@@ -123,7 +123,7 @@ fn the_list_of_sessions_shows_unpushed_work() {
 }
 
 #[test]
-fn an_empty_store_says_what_to_do_and_comes_to_life() {
+fn an_empty_store_shows_what_to_do_and_then_the_first_session() {
     let store = Store::in_memory().unwrap();
     let mut hand = Hand::on(store.clone(), 70, 12);
     assert_snapshot!("empty", hand.screen());
@@ -192,7 +192,7 @@ fn without_unicode_and_colour_everything_is_still_shown() {
 }
 
 #[test]
-fn the_mouse_selects_rows_panes_and_opens_what_is_selected() {
+fn the_mouse_selects_rows_and_panes() {
     let mut hand = Hand::on_example(120, 40);
     hand.act(BrowserAction::Click { x: 10, y: 10 });
     let row = hand.app.timeline.cursor;

@@ -49,7 +49,7 @@ fn the_selection_is_looked_at_without_unfolding_it() {
 }
 
 #[test]
-fn chips_are_switched_by_key_and_by_click_beside_what_is_typed() {
+fn filter_chips_are_switched_by_key_and_by_click() {
     let mut hand = Hand::on_example(120, 40);
     hand.press("f <tab>");
     assert_snapshot!("chips", hand.screen());
@@ -87,7 +87,7 @@ fn the_strip_has_the_title_the_last_lines_and_the_axis() {
 }
 
 #[test]
-fn the_report_is_asked_for_and_its_answer_shown() {
+fn a_report_is_requested_and_its_result_shown() {
     let mut hand = Hand::on_example(120, 40);
     let session = hand.app.session.id.clone();
     hand.press("O S");

@@ -75,7 +75,7 @@ fn a_wrong_strength_keeps_what_was_typed() {
 }
 
 #[test]
-fn without_a_hypothesis_nothing_is_asked() {
+fn without_a_selected_hypothesis_no_input_is_opened() {
     let (_, mut hand) = on_example(120, 40);
     hand.press("g");
     for key in ["+", "-", "C", "!"] {

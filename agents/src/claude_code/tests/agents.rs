@@ -23,7 +23,7 @@ fn done(script: Script) -> Script {
 }
 
 #[test]
-fn a_sub_agents_work_is_the_sessions_and_its_messages_are_its_own() {
+fn commands_of_a_sub_agent_belong_to_the_session_and_its_messages_to_the_agent() {
     let script = task()
         .progress("a1", "user", &said("look around"))
         .progress("a1", "assistant", &called("c1", "Bash", json!({ "command": "cargo test" })))
@@ -107,7 +107,7 @@ fn unnamed_side_chains_are_distinguished_by_their_parents() {
 }
 
 #[test]
-fn an_agents_own_file_gives_the_same_agent() {
+fn the_transcript_file_of_a_sub_agent_gives_its_versions_and_commands() {
     let line = |message: Json| json!({ "isSidechain": true, "agentId": "a1", "message": message });
     let piece = Script::new()
         .line("user", line(said("look around")))

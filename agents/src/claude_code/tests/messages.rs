@@ -34,7 +34,7 @@ fn a_message_has_its_fields() {
 }
 
 #[test]
-fn several_texts_are_one() {
+fn several_text_blocks_of_a_message_become_one_text() {
     let long = "x".repeat(300);
     let block = |text: &str| json!({ "type": "text", "text": text });
     let content = json!([block("a"), { "type": "image" }, block(&long)]);

@@ -54,7 +54,7 @@ fn counts(piece: &TranscriptPiece) -> Counts {
 }
 
 #[test]
-fn review_e2e_has_its_counts() {
+fn the_review_recording_gives_the_expected_counts() {
     let Some((bytes, _)) = recorded("review-e2e") else { return };
     let piece = at_once(&bytes);
     assert_eq!(piece.skipped, []);
@@ -79,7 +79,7 @@ fn review_e2e_has_its_counts() {
 }
 
 #[test]
-fn long_has_its_counts() {
+fn the_long_recording_gives_the_expected_counts() {
     let Some((bytes, _)) = recorded("long") else { return };
     let piece = at_once(&bytes);
     assert_eq!(piece.skipped, []);
@@ -109,7 +109,7 @@ fn long_has_its_counts() {
 }
 
 #[test]
-fn small_has_its_counts_and_its_last_line() {
+fn the_small_recording_gives_the_expected_counts_and_last_line() {
     let Some((bytes, _)) = recorded("small") else { return };
     let piece = at_once(&bytes);
     assert_eq!(piece.skipped, []);

@@ -313,7 +313,7 @@ fn junk_is_skipped_and_reported() {
 }
 
 #[test]
-fn wherever_the_file_is_cut_the_same_is_read() {
+fn reading_a_file_in_two_parts_gives_the_same_facts_wherever_it_is_cut() {
     let script = [
         meta(),
         call(1, "shell_command", "c1", &json!({"command": "make test"})),

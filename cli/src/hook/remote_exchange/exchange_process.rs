@@ -192,7 +192,7 @@ mod tests {
 
     /// Regression: if a sync of the hooks left something to exchange, the log did not say so.
     #[test]
-    fn a_sync_that_leaves_something_says_so() {
+    fn an_unfinished_sync_of_a_hook_is_reported() {
         let mut synced = SyncedSession { pushed: 8, ..SyncedSession::default() };
         synced.set_unfinished("origin");
         let done = DoneExchange::from(synced);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_meanwhile_is_done_by_the_process_that_has_the_lock() {
+    fn a_sync_requested_during_another_is_done_by_the_process_that_holds_the_lock() {
         let folder = tempfile::tempdir().unwrap();
         let stamp = ExchangeStamp { path: folder.path().join("x.sync") };
         stamp.touch(at(0)).unwrap();

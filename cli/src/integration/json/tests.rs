@@ -62,7 +62,7 @@ fn text_that_is_not_json_or_a_value_of_another_type_is_refused() {
 }
 
 #[test]
-fn a_list_that_becomes_empty_is_removed_and_one_that_was_empty_stays() {
+fn a_list_that_becomes_empty_is_removed_and_a_list_that_was_empty_stays() {
     let is_x = |_: &[String], value: &serde_json::Value| value == "x";
     let text = "{\n  \"a\": {\"b\": [\"x\"]},\n  \"kept\": [],\n  \"c\": [\"x\", \"y\"]\n}\n";
     let left = without(text, &is_x, &[]).unwrap();

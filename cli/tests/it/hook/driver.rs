@@ -230,7 +230,7 @@ fn a_recorded_session_is_saved_at_each_of_its_saved_moments() {
 }
 
 #[test]
-fn an_announced_compaction_that_does_not_follow_stays_and_says_so() {
+fn an_announced_compaction_that_does_not_follow_is_kept_and_marked() {
     let text = small();
     let mut player = Player::new("cc-1");
     player.append(&text[..10].concat());
@@ -254,7 +254,7 @@ fn an_announced_compaction_that_does_not_follow_stays_and_says_so() {
 }
 
 #[test]
-fn lines_from_after_an_announcement_make_the_next_one_another_compaction() {
+fn an_announcement_after_newer_lines_is_another_compaction() {
     let text = small();
     let mut player = Player::new("cc-1");
     player.append(&text[..2].concat());

@@ -338,7 +338,7 @@ fn without_a_remote_or_with_the_setting_off_nothing_is_started() {
 }
 
 #[test]
-fn a_project_cannot_set_what_is_sent_to_a_remote() {
+fn a_project_may_not_set_how_hooks_sync() {
     let environment = Environment::new();
     let first = Machine::first(&environment, CLAUDE);
     insta::assert_snapshot!(first.forge(["config", "set", "sync.wait", "true"]), @r"
@@ -383,7 +383,7 @@ fn a_sandbox_can_wait_for_its_last_sync() {
 /// Regression: if the end of the turn had just begun a sync, the hook at the end of the session did
 /// not wait.
 #[test]
-fn the_last_sync_follows_the_one_that_is_under_way() {
+fn the_last_sync_waits_for_a_sync_that_is_running() {
     let environment = Environment::new();
     let (first, second) = with_sandbox(&environment);
     let log = fs::read_dir(second.path("project/.forge/log")).unwrap();

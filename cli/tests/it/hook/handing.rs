@@ -92,7 +92,7 @@ fn a_brief_begins_with_what_a_known_summary_leaves_out() {
 }
 
 #[test]
-fn a_checkpoint_with_the_tag_of_compactions_hides_none() {
+fn a_manual_checkpoint_with_the_tag_compaction_hides_no_compaction() {
     let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
     player.run_at(at(501), &["checkpoint", "create", "after it", "--tags", "compaction"]);
@@ -296,7 +296,7 @@ fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn(
 }
 
 #[test]
-fn the_commands_of_the_page_work() {
+fn commands_of_the_hooks_page_work() {
     let mut player = session_before_compaction();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
     let number = player.compactions()[0].checkpoint.sequence;

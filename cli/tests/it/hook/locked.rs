@@ -15,7 +15,7 @@ fn at(second: i64) -> Timestamp {
 
 /// The data is spooled, and the brief is delivered once.
 #[test]
-fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
+fn beside_a_frozen_process_a_hook_spools_and_the_agent_gets_its_brief() {
     let mut player = Player::new("cc-1");
     player.append(&small()[..10].concat());
     player.hook("Stop", at(413), json!({}));

@@ -1,7 +1,7 @@
 //! Checks that the end of `docs/mcp.md` equals the server's own descriptions of its tools,
 //! resources and prompts, and that `docs/mcp-tools.json` equals its `tools/list`.
 //!
-//! `FORGE_UPDATE_DOCS=1 cargo nextest run --release -p forge-cli the_page_holds` updates both.
+//! `FORGE_UPDATE_DOCS=1 cargo nextest run --release -p forge-cli mcp::page` updates both.
 
 use super::{Server, place};
 use serde_json::{Value, json};

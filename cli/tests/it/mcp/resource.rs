@@ -103,7 +103,7 @@ fn an_address_that_leads_nowhere_is_an_error_of_its_era() {
 }
 
 #[test]
-fn prompts_carry_what_is_known_as_data() {
+fn prompts_of_the_server_contain_recorded_texts_as_data() {
     let environment = place();
     let mut server = Server::begin(&environment);
     server.found("record_finding", &json!({ "kind": "note", "description": "a remark" }));

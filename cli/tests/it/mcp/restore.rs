@@ -29,7 +29,7 @@ fn call_restore(server: &mut Server, more: &Value) -> Value {
 }
 
 #[test]
-fn a_client_that_can_ask_its_user_is_asked_for_consent() {
+fn a_restore_needs_the_users_consent_if_the_client_can_request_it() {
     let environment = place();
     let mut server = Server::begin(&environment);
     notes(&mut server, &["one", "two\u{1b}[2J"]);
@@ -63,7 +63,7 @@ fn a_client_that_can_ask_its_user_is_asked_for_consent() {
 }
 
 #[test]
-fn a_client_that_cannot_ask_confirms_with_the_token_of_the_preview() {
+fn a_client_without_user_prompts_confirms_a_restore_with_the_previews_token() {
     let environment = place();
     let mut server = Server::begin(&environment);
     notes(&mut server, &["one", "two", "three"]);
@@ -86,7 +86,7 @@ fn a_client_that_cannot_ask_confirms_with_the_token_of_the_preview() {
 }
 
 #[test]
-fn a_client_of_2025_is_never_asked_for_consent() {
+fn a_client_of_2025_confirms_a_restore_with_a_token() {
     let environment = place();
     let mut server = Server::of_2025(&environment);
     let mut call = |tool: &str, arguments: Value| {

@@ -13,7 +13,7 @@ fn ids(found: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn words_are_found_where_kinds_sessions_and_quotes_say() {
+fn a_search_can_be_limited_by_kinds_sessions_and_quotes() {
     let environment = place();
     let mut server = Server::begin(&environment);
     server.found("record_hypothesis", &json!({ "description": "the cache is stale" }));

@@ -115,7 +115,7 @@ fn record_all_kinds(server: &mut Server) {
 }
 
 #[test]
-fn every_answer_is_what_its_schema_says() {
+fn every_answer_matches_its_schema() {
     let environment = place();
     let mut server = Server::begin(&environment);
     let tools = server.modern("tools/list", json!({}))["result"]["tools"].clone();
@@ -191,7 +191,7 @@ fn rejecting_a_hypothesis_names_what_follows() {
 }
 
 #[test]
-fn pages_contain_every_row_once() {
+fn the_pages_of_a_tool_contain_every_row_once() {
     let environment = place();
     let mut server = Server::begin(&environment);
     record_all_kinds(&mut server);
@@ -487,7 +487,7 @@ fn code_in(folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn tools_take_reports_and_neither_parse_arguments_nor_documents() {
+fn tools_use_the_reports_of_verbs_instead_of_command_lines_and_json_output() {
     let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mcp");
     let request = std::fs::read_to_string(server.join("request.rs")).unwrap();
     assert!(request.contains("find_report(verb"), "where tools run verbs");

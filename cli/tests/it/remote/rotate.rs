@@ -4,7 +4,7 @@ use super::{Machine, shared};
 use crate::environment::Environment;
 
 #[test]
-fn a_key_is_rotated_and_the_other_machines_are_told() {
+fn after_a_key_rotation_the_other_machines_need_the_new_key() {
     let environment = Environment::new();
     let first = shared(&environment);
     let second = Machine::joined(&environment, "second");

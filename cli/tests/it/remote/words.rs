@@ -11,7 +11,7 @@ fn branch_off(machine: &Machine<'_>, name: &str) {
 }
 
 #[test]
-fn a_branch_that_gets_another_name_is_told() {
+fn a_branch_that_a_sync_renames_is_reported() {
     let environment = Environment::new();
     let first = shared(&environment);
     let second = Machine::joined(&environment, "second");
@@ -63,7 +63,7 @@ fn with_a_grant_commands_are_about_its_session() {
 }
 
 #[test]
-fn a_key_or_a_grant_without_the_address_says_so() {
+fn a_key_or_grant_in_the_environment_without_an_address_is_refused() {
     let environment = Environment::new();
     let first = shared(&environment);
     let grant = grant_of(&first, "origin");

@@ -37,7 +37,7 @@ fn every_refusal_says_what_could_be_written() {
 }
 
 #[test]
-fn future_says_which_time_it_would_be() {
+fn an_error_about_a_future_time_names_that_time() {
     let error = parse_time("in 2 hours", now(), &BERLIN).unwrap_err();
     assert_eq!(
         error,

@@ -121,7 +121,7 @@ fn text_that_names_no_moment_is_refused() {
 }
 
 #[test]
-fn name_that_begins_like_a_time_keeps_why_it_is_none() {
+fn a_name_that_begins_like_a_time_keeps_the_reason_why_it_is_no_time() {
     let reason_of = |text: &str| match parse_moment(text, now(), &BERLIN).unwrap().base {
         MomentBase::Name(named) => named.time_error.as_ref().map(reason),
         other => panic!("{other:?}"),

@@ -28,7 +28,7 @@ fn clock_changes_in_berlin_are_answered_and_noted() {
 }
 
 #[test]
-fn days_ago_keep_the_clock_and_hours_ago_the_distance_over_a_change() {
+fn over_a_clock_change_days_ago_keep_the_clock_time_and_hours_ago_the_duration() {
     let now = time("2025-03-31T02:30:00+02:00");
     check_times(
         now,
@@ -43,7 +43,7 @@ fn days_ago_keep_the_clock_and_hours_ago_the_distance_over_a_change() {
 }
 
 #[test]
-fn clock_time_alone_is_the_last_one_in_a_fold_and_over_a_gap() {
+fn a_clock_time_alone_is_the_last_such_time_also_near_a_clock_change() {
     let fold = |now| outcome("02:30", time(now), &BERLIN);
     assert_eq!(fold("2025-10-26T02:29:00+02:00"), "2025-10-25 02:30:00 +02:00");
     assert_eq!(fold("2025-10-26T02:45:00+02:00"), "2025-10-26 02:30:00 +02:00 (first of two)");
@@ -141,7 +141,7 @@ fn offset_of_long_ago_with_seconds_is_read_back() {
 }
 
 #[test]
-fn notes_say_what_was_taken_and_how_to_name_the_other() {
+fn notes_on_clock_changes_name_the_chosen_time_and_the_other_one() {
     let later = time("2025-11-01T12:00:00Z");
     let note =
         |text: &str, now, zone: &Tz| parse_time(text, now, zone).unwrap().note.unwrap().to_string();

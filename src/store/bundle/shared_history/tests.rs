@@ -152,7 +152,7 @@ fn content(store: &Store) -> String {
 }
 
 #[test]
-fn a_false_purge_does_not_change_what_was_pulled() {
+fn a_changed_record_that_no_purge_explains_is_refused() {
     for (what, record) in RECORDERS {
         let error = pull_changed(record, &Liar, false).expect_err(what);
         assert!(matches!(&error, Error::RemoteHistory { .. }), "{what}: {error}");

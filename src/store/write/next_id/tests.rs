@@ -100,7 +100,7 @@ fn ids_on_a_branch_that_was_undone_are_not_given_again() {
 }
 
 #[test]
-fn a_rule_and_a_fact_get_the_chosen_id() {
+fn rules_and_facts_get_the_next_free_id() {
     let store = Store::in_memory().unwrap();
     let session = session(&store);
     add(&session).unwrap();

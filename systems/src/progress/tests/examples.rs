@@ -12,7 +12,7 @@ fn point(text: &str, now: &str) -> ResumePoint {
 }
 
 #[test]
-fn screening_goes_on_with_the_batch_after_the_last_finished_one() {
+fn screening_continues_with_the_batch_after_the_last_finished_one() {
     let point = point(
         r#"{"stage":"screening_ta",
             "batch_info":{"current_batch":15,"total_batches":42,"batch_size":100},
@@ -30,7 +30,7 @@ fn screening_goes_on_with_the_batch_after_the_last_finished_one() {
 }
 
 #[test]
-fn a_search_goes_on_by_its_pages_while_the_token_lives() {
+fn a_paginated_search_is_resumed_only_while_its_token_is_valid() {
     let text = r#"{"stage":"searching",
         "batch_info":{"current_batch":8,"total_batches":20,"batch_size":500},
         "progress":{"items_processed":4000,"items_total":10000,"items_failed":0},
@@ -48,7 +48,7 @@ fn a_search_goes_on_by_its_pages_while_the_token_lives() {
 }
 
 #[test]
-fn extraction_goes_on_after_the_last_item_and_names_the_failed_ones() {
+fn extraction_continues_after_the_last_item_and_names_the_failed_ones() {
     let found = point(
         r#"{"stage":"extraction",
             "progress":{"items_processed":78,"items_total":150,"items_failed":3},

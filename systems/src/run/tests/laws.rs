@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_recorded_is_what_is_resumed(deeds in proptest::collection::vec(deed(), 1..24)) {
+    fn a_resumed_run_has_all_recorded_outputs(deeds in proptest::collection::vec(deed(), 1..24)) {
         let store = Store::in_memory().unwrap();
         let mut run = run(&store);
         let mut naive = Naive::default();
@@ -141,7 +141,7 @@ proptest! {
 
     /// Concurrent records of one item from several threads are all kept.
     #[test]
-    fn records_of_one_item_made_side_by_side_are_all_kept(steps in 2..5_usize) {
+    fn concurrent_records_of_one_item_are_all_kept(steps in 2..5_usize) {
         let store = Store::in_memory().unwrap();
         let run = run(&store);
         std::thread::scope(|scope| {

@@ -12,7 +12,7 @@ const TEMPLATE: &str = "Please grade this summary: {conversation_3341_output}";
 /// in the prompt without an error, and the model graded a summary that it had never seen. 122
 /// postings got such grades.
 #[test]
-fn a_wave_that_begins_in_another_process_has_every_output_of_the_one_before() {
+fn a_wave_in_another_process_has_every_output_of_the_previous_wave() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     {
@@ -69,7 +69,7 @@ fn an_item_without_its_outputs_is_an_error_and_no_prompt() {
 }
 
 #[test]
-fn a_step_that_was_never_done_is_a_refusal_that_names_it() {
+fn a_template_that_needs_a_missing_step_is_refused_with_its_name() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     run.record(&act(1), &step("123", "3340", "x", to("3341"))).unwrap();
@@ -84,7 +84,7 @@ fn a_step_that_was_never_done_is_a_refusal_that_names_it() {
 
 /// The 122 grades were found later by their text.
 #[test]
-fn the_outputs_that_went_wrong_are_found() {
+fn an_audit_finds_the_outputs_of_prompts_with_missing_input() {
     let outputs = [
         "Grade: 7/10 based on the provided summary about {session_9_output}",
         "A strong role, based on session_4_output",

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_form_is_recognised_by_what_only_it_has() {
+    fn each_message_format_is_recognised_by_its_own_fields() {
         let of = |text: &str| evidence(&RawObject::parse(text).unwrap());
         for (text, expected) in [
             (r#"{"role":"user","content":"hi"}"#, FormatEvidence::Any),

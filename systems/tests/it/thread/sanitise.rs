@@ -136,7 +136,7 @@ fn answered(steps: &[Step]) -> Vec<String> {
 /// Regression: an item of an unknown type was kept if a call next to it showed the form. Once the
 /// call was removed, nothing showed it, so sanitising again removed the rest. Found by fuzzing.
 #[test]
-fn items_of_unknown_types_go_at_once() {
+fn items_of_unknown_types_are_removed_in_the_first_sanitising() {
     for kept in [json!({"type": "custom_to"}), json!({"type": "new", "role": "user"})] {
         let call = json!({"type": "computer_call", "call_id": "c3", "action": {}});
         check("openai_responses", &[kept, call], OrphanPolicy::Answer).unwrap();
@@ -150,7 +150,7 @@ fn items_of_unknown_types_go_at_once() {
 /// Regression: what was next to the blocks in a LangChain message, and was neither a block nor a
 /// text, was kept. Found by fuzzing.
 #[test]
-fn what_is_no_block_goes_from_messages_of_langchain() {
+fn values_that_are_no_blocks_are_removed_from_langchain_messages() {
     let untyped = json!({"tyme": "tool_use", "id": "c1", "name": "f", "input": {}});
     for kind in ["human", "ai"] {
         let history = [json!({"type": kind, "content": [untyped.clone(), "text", 7]})];

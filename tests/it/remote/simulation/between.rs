@@ -13,7 +13,7 @@ use std::thread;
 
 /// The pull was refused, because the session was new when it began.
 #[test]
-fn what_is_written_between_the_packs_of_a_first_pull_is_joined() {
+fn a_write_between_the_packs_of_a_first_pull_is_joined() {
     let memory = MemoryDepot::default();
     let plain: Arc<dyn Depot> = Arc::new(memory.clone());
     Remote::create(Arc::clone(&plain), &SECRET).unwrap();

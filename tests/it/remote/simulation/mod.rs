@@ -42,7 +42,7 @@ fn history(seed: u64, planted: Planted, mix: Mix) -> Result<World, String> {
 }
 
 #[test]
-fn clones_agree_whatever_happens_to_their_requests() {
+fn clones_agree_despite_lost_requests_and_answers() {
     let seed = count("FORGE_SEED", 1);
     let histories = count("FORGE_REMOTE_HISTORIES", 30);
     let mut seeds = SeededNumbers(seed);
