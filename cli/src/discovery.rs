@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checkouts_of_a_repository_are_found_from_each_of_them() {
+    fn all_checkouts_of_a_repository_are_found_from_each_checkout() {
         let linked = "home/main/.git/worktrees/w";
         let (_root, path) = tree(LINKED, &[("home/main/.git/worktrees/w/commondir", "../..\n")]);
         let worktree = path.join("elsewhere/w");
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_store_is_the_directory_or_the_forge_in_it() {
+    fn a_named_store_is_the_directory_or_its_folder_dot_forge() {
         let (_root, path) = tree(&["a/.forge", "b"], &[("f", "")]);
         assert_eq!(
             named_store(&path.join("a"), &Environment::default()).unwrap(),

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_becomes_its_beginning_without_reading() {
+    fn a_text_reference_is_shown_with_its_stored_beginning() {
         let text = TextRef {
             preview: "be".to_owned(),
             bytes: 5000,

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_is_answered_if_all_of_it_or_enough_of_it_is_known() {
+    fn a_scan_is_answered_from_the_cache_if_its_range_or_limit_is_covered() {
         let known = known();
         assert_eq!(scan(&known, (5, 9), Ascending, 9), Some(vec![6, 8]));
         assert_eq!(scan(&known, (5, 11), Ascending, 9), None);

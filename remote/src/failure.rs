@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_before_any_request_is_on_this_machine() {
+    fn a_failure_before_any_request_is_reported_as_one_of_the_credentials() {
         let error = error(CallKind::Read, &CallRecord::default());
         let expected = "the remote does not permit forge to use s3://team/forge (there was no \
                         answer in time): check its credentials and permissions";

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bucket_tells_the_storage_from_other_services() {
+    fn an_address_with_the_bucket_is_distinguished_from_other_services() {
         for (uri, expected) in [
             ("https://s3.eu-west-1.amazonaws.com/team/forge", true),
             ("https://team.s3.eu-west-1.amazonaws.com/forge", true),
@@ -287,7 +287,7 @@ mod tests {
     /// Regression: with a bucket of such a name, a write counted as possibly done if the credentials
     /// for it could not be read.
     #[test]
-    fn a_bucket_can_have_the_name_of_a_part_of_a_path_to_credentials() {
+    fn a_bucket_named_like_a_path_to_credentials_is_not_confused_with_it() {
         for (uri, bucket, expected) in [
             ("http://169.254.169.254/latest/api/token", "latest", false),
             ("http://169.254.169.254/metadata/identity/oauth2/token", "metadata", false),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_word_is_a_code() {
+    fn only_one_plain_word_is_read_as_an_error_code() {
         let headers = HeaderMap::new();
         assert_eq!(error_code(&headers, b"<Code> NoSuchKey </Code>"), "NoSuchKey");
         for body in [&b"<Code>No such\nkey</Code>"[..], b"<Code>", b"</Code><Code>", b"\xff"] {

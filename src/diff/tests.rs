@@ -568,7 +568,7 @@ proptest! {
 
 /// Regression: if both sides had the same confidence, the evidence of one side did not count.
 #[test]
-fn equal_confidences_from_different_evidence_are_not_one_change() {
+fn equal_confidences_from_different_evidence_are_combined_in_a_merge() {
     let side = |letter| weighed(after(0.5, &[0.5]), &[(letter, &[0.5])]);
     let merge = merge3(&weighed(0.5, &[]), &side('a'), &side('b'), MergeSide::Ours);
     let value = &merge.state[&Key::new(Kind::Hypothesis, "H1")].value;

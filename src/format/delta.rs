@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_that_replaces_another_has_the_name_of_that_one() {
+    fn a_delta_that_replaces_another_keeps_its_name() {
         let delta = |entry: &[u8]| Delta {
             changes: vec![DeltaChange {
                 key: b"k".to_vec(),

@@ -340,7 +340,7 @@ mod tests {
         }
 
         #[test]
-        fn a_prefix_is_needed_to_open_what_was_sealed_with_it(words in prop::collection::vec("[a-z]{1,9}", 200..300)) {
+        fn an_object_compressed_with_a_prefix_opens_only_with_that_prefix(words in prop::collection::vec("[a-z]{1,9}", 200..300)) {
             let prefix = words.join(" ").into_bytes();
             let content = [prefix.as_slice(), b"and a little more"].concat();
             let (id, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Quick);

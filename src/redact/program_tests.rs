@@ -418,7 +418,7 @@ fn cookies_of_archives_of_requests_are_found() {
 }
 
 #[test]
-fn a_cookie_is_found_after_one_whose_value_has_other_signs() {
+fn a_session_cookie_is_found_after_a_cookie_with_special_characters() {
     let value = noise(77, 28);
     for other in ["theme={\"dark\":true}", "view=[1,2]", "lang=(de)", "me=a@b.test"] {
         let text = format!("Cookie: {other}; sessionid={value}\r\n");

@@ -264,7 +264,7 @@ fn a_short_password_that_repeats_a_byte_is_no_placeholder() {
 /// Names of features and models, as they occur in the requests that a client logs. A list of them
 /// is parsed as names and values, because the name before a comma may indicate a secret.
 #[test]
-fn names_that_end_in_a_date_stay_after_an_indicating_name() {
+fn feature_names_that_end_in_a_date_are_not_redacted() {
     let names = [
         "advanced-tool-use-2025-11-20",
         "context-management-2025-06-27",
@@ -300,7 +300,7 @@ fn names_that_end_in_a_date_stay_after_an_indicating_name() {
 }
 
 #[test]
-fn a_secret_with_a_date_after_it_is_still_one() {
+fn a_secret_followed_by_a_date_is_still_redacted() {
     for value in [
         "kq3vz8mn2pl7wr4t-2025-11-20",
         "Kq-Vz-Mn-Pl-Wr-Ty-Ub-2025-11-20",

@@ -614,7 +614,7 @@ fn a_lost_object_leaves_out_only_the_changes_of_its_revision() {
 /// Regression: a file of losses that cannot be read was taken for none. So a verification called a
 /// store clean whose status could not be read, and a repair forgot the earlier losses silently.
 #[test]
-fn a_file_of_losses_that_cannot_be_read_is_a_finding_and_a_loss() {
+fn an_unreadable_file_of_losses_is_reported_as_a_finding_and_a_loss() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
     let (store, session) = made(&path);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_is_that_of_the_pull_request_or_the_first_task() {
+    fn the_title_of_a_story_is_that_of_the_pull_request_or_the_first_task() {
         let mut found = FindingsCollector::default();
         for (text, is_slash) in [
             ("/requesting-code-review please", true),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_after_the_last_commit_is_uncommitted() {
+    fn files_edited_after_the_last_commit_are_uncommitted() {
         let mut found = FindingsCollector::default();
         found.add_edit(at(1), "a.rs");
         found.add_delivery(at(2), Some("a1"), &delivery(DeliveryKind::Commit, "one"));

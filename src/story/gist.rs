@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_at_the_end_is_kept() {
+    fn a_shortened_text_keeps_the_question_at_its_end() {
         let text = "There are two ways to do it, and both of them have been tried by others before.\n\n\
                     - first\n- second\n\nBoth work. Which one do you want?\n\n1. **A**\n2. B";
         assert_eq!(closing_question(text).as_deref(), Some("Which one do you want?"));

@@ -70,7 +70,7 @@ mod tests {
     use crate::model::BranchMetadata;
 
     #[test]
-    fn a_branch_has_its_approach_and_its_results() {
+    fn a_branch_in_the_story_has_its_approach_and_its_results() {
         let branch = BranchSummary {
             name: "dedup".to_owned(),
             base: Some(("main".to_owned(), Some(3))),

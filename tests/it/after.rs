@@ -393,7 +393,7 @@ fn the_first_write_begins_its_session_in_the_same_record() {
 }
 
 #[test]
-fn of_many_first_writes_to_one_name_all_go_to_one_session() {
+fn concurrent_first_writes_to_one_name_create_one_session() {
     const MANY: usize = 8;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");

@@ -94,7 +94,7 @@ fn a_revision_has_its_changes_and_activity_counts_everything_once() {
 
 /// Regression: the activity of a part of the time had the failures and passes before it, too.
 #[test]
-fn activity_has_no_failures_and_passes_before_its_time() {
+fn activity_of_a_period_has_no_earlier_failures_and_passes() {
     let session = session();
     let summary = session.summary().unwrap();
     let (first, last) = (summary.first_event.unwrap(), summary.last_event.unwrap());
@@ -118,7 +118,7 @@ fn the_newest_facts_are_those_of_the_state() {
 }
 
 #[test]
-fn branches_are_lines_that_begin_at_another_one() {
+fn each_branch_line_begins_at_a_revision_of_another_branch() {
     let session = session();
     let lines = session.branch_lines().unwrap();
     let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();

@@ -244,7 +244,7 @@ fn a_dropped_session_is_hidden_at_once_its_name_is_free_and_it_comes_back() {
 }
 
 #[test]
-fn the_only_session_can_be_dropped_and_the_next_one_is_current() {
+fn after_the_only_session_is_dropped_the_next_one_is_current() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     store.pin_session(&act(0), Some(&session)).unwrap();

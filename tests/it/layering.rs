@@ -161,7 +161,7 @@ fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
 const CLIENTS: [&str; 6] = ["agents", "cli", "remote", "report", "systems", "tui"];
 
 #[test]
-fn no_client_uses_what_only_the_feature_internals_makes_public() {
+fn no_client_uses_items_that_are_public_only_with_feature_internals() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut faults = Vec::new();
     for file in CLIENTS.iter().flat_map(|client| files(&root.join(client).join("src"), "rs")) {

@@ -279,7 +279,7 @@ const LINES: &str = r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"hypothesis","
 "#;
 
 #[test]
-fn every_kind_of_line_is_understood() {
+fn every_kind_of_event_line_is_imported() {
     let store = Store::in_memory().unwrap();
     let taken = import(&store, LINES).unwrap();
     assert_eq!((taken.lines, taken.revisions, taken.checkpoints, taken.facts), (10, 3, 2, 1));
@@ -318,7 +318,7 @@ fn a_repeated_import_changes_nothing_and_a_grown_stream_continues_at_any_cut() {
 /// Regression: an undo of several switches is one record, whose checkouts share one row of the
 /// index. `verify` compared this row with each of them.
 #[test]
-fn an_undone_import_of_several_switches_has_the_last_one_at_every_time() {
+fn verify_accepts_an_undone_import_with_several_switches() {
     let begin = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"n","value":{"text":"x"}}}
 "#;
     let more = r#"{"at":"2026-01-01T10:00:01Z","branch":{"name":"try","from":"main"}}
@@ -458,7 +458,7 @@ fn a_bad_line_is_named_and_changes_nothing() {
 }
 
 #[test]
-fn lines_may_name_their_sessions() {
+fn event_lines_may_name_their_sessions() {
     let text = r#"{"at":"2026-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"n","value":{"text":"x"}}}
 {"at":"2026-01-01T00:00:00Z","session":"b","put":{"kind":"note","id":"n","value":{"text":"y"}}}
 {"at":"2026-01-01T00:00:01Z","session":"a","checkpoint":{"message":"m"}}
@@ -481,7 +481,7 @@ fn lines_may_name_their_sessions() {
 }
 
 #[test]
-fn the_recorded_example_is_a_stream() {
+fn the_recorded_example_is_imported_and_exported_unchanged() {
     let text =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example/session.jsonl"))
             .unwrap();

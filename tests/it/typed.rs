@@ -83,7 +83,7 @@ fn an_id_that_is_taken_is_refused_and_put_replaces() {
 }
 
 #[test]
-fn a_dependency_has_the_id_of_its_ends() {
+fn the_id_of_a_dependency_consists_of_the_ids_of_its_ends() {
     let session = session();
     let act = act(1);
     session.write(&act).add("a", Belief::default()).add("b", Belief::default()).commit().unwrap();

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brief_has_its_lists() {
+    fn a_brief_in_markdown_has_one_list_for_each_label() {
         let row = |label: &str, text: &str| BriefRow {
             label: label.to_owned(),
             parts: vec![(forge_store::story::StoryTone::Plain, text.to_owned())],

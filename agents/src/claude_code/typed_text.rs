@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_an_element_of_the_client_is_the_prompt() {
+    fn the_text_after_an_element_of_the_client_is_the_prompt() {
         for element in [
             "<task-notification>\n<task-id>b1</task-id>\n</task-notification>",
             "<task-notification>a</task-notification>\n<task-notification>b</task-notification>",

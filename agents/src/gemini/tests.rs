@@ -413,7 +413,7 @@ fn bad_to_dos_are_left_out_of_the_list() {
 }
 
 #[test]
-fn only_what_was_typed_is_a_prompt() {
+fn only_typed_text_is_a_prompt_of_gemini() {
     let typed = json!({"id": "u2", "timestamp": time(2), "type": "user",
         "content": [{"text": "<div> is <b>, why?"}, {"text": "<hook_context>be brief</hook_context>"}]});
     let piece = read(&lines(&[

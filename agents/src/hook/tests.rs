@@ -99,7 +99,7 @@ fn a_prompt_is_recorded_if_no_transcript_contains_it() {
 }
 
 #[test]
-fn additions_of_shells_to_an_input_are_removed() {
+fn byte_order_marks_nuls_and_utf_16_from_shells_are_removed_from_the_input() {
     let text = r#"{"session_id":"s","prompt":"größer"}"#;
     let wide = |unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
     let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));

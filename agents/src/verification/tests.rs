@@ -378,7 +378,7 @@ fn every_check_of_a_list_has_its_own_status() {
 }
 
 #[test]
-fn a_printed_code_belongs_to_its_own_echo() {
+fn a_printed_exit_code_is_assigned_to_the_echo_that_printed_it() {
     let red = "test result: FAILED. 1 passed; 1 failed";
     let two = "cargo test; echo \"exit $?\"; cargo clippy; echo \"exit $?\"";
     for (line, output, expected) in [

@@ -235,7 +235,7 @@ mod tests {
     /// A basic pattern of `grep` groups and repeats with a backslash: without one, the character
     /// means itself. `grep "\(FAILED\|error\)"` shows every failure.
     #[test]
-    fn a_basic_pattern_has_its_own_special_characters() {
+    fn in_a_basic_grep_pattern_only_characters_after_a_backslash_are_special() {
         for (line, expected) in [
             (r"grep \(FAILED\|error\)", (true, true)),
             (r"grep FAILE\{1\}D\|error\+", (true, true)),

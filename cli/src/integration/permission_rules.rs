@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_are_those_of_the_server_that_replace_nothing() {
+    fn exactly_the_nondestructive_tools_of_the_server_are_allowed() {
         let known = crate::mcp::tool::all().iter().map(|entry| &entry.tool);
         for tool in known {
             let replaces = tool.annotations.as_ref().is_none_or(|hints| hints.is_destructive());

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_flexible_columns_the_widest_is_shortened_first() {
+    fn the_widest_of_two_flexible_columns_is_shortened_first() {
         let mut table = TextTable::new(&["Says", "Reason"]).flexible(0).flexible(1);
         table.row(vec![
             TableCell::plain("rows at midnight are dropped"),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_its_year_only_if_it_is_another_one() {
+    fn a_date_shows_the_year_only_if_it_is_not_the_current_year() {
         let zone = FixedOffset::east_opt(3_600).unwrap();
         let now = at("2025-12-31T23:30:00Z");
         assert_eq!(day_name(at("2025-03-10T23:30:00Z"), now, &zone), "Tue 11 Mar 2025");

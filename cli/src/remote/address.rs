@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_becomes_a_url_and_comes_back() {
+    fn a_path_becomes_a_url_and_is_read_back() {
         let cwd = Path::new("/w/a project");
         for (text, url) in [
             ("/mnt/forge", "file:///mnt/forge"),

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn two_branches_may_leave_one_revision() {
+    fn two_branches_that_begin_at_one_revision_are_drawn_to_it() {
         let branches =
             vec![lane("main", None), lane("a", Some(("main", 1))), lane("b", Some(("main", 1)))];
         let entries = vec![entry(4, "b"), entry(3, "a"), entry(2, "main"), entry(1, "main")];

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_sent() {
+    fn only_changed_parts_of_a_page_are_sent_to_the_browser() {
         let page = [("story", "a"), ("checks", "b")];
         assert_eq!(sent(Some(&page), &page), None);
         let text = sent(Some(&page), &[("story", "c"), ("checks", "b")]).unwrap();

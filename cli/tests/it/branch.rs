@@ -64,7 +64,7 @@ fn branches_are_created_switched_and_abandoned() {
 }
 
 #[test]
-fn a_branch_begins_at_a_past_moment() {
+fn a_branch_can_begin_at_a_past_moment() {
     let environment = project();
     environment.forge(["note", "add", "two"]).success();
     let created = environment.forge(["branch", "create", "old", "--from", "#1", "--json"]).json();

@@ -176,7 +176,7 @@ fn two_moments_are_compared() {
 }
 
 #[test]
-fn differences_can_be_an_exit_code() {
+fn diff_reports_differences_as_exit_code_on_request() {
     let environment = example_session();
     let code = |from, to| environment.forge(["checkpoint", "diff", from, to, "--exit-code"]).code;
     assert_eq!((code("baseline", "HEAD"), code("HEAD", "HEAD")), (1, 0));
@@ -206,7 +206,7 @@ fn a_long_text_is_compared_line_by_line() {
 }
 
 #[test]
-fn going_back_is_a_new_revision_and_facts_stay() {
+fn a_restore_is_a_new_revision_and_keeps_facts() {
     let environment = example_session();
     let list =
         |environment: &Environment| environment.forge(["hypothesis", "list", "--json"]).json();

@@ -48,7 +48,7 @@ fn a_hypothesis_is_updated_and_an_equal_update_changes_nothing() {
 }
 
 #[test]
-fn rejecting_a_hypothesis_reports_what_follows() {
+fn rejecting_a_hypothesis_reports_the_claims_that_change_with_it() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one"]).success();
     environment.forge(["hypothesis", "add", "two", "--parent", "H1"]).success();
@@ -158,7 +158,7 @@ fn notes_are_recorded() {
 }
 
 #[test]
-fn two_branches_do_not_use_one_id() {
+fn a_new_id_is_not_one_that_another_branch_uses() {
     let environment = project();
     environment.forge(["note", "add", "one"]).success();
     environment.forge(["branch", "create", "other"]).success();

@@ -4,7 +4,7 @@ use crate::environment::{Environment, mode};
 use insta::assert_snapshot;
 
 #[test]
-fn list_shows_values_and_where_they_come_from() {
+fn config_list_shows_values_and_their_origins() {
     let environment = Environment::new().with("FORGE_LOCK_TIMEOUT", "0.5");
     environment.write("config/forge/config.toml", "pager = \"more\"\ncolor = \"never\"\n");
     environment.write("project/.forge/config.toml", "[schedule]\nevery = \"1h30m\"\n");
@@ -47,7 +47,7 @@ fn list_shows_values_and_where_they_come_from() {
 }
 
 #[test]
-fn get_and_set_as_json() {
+fn config_get_and_set_print_json() {
     let environment = Environment::new();
     environment.make_directory("project/.forge");
     let set = environment.forge(["config", "set", "keep.last", "100", "--json"]).success();

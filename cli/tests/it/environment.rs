@@ -242,7 +242,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn ids_and_paths_become_stable() {
+fn ids_and_paths_in_test_output_are_replaced_by_stable_names() {
     let environment = Environment::new();
     let long = "0123456789abcdef0123456789abcdef";
     let text =

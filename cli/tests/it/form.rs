@@ -90,7 +90,7 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_file_without_a_whole_line_is_no_error() {
+fn importing_a_file_without_a_whole_line_is_no_error() {
     let environment = project();
     for text in ["", "\n", "\u{feff}", "{\"timestamp\":\"2026"] {
         environment.write("project/a.jsonl", text);

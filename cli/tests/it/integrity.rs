@@ -209,7 +209,7 @@ fn every_attack_of_the_suite_agent_memory_integrity_is_refused() {
 
 /// Regression: a copy treated the frames of a sealed journal as damaged.
 #[test]
-fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted() {
+fn a_backup_of_a_sealed_store_is_valid_until_later_writes_and_then_needs_an_adoption() {
     let environment = sealed_store();
     environment.forge(["maintain"]).success();
     environment.forge(["note", "add", "the cache is warm"]).success();

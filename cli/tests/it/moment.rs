@@ -185,7 +185,7 @@ fn an_empty_session_says_so() {
 }
 
 #[test]
-fn a_moment_is_named_in_many_ways() {
+fn a_moment_can_be_named_by_revision_time_branch_and_tag() {
     let environment = example_session();
     let revision = |moment: &str| {
         let document = environment.forge(["checkpoint", "at", moment, "--json"]).json();
@@ -271,7 +271,7 @@ fn long_texts_are_cut_and_their_hash_given_unless_full_is_set() {
 }
 
 #[test]
-fn what_cannot_be_found_is_an_error_with_a_hint() {
+fn an_unknown_moment_is_an_error_with_a_hint() {
     let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "at", "3 hours ago"]), @r"
     [stderr]
@@ -324,7 +324,7 @@ fn a_changed_clock_is_noted() {
 }
 
 #[test]
-fn what_was_recorded_later_can_be_left_out() {
+fn option_as_recorded_leaves_out_facts_recorded_later() {
     let environment = example_session();
     environment
         .forge(["measurement", "record", "loss", "1", "--at", "2026-02-01T12:00:05Z"])

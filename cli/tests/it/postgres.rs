@@ -132,7 +132,7 @@ fn shards_are_made_once_and_their_number_stays() {
 }
 
 #[test]
-fn commands_for_stores_in_files_say_what_to_do_instead() {
+fn commands_only_for_stores_in_files_name_an_alternative() {
     let Some(server) = PostgresServer::start("for files") else { return };
     let one = machine(&server.new_database());
     for (command, instead) in [
@@ -153,7 +153,7 @@ fn commands_for_stores_in_files_say_what_to_do_instead() {
 
 /// A folder from elsewhere could name a server that collects passwords.
 #[test]
-fn a_folder_from_elsewhere_does_not_connect() {
+fn the_folder_of_a_store_made_elsewhere_does_not_connect_to_its_database() {
     let Some(server) = PostgresServer::start("folder of somebody else") else { return };
     let (one, other) = (machine(&server.new_database()), Environment::new());
     let marker = one.read("project/.forge/FORMAT");
@@ -182,7 +182,7 @@ fn a_purge_is_not_done_before_the_tables_are_rewritten() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_reported_and_nothing_is_lost() {
+fn an_unreachable_database_server_is_reported_and_nothing_is_lost() {
     let Some(mut server) = PostgresServer::start("no server") else { return };
     let one = machine(&server.new_database());
     finished(&one, &["note", "add", "before"]);
@@ -198,7 +198,7 @@ fn a_server_that_is_not_there_is_reported_and_nothing_is_lost() {
 /// Regression: events of hooks were lost, because writes were spooled only if the lock was held or
 /// the store was damaged.
 #[test]
-fn events_of_hooks_wait_in_the_spool_while_the_server_is_away() {
+fn hook_events_are_spooled_while_the_database_server_is_down() {
     let Some(mut server) = PostgresServer::start("hooks without a server") else { return };
     let one = machine(&server.new_database());
     let hook = |event: &str, input: Value| {

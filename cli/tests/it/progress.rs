@@ -24,7 +24,7 @@ fn resume(environment: &Environment, more: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn resuming_says_where_and_nothing_to_resume_is_no_error() {
+fn resume_prints_the_next_position_and_nothing_to_resume_is_no_error() {
     let environment = project();
     let (code, nothing) = resume(&environment, &[]);
     assert_eq!((code, &nothing["resume"]), (0, &json!(false)));
@@ -121,7 +121,7 @@ fn one_process_saves_line_by_line_and_answers_when_each_is_durable() {
 }
 
 #[test]
-fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
+fn items_are_reported_as_done_or_failed_and_a_clean_up_can_be_undone() {
     let environment = project();
     let stage = ["--review", "r", "--execution", "e1", "--stage", "searching"];
     let report = |more: &[&str]| {

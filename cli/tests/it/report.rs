@@ -94,7 +94,7 @@ fn odd() -> Environment {
 }
 
 #[test]
-fn nothing_of_a_hostile_text_is_a_tag_an_attribute_or_a_hidden_character() {
+fn a_hostile_text_adds_no_tag_attribute_or_hidden_character_to_a_report() {
     let environment = odd();
     for form in [&[][..], &["--no-script"], &["--share"], &["--brief"], &["--max-size", "1"]] {
         let mut args = vec!["report", "-o", "odd.html"];
@@ -157,7 +157,7 @@ fn a_secret_that_was_stored_is_not_on_the_page() {
 }
 
 #[test]
-fn a_page_becomes_smaller_and_says_so() {
+fn a_report_with_a_size_limit_names_the_parts_it_leaves_out() {
     let environment = odd();
     let json = environment.forge(["report", "-o", "all.html", "--json"]).json();
     assert_eq!(json["left_out"], serde_json::json!([]));

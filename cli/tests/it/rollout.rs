@@ -134,7 +134,7 @@ fn a_command_that_ended_later_counts_once() {
 }
 
 #[test]
-fn what_a_compaction_kept_word_for_word_is_not_lost() {
+fn text_that_a_compaction_kept_verbatim_is_not_reported_as_lost() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let message = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});

@@ -19,7 +19,7 @@ fn record(environment: &Environment, item: &str, step: &str, output: &str, next:
 const END: [&str; 2] = ["--terminal", ""];
 
 #[test]
-fn the_program_gets_what_a_person_sees() {
+fn run_commands_print_outputs_and_positions_as_json() {
     let environment = project();
     record(&environment, "123", "3341", "Summary\n", ["--next", "3342"]);
     let output = ["run", "output", "--item", "123", "--step", "3341"];
@@ -105,7 +105,7 @@ fn outputs_come_from_files_and_from_standard_input() {
 }
 
 #[test]
-fn a_refused_template_prints_nothing_to_use() {
+fn a_refused_template_prints_nothing_on_stdout() {
     let environment = project();
     record(&environment, "a", "1", "see {session_9_output}", ["--next", "2"]);
     record(&environment, "a", "2", "fine", END);

@@ -133,7 +133,7 @@ fn sessions_are_created_listed_and_chosen() {
 }
 
 #[test]
-fn a_list_without_lines_does_not_deny_sessions_that_it_omits() {
+fn an_empty_list_of_sessions_counts_the_sessions_that_it_omits() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.write("project/history.jsonl", r#"{"role":"user","content":"hello"}"#);

@@ -229,7 +229,7 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_is_shown() {
 }
 
 #[test]
-fn whatever_has_a_name_can_be_shown() {
+fn show_accepts_ids_of_every_kind_and_moments() {
     let environment = example_session();
     assert_snapshot!(environment.forge(["show", "E1"]), @"
     evidence E1

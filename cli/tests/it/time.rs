@@ -243,7 +243,7 @@ fn an_id_that_begins_like_a_time_is_an_id() {
 
 /// A time before 1970 shows that the clock is wrong.
 #[test]
-fn a_clock_before_1970_is_an_error_that_says_so() {
+fn a_clock_before_1970_is_refused_with_the_reason() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     for args in [["note", "add", "x"], ["note", "list", "-q"], ["config", "get", "color"]] {

@@ -452,7 +452,7 @@ fn recorded_sessions_have_about_ten_checkpoints_per_active_hour() {
 }
 
 #[test]
-fn what_a_compaction_kept_word_for_word_is_not_lost() {
+fn text_that_a_compaction_kept_verbatim_is_not_reported_as_lost() {
     let edit = "{\"file_path\":\"/w/src/lexer.rs\",\"old_string\":\"a\",\"new_string\":\"b\"}";
     let said = "\"message\":{\"role\":\"assistant\",\"content\":\"Now lexer.rs takes tabs.\"}";
     for (kept, lost) in [("u0-5", 0), ("u0-1", 1)] {

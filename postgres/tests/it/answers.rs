@@ -140,7 +140,7 @@ fn an_append_that_still_waits_after_its_connection_broke_is_of_unknown_outcome()
 }
 
 #[test]
-fn a_publish_without_an_answer_is_found_and_one_without_a_request_fails() {
+fn a_publish_with_a_lost_answer_succeeds_and_with_a_lost_request_fails() {
     let Some(place) = Place::new("publish without an answer") else { return };
     create_bare(&place.address);
     let database = open(&place.through(), "bare");
@@ -195,7 +195,7 @@ fn a_lease_granted_without_an_answer_expires() {
 }
 
 #[test]
-fn a_store_that_was_created_without_an_answer_is_created_once() {
+fn a_store_whose_creation_got_no_answer_is_created_once() {
     let Some(place) = Place::new("creation without an answer") else { return };
     // The tables exist already, so that only the store is created below.
     create_bare(&place.address);
@@ -214,7 +214,7 @@ fn a_store_that_was_created_without_an_answer_is_created_once() {
 /// Whichever request or answer of a store is lost, each write is there at most once, and each
 /// acknowledged one is there.
 #[test]
-fn writes_of_a_store_without_answers_are_there_once() {
+fn store_writes_with_lost_requests_or_answers_are_applied_at_most_once() {
     let Some(place) = Place::new("store without answers") else { return };
     let written = store(&place.through(), &options());
     let session = session(&written, "s");

@@ -604,7 +604,7 @@ fn every_use(log: &FramedLog, from: LogPosition) -> Vec<Result<(), Error>> {
 }
 
 #[test]
-fn the_witness_has_seen_what_was_acknowledged_or_read() {
+fn the_witness_notes_every_acknowledged_or_read_end_of_the_log() {
     let place = Witnessed::new();
     let log = place.open();
     let mut last = add(&log, 0, "one");

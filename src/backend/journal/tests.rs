@@ -242,7 +242,7 @@ fn after_the_removal_of_segments_the_rest_is_read() {
 /// Regression: a segment is truncated from its end before it is removed. A reader in the middle of
 /// it took that for a journal that was set back.
 #[test]
-fn a_segment_that_is_removed_while_it_is_read_is_no_breach() {
+fn a_segment_that_is_removed_while_it_is_read_is_not_reported_as_forged() {
     let place = Place::new();
     let journal = place.create();
     let texts = ["one", "two", "three"].map(|word| word.repeat(50_000));

@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_same_length_with_its_time_set_back_is_found_although_it_was_noted() {
+    fn a_changed_file_of_the_same_length_and_time_is_found_although_it_was_verified() {
         let place = Place::new();
         assert_eq!(place.breach(), None);
         let table = place.folder().join("000004.sst");

@@ -430,7 +430,7 @@ pub(super) mod tests {
     proptest! {
         /// A session that was validated must not fail to decode when it is needed.
         #[test]
-        fn a_session_is_valid_exactly_if_it_can_be_decoded(
+        fn validation_accepts_exactly_the_sessions_that_can_be_decoded(
             session in session(),
             changed in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             end: prop::sample::Index,

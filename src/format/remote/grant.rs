@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_comes_back_and_does_not_show_its_key() {
+    fn a_grant_is_read_back_and_its_debug_output_hides_its_key() {
         let text = grant().encode();
         assert!(text.is_ascii() && !text.contains(char::is_whitespace), "{text}");
         for same in [text.clone(), format!(" {text}\r\n")] {

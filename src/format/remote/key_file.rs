@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_has_the_golden_text_and_comes_back() {
+    fn a_key_file_is_the_golden_text_and_is_read_back() {
         let (one, two) = ("01".repeat(16), "02".repeat(32));
         let text = file(None).encode();
         let golden = "043d7a65d6122b33";

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn no_form_is_longer_than_a_notice_allows() {
+    fn no_encoded_form_of_a_secret_is_longer_than_a_notice_allows() {
         for text in ["\u{1}", "\"", "\\", "%", "/", "\u{e9}", "\u{20ac}", "\u{1f600}", "a"] {
             let secret = text.repeat(1000);
             let longest = forms_of(&secret).iter().map(String::len).max().unwrap();

@@ -86,7 +86,7 @@ fn a_secret_in_an_id_of_several_words_is_replaced_as_elsewhere() {
 }
 
 #[test]
-fn a_number_of_a_document_stays_a_number() {
+fn a_purged_number_in_json_stays_a_number() {
     let new = masked("12345678", r#"{"pin":12345678,"text":"12345678"}"#);
     assert_eq!(new, r#"{"pin":77777717,"text":"purgedxx"}"#);
 }

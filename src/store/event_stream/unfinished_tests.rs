@@ -170,7 +170,7 @@ fn the_bookmark_moves_after_many_lines_to_other_sessions() {
 
 /// A `session` line after the bookmark is read again when the import continues.
 #[test]
-fn a_bookmark_has_the_session_of_the_lines_after_it_not_of_the_last_line_of_its_append() {
+fn a_bookmark_has_the_session_that_is_current_at_its_position() {
     let at = |second: usize| format!("2026-01-01T00:{:02}:{:02}Z", second / 60, second % 60);
     let session =
         |name: &str| format!("{{\"at\":\"{}\",\"session\":{{\"name\":\"{name}\"}}}}\n", at(0));

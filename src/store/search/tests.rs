@@ -43,7 +43,7 @@ fn search(store: &Store, text: &str) -> Vec<(String, Option<u64>, u64)> {
 }
 
 #[test]
-fn words_are_found_with_the_revision_that_first_had_them() {
+fn a_search_result_has_the_revision_that_first_contained_the_words() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     session.write(&act(1)).change(note("a", "nothing yet")).commit().unwrap();

@@ -125,7 +125,7 @@ impl Graph {
 }
 
 #[test]
-fn a_checkpoint_comes_back_as_it_was_put() {
+fn a_checkpoint_of_a_graph_is_read_back_as_it_was_put() {
     let mut graph = Graph::new();
     assert_eq!(graph.get("t", "", None), None);
     let items = list(&["a message of some length", "another message of that kind", "third"]);
@@ -325,7 +325,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Lists that change anywhere, on branches: every checkpoint keeps its values.
     #[test]
-    fn values_come_back_from_any_history(
+    fn every_checkpoint_of_a_branched_history_keeps_its_values(
         steps in proptest::collection::vec(
             (any::<prop::sample::Index>(), proptest::collection::vec("[a-d]{12}", 0..20), any::<bool>()),
             1..14),

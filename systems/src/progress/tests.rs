@@ -314,7 +314,7 @@ proptest! {
     /// After any sequence of saves, the last document is current, every earlier one is in the
     /// history, times never decrease, and the resume point follows from the last document alone.
     #[test]
-    fn saves_are_kept_and_the_last_one_counts(
+    fn all_saves_of_progress_are_kept_and_the_last_one_is_resumed(
         saves in proptest::collection::vec((0..120_i64, 0..100_i64, 0..20_i64, 0..3_usize), 1..12),
     ) {
         let store = Store::in_memory().unwrap();

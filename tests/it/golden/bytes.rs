@@ -92,14 +92,14 @@ fn delta() -> Delta {
 }
 
 #[test]
-fn the_marker_of_a_store() {
+fn the_golden_store_marker_is_written_and_read_unchanged() {
     let marker = FormatMarker::new([0x12; 16], [0x34; 32]);
     let bytes = golden("marker", marker.encode().as_bytes());
     assert_eq!(FormatMarker::decode(std::str::from_utf8(&bytes).unwrap()), Ok(marker));
 }
 
 #[test]
-fn keys_entries_and_their_hashes() {
+fn the_golden_keys_entries_and_hashes_are_written_and_read_unchanged() {
     let bytes = golden("key", &encode_key(&key()));
     assert_eq!(decode_key(&bytes).unwrap(), key());
     let entry = ClaimEntry { added_at: Timestamp::from_micros(-5), value: value() };
@@ -117,7 +117,7 @@ fn keys_entries_and_their_hashes() {
 }
 
 #[test]
-fn headers_bodies_and_deltas_of_revisions() {
+fn the_golden_revision_headers_bodies_and_deltas_are_written_and_read_unchanged() {
     let bytes = golden("header", &header().encode());
     assert_eq!(RevisionHeader::decode(&bytes).unwrap(), header());
     golden("header-id", header().id().as_bytes());
@@ -138,7 +138,7 @@ fn headers_bodies_and_deltas_of_revisions() {
 }
 
 #[test]
-fn chunks_of_full_states() {
+fn the_golden_state_chunk_is_written_and_read_unchanged() {
     let mut chunk = StateChunk::default();
     let entries: [(&[u8], &[u8]); 3] = [(b"\x01a", b"one"), (b"\x01b", b""), (b"\x06c", b"three")];
     entries.iter().for_each(|(key, entry)| chunk.push(key, entry));
@@ -150,7 +150,7 @@ fn chunks_of_full_states() {
 }
 
 #[test]
-fn pages_of_facts() {
+fn the_golden_fact_pages_are_written_and_read_unchanged() {
     let fact = Fact {
         kind: Kind::Command,
         id: "c1".to_owned(),
@@ -168,7 +168,7 @@ fn pages_of_facts() {
 /// A new version of zstd may compress the same content differently; the old bytes must stay
 /// readable.
 #[test]
-fn objects_as_they_are_and_compressed() {
+fn the_golden_raw_and_compressed_objects_are_read_unchanged() {
     let (id, sealed) = seal(ObjectKind::Delta, b"too short to compress");
     let bytes = golden("object-raw", &sealed);
     assert_eq!(open(ObjectKind::Delta, &bytes).unwrap(), b"too short to compress");
@@ -452,7 +452,7 @@ fn a_spooled_write() {
 }
 
 #[test]
-fn the_frame_of_a_record_and_the_mark_of_the_journal() {
+fn the_golden_journal_frame_and_mark_are_written_and_read_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let journal = Journal::create(&path).unwrap();

@@ -13,7 +13,7 @@ use forge_store::model::{
 };
 
 #[test]
-fn keys_of_every_kind_of_part() {
+fn the_golden_table_keys_are_written_unchanged() {
     let parts = of(7).branch(3).time(TIME).number(300).kind(Kind::Note).text("a word").bytes(b"xy");
     golden("table-key", &parts.build());
     golden("table-key-before-1970", &KeyBuilder::new().time(Timestamp::from_micros(-1)).build());
@@ -74,7 +74,7 @@ macro_rules! row {
 }
 
 #[test]
-fn values_of_every_table() {
+fn the_golden_rows_of_every_table_are_written_and_read_unchanged() {
     row!(
         "row-revision",
         RevisionRow,

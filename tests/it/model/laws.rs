@@ -53,7 +53,7 @@ fn a_branch_is_not_restored_if_another_has_its_name() {
 /// Regression: the newest operation was the one with the latest time. If the clock had been set
 /// back, undo undid an older one.
 #[test]
-fn undo_takes_back_what_was_recorded_last_whatever_the_clock_says() {
+fn undo_takes_back_the_last_operation_even_if_the_clock_was_set_back() {
     for place in [Place::memory(), Place::files()] {
         let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
         session.write(&act(1000)).change(note("a", "1")).commit().unwrap();
@@ -74,7 +74,7 @@ fn checked_out(session: &Session, at: i64) -> (String, Option<u64>) {
 /// Regression: the last checkout was the one with the latest time. If the clock had been set back,
 /// a branch that had been left was still checked out at every later time.
 #[test]
-fn a_branch_that_was_left_is_not_checked_out_later_whatever_the_clock_says() {
+fn a_branch_that_was_left_is_not_checked_out_later_even_if_the_clock_was_set_back() {
     for is_undone in [true, false] {
         for mut place in [Place::memory(), Place::files()] {
             let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();

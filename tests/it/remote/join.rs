@@ -593,7 +593,7 @@ fn branches_of_one_name_are_both_kept() {
 }
 
 #[test]
-fn a_merge_and_an_undo_still_hold_after_a_join() {
+fn a_merge_and_an_undo_are_kept_by_a_join() {
     let (first, second) = two();
     note(&first.session(), "B", "there");
     first.push().unwrap();
@@ -661,7 +661,7 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
 
 /// Regression: a purge made the texts of two revisions equal, and the join left out the second one.
 #[test]
-fn a_revision_that_changes_nothing_any_more_is_kept() {
+fn a_revision_that_changes_nothing_after_a_purge_is_kept_by_a_join() {
     let (_, depot, first) = shared();
     let place = Place::new(&depot);
     let second = &place.machine;
@@ -785,7 +785,7 @@ fn a_session_that_was_removed_here_is_pulled_again() {
 }
 
 #[test]
-fn a_handle_of_a_session_that_was_joined_says_so() {
+fn a_session_opened_before_a_join_refuses_reads_and_writes() {
     let (first, second) = two();
     let before = second.session();
     note(&first.session(), "B", "there");
@@ -804,7 +804,7 @@ fn a_handle_of_a_session_that_was_joined_says_so() {
 
 /// Regression: after a pull, `undo` took back the last operation of another machine.
 #[test]
-fn an_undo_takes_back_what_was_done_here() {
+fn after_a_pull_undo_takes_back_the_last_local_operation() {
     let folder = tempfile::tempdir().unwrap();
     let (_, depot, first) = shared();
     let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
@@ -842,7 +842,7 @@ proptest! {
 
     /// The machines write, pull and push in any order.
     #[test]
-    fn machines_that_meet_end_with_the_same_session_and_lose_nothing(
+    fn machines_that_sync_in_any_order_end_with_the_same_session_and_lose_nothing(
         turns in prop::collection::vec(
             (0_usize..3, 0_u8..4, prop::collection::vec((0_u8..26, any::<u8>()), 0..3)), 1..24),
     ) {

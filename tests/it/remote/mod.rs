@@ -197,7 +197,7 @@ fn facts_of_both_sides_are_kept_after_concurrent_pushes() {
 }
 
 #[test]
-fn a_store_that_lost_its_knowledge_of_a_remote_continues() {
+fn a_store_without_its_track_of_a_remote_can_push_and_pull() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("remote");
     std::fs::create_dir(&there).unwrap();

@@ -166,7 +166,7 @@ fn missing_notices_are_written_again_by_a_clone_that_has_seen_them() {
 }
 
 #[test]
-fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
+fn a_secret_that_cannot_be_purged_stops_only_the_sessions_that_contain_it() {
     let (memory, depot, [first, second]) = leaked();
     let session = second.machine.session();
     TWINS.iter().for_each(|twin| note(&session, twin, "an id that is a secret"));

@@ -130,7 +130,7 @@ fn content(machine: &Machine) -> String {
 /// Regression: the mark of what was pushed is before the fact, so the secret after it seemed to be
 /// unpushed.
 #[test]
-fn a_purge_of_what_was_pulled_after_unpushed_facts_cleans_the_remote() {
+fn a_purge_of_a_secret_pulled_after_unpushed_facts_cleans_the_remote() {
     let memory = MemoryDepot::default();
     let depot: Arc<dyn Depot> = Arc::new(memory.clone());
     Remote::create(Arc::clone(&depot), &SECRET).unwrap();
@@ -323,7 +323,7 @@ fn an_old_pack_that_cannot_be_removed_is_named_until_it_is_removed() {
 }
 
 #[test]
-fn only_a_purge_that_changed_something_is_announced_and_its_note_does_not_hold_the_secret() {
+fn only_a_purge_that_changed_something_is_announced_in_a_note_without_the_secret() {
     let (_, depot, [first, _]) = leaked();
     let other = KnownSecrets::new(["another secret"]).unwrap();
     let store = &first.machine.store;
@@ -454,7 +454,7 @@ fn an_altered_moved_or_missing_notice_is_refused() {
 }
 
 #[test]
-fn a_store_in_memory_does_what_others_purged() {
+fn a_store_in_memory_applies_purges_of_others_when_it_pushes() {
     let (memory, depot, [first, _]) = leaked();
     let third = Machine::new(&depot);
     third.pull().unwrap();

@@ -438,7 +438,7 @@ fn folders_with_remotes(folder: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[test]
-fn all_stores_of_a_keyring_get_the_new_key_and_tracks_of_older_keys_are_made_again() {
+fn all_stores_of_a_keyring_get_the_new_key_and_tracks_of_older_keys_are_rebuilt() {
     let place = Place::new();
     let first = place.first();
     let handle = first.handle("s");

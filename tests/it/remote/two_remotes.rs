@@ -45,7 +45,7 @@ fn shared_there(machine: &Machine) -> (Arc<dyn Depot>, Machine, Machine) {
 /// remote counted positions of the session before, so a push there sent the session in an order
 /// that no clone could take.
 #[test]
-fn a_remote_that_only_one_machine_pushes_to_takes_the_order_of_the_other() {
+fn a_remote_with_one_pushing_machine_adopts_the_operation_order_of_the_other_remote() {
     let (_, depot, first) = shared();
     let place = Place::new(&depot);
     let both = &place.machine;
@@ -69,7 +69,7 @@ fn a_remote_that_only_one_machine_pushes_to_takes_the_order_of_the_other() {
 
 /// Regression: only what was written after the last push was searched.
 #[test]
-fn a_session_in_another_order_is_searched_for_secrets_as_a_whole() {
+fn a_session_pushed_in_another_operation_order_is_searched_for_secrets_as_a_whole() {
     let (_, depot, _) = shared();
     let place = Place::new(&depot);
     place.machine.pull().unwrap();
@@ -122,7 +122,7 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
 /// Regression: the combined packs named only one of the stores that had pushed, so that store
 /// rewrote what the others had pushed.
 #[test]
-fn a_remote_whose_packs_were_combined_is_not_rewritten_in_another_order() {
+fn a_shared_remote_with_combined_packs_is_not_rewritten_in_another_operation_order() {
     for combines in ["the joiner", "the other"] {
         let (_, depot, first) = shared();
         let place = Place::new(&depot);
@@ -170,7 +170,7 @@ fn between_two() -> (TempDir, Machine, Machine, [Machine; 2]) {
 
 /// Regression: the join made the other remote unusable, and nothing warned of it.
 #[test]
-fn a_join_that_another_shared_remote_could_not_take_is_refused_before() {
+fn a_join_that_reorders_operations_of_another_shared_remote_is_refused_unchanged() {
     let (_folder, both, there, [first, third]) = between_two();
     note(&first.session(), "B", "at the first remote");
     first.push().unwrap();
@@ -194,7 +194,7 @@ fn a_join_that_another_shared_remote_could_not_take_is_refused_before() {
 
 /// What the other remote has keeps its numbers.
 #[test]
-fn a_join_of_what_no_other_remote_has_is_not_refused() {
+fn a_join_that_reorders_only_unshared_operations_is_accepted() {
     let (_folder, both, there, [first, third]) = between_two();
     both.push().unwrap();
     note(&both.session(), "D", "here");
@@ -209,7 +209,7 @@ fn a_join_of_what_no_other_remote_has_is_not_refused() {
 
 /// What this store knew of the other remote was lost, or the other remote was set back on purpose.
 #[test]
-fn a_remote_that_only_one_machine_pushes_to_takes_another_order_without_a_track() {
+fn a_remote_with_one_pushing_machine_adopts_another_operation_order_without_a_track() {
     for is_accepted in [false, true] {
         let (_, depot, first) = shared();
         let place = Place::new(&depot);
@@ -257,7 +257,7 @@ fn work_not_pushed_to_the_other_remote_is_counted_after_a_join() {
 }
 
 #[test]
-fn a_machine_that_has_nothing_else_takes_the_order_of_the_remote() {
+fn a_machine_without_changes_adopts_the_operation_order_of_the_remote() {
     let (_, depot, first) = shared();
     let second = clone_of(&depot);
     let (_, other, _) = pushed_to_another(&first);

@@ -200,13 +200,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_grows_by_one_with_each_doubling() {
+    fn the_height_of_an_activity_bar_grows_by_one_with_each_doubling() {
         let bars: String = [0, 1, 2, 4, 8, 16, 32, 64, 128].map(|count| bar(count, false)).concat();
         assert_eq!(bars, BARS.concat());
     }
 
     #[test]
-    fn a_length_of_time_is_short() {
+    fn a_duration_is_shown_with_one_short_unit() {
         let short: Vec<String> = [24, 99, 100, 1080, 5999, 9000]
             .map(|minutes| short_distance(minutes * 60_000_000))
             .into();

@@ -341,7 +341,7 @@ mod tests {
 
     /// The title counted only the changes that were shown.
     #[test]
-    fn a_list_of_changes_that_is_cut_says_how_many_there_are() {
+    fn the_title_of_a_shortened_list_of_changes_has_their_number() {
         let (session, context) = session();
         for number in 0..=MAX_STEPS {
             let belief = Belief::default().description(number.to_string());

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_took_too_long_is_bad() {
+    fn a_timed_out_command_has_the_tone_of_a_failure() {
         let at = Timestamp::from_micros(0);
         let value = Value::from([("command", "sleep 9".into()), ("outcome", "timed_out".into())]);
         let (kind, id, origin) = (Kind::Command, "c1".to_owned(), FactOrigin::Imported);

@@ -15,7 +15,7 @@ fn the_charts_show_each_hypothesis_with_its_end_and_what_happened_meanwhile() {
 }
 
 #[test]
-fn steps_lead_from_change_to_change_and_show_the_cause_and_what_was_held() {
+fn steps_in_the_chart_go_to_the_next_change_and_show_its_cause_and_the_confidences() {
     let mut hand = Hand::on_example(120, 36);
     hand.press("t").type_in("when H1 was rejected").press("<enter> c h");
     assert_eq!(hand.app.target(), MomentTarget::Sequence(61));
@@ -41,7 +41,7 @@ fn steps_lead_from_change_to_change_and_show_the_cause_and_what_was_held() {
 }
 
 #[test]
-fn which_hypotheses_are_drawn_is_chosen() {
+fn the_hypotheses_in_the_chart_can_be_chosen() {
     let mut hand = Hand::on_example(120, 36);
     hand.press("c");
     hand.app.chart.cursor = 0;

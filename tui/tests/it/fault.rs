@@ -58,7 +58,7 @@ fn a_tab_with_very_many_claims_says_how_many_it_leaves_out() {
 }
 
 #[test]
-fn a_moment_that_the_story_does_not_tell_is_found_among_the_revisions() {
+fn a_moment_missing_in_the_story_is_found_among_the_revisions() {
     let mut hand = Hand::on_example(140, 40);
     // An automatic checkpoint.
     hand.press("t #89 <enter>");

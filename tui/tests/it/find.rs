@@ -4,7 +4,7 @@ use crate::hand::Hand;
 use insta::assert_snapshot;
 
 #[test]
-fn a_search_lists_what_fits_counts_it_and_steps_through_it() {
+fn a_search_lists_and_counts_its_matches_and_steps_through_them() {
     let mut hand = Hand::on_example(80, 24);
     assert_snapshot!("find", hand.press("/").type_in("clck skew").screen());
     hand.press("<c-u>").type_in("clock diff");

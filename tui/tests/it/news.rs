@@ -44,7 +44,7 @@ fn fail(store: &Store, id: &str, time: &str) {
 }
 
 #[test]
-fn a_settled_hypothesis_and_a_first_failure_are_reported_if_that_is_wanted() {
+fn settled_hypotheses_and_first_failures_give_notifications_if_enabled() {
     let (store, mut hand) = on_example();
     hand.press("i").type_in("the disk is slow").press("<enter>");
     assert!(hand.notified.is_empty());
@@ -62,7 +62,7 @@ fn a_settled_hypothesis_and_a_first_failure_are_reported_if_that_is_wanted() {
 }
 
 #[test]
-fn own_writes_are_not_reported() {
+fn the_users_own_writes_give_no_notification() {
     let (_, mut hand) = on_example();
     hand.app.notified = vec![NotifyEvent::Settled];
     hand.press("i").type_in("the disk is slow").press("<enter> C").type_in("seen").press("<enter>");

@@ -11,7 +11,7 @@ use insta::assert_snapshot;
 use std::sync::Arc;
 
 #[test]
-fn a_large_window_shows_the_story_its_details_what_was_held_and_the_time() {
+fn a_large_window_shows_the_story_its_details_the_claims_and_the_time() {
     let mut hand = Hand::on_example(140, 40);
     assert_snapshot!("large", hand.screen());
     hand.press("t").type_in("when H4 was confirmed").press("<enter>");
@@ -164,7 +164,7 @@ fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
 }
 
 #[test]
-fn wide_and_combining_letters_and_escapes_stay_in_their_cells() {
+fn wide_and_combining_letters_and_escapes_do_not_shift_columns() {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("checkpoint create", at("2025-03-11T10:00:00Z"));
     let session = store.create_session(&act, NewSession::named("日本語")).unwrap();
@@ -206,7 +206,7 @@ fn the_mouse_selects_rows_and_panes() {
 }
 
 #[test]
-fn the_focus_is_a_heavy_frame_and_the_selection_one_bar() {
+fn the_focused_pane_has_a_heavy_frame_and_the_selection_a_bar() {
     use forge_tui::theme::ThemeName;
     use ratatui::buffer::Buffer;
     use ratatui::layout::Rect;

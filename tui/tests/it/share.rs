@@ -6,7 +6,7 @@ use forge_tui::layout::WindowLayout;
 use insta::assert_snapshot;
 
 #[test]
-fn why_shows_both_ways_and_the_evidence_its_commands() {
+fn the_pane_why_shows_support_and_dependents_and_the_commands_of_evidence() {
     let mut hand = Hand::on_example(100, 40);
     hand.press("t").type_in("when H4 was confirmed").press("<enter> w");
     assert_snapshot!("why", hand.screen());
@@ -35,7 +35,7 @@ fn the_details_the_brief_and_the_charts_are_copied_as_markdown() {
 }
 
 #[test]
-fn the_selection_is_looked_at_without_unfolding_it() {
+fn a_preview_of_a_folded_row_does_not_unfold_it() {
     let mut hand = Hand::on_example(100, 40);
     let row = hand.app.timeline.rows.iter().position(|row| row.title.ends_with("commands"));
     hand.press("g");

@@ -201,7 +201,7 @@ fn a_long_text_of_the_second_record_on_a_line_is_resolved() {
 }
 
 #[test]
-fn control_characters_that_are_not_escaped_lose_no_record() {
+fn unescaped_control_characters_lose_no_record() {
     let long = format!("\u{1b}[31m{}", "x".repeat(400));
     let script = Script::new().user("one\t\u{7}two").user(&long).user("three");
     let raw = script.text.replace("\\t\\u0007", "\t\u{7}").replace("\\u001b", "\u{1b}");

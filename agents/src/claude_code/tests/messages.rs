@@ -69,7 +69,7 @@ fn flags_are_present_only_if_true() {
 }
 
 #[test]
-fn what_a_person_typed_is_a_prompt() {
+fn only_text_that_a_person_typed_is_a_prompt() {
     let piece = Script::new()
         .user("fix the test")
         .user("<local-command-stdout>Bye!</local-command-stdout>")

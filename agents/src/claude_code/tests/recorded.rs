@@ -169,7 +169,7 @@ fn references(value: &Value, found: &mut Vec<TextRef>) {
 }
 
 #[test]
-fn every_reference_leads_to_its_text() {
+fn every_text_reference_resolves_to_its_text() {
     for name in ["review-e2e", "long", "small"] {
         let Some((bytes, _)) = recorded(name) else { return };
         let piece = at_once(&bytes);

@@ -94,7 +94,7 @@ fn check_same_in_pieces(script: &str) {
 }
 
 #[test]
-fn a_session_with_a_prompt_and_messages() {
+fn a_prompt_and_messages_of_a_codex_session_are_read() {
     let user = json!({"type": "message", "role": "user",
         "content": [{"type": "input_text", "text": "fix the cache"}]});
     let surroundings = json!({"type": "message", "role": "user",
@@ -141,7 +141,7 @@ fn a_session_with_a_prompt_and_messages() {
 }
 
 #[test]
-fn commands_in_all_forms_of_all_versions() {
+fn commands_are_read_in_the_forms_of_all_codex_versions() {
     let script = [
         meta(),
         call(10, "shell", "c1", &json!({"command": ["bash", "-lc", "cargo test"], "workdir": "/w/a"})),
@@ -189,7 +189,7 @@ fn commands_in_all_forms_of_all_versions() {
 }
 
 #[test]
-fn a_patch_is_the_code_of_each_file() {
+fn a_patch_is_read_as_one_code_fact_for_each_file() {
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-old\n+new\n+more\n*** Add File: c.txt\n+hello\n*** Delete File: d\n*** End Patch";
     let custom = json!({"type": "custom_tool_call", "status": "completed", "call_id": "p1",
         "name": "apply_patch", "input": patch});
@@ -241,7 +241,7 @@ fn a_patch_is_the_code_of_each_file() {
 }
 
 #[test]
-fn the_plan_is_tasks_and_a_compaction_a_checkpoint() {
+fn a_plan_is_read_as_tasks_and_a_compaction_as_a_checkpoint() {
     let plan = |a: &str, b: &str| json!({"plan": [{"step": "read", "status": a}, {"step": "write", "status": b}]});
     let script = [
         meta(),
@@ -349,7 +349,7 @@ fn a_word_of_a_command_with_a_semicolon_or_bar_is_no_command() {
 }
 
 #[test]
-fn control_characters_that_are_not_escaped_lose_nothing() {
+fn unescaped_control_characters_lose_no_text() {
     // The control characters are in the line, and in the JSON of a call's arguments.
     let called = json!({"type": "function_call", "name": "shell_command", "call_id": "k1",
         "arguments": "{\"command\":\"printf 'a\n\tb'\"}"});

@@ -33,7 +33,7 @@ fn item_line(second: u32, texts: &[&str]) -> String {
 }
 
 #[test]
-fn the_record_names_the_author() {
+fn the_author_of_a_prompt_is_read_from_the_labels_of_its_record() {
     let script = [
         meta(),
         message_line(

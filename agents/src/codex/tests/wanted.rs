@@ -91,7 +91,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
 }
 
 #[test]
-fn sub_agents_start_and_end_as_the_parent_rollout_says() {
+fn start_and_end_of_a_sub_agent_are_read_from_the_parent_rollout() {
     let spawn = json!({"agent_type": "explorer", "message": "find the lexer"});
     let script = [
         meta(),
@@ -226,7 +226,7 @@ fn a_compaction_lists_the_kept_messages() {
 }
 
 #[test]
-fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
+fn statements_of_the_agent_are_inferred_only_if_enabled() {
     let said = |second, role: &str, kind: &str| {
         let text = "I looked. The root cause is a stale cache.";
         item(

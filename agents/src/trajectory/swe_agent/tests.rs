@@ -55,7 +55,7 @@ fn a_step_is_a_message_and_a_command_and_its_edit_is_code() {
 }
 
 #[test]
-fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
+fn statements_of_the_agent_are_inferred_only_if_enabled() {
     let document = br#"{"trajectory":[{"thought":"I looked. The root cause is a stale cache."}]}"#;
     let read =
         |infer| read_trajectory(TrajectoryAuthor::SweAgent, document, START, START, infer).unwrap();

@@ -246,7 +246,7 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
 }
 
 #[test]
-fn an_older_claude_code_is_given_no_event_that_it_does_not_know() {
+fn an_older_claude_code_gets_hooks_only_for_events_that_it_knows() {
     let mut house = House::new();
     for (version, young) in [([2, 0, 64], false), ([2, 1, 101], true)] {
         house.target.claude_version = Some(version);

@@ -183,7 +183,7 @@ fn lines_of(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_small_session_is_saved_and_handed_back_in_any_order_of_hooks() {
+fn a_small_session_is_saved_and_its_brief_given_in_any_order_of_hooks() {
     let text = small().concat();
     let lines = lines_of(&text);
     let reference = reference(&text);
@@ -194,7 +194,7 @@ fn a_small_session_is_saved_and_handed_back_in_any_order_of_hooks() {
 }
 
 #[test]
-fn recorded_sessions_are_saved_and_handed_back_in_any_order_of_hooks() {
+fn recorded_sessions_are_saved_and_their_briefs_given_in_any_order_of_hooks() {
     for name in ["review-e2e", "long"] {
         let Some(text) = data(&format!("claude-code/{name}.jsonl")) else { return };
         let lines = lines_of(&text);
@@ -274,7 +274,7 @@ fn an_announcement_after_newer_lines_is_another_compaction() {
 }
 
 #[test]
-fn two_agents_in_one_project_do_not_mix() {
+fn sessions_of_two_agents_in_one_project_stay_separate() {
     let mine = small().concat();
     let other = mine.replace("cc-1", "cc-2").replace("\"uuid\":\"u", "\"uuid\":\"v");
     let mut player = Player::new("cc-1");

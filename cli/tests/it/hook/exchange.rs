@@ -205,7 +205,7 @@ fn exchange(verb: &str, outcome: &str) -> (String, String) {
 }
 
 #[test]
-fn on_another_machine_the_agent_gets_what_was_known() {
+fn a_hook_on_another_machine_gives_the_agent_the_brief_of_the_first() {
     for (agent, is_container) in [(CLAUDE, false), (CODEX, true), (CURSOR, false)] {
         let environment = Environment::new();
         let first = Machine::first(&environment, agent);

@@ -133,7 +133,7 @@ fn a_person_sees_compactions_and_what_was_lost() {
 /// A summary repeats few prompts, so the brief has the instructions and refusals that the summary
 /// leaves out.
 #[test]
-fn instructions_and_refusals_that_the_summary_left_out_are_handed_back() {
+fn the_brief_has_instructions_and_refusals_that_the_summary_left_out() {
     let mut player = Player::new("cc-1");
     let prompt = |second, text: &str| {
         line(second, "user", &format!("\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}"))

@@ -45,7 +45,7 @@ fn rollout() -> Vec<String> {
 }
 
 #[test]
-fn a_rollout_is_saved_and_handed_back_in_any_order_of_hooks() {
+fn a_codex_rollout_is_saved_and_its_brief_given_in_any_order_of_hooks() {
     let lines = rollout();
     let reference = reference_of("codex", &lines.concat());
     for order in [
@@ -146,7 +146,7 @@ fn recording() -> Vec<String> {
 /// Gemini CLI calls `PreCompress` before each request, and has no event after a compaction: only
 /// the recording shows it.
 #[test]
-fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
+fn a_gemini_recording_is_saved_and_its_brief_given_once_it_shows_a_compaction() {
     let lines = recording();
     let mut player = Player::of("gemini", "9e31");
     player.append(&lines[..2].concat());

@@ -32,7 +32,7 @@ fn holds(path: &Path, wanted: &str) {
 }
 
 #[test]
-fn the_page_holds_what_the_server_says() {
+fn the_page_and_the_tool_list_equal_the_output_of_the_server() {
     let environment = place();
     let mut server = Server::begin(&environment);
     let tools = server.modern("tools/list", json!({}))["result"]["tools"].clone();

@@ -167,7 +167,7 @@ fn every_answer_matches_its_schema() {
 }
 
 #[test]
-fn rejecting_a_hypothesis_names_what_follows() {
+fn rejecting_a_hypothesis_names_the_claims_that_change_with_it() {
     let environment = place();
     let mut server = Server::begin(&environment);
     record_all_kinds(&mut server);
@@ -270,7 +270,7 @@ fn pages_of_the_story_contain_every_line_once_from_the_end() {
 }
 
 #[test]
-fn errors_say_the_next_step() {
+fn errors_of_tools_name_a_next_step() {
     let environment = place();
     let mut server = Server::begin(&environment);
     for (tool, arguments, said) in [

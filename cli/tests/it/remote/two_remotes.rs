@@ -6,7 +6,7 @@ use std::fs;
 
 /// Others push to both remotes: a join with one of them would make the other one unusable.
 #[test]
-fn a_join_that_another_remote_could_not_take_says_what_to_do() {
+fn a_join_that_another_remote_could_not_accept_names_a_remedy() {
     let environment = Environment::new();
     let first = shared(&environment);
     let both = Machine::joined(&environment, "both");

@@ -61,7 +61,7 @@ fn another_key_opens_nothing_and_a_wrong_byte_is_damage() {
 }
 
 #[test]
-fn a_record_is_as_large_as_the_room_that_is_left_for_it() {
+fn an_encrypted_record_may_fill_a_frame_except_for_the_bytes_of_the_cipher() {
     let place = Place::new();
     let journal = place.create().with_cipher(cipher(1));
     let most = frame::MAX_PAYLOAD_BYTES - CIPHER_BYTES;

@@ -58,7 +58,7 @@ fn has_cycle(state: &State) -> bool {
 
 proptest! {
     #[test]
-    fn rejecting_twice_is_rejecting_once(mut state in any_state()) {
+    fn rejecting_a_rejected_hypothesis_changes_nothing(mut state in any_state()) {
         let outcome = reject_hypothesis(&state, "H0", Some("why")).unwrap();
         apply(&mut state, &outcome);
         prop_assert_eq!(reject_hypothesis(&state, "H0", Some("why")).unwrap(), RuleOutcome::default());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn moments_are_read_as_what_they_name() {
+fn each_form_of_a_moment_is_parsed_to_its_meaning() {
     let rows = [
         ("HEAD", "head"),
         ("head", "head"),

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
 #[test]
-fn what_git_log_prints_is_read() {
+fn times_printed_by_git_log_are_read() {
     let at = "2025-06-18 14:30:00 +02:00";
     check_times(
         now(),
@@ -30,7 +30,7 @@ fn what_git_log_prints_is_read() {
 }
 
 #[test]
-fn what_date_and_ls_print_is_read() {
+fn times_printed_by_date_and_ls_are_read() {
     let at = "2025-06-18 16:30:00 +02:00";
     check_times(
         now(),

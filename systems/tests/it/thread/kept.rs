@@ -244,7 +244,7 @@ fn the_record_of_a_call_decides_what_happens_to_it() {
 /// Regression: of three calls, two had a recorded result, and the results were put in one after the
 /// other. The second one marked the thread, although the third result could still follow.
 #[test]
-fn a_call_stays_open_while_results_of_its_message_are_put_in() {
+fn a_call_stays_open_while_results_of_its_message_are_inserted() {
     let status = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap();
     let put_in = |thread: &Thread, id: &str| {
         let result = CallResult { content: "rain".into(), is_error: false };
@@ -382,7 +382,7 @@ fn a_call_that_had_no_id_is_pending_under_its_new_one() {
 /// answers. The others, and calls without an id, remained pending although their results were put
 /// in.
 #[test]
-fn all_calls_whose_results_are_put_in_together_are_answered() {
+fn all_calls_whose_results_are_inserted_together_are_answered() {
     let result = CallResult { content: "rain".into(), is_error: false };
     let anthropic = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"g","input":{}}]}"#;
     let gemini = r#"{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}},{"functionCall":{"name":"b","args":{}}}]}"#;

@@ -45,7 +45,7 @@ fn pushed(memory: &MemoryDepot, number: usize) -> usize {
 }
 
 #[test]
-fn pushes_of_different_sessions_share_nothing() {
+fn pushes_of_different_sessions_need_no_repeated_requests() {
     let memory = MemoryDepot::default();
     Remote::create(Arc::new(memory.clone()), &SECRET).unwrap();
     memory.take_requests();

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs::{self, File};
 
 #[test]
-fn what_the_agent_does_during_a_slow_pull_is_in_the_pulled_session() {
+fn events_during_a_slow_pull_are_saved_in_the_pulled_session() {
     let environment = Environment::new();
     let first = Machine::first(&environment, CLAUDE);
     first.runs("cargo test");
