@@ -365,7 +365,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn records() {
+fn the_golden_records_are_written_and_read_unchanged() {
     let bytes = golden("record", &record().encode());
     assert_eq!(Record::decode(&bytes).unwrap(), record());
     let head = |branches| Record {
@@ -428,7 +428,7 @@ fn a_record_with_an_unknown_change_or_field_is_refused() {
 }
 
 #[test]
-fn a_spooled_write() {
+fn the_golden_spooled_write_is_written_and_read_unchanged() {
     let waiting = SpoolEntry {
         operation: operation(),
         session: info(),
