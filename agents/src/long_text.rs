@@ -385,11 +385,11 @@ mod tests {
             (serde_json::json!(7), None, ""),
         ] {
             let raw = serde_json::value::to_raw_value(&content).unwrap();
-            let said = content_text(Some(&raw), "/c");
+            let found = content_text(Some(&raw), "/c");
             let expected = says.map(|says| (says.to_owned(), points.to_owned()));
-            assert_eq!(said, expected, "{content}");
+            assert_eq!(found, expected, "{content}");
             let document = serde_json::json!({ "c": content }).to_string();
-            if let Some((text, pointer)) = said {
+            if let Some((text, pointer)) = found {
                 assert_eq!(resolve(document.as_bytes(), &pointer), Some(text), "{content}");
             }
         }

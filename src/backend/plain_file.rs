@@ -179,10 +179,10 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        let said = |path: &Path| read(path, 9).unwrap_err().to_string();
-        assert_eq!(said(&pipe), "it is a pipe, not a file");
-        assert_eq!(said(folder.path()), "it is a directory, not a file");
-        assert_eq!(said(Path::new("/dev/zero")), "it is a device, not a file");
+        let error_of = |path: &Path| read(path, 9).unwrap_err().to_string();
+        assert_eq!(error_of(&pipe), "it is a pipe, not a file");
+        assert_eq!(error_of(folder.path()), "it is a directory, not a file");
+        assert_eq!(error_of(Path::new("/dev/zero")), "it is a device, not a file");
         let both = OpenOptions::new().read(true).write(true).clone();
         assert_eq!(open_with(&pipe, &both).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         assert_eq!(open(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -228,15 +228,15 @@ proptest! {
         (base, ours, theirs) in (any_state(), any_state(), any_state())
     ) {
         let prefer = merge3(&base, &ours, &theirs, MergeSide::Theirs);
-        let mut asked = Vec::new();
+        let mut conflicts = Vec::new();
         let one_by_one = merge_by(&base.into(), &ours, &theirs, &mut |conflict| {
-            asked.push(conflict.clone());
+            conflicts.push(conflict.clone());
             match (&conflict.field, &conflict.theirs) {
                 (Some(_), their) => ConflictResolution::Value(their.clone().unwrap_or_default()),
                 (None, _) => ConflictResolution::Side(MergeSide::Theirs),
             }
         });
-        prop_assert_eq!(asked.len(), prefer.conflicts.len());
+        prop_assert_eq!(conflicts.len(), prefer.conflicts.len());
         prop_assert_eq!(one_by_one, prefer);
     }
 
@@ -252,8 +252,8 @@ proptest! {
             let both = AncestorState::from(one.clone()).with(known.as_ref(), &other);
             let merge = merge_by(&both, &one, &other, &mut |_| ConflictResolution::Side(MergeSide::Theirs));
             if known.is_none() {
-                let mut asked: Vec<_> = merge.conflicts.iter().map(|one| one.key.clone()).collect();
-                asked.dedup();
+                let mut conflict_keys: Vec<_> = merge.conflicts.iter().map(|one| one.key.clone()).collect();
+                conflict_keys.dedup();
                 let differing: Vec<_> =
                     compare(&one, &other).into_iter().map(|change| change.key).collect();
                 let only_times = |key: &Key| {
@@ -261,7 +261,7 @@ proptest! {
                     value(&one) == value(&other)
                 };
                 for key in differing {
-                    prop_assert!(asked.contains(&key) || only_times(&key), "{key} was guessed");
+                    prop_assert!(conflict_keys.contains(&key) || only_times(&key), "{key} was guessed");
                 }
             }
             let alike = merge_by(&both, &ours, &ours, &mut |_| ConflictResolution::Side(MergeSide::Ours));

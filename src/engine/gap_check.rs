@@ -348,14 +348,14 @@ mod tests {
         let missing = "the index is damaged: the session 's1' ends there at #1, not at #2";
         let scan =
             |from: &[u8], to: &[u8]| dense.scan(key::TIMES, from, to, ScanDirection::Ascending, 1);
-        for said in [
+        for result in [
             dense.get(key::TIMES, &of(1).number(1).build()).map(drop),
             dense.get_many(key::REVISIONS, &[of(0).build(), of(1).build()]).map(drop),
             scan(&of(1).build(), &of(1).end()).map(drop),
             scan(&of(0).build(), &of(1).number(1).build()).map(drop),
             scan(&[], &[]).map(drop),
         ] {
-            assert_eq!(said.unwrap_err().to_string(), missing);
+            assert_eq!(result.unwrap_err().to_string(), missing);
         }
         assert_eq!(scan(&of(0).build(), &of(1).build()).unwrap(), []);
         assert_eq!(scan(&of(2).build(), &[]).unwrap(), []);

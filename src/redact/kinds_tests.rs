@@ -140,8 +140,8 @@ fn surroundings() -> (usize, usize, String) {
         for (text, secret, form) in texts {
             of += 1;
             let clean = Redactor::new().clean(&text, form).into_owned();
-            let gone = !clean.contains(&secret) && clean != text;
-            hits += usize::from(gone);
+            let is_removed = !clean.contains(&secret) && clean != text;
+            hits += usize::from(is_removed);
             if form == TextForm::Json && serde_json::from_str::<serde_json::Value>(&text).is_ok() {
                 assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
             }

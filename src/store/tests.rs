@@ -222,18 +222,18 @@ fn operations_do_not_depend_on_when_they_are_read() {
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         note(&session, "N0");
         assert!(store.maintain(0).unwrap());
-        let mut asked = false;
+        let mut are_read = false;
         for n in 1..9 {
             note(&session, &format!("N{n}"));
             if n % 2 == 0 {
                 session.write(&act).checkpoint(NewCheckpoint::manual("here")).commit().unwrap();
             }
             let view = store.engine.follower.view().unwrap();
-            assert_eq!(view.has_operations(), asked, "{n}");
+            assert_eq!(view.has_operations(), are_read, "{n}");
             if asks(n) {
                 let count = session.operations(100).unwrap().len();
                 assert_eq!(count, 1 + n + n / 2);
-                asked = true;
+                are_read = true;
             }
         }
         let changes: Vec<_> =

@@ -336,7 +336,7 @@ fn a_fork_is_the_same_in_a_bundle() {
     let other = Store::in_memory().unwrap();
     other.import_bundle(&act(7), &mut Cursor::new(bytes), None).unwrap();
     let here = other.session("s").unwrap();
-    let told = |session: &Session| {
+    let content = |session: &Session| {
         let summary = session.summary().unwrap();
         let states: Vec<_> = (1..=summary.last_sequence)
             .filter_map(|number| session.at_sequence(number).ok())
@@ -345,7 +345,7 @@ fn a_fork_is_the_same_in_a_bundle() {
         let checkpoints = session.checkpoints(&CheckpointFilter::default()).unwrap();
         (summary.branch, session.branches(&session.head().unwrap()).unwrap(), states, checkpoints)
     };
-    assert_eq!(told(&here), told(&session));
+    assert_eq!(content(&here), content(&session));
     here.redo(&act(8)).unwrap();
     assert_eq!(here.summary().unwrap().branch, "fork-3");
 }

@@ -166,7 +166,7 @@ fn a_fact_of_a_hook_and_another_source_is_listed_once() {
     add(command(FactOrigin::Hook, 3, 0, "by the hook"));
     assert_eq!(walk(&session, PageDirection::Older, 10).len(), 1);
     add(command(FactOrigin::Recorded, 2, 0, "as recorded"));
-    let said = |items: Vec<PageItem>| -> Vec<String> {
+    let commands_of = |items: Vec<PageItem>| -> Vec<String> {
         let text = |item: PageItem| match item.content {
             PageItemContent::Fact(known) => known.fact.value.field("command").cloned(),
             _ => None,
@@ -174,7 +174,7 @@ fn a_fact_of_a_hook_and_another_source_is_listed_once() {
         items.into_iter().map(|item| format!("{:?}", text(item))).collect()
     };
     for way in [PageDirection::Older, PageDirection::Newer] {
-        let found = said(walk(&session, way, 10));
+        let found = commands_of(walk(&session, way, 10));
         assert!(found.len() == 1 && found[0].contains("as recorded"), "{found:?}");
     }
     // A later version with the same time and place replaces the earlier one.
@@ -182,7 +182,7 @@ fn a_fact_of_a_hook_and_another_source_is_listed_once() {
     again.recorded_at = again.recorded_at.plus_micros(60_000_000);
     add(again);
     for way in [PageDirection::Older, PageDirection::Newer] {
-        let found = said(walk(&session, way, 10));
+        let found = commands_of(walk(&session, way, 10));
         assert!(found.len() == 1 && found[0].contains("as corrected"), "{found:?}");
     }
 }

@@ -190,8 +190,8 @@ fn the_example_is_a_stream_ordered_by_time() {
         at.clone_into(&mut before);
 
         let verbs = ["/put", "/checkpoint", "/switch", "/branch/name"];
-        let said = verbs.iter().filter(|verb| event.pointer(verb).is_some()).count();
-        assert_eq!(said, 1, "line {number} says {said} things instead of one");
+        let count = verbs.iter().filter(|verb| event.pointer(verb).is_some()).count();
+        assert_eq!(count, 1, "line {number} says {count} things instead of one");
         if let (Some(kind), Some(id)) = (text("/put/kind"), text("/put/id")) {
             put.insert((kind.to_owned(), id.to_owned()));
         }

@@ -35,10 +35,10 @@ fn an_outside_program_is_built_on_the_public_names_and_works() {
     }
     // From the root, where cargo finds the settings of this repository.
     let done = cargo.arg("--").arg(store.path().join("store")).current_dir(root).output().unwrap();
-    let (said, problem) =
+    let (stdout, problem) =
         (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success(), "{said}{problem}");
-    let lines: Vec<_> = said.lines().collect();
+    assert!(done.status.success(), "{stdout}{problem}");
+    let lines: Vec<_> = stdout.lines().collect();
     assert_eq!(
         lines.get(..8),
         Some(
@@ -53,6 +53,6 @@ fn an_outside_program_is_built_on_the_public_names_and_works() {
                 "sound: true",
             ][..]
         ),
-        "{said}"
+        "{stdout}"
     );
 }

@@ -440,8 +440,8 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) ->
             body: Value::from([("said", text())]),
             ..NewCheckpoint::manual(fake.text.clone())
         };
-        let said = Value::from([("description", text())]);
-        let kept = beside.spooled_write(&act, new).unwrap().fact(fact).note("said", said);
+        let description = Value::from([("description", text())]);
+        let kept = beside.spooled_write(&act, new).unwrap().fact(fact).note("said", description);
         assert!(kept.checkpoint(wanted).save().unwrap().spooled);
     }
     let paths = files_below(&path.join("spool"));
@@ -562,8 +562,8 @@ fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
         session.write(&act).change(add(&fake.secret)).commit().unwrap_err(),
         session.create_branch(&act, &fake.secret, None, BranchMetadata::default()).unwrap_err(),
     ] {
-        let said = refused.to_string();
-        assert!(said.contains("looks like a secret (github-token)"), "{said}");
-        assert!(!said.contains(&fake.secret), "{said}");
+        let message = refused.to_string();
+        assert!(message.contains("looks like a secret (github-token)"), "{message}");
+        assert!(!message.contains(&fake.secret), "{message}");
     }
 }

@@ -74,10 +74,10 @@ fn spawn(role: &str, path: &Path, writer: usize, writes: usize) -> (Child, Recei
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             // Lines that a kill cut, and lines of the test harness, are ignored.
             let line = String::from_utf8_lossy(&line).into_owned();
-            if let Some(said) = line.strip_suffix('.').and_then(|line| line.rsplit('>').next())
+            if let Some(text) = line.strip_suffix('.').and_then(|line| line.rsplit('>').next())
                 && line.contains('>')
             {
-                let _ = sender.send(said.to_owned());
+                let _ = sender.send(text.to_owned());
             }
         }
     });
@@ -135,10 +135,10 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
     const WRITES_EACH: usize = 20;
     let mut children: Vec<_> =
         (0..3).map(|writer| spawn("threads", &folder.path, writer, WRITES_EACH)).collect();
-    let asked = std::env::var("FORGE_TEST_VIEWS").ok().and_then(|views| views.parse().ok());
+    let wanted = std::env::var("FORGE_TEST_VIEWS").ok().and_then(|views| views.parse().ok());
     let (mut view, mut seen) = (0, 0);
     // As many views as requested, and until all writes are visible.
-    while view < asked.unwrap_or(100) || seen < 3 * 2 * WRITES_EACH as u64 {
+    while view < wanted.unwrap_or(100) || seen < 3 * 2 * WRITES_EACH as u64 {
         view += 1;
         let options = Options::default().read_only(true);
         let store = Store::open(&folder.path, options).unwrap();

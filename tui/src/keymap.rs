@@ -213,14 +213,14 @@ mod tests {
 
     #[test]
     fn a_key_for_two_commands_or_for_none_is_refused() {
-        for (name, key, said) in [
+        for (name, key, expected) in [
             ("down", "k", "both down and up"),
             ("fly", "F", "no command 'fly'"),
             ("down", "<nowhere>", "names no key"),
             ("down", "", "needs a key"),
         ] {
             let error = Keymap::with(&keys(&[(name, key)])).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

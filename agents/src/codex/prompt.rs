@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_editors_context_is_left_out() {
-        for (text, asked) in [
+        for (text, expected) in [
             (
                 "# Context from my IDE setup:\n\n## Open tabs:\n- a\n\n## My request for Codex:\nfix it\n",
                 "fix it",
@@ -314,7 +314,7 @@ mod tests {
             ),
             ("# Context from my IDE setup:\n## My request for Codex:\n", ""),
         ] {
-            assert_eq!(&text[request(text)], asked);
+            assert_eq!(&text[request(text)], expected);
         }
     }
 

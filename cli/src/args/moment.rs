@@ -231,15 +231,15 @@ mod tests {
 
     #[test]
     fn an_option_in_place_of_a_moment_is_refused_as_clap_does() {
-        let said = refusal(&["forge", "checkpoint", "at", "--josn"]);
-        assert!(said.contains("unexpected argument '--josn' found"), "{said}");
-        assert!(said.contains("Usage: forge checkpoint at [OPTIONS] <T>"), "{said}");
-        let said = refusal(&["forge", "checkpoint", "at", "-x"]);
-        assert!(said.contains("unexpected argument '-x' found"), "{said}");
-        let said = refusal(&["forge", "log", "--since", "--until", "2h"]);
-        assert!(said.contains("a value is required for '--since <T>'"), "{said}");
-        let said = refusal(&["forge", "log", "--since", "-q"]);
-        assert!(said.contains("a value is required for '--since <T>'"), "{said}");
+        let message = refusal(&["forge", "checkpoint", "at", "--josn"]);
+        assert!(message.contains("unexpected argument '--josn' found"), "{message}");
+        assert!(message.contains("Usage: forge checkpoint at [OPTIONS] <T>"), "{message}");
+        let message = refusal(&["forge", "checkpoint", "at", "-x"]);
+        assert!(message.contains("unexpected argument '-x' found"), "{message}");
+        let message = refusal(&["forge", "log", "--since", "--until", "2h"]);
+        assert!(message.contains("a value is required for '--since <T>'"), "{message}");
+        let message = refusal(&["forge", "log", "--since", "-q"]);
+        assert!(message.contains("a value is required for '--since <T>'"), "{message}");
     }
 
     #[test]

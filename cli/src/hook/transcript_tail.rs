@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_conversation_do_not_move_the_end_of_a_transcript() {
-        let said = spoken("assistant", 5, "found it");
-        let first = of_claude(&said).unwrap();
+        let message = spoken("assistant", 5, "found it");
+        let first = of_claude(&message).unwrap();
         assert_eq!(first.at, Timestamp::parse_rfc3339("2026-01-01T00:00:05Z"));
         let notes = [
             line("progress", 6, ""),
@@ -126,27 +126,27 @@ mod tests {
             "{\"type\":\"file-history-snapshot\",\"messageId\":\"m\"}\n".to_owned(),
             "{\"type\":\"user\",\"sess".to_owned(),
         ];
-        assert_eq!(of_claude(&format!("{said}{}", notes.concat())).unwrap(), first);
-        let next = of_claude(&format!("{said}{}", spoken("user", 6, "go on"))).unwrap();
+        assert_eq!(of_claude(&format!("{message}{}", notes.concat())).unwrap(), first);
+        let next = of_claude(&format!("{message}{}", spoken("user", 6, "go on"))).unwrap();
         assert_ne!(next.name, first.name);
     }
 
     #[test]
     fn the_end_of_a_transcript_is_marked_if_it_is_a_compaction() {
-        let said = spoken("assistant", 5, "found it");
+        let message = spoken("assistant", 5, "found it");
         let boundary = line("system", 6, ",\"subtype\":\"compact_boundary\"");
         let summary =
             spoken("user", 6, "so far").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
-        assert!(of_claude(&format!("{said}{boundary}")).unwrap().is_compaction);
-        assert!(of_claude(&format!("{said}{boundary}{summary}")).unwrap().is_compaction);
-        assert!(!of_claude(&said).unwrap().is_compaction);
+        assert!(of_claude(&format!("{message}{boundary}")).unwrap().is_compaction);
+        assert!(of_claude(&format!("{message}{boundary}{summary}")).unwrap().is_compaction);
+        assert!(!of_claude(&message).unwrap().is_compaction);
     }
 
     #[test]
     fn the_end_is_found_before_a_megabyte_of_other_lines_and_an_empty_transcript_has_none() {
         let filler = line("progress", 6, &format!(",\"x\":\"{}\"", "y".repeat(1 << 20)));
-        let said = spoken("assistant", 5, "found it");
-        assert_eq!(of_claude(&format!("{said}{filler}")), of_claude(&said));
+        let message = spoken("assistant", 5, "found it");
+        assert_eq!(of_claude(&format!("{message}{filler}")), of_claude(&message));
         assert_eq!(of_claude(""), None);
         assert_eq!(of_claude("junk\n"), None);
         // In a transcript of an unknown form, the last line is the end.
@@ -164,21 +164,21 @@ mod tests {
             )
         };
         let codex = |text: &str| of_text(Some(TranscriptDialect::Codex), text);
-        let said = item(
+        let message = item(
             5,
             "response_item",
             "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"found\"}]}",
         );
         let count = item(6, "event_msg", "{\"type\":\"token_count\"}");
         let compacted = item(7, "compacted", "{\"message\":\"so far\"}");
-        assert!(!codex(&said).unwrap().is_compaction);
-        assert_eq!(codex(&format!("{said}{count}")), codex(&said));
-        assert!(codex(&format!("{said}{compacted}{count}")).unwrap().is_compaction);
+        assert!(!codex(&message).unwrap().is_compaction);
+        assert_eq!(codex(&format!("{message}{count}")), codex(&message));
+        assert!(codex(&format!("{message}{compacted}{count}")).unwrap().is_compaction);
         let gemini = |text: &str| of_text(Some(TranscriptDialect::Gemini), text);
-        let said = "{\"id\":\"m\",\"timestamp\":\"2026-01-01T00:00:05Z\",\"type\":\"gemini\",\"content\":\"found\"}\n";
+        let message = "{\"id\":\"m\",\"timestamp\":\"2026-01-01T00:00:05Z\",\"type\":\"gemini\",\"content\":\"found\"}\n";
         let rewritten = "{\"$set\":{\"lastUpdated\":\"2026-01-01T00:00:06Z\",\"messages\":[{\"id\":\"s\",\
              \"type\":\"user\",\"content\":[{\"text\":\"<state_snapshot>all</state_snapshot>\"}]}]}}\n";
-        assert!(!gemini(said).unwrap().is_compaction);
-        assert!(gemini(&format!("{said}{rewritten}")).unwrap().is_compaction);
+        assert!(!gemini(message).unwrap().is_compaction);
+        assert!(gemini(&format!("{message}{rewritten}")).unwrap().is_compaction);
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     fn work_is_done_in_the_order_it_was_queued() {
         let queue = WorkQueue::start();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let asked: Vec<PendingResult<usize>> = (0..100)
+        let pending: Vec<PendingResult<usize>> = (0..100)
             .map(|number| {
                 let seen = Arc::clone(&seen);
                 queue.run(move || {
@@ -81,8 +81,8 @@ mod tests {
             })
             .collect();
         let runtime = crate::mcp::runtime().unwrap();
-        for (number, asked) in asked.into_iter().enumerate().rev() {
-            assert_eq!(runtime.block_on(asked.wait()).unwrap(), number);
+        for (number, pending) in pending.into_iter().enumerate().rev() {
+            assert_eq!(runtime.block_on(pending.wait()).unwrap(), number);
         }
         assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
     }

@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_distance_in_time_is_shown_in_at_most_two_units() {
         let now = at("2025-01-20T00:00:00Z");
-        for (time, said) in [
+        for (time, expected) in [
             ("2025-01-20T00:00:00Z", "now"),
             ("2025-01-19T23:59:59.5Z", "now"),
             ("2025-01-19T23:59:01Z", "59 s ago"),
@@ -93,7 +93,7 @@ mod tests {
             ("2024-04-10T22:00:01Z", "284 d ago"),
             ("2025-01-20T00:03:00Z", "in 3 min"),
         ] {
-            assert_eq!(relative(at(time), now), said, "{time}");
+            assert_eq!(relative(at(time), now), expected, "{time}");
         }
     }
 }

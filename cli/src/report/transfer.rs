@@ -484,10 +484,10 @@ mod tests {
         assert_eq!(serde_json::to_value(&done).unwrap().get("unfinished"), None);
         for (remote, command) in [("origin", "forge sync"), ("copy", "forge sync --with copy")] {
             done.set_unfinished(remote);
-            let said =
+            let notice =
                 format!("it changes at the same time, and more may remain: run '{command}' again");
-            assert_eq!(shown(&done, remote), format!("{line}  {said}\n"));
-            assert_eq!(serde_json::to_value(&done).unwrap()["unfinished"], said);
+            assert_eq!(shown(&done, remote), format!("{line}  {notice}\n"));
+            assert_eq!(serde_json::to_value(&done).unwrap()["unfinished"], notice);
         }
     }
 }

@@ -15,7 +15,7 @@ fn transcript() -> String {
         line.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
         line.to_string() + "\n"
     };
-    let asked = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}});
+    let prompt = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}});
     let used = |id: &str, name: &str, input: Json| {
         json!({"type": "assistant", "message": {"role": "assistant", "content": [
             {"type": "tool_use", "id": id, "name": name, "input": input}]}})
@@ -35,14 +35,14 @@ fn transcript() -> String {
                    --- FAIL: TestStale (0.00s)\nFAIL";
     let mut all = String::new();
     for number in 1..=5 {
-        all += &line(asked(&format!("question number {number}, about the cache?")));
+        all += &line(prompt(&format!("question number {number}, about the cache?")));
     }
     all += &line(used("t1", "Edit", edit("/home/m/w/src/old.go")));
     all += &line(ended("t1", "done", false, edited("/home/m/w/src/old.go")));
     all += &line(used("t2", "Bash", json!({"command": "git commit -m 'keep the cache'"})));
     all += &line(ended("t2", commit, false, printed(commit)));
-    all += &line(asked("and why only after a restart?"));
-    all += &line(asked("now make the test pass"));
+    all += &line(prompt("and why only after a restart?"));
+    all += &line(prompt("now make the test pass"));
     all += &line(used("t3", "Edit", edit("/home/m/w/src/cache.go")));
     all += &line(ended("t3", "done", false, edited("/home/m/w/src/cache.go")));
     all += &line(used("t4", "Bash", json!({"command": "go test ./..."})));

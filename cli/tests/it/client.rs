@@ -233,10 +233,10 @@ fn the_plugin_passes_events_on_and_answers_back() {
         assert!(done.status.success(), "{}", text(&done));
         serde_json::from_slice::<Value>(&done.stdout).unwrap_or_else(|_| panic!("{}", text(&done)))
     };
-    let said = run();
-    let compacting = said[0]["context"][0].as_str().unwrap();
+    let calls = run();
+    let compacting = calls[0]["context"][0].as_str().unwrap();
     assert!(compacting.starts_with("session.compacting {+sessionID+:+s1+,+cwd+:"), "{compacting}");
-    assert!(said[1]["system"][1].as_str().unwrap().starts_with("chat.system.transform "));
+    assert!(calls[1]["system"][1].as_str().unwrap().starts_with("chat.system.transform "));
     // A missing forge, or one with an invalid answer, causes no problem.
     std::fs::write(&fake, "#!/bin/sh\necho nonsense\nexit 3\n").unwrap();
     assert_eq!(run()[0]["context"], serde_json::json!([]));
@@ -289,8 +289,8 @@ fn the_plugin_adds_the_same_brief_to_each_request_and_reports_prompts_of_people(
     attempt.arg(environment.path("tmp/try.mjs"));
     let done = output(attempt);
     assert!(done.status.success(), "{}", text(&done));
-    let said: Vec<String> = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!(said, ["call 1", "call 1", "call 3", "call 3"]);
+    let call_ids: Vec<String> = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(call_ids, ["call 1", "call 1", "call 3", "call 3"]);
     let calls = environment.read("project/calls");
     let prompts: Vec<Value> = calls
         .lines()

@@ -65,12 +65,12 @@ fn config_get_and_set_print_json() {
 fn set_keeps_comments_and_makes_private_files() {
     let environment = Environment::new();
     environment.write("project/.forge/config.toml", "# ours\ncolor = 'never' # dull\n");
-    let said = environment.forge(["config", "set", "color", "auto"]).success();
-    assert_eq!(said, "Set color to auto for this project\n");
+    let output = environment.forge(["config", "set", "color", "auto"]).success();
+    assert_eq!(output, "Set color to auto for this project\n");
     let text = environment.read("project/.forge/config.toml");
     assert_eq!(text, "# ours\ncolor = \"auto\" # dull\n");
-    let said = environment.forge(["config", "set", "--user", "color", "never"]);
-    assert_snapshot!(said, @r"
+    let output = environment.forge(["config", "set", "--user", "color", "never"]);
+    assert_snapshot!(output, @r"
     Set color to never for you
     It has no effect here: the project's file sets another value.
     ");
@@ -134,8 +134,8 @@ fn a_linked_worktree_has_the_settings_of_the_main_checkout() {
     environment.write("w/.git", "gitdir: ../main/.git/worktrees/w\n");
     environment.write("main/.forge/config.toml", "lock_timeout = 3\n");
     environment.make_directory("w/src");
-    let said = environment.forge_in("w/src", ["config", "get", "lock_timeout"]).success();
-    assert_eq!(said, "3\n");
+    let output = environment.forge_in("w/src", ["config", "get", "lock_timeout"]).success();
+    assert_eq!(output, "3\n");
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn a_named_store_beats_the_nearest_one() {
     environment.write("other/.forge/config.toml", "lock_timeout = 2\n");
     environment.write("third/.forge/config.toml", "lock_timeout = 3\n");
     assert_eq!(environment.forge(["config", "get", "lock_timeout"]).success(), "2\n");
-    let said =
+    let output =
         environment.forge(["config", "get", "lock_timeout", "--store", "../third"]).success();
-    assert_eq!(said, "3\n");
+    assert_eq!(output, "3\n");
 }
 
 /// Regression: the note that a store is the user's own contained its path, with a token in it.

@@ -22,8 +22,8 @@ fn a_new_store_is_whole_and_nothing_is_installed() {
     assert_eq!(found["agents"].as_array().unwrap().len(), 5);
     assert!(found["agents"].as_array().unwrap().iter().all(|it| it["last_fired"].is_null()));
     assert_eq!(findings(&found), []);
-    let said = environment.forge(["doctor"]).success();
-    assert!(said.contains("Nothing is wrong."), "{said}");
+    let report = environment.forge(["doctor"]).success();
+    assert!(report.contains("Nothing is wrong."), "{report}");
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn calls_are_reported_with_their_times() {
     assert_eq!(claude["compactions_seen"], 1);
     assert!(claude["calls"]["p99_micros"].as_u64().unwrap() > 0);
     assert_eq!(claude["events"].as_array().unwrap().len(), 2);
-    let said = environment.forge(["doctor"]);
-    assert!(said.stdout.contains("Claude Code"), "{said}");
+    let report = environment.forge(["doctor"]);
+    assert!(report.stdout.contains("Claude Code"), "{report}");
 }
 
 #[test]
@@ -61,11 +61,14 @@ fn a_problem_exits_with_1_and_says_what_to_do() {
         "home/.cursor/hooks.json",
         r#"{"version":1,"hooks":{"stop":[{"command":"/gone/forge hook cursor stop"}]}}"#,
     );
-    let told = environment.forge(["doctor"]);
-    assert_eq!(told.code, 1);
-    assert!(told.stdout.contains("codex: 1 of 1 calls failed, the last one 'Stop': "), "{told}");
-    assert!(told.stdout.contains("calls '/gone/forge', which is not there"), "{told}");
-    assert!(told.stdout.contains("'forge hooks install cursor --user' repairs it"), "{told}");
+    let report = environment.forge(["doctor"]);
+    assert_eq!(report.code, 1);
+    assert!(
+        report.stdout.contains("codex: 1 of 1 calls failed, the last one 'Stop': "),
+        "{report}"
+    );
+    assert!(report.stdout.contains("calls '/gone/forge', which is not there"), "{report}");
+    assert!(report.stdout.contains("'forge hooks install cursor --user' repairs it"), "{report}");
 }
 
 /// An earlier forge made Gemini CLI refuse every shell command that was not on its list, and
@@ -82,15 +85,15 @@ fn an_outdated_installation_is_reported_until_it_is_installed_again() {
                 {{"type":"command","command":"{forge} hook gemini PreCompress","timeout":20000}}]}}]}}}}"#
         ),
     );
-    let told = environment.forge(["doctor"]);
-    assert_eq!(told.code, 1, "{told}");
-    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let report = environment.forge(["doctor"]);
+    assert_eq!(report.code, 1, "{report}");
+    let words = report.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "make Gemini CLI refuse every other shell command",
         "these events call forge for nothing: PreCompress",
         "'forge hooks install gemini --user' repairs it",
     ] {
-        assert!(words.contains(part), "{part}: {told}");
+        assert!(words.contains(part), "{part}: {report}");
     }
     environment.forge(["hooks", "install", "gemini", "--yes"]).success();
     let found = environment.forge(["doctor", "--json"]).json();
@@ -104,9 +107,9 @@ fn an_unusable_store_is_reported_with_the_reason() {
     environment.forge(["init", "--name", "first"]).success();
     let format = environment.read("project/.forge/FORMAT");
     environment.write("project/.forge/FORMAT", "nonsense");
-    let told = environment.forge(["doctor", "--json"]);
-    assert_eq!(told.code, 1);
-    let found: Value = serde_json::from_str(&told.stdout).unwrap();
+    let report = environment.forge(["doctor", "--json"]);
+    assert_eq!(report.code, 1);
+    let found: Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!(found["store"]["opens"], false);
     assert_eq!(found["findings"][0]["about"], "store");
     assert!(!found["findings"][0]["remedy"].as_str().unwrap().is_empty());
@@ -137,10 +140,10 @@ fn a_read_only_store_is_reported() {
     if crate::fault::is_root() {
         command.uid(crate::fault::NOBODY).gid(crate::fault::NOBODY);
     }
-    let told = environment.finished(&mut command);
+    let report = environment.finished(&mut command);
     give("u+w");
-    assert_eq!(told.code, 1, "{told}");
-    let found: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(report.code, 1, "{report}");
+    let found: Value = serde_json::from_str(&report.stdout).unwrap();
     let store = &found["store"];
     assert_eq!((&store["opens"], &store["writable"]), (&true.into(), &false.into()), "{found}");
     assert_eq!(store["sessions"], 1);
@@ -155,10 +158,10 @@ fn the_lock_holder_is_named() {
     let lock = environment.path("project/.forge/journal/append.lock");
     let held = std::fs::File::open(lock).unwrap();
     held.lock().unwrap();
-    let told = environment.forge(["doctor"]);
-    assert_eq!(told.code, 1);
+    let report = environment.forge(["doctor"]);
+    assert_eq!(report.code, 1);
     let me = format!("process {} holds the lock for writing", std::process::id());
-    assert!(told.stdout.contains(&me), "{told}");
+    assert!(report.stdout.contains(&me), "{report}");
     drop(held);
     environment.forge(["doctor"]).success();
 }

@@ -163,16 +163,16 @@ fn without_format_file_and_key_every_command_names_the_problem_and_the_remedy() 
             let readable = damaged == "nothing" || (is_indexed && damaged == "the journal");
             for command in [&["verify"][..], &["repair", "to"]] {
                 let refused = without_key(&environment, command);
-                let told = format!("{refused}");
+                let message = format!("{refused}");
                 if readable {
                     assert_eq!(refused.code, 7, "{damaged}, {command:?}: {refused}");
-                    let said = "the store is encrypted, and its key is not on this machine";
-                    assert!(told.contains(said), "{damaged}: {refused}");
+                    let reason = "the store is encrypted, and its key is not on this machine";
+                    assert!(message.contains(reason), "{damaged}: {refused}");
                 } else {
                     // Nothing is left that shows which store it was.
                     assert_ne!(refused.code, 0, "{damaged}, {command:?}: {refused}");
                 }
-                assert!(!told.contains("version"), "{damaged}: {refused}");
+                assert!(!message.contains("version"), "{damaged}: {refused}");
             }
             if damaged == "nothing" {
                 assert_eq!(without_key(&environment, &["key", "import", "store.key"]).code, 0);

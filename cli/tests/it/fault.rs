@@ -425,8 +425,8 @@ fn reads_name_what_was_lost(environment: &Environment) {
         assert!(log.stdout.contains("note add"), "{log}");
         assert!(log.stderr.contains("lost before a repair and cannot be shown: #"), "{log}");
     }
-    let told = fixed(&["story"]);
-    assert!(told.stdout.contains("lost before a repair"), "{told}");
+    let story = fixed(&["story"]);
+    assert!(story.stdout.contains("lost before a repair"), "{story}");
     let log = fixed(&["log", "--json"]);
     let entries: serde_json::Value = serde_json::from_str(&log.stdout).unwrap();
     let entries = entries["entries"].as_array().unwrap();

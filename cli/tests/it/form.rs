@@ -94,8 +94,8 @@ fn importing_a_file_without_a_whole_line_is_no_error() {
     let environment = project();
     for text in ["", "\n", "\u{feff}", "{\"timestamp\":\"2026"] {
         environment.write("project/a.jsonl", text);
-        let told = environment.forge(["import", "codex", "a.jsonl"]).success();
-        assert!(told.contains("nothing to import"), "{text}: {told}");
+        let report = environment.forge(["import", "codex", "a.jsonl"]).success();
+        assert!(report.contains("nothing to import"), "{text}: {report}");
     }
 }
 
@@ -155,12 +155,12 @@ fn the_good_files_of_a_list_are_imported_and_the_others_are_named() {
     let output = environment.forge(["import", "codex", "gone.jsonl", "other.jsonl", "good.jsonl"]);
     assert_eq!(output.code, 3, "{output}");
     assert!(output.stdout.contains("good.jsonl: fix it"), "{output}");
-    for told in [
+    for expected in [
         "2 of 3 files were not imported",
         "gone.jsonl",
         "'other.jsonl' seems to be a transcript of Claude",
     ] {
-        assert!(output.stderr.contains(told), "{output}");
+        assert!(output.stderr.contains(expected), "{output}");
     }
     assert_eq!(count(&environment, "prompt"), 1);
 }

@@ -129,11 +129,11 @@ fn count_calls(environment: &Environment, args: &[&str]) -> BTreeMap<&'static st
     assert!(child.wait_with_output().unwrap().status.success(), "{args:?}");
     let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for line in fs::read_to_string(&trace).unwrap().lines() {
-        let (thread, said) = line.split_once(' ').unwrap_or_default();
-        let said = said.trim_start();
+        let (thread, call_text) = line.split_once(' ').unwrap_or_default();
+        let call_text = call_text.trim_start();
         if let Some(call) = CALLS
             .into_iter()
-            .find(|call| said.strip_prefix(*call).is_some_and(|rest| rest.starts_with('(')))
+            .find(|call| call_text.strip_prefix(*call).is_some_and(|rest| rest.starts_with('(')))
         {
             *counts.entry((call, thread.to_owned())).or_default() += 1;
         }
@@ -223,8 +223,8 @@ fn run_stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usi
         let _ = Command::new("sh").args(["-c", &format!("kill -CONT {thread}")]).output();
     }
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{what}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{what}: {stderr}");
     was_stopped
 }
 

@@ -104,14 +104,14 @@ fn on_a_full_disk_without_a_reserve_reads_work_and_refused_writes_name_a_remedy(
     for command in read {
         environment.forge(command).success();
     }
-    let said = |refused: &Output| {
+    let assert_names_remedy = |refused: &Output| {
         assert_eq!(refused.code, 4, "{refused}");
         assert!(refused.stderr.contains("'forge checkpoint prune --now --yes'"), "{refused}");
     };
     environment.write("project/more.jsonl", &transcript("more", 1, "2026-01-31"));
-    said(&environment.forge(["import", "claude-code", "more.jsonl"]));
+    assert_names_remedy(&environment.forge(["import", "claude-code", "more.jsonl"]));
     // Without a reserve, pruning cannot free space either.
-    said(&environment.forge(NOW));
+    assert_names_remedy(&environment.forge(NOW));
     environment.forge(["verify", "--read-data"]).success();
     empty(&mounted.0);
     environment.forge(["maintain"]).success();

@@ -99,9 +99,9 @@ fn an_import_of_threads_is_done_by_the_python_package() {
     let counts = r#"{"threads": 1, "checkpoints": 2, "writes": 3, "known": 4, "bytes_there": 5000, "bytes_here": 60}"#;
     let python = interpreter(&environment, &format!("echo \"$@\" >called; echo '{counts}'"));
     let environment = environment.with("FORGE_PYTHON", &python);
-    let said = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]).success();
-    assert!(said.contains("imported 1 new thread, 2 checkpoints, 3 pending writes"), "{said}");
-    assert!(said.contains("imported before: 4 checkpoints"), "{said}");
+    let report = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]).success();
+    assert!(report.contains("imported 1 new thread, 2 checkpoints, 3 pending writes"), "{report}");
+    assert!(report.contains("imported before: 4 checkpoints"), "{report}");
     let store = environment.path("project/.forge");
     let called = format!(
         "-m forge_store.langgraph import --json --store {} --from sqlite a.db\n",

@@ -84,10 +84,10 @@ fn hooks_are_installed_reported_and_uninstalled() {
 
     Not installed: Codex CLI, Gemini CLI, Cursor, OpenCode.
     ");
-    let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
-    assert_snapshot!(gone, @r"Removed for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
-    let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
-    assert_eq!(gone, "Nothing is installed for Claude Code, for you in this project.\n");
+    let removed = environment.forge(["hooks", "uninstall", "claude"]).success();
+    assert_snapshot!(removed, @r"Removed for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
+    let removed = environment.forge(["hooks", "uninstall", "claude"]).success();
+    assert_eq!(removed, "Nothing is installed for Claude Code, for you in this project.\n");
     assert!(!environment.path("project/.claude").exists());
 }
 
@@ -109,9 +109,9 @@ fn every_hooks_command_reports_json() {
     assert_eq!(status["not_installed"].as_array().unwrap().len(), 4);
     let text = environment.forge(["hooks", "status", "gemini"]).success();
     assert!(text.contains("does nothing here: this project has no store"), "{text}");
-    let gone = environment.forge(["hooks", "uninstall", "gemini", "--json"]).json();
-    assert_eq!(gone["schema"], "forge.hooks.uninstall/1");
-    assert_eq!(gone["files"].as_array().unwrap().len(), 3);
+    let removed = environment.forge(["hooks", "uninstall", "gemini", "--json"]).json();
+    assert_eq!(removed["schema"], "forge.hooks.uninstall/1");
+    assert_eq!(removed["files"].as_array().unwrap().len(), 3);
 }
 
 #[test]

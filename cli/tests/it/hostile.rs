@@ -263,7 +263,7 @@ fn a_foreign_file_cannot_exhaust_memory() {
     let put = r#""put":{"kind":"note","id":"n","value":{"description":"x""#;
     let fields = [format!("{AT}{put}")].into_iter().chain(fields).chain(["}}}\n".to_owned()]);
     write_parts(&environment, "fields.jsonl", fields);
-    for (name, verb, said) in [
+    for (name, verb, expected) in [
         ("endless", "claude-code", "longer than 67108864 bytes"),
         ("nested", "claude-code", "nested deeper than"),
         ("breaks", "claude-code", "imported 1 line"),
@@ -273,7 +273,7 @@ fn a_foreign_file_cannot_exhaust_memory() {
     ] {
         let mut import = environment.shell(&format!("{LIMIT}; forge import {verb} {name}.jsonl"));
         let output = environment.finished(&mut import);
-        assert!(output.code == 0 && output.stdout.contains(said), "{name}: {output}");
+        assert!(output.code == 0 && output.stdout.contains(expected), "{name}: {output}");
     }
     // The imported data can be read within the same limit.
     for command in ["checkpoint list --session tags", "note list --session fields"] {

@@ -44,15 +44,15 @@ const COMMANDS: [&str; 11] = [
 
 /// Runs the commands, none of which may panic. Returns their combined output.
 fn outputs(environment: &Environment) -> String {
-    let mut said = String::new();
+    let mut text = String::new();
     for command in COMMANDS {
         // With an address space of one gigabyte, no large file is read completely.
         let line = format!("ulimit -v 1048576; forge {command}");
         let output = environment.finished(&mut environment.shell(&line));
         assert!(!matches!(output.code, 70 | 101 | 134 | 139), "{command}: {output}");
-        said.push_str(&output.stdout);
+        text.push_str(&output.stdout);
     }
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn a_special_file_in_a_store_is_named_by_every_command() {
             let environment = Environment::new();
             environment.forge(["init", "--name", "s"]).success();
             put(&environment.path("project/.forge").join(name), kind);
-            let said = outputs(&environment);
-            assert!(said.contains(what), "{name} is {kind}: {said}");
+            let text = outputs(&environment);
+            assert!(text.contains(what), "{name} is {kind}: {text}");
         }
     }
 }
@@ -85,14 +85,14 @@ fn a_special_file_in_place_of_the_key_is_named_by_its_kind() {
             for key in keys.map(|entry| entry.path().join("key")).filter(|key| key.is_file()) {
                 put(&key, kind);
             }
-            let said = outputs(&environment);
+            let text = outputs(&environment);
             let what = match kind {
                 "pipe" => "it is a pipe, not a file",
                 "folder" => "it is a directory, not a file",
                 "link" => "it is a device, not a file",
                 _ => "bytes, and at most 65536 are read",
             };
-            assert_eq!(said.contains(what), sealing != "--unsealed", "{sealing} {kind}: {said}");
+            assert_eq!(text.contains(what), sealing != "--unsealed", "{sealing} {kind}: {text}");
         }
     }
 }

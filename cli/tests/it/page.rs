@@ -43,11 +43,11 @@ pub(crate) fn holds(name: &str) {
 /// it were installed.
 fn with_current_output(environment: &Environment, page: &str) -> String {
     let binaries = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap().to_str().unwrap();
-    let mut told = String::new();
+    let mut page_text = String::new();
     let mut lines = page.lines().peekable();
     let mut push = |line: &str| {
-        told.push_str(line);
-        told.push('\n');
+        page_text.push_str(line);
+        page_text.push('\n');
     };
     while let Some(line) = lines.next() {
         push(line);
@@ -75,7 +75,7 @@ fn with_current_output(environment: &Environment, page: &str) -> String {
             }
         }
     }
-    told
+    page_text
 }
 
 #[test]

@@ -13,20 +13,20 @@ use std::time::Duration;
 
 /// What a command printed, and its exit code.
 struct Done {
-    said: String,
+    text: String,
     code: i32,
 }
 
 fn run(environment: &Environment, command: &[&str]) -> Done {
     let output = environment.command(command).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    Done { said: String::from_utf8(said).unwrap(), code: output.status.code().unwrap() }
+    let text = [output.stdout, output.stderr].concat();
+    Done { text: String::from_utf8(text).unwrap(), code: output.status.code().unwrap() }
 }
 
 fn finished(environment: &Environment, command: &[&str]) -> String {
     let done = run(environment, command);
-    assert_eq!(done.code, 0, "{command:?}: {}", done.said);
-    done.said
+    assert_eq!(done.code, 0, "{command:?}: {}", done.text);
+    done.text
 }
 
 /// Makes a machine whose project creates or joins the store `team`.
@@ -41,18 +41,18 @@ fn two_machines_write_to_one_store_and_see_each_other_at_once() {
     let Some(server) = PostgresServer::start("two machines") else { return };
     let address = server.new_database();
     let (one, other) = (machine(&address), machine(&address));
-    let said = finished(&one, &["hypothesis", "add", "the cache is stale"]);
-    assert!(said.contains("H1"), "{said}");
+    let text = finished(&one, &["hypothesis", "add", "the cache is stale"]);
+    assert!(text.contains("H1"), "{text}");
     assert!(finished(&other, &["hypothesis", "list"]).contains("the cache is stale"));
-    let said = finished(&other, &["hypothesis", "add", "the clock is wrong"]);
-    assert!(said.contains("H2"), "{said}");
+    let text = finished(&other, &["hypothesis", "add", "the clock is wrong"]);
+    assert!(text.contains("H2"), "{text}");
     finished(&one, &["maintain"]);
     assert!(finished(&one, &["hypothesis", "list"]).contains("the clock is wrong"));
     assert!(finished(&other, &["verify", "--read-data"]).contains("Clean."));
-    let said = finished(&other, &["doctor"]);
-    assert!(said.contains("Nothing is wrong."), "{said}");
-    assert!(said.contains("in a database: team in postgres://"), "{said}");
-    assert!(said.contains("(PostgreSQL "), "{said}");
+    let text = finished(&other, &["doctor"]);
+    assert!(text.contains("Nothing is wrong."), "{text}");
+    assert!(text.contains("in a database: team in postgres://"), "{text}");
+    assert!(text.contains("(PostgreSQL "), "{text}");
 }
 
 /// Regression: a text that another machine had purged stayed in the copy for searching.
@@ -65,8 +65,8 @@ fn a_search_shows_nothing_that_another_machine_has_purged() {
     assert!(finished(&other, &["search", "word"]).contains("the-secret-value-1234"));
     one.write("project/secret", "the-secret-value-1234");
     assert_eq!(run(&one, &["purge", "secret", "--yes", "--vacuum"]).code, 0);
-    let said = finished(&other, &["search", "word"]);
-    assert!(said.contains("here") && !said.contains("the-secret-value-1234"), "{said}");
+    let text = finished(&other, &["search", "word"]);
+    assert!(text.contains("here") && !text.contains("the-secret-value-1234"), "{text}");
 }
 
 /// A restored backup lacks acknowledged writes. It is refused until it is adopted.
@@ -90,11 +90,11 @@ fn a_database_that_was_set_back_is_refused_until_it_is_adopted() {
             server.run_in(&address, &sql);
         }
         let done = run(&one, &["note", "list"]);
-        assert_eq!(done.code, 6, "{}", done.said);
-        assert!(done.said.contains("(set_back)"), "{}", done.said);
+        assert_eq!(done.code, 6, "{}", done.text);
+        assert!(done.text.contains("(set_back)"), "{}", done.text);
         finished(&one, &["adopt"]);
-        let said = finished(&one, &["note", "list"]);
-        assert!(said.contains("in the backup") && !said.contains("after the backup"), "{said}");
+        let text = finished(&one, &["note", "list"]);
+        assert!(text.contains("in the backup") && !text.contains("after the backup"), "{text}");
         finished(&one, &["note", "add", "goes on"]);
     }
 }
@@ -122,13 +122,13 @@ fn shards_are_made_once_and_their_number_stays() {
     let address = server.new_database();
     let init = ["init", "--at", &address, "--name", "agents", "--unsealed", "--shards"];
     let (one, other, third) = (Environment::new(), Environment::new(), Environment::new());
-    let said = finished(&one, &[&init[..], &["3"]].concat());
-    assert!(said.contains("Made the store agents/0-of-3"), "{said}");
-    let said = finished(&other, &[&init[..], &["3"]].concat());
-    assert!(said.contains("Joined the store agents/0-of-3"), "{said}");
+    let text = finished(&one, &[&init[..], &["3"]].concat());
+    assert!(text.contains("Made the store agents/0-of-3"), "{text}");
+    let text = finished(&other, &[&init[..], &["3"]].concat());
+    assert!(text.contains("Joined the store agents/0-of-3"), "{text}");
     let done = run(&third, &[&init[..], &["4"]].concat());
     assert_ne!(done.code, 0);
-    assert!(done.said.contains("has 3 shards"), "{}", done.said);
+    assert!(done.text.contains("has 3 shards"), "{}", done.text);
 }
 
 #[test]
@@ -141,14 +141,14 @@ fn commands_only_for_stores_in_files_name_an_alternative() {
     ] {
         let done = run(&one, command);
         assert_ne!(done.code, 0, "{command:?}");
-        assert!(done.said.contains("is for stores in files"), "{}", done.said);
-        assert!(done.said.contains(instead), "{}", done.said);
+        assert!(done.text.contains("is for stores in files"), "{}", done.text);
+        assert!(done.text.contains(instead), "{}", done.text);
     }
     let other = Environment::new();
     finished(&other, &["init"]);
     other.write("project/secret", "the-secret-value-1234");
     let done = run(&other, &["purge", "secret", "--yes", "--vacuum"]);
-    assert!(done.said.contains("is for a store in a database"), "{}", done.said);
+    assert!(done.text.contains("is for a store in a database"), "{}", done.text);
 }
 
 /// A folder from elsewhere could name a server that collects passwords.
@@ -160,8 +160,8 @@ fn the_folder_of_a_store_made_elsewhere_does_not_connect_to_its_database() {
     other.write("project/.forge/FORMAT", &marker);
     let done = run(&other, &["status"]);
     assert_ne!(done.code, 0);
-    assert!(done.said.contains("was not made by you on this machine"), "{}", done.said);
-    assert!(done.said.contains("forge init --at"), "{}", done.said);
+    assert!(done.text.contains("was not made by you on this machine"), "{}", done.text);
+    assert!(done.text.contains("forge init --at"), "{}", done.text);
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn a_purge_is_not_done_before_the_tables_are_rewritten() {
     finished(&one, &["note", "add", "it was the-secret-value-1234"]);
     finished(&one, &["maintain"]);
     let done = run(&one, &["purge", "secret", "--yes"]);
-    assert_eq!(done.code, 8, "{}", done.said);
-    assert!(done.said.contains("'--vacuum' rewrites them"), "{}", done.said);
+    assert_eq!(done.code, 8, "{}", done.text);
+    assert!(done.text.contains("'--vacuum' rewrites them"), "{}", done.text);
     assert_eq!(run(&one, &["purge", "secret", "--yes"]).code, 8);
     assert!(finished(&one, &["doctor"]).contains("rows that a purge has replaced"));
     assert_eq!(run(&one, &["purge", "secret", "--yes", "--vacuum"]).code, 0);
@@ -188,9 +188,9 @@ fn an_unreachable_database_server_is_reported_and_nothing_is_lost() {
     finished(&one, &["note", "add", "before"]);
     server.kill();
     let done = run(&one, &["note", "list"]);
-    assert_eq!(done.code, 4, "{}", done.said);
-    assert!(done.said.contains("the database postgres://"), "{}", done.said);
-    assert!(done.said.contains("nothing was written"), "{}", done.said);
+    assert_eq!(done.code, 4, "{}", done.text);
+    assert!(done.text.contains("the database postgres://"), "{}", done.text);
+    assert!(done.text.contains("nothing was written"), "{}", done.text);
     server.restart();
     assert!(finished(&one, &["note", "list"]).contains("before"));
 }

@@ -61,6 +61,6 @@ fn invalid_program_commands_are_refused() {
     // Neither of these creates a program.
     assert_eq!(code(&["message", "m", "--program", "q", "--received"]), 3);
     assert_eq!(code(&["message", "m", "--program", "q", "--from", "1000", "--to", "1000"]), 2);
-    let said = environment.forge(["program", "show", "--program", "q"]);
-    assert!(said.code == 3 && said.stderr.contains("no program"), "{}", said.stderr);
+    let refused = environment.forge(["program", "show", "--program", "q"]);
+    assert!(refused.code == 3 && refused.stderr.contains("no program"), "{}", refused.stderr);
 }

@@ -222,7 +222,7 @@ fn an_item_without_a_stage_makes_no_execution() {
 #[test]
 fn an_invalid_document_creates_nothing() {
     let environment = project();
-    for (text, said) in [
+    for (text, expected) in [
         ("{", "is not a JSON document"),
         (r#"{"stage":"a","progress":{"items_total":-1}}"#, "a whole number from 0 on"),
         ("{}", "names no stage"),
@@ -230,7 +230,7 @@ fn an_invalid_document_creates_nothing() {
         environment.write("project/d.json", text);
         let output =
             environment.forge(["progress", "save", "--review", "r", "--execution", "e", "d.json"]);
-        assert!(output.code == 2 && output.stderr.contains(said), "{output}");
+        assert!(output.code == 2 && output.stderr.contains(expected), "{output}");
     }
     let list = environment.forge(["progress", "list", "--json"]).json();
     assert_eq!(list["executions"], json!([]));

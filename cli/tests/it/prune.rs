@@ -56,10 +56,10 @@ fn a_state_at_a_time_inside_a_fold_names_the_fold() {
         assert_eq!(state["revision"], json!(null));
         assert_eq!(state["folded"], json!({"revisions": count, "into": 7}), "{time}");
         let noun = if count == 1 { "revision" } else { "revisions" };
-        let told =
+        let notice =
             format!("{count} {noun} up to then were folded into #7: this is the state before");
         let human = environment.forge(["checkpoint", "at", &time]).stdout;
-        assert!(human.contains(&told), "{time}: {human}");
+        assert!(human.contains(&notice), "{time}: {human}");
     }
     let into = 7;
     for at in ["2026-02-01T12:00:07Z", "HEAD"] {
@@ -158,12 +158,12 @@ fn store_with_times() -> Environment {
 fn kept_and_dropped(environment: &Environment, args: &[&str]) -> (String, String) {
     let mut command = environment.command(["checkpoint", "prune", "--json"]);
     command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");
-    let told = environment.finished(&mut command).json();
+    let preview = environment.finished(&mut command).json();
     let letters = |list: &serde_json::Value| -> String {
         let names = list.as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap());
         names.map(|name| if name.len() > 1 { "s" } else { name }).collect()
     };
-    (letters(&told["sessions"][0]["kept"]), letters(&told["sessions"][0]["dropped"]))
+    (letters(&preview["sessions"][0]["kept"]), letters(&preview["sessions"][0]["dropped"]))
 }
 
 #[test]
@@ -348,8 +348,8 @@ fn a_session_that_ended_is_dropped_and_an_undo_brings_it_back() {
     assert!(looked.stdout.contains("1 session would be removed"), "{looked}");
     environment.forge(["checkpoint", "prune", "--sessions", "30d"]).success();
     assert_eq!(names(&environment), ["work"]);
-    let gone = environment.forge(["--session", &old, "status"]);
-    assert_eq!(gone.code, 3, "{gone}");
+    let refused = environment.forge(["--session", &old, "status"]);
+    assert_eq!(refused.code, 3, "{refused}");
     environment.forge(["undo"]).success();
     assert_eq!(names(&environment).len(), 2);
 }
@@ -398,11 +398,14 @@ fn a_dry_run_estimates_the_freed_bytes() {
         let human = environment.forge(look).stdout;
         assert!(human.contains(" (about "), "{human}");
         let looked = environment.finished(environment.command(look).arg("--json")).json();
-        let told = looked["sessions"][0]["bytes"].as_u64().unwrap();
+        let reported = looked["sessions"][0]["bytes"].as_u64().unwrap();
         let freed = now(&[rule]);
         let bytes = |name: &str| freed[name].as_u64().unwrap();
         let freed = bytes("bytes_before") - bytes("bytes");
-        assert!(told * 10 > freed * 7 && told * 10 < freed * 13, "{rule}: {told} of {freed}");
+        assert!(
+            reported * 10 > freed * 7 && reported * 10 < freed * 13,
+            "{rule}: {reported} of {freed}"
+        );
     }
 }
 
@@ -437,7 +440,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
         let log = environment.forge(["--session", "work", "log", "--json"]).json();
         log["entries"].as_array().unwrap().len()
     };
-    let gone = ended_session(&environment);
+    let ended = ended_session(&environment);
     // Late enough for the notes to be folded, and for the ended session to be dropped.
     let ends = "2026-02-16T12:00:00Z";
     let before = (names(&environment).len(), revisions());
@@ -445,7 +448,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     call("SessionEnd", ends);
     let begun = names(&environment).len();
     assert_eq!(revisions(), before.1, "nobody asked");
-    assert!(names(&environment).contains(&gone));
+    assert!(names(&environment).contains(&ended));
     environment.write(
         "project/.forge/config.toml",
         "[prune]\nautomatic = true\n[keep]\nsessions = \"30d\"\nrevisions = \"1d\"\n",
@@ -454,7 +457,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
     assert_eq!((names(&environment).len(), revisions()), (begun, before.1), "it goes on");
     call("SessionEnd", ends);
     assert_eq!((names(&environment).len(), revisions()), (begun - 1, before.1 - 2));
-    assert!(!names(&environment).contains(&gone), "it ended a month ago");
+    assert!(!names(&environment).contains(&ended), "it ended a month ago");
     // The operation is attributed to the hook, and can be undone.
     let operations =
         environment.forge(["--session", "work", "log", "--operations", "--json"]).json();
@@ -486,9 +489,9 @@ fn sessions_that_are_dropped_are_not_pruned_too() {
     let every = ["checkpoint", "prune", "--all-sessions", "--sessions=0s", "--keep-revisions=0s"];
     let pruned = |more: &[&str]| {
         let args = every.iter().chain(more).chain(&["--json"]);
-        let told = environment.finished(&mut environment.command(args)).json();
-        let sessions = told["sessions"].as_array().unwrap().clone();
-        assert_eq!(sessions.len(), 1, "{told}");
+        let report = environment.finished(&mut environment.command(args)).json();
+        let sessions = report["sessions"].as_array().unwrap().clone();
+        assert_eq!(sessions.len(), 1, "{report}");
         assert_eq!(sessions[0]["session"], "work");
         assert_eq!(sessions[0]["sessions"][0]["session"], "over");
     };

@@ -52,7 +52,7 @@ fn a_secret_from_a_file_or_the_environment_is_purged_and_never_printed() {
 fn a_secret_that_cannot_be_searched_is_refused_and_nothing_is_changed() {
     let environment = store_with_secret();
     environment.write("project/short", "abc");
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (vec!["purge", "short", "--yes"], "shorter than 6 bytes"),
         (vec!["purge", "missing", "--yes"], "cannot read"),
         (vec!["purge", "--env", "NOT_SET_ANYWHERE", "--yes"], "is not set"),
@@ -68,7 +68,7 @@ fn a_secret_that_cannot_be_searched_is_refused_and_nothing_is_changed() {
     ] {
         let refused = environment.finished(&mut environment.command(&arguments));
         assert!(refused.code > 1, "{arguments:?}: {refused}");
-        assert!(refused.stderr.contains(said), "{arguments:?}: {refused}");
+        assert!(refused.stderr.contains(expected), "{arguments:?}: {refused}");
     }
     assert!(environment.forge(["log", "--json"]).stdout.contains(SECRET));
 }
@@ -113,9 +113,9 @@ fn outputs_of(environment: &Environment, lines: &[&str], text: &str) -> Vec<(Str
     };
     let run = |line: &&str| {
         let output = environment.finished(&mut environment.shell(&line.replace("SECRET", text)));
-        let said = format!("{} [exit {}]", output.stdout, output.code);
-        let said = said.split_whitespace().filter(|word| !is_time(word)).collect::<Vec<_>>();
-        ((*line).to_owned(), said.join(" "))
+        let words = format!("{} [exit {}]", output.stdout, output.code);
+        let words = words.split_whitespace().filter(|word| !is_time(word)).collect::<Vec<_>>();
+        ((*line).to_owned(), words.join(" "))
     };
     lines.iter().map(run).collect()
 }
@@ -146,8 +146,8 @@ fn the_systems_continue_after_a_purge() {
     let call = format!(
         r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{SLASHED}","type":"function","function":{{"name":"login","arguments":"{{\"key\":\"{SLASHED}\"}}"}}}}]}}"#
     );
-    let asked = format!(r#"{{"role":"user","content":"my key is {SLASHED}"}}"#);
-    environment.write("project/history.jsonl", &format!("{asked}\n{call}\n"));
+    let message = format!(r#"{{"role":"user","content":"my key is {SLASHED}"}}"#);
+    environment.write("project/history.jsonl", &format!("{message}\n{call}\n"));
     let result = format!(r#"{{"role":"tool","tool_call_id":"call_{MASK}","content":"in"}}"#);
     environment.write("project/result.jsonl", &format!("{result}\n"));
     let writes = [
@@ -167,8 +167,8 @@ fn the_systems_continue_after_a_purge() {
         "forge --no-redact program checkpoint --program 'p SECRET' --agent 'a SECRET=first' --agent b=second",
         "forge --no-redact program message 'offer SECRET' --program 'p SECRET' --from 'a SECRET' --to b",
     ];
-    for (line, said) in outputs_of(&environment, &writes, SLASHED) {
-        assert!(said.ends_with("[exit 0]"), "{line}: {said}");
+    for (line, output) in outputs_of(&environment, &writes, SLASHED) {
+        assert!(output.ends_with("[exit 0]"), "{line}: {output}");
     }
     let reads = [
         "forge run show --run 'r SECRET' --item SECRET",
@@ -194,8 +194,8 @@ fn the_systems_continue_after_a_purge() {
         "forge session list",
     ];
     let before = outputs_of(&environment, &reads, SLASHED);
-    let told = before.iter().filter(|(_, said)| said.contains(SLASHED)).count();
-    assert!(told > 14, "{before:#?}");
+    let count = before.iter().filter(|(_, output)| output.contains(SLASHED)).count();
+    assert!(count > 14, "{before:#?}");
     assert!(files_with_it(&environment.path("project/.forge")) > 0);
 
     let purged = environment.forge(["purge", "secret", "--yes", "--json"]).json();
@@ -221,8 +221,8 @@ fn the_systems_continue_after_a_purge() {
         "forge undo --session 'a SECRET'",
         "forge verify --read-data",
     ];
-    for (line, said) in outputs_of(&environment, &further, MASK) {
-        assert!(said.ends_with("[exit 0]"), "{line}: {said}");
+    for (line, output) in outputs_of(&environment, &further, MASK) {
+        assert!(output.ends_with("[exit 0]"), "{line}: {output}");
     }
 }
 
@@ -238,7 +238,7 @@ fn files_beside_the_records_are_overwritten_or_named() {
     environment.write("project/.forge/copy/1.log", SECRET);
     let purged = environment.forge(["purge", "secret", "--yes"]);
     assert_eq!(purged.code, 8, "{purged}");
-    for said in [
+    for expected in [
         "Written over in agents/77",
         "Written over in log/hooks.jsonl",
         "Left copy as it is: it is not forge's",
@@ -246,7 +246,7 @@ fn files_beside_the_records_are_overwritten_or_named() {
         "copy/1.log holds it 1 time: it is not forge's, remove it",
         "Not yet gone",
     ] {
-        assert!(purged.stdout.contains(said), "{said}: {purged}");
+        assert!(purged.stdout.contains(expected), "{expected}: {purged}");
     }
     assert!(environment.read("project/.forge/config.toml").contains(SECRET), "it is not forge's");
     for file in ["agents/77", "log/hooks.jsonl"] {
@@ -274,9 +274,10 @@ fn a_reader_of_an_older_state_of_an_encrypted_store_is_named_with_exit_code_8() 
     lease.lock_shared().unwrap();
     let purged = environment.forge(["purge", "secret", "--yes", "--json"]);
     assert_eq!(purged.code, 8, "{purged}");
-    let told: serde_json::Value = serde_json::from_str(&purged.stdout).unwrap();
-    assert_eq!((&told["done"], told["held"].as_array().unwrap().len()), (&json!(false), 1));
-    let pids: Vec<_> = told["holders"].as_array().unwrap().iter().map(|one| &one["pid"]).collect();
+    let report: serde_json::Value = serde_json::from_str(&purged.stdout).unwrap();
+    assert_eq!((&report["done"], report["held"].as_array().unwrap().len()), (&json!(false), 1));
+    let pids: Vec<_> =
+        report["holders"].as_array().unwrap().iter().map(|one| &one["pid"]).collect();
     assert_eq!(pids, [&json!(std::process::id())]);
     drop(lease);
     let purged = environment.forge(["purge", "secret", "--yes", "--json"]).json();

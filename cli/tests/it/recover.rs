@@ -300,9 +300,9 @@ fn a_redacted_value_counts_in_a_line_that_looks_like_the_name_of_a_file() {
     assert_eq!(git(&environment, &["show", "back:a.rs"]), "one\ntwo\n++ [redacted:token]\n");
     assert_eq!(made["redacted"], json!(1), "{done}");
     // Regression: the sentence had no verb.
-    let told = environment.forge(["recover", "--step", "1", "--yes", "--branch", "again"]).stdout;
-    let said = "  1 value is redacted: replace '[redacted:...]' by hand\n";
-    assert!(told.contains(said), "{told}");
+    let report = environment.forge(["recover", "--step", "1", "--yes", "--branch", "again"]).stdout;
+    let expected = "  1 value is redacted: replace '[redacted:...]' by hand\n";
+    assert!(report.contains(expected), "{report}");
 }
 
 /// No path or link in a recorded patch leads to a write outside of the worktree or into git's own

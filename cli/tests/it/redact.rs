@@ -28,10 +28,10 @@ fn secrets_are_removed_unless_they_are_allowed() {
     let place = Environment::new();
     place.forge(["init"]).success();
     let token = fake("github");
-    let said = place.forge(["note", "add", &token.text]);
-    assert_eq!(said.code, 0, "{said}");
+    let output = place.forge(["note", "add", &token.text]);
+    assert_eq!(output.code, 0, "{output}");
     let warning = "warning: 1 secret was removed before storing: github-token\n";
-    assert!(said.stdout.ends_with(warning), "{said}");
+    assert!(output.stdout.ends_with(warning), "{output}");
     assert!(!state_contains(&place, &token.secret));
     assert!(state_contains(&place, "[redacted:github-token]"));
 
@@ -71,14 +71,14 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     let long = format!("{} and {}", token.text, "so on ".repeat(100));
     let first = [line(1, "hello"), line(2, &key.text)].concat();
     place.write("project/t.jsonl", &first);
-    let said = place.forge(["import", "claude-code", "t.jsonl"]).success();
-    assert!(said.contains("removed 1 secret before storing"), "{said}");
+    let output = place.forge(["import", "claude-code", "t.jsonl"]).success();
+    assert!(output.contains("removed 1 secret before storing"), "{output}");
     // The file grows: only what is new is read, and a secret in it is found too.
     let whole = [first.clone(), line(3, "nothing"), line(4, &long), line(5, "the end")].concat();
     place.write("project/t.jsonl", &whole);
-    let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
-    assert_eq!(said.pointer("/files/0/redacted"), Some(&1.into()), "{said}");
-    assert_eq!(said.pointer("/files/0/lines"), Some(&3.into()), "{said}");
+    let output = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
+    assert_eq!(output.pointer("/files/0/redacted"), Some(&1.into()), "{output}");
+    assert_eq!(output.pointer("/files/0/lines"), Some(&3.into()), "{output}");
 
     let back = place.forge(["export", "transcript"]);
     assert_eq!(back.stderr, "warning: 2 secrets were removed before this transcript was stored\n");
@@ -97,8 +97,8 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     // Nothing new is imported, even if the file was shorter for a while.
     for again in [&whole, &first, &whole] {
         place.write("project/t.jsonl", again);
-        let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
-        assert_eq!(said.pointer("/files/0/unchanged"), Some(&true.into()), "{said}");
+        let output = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
+        assert_eq!(output.pointer("/files/0/unchanged"), Some(&true.into()), "{output}");
     }
 }
 
@@ -107,9 +107,9 @@ fn a_text_is_printed_without_its_secrets() {
     let place = Environment::new();
     let token = fake("stripe");
     place.write("project/log.txt", &format!("first\nsecond {}\n", token.secret));
-    let said = place.forge(["redact", "log.txt"]);
-    assert_eq!(said.stdout, "first\nsecond [redacted:stripe-key]\n");
-    assert_eq!(said.stderr, "warning: removed 1 secret\n");
+    let output = place.forge(["redact", "log.txt"]);
+    assert_eq!(output.stdout, "first\nsecond [redacted:stripe-key]\n");
+    assert_eq!(output.stderr, "warning: removed 1 secret\n");
     let listed = place.forge(["redact", "--list", "log.txt", "--json"]).json();
     assert_eq!(listed.pointer("/found/0/line"), Some(&2.into()), "{listed}");
     assert_eq!(listed.pointer("/found/0/kind"), Some(&"stripe-key".into()));
@@ -253,9 +253,9 @@ fn no_secret_in_a_name_reaches_the_files() {
         hook::call(&place, agent, name, &event(name).to_string());
         hook::call(&place, agent, name, "{");
     }
-    let said = line(1, "hello").replace("s-1", &token).replace("/w", &format!("/w/{token}"));
-    place.write("project/t.jsonl", &said);
-    place.write(&format!("project/{token}.jsonl"), &said.replace("u1", "u2"));
+    let output = line(1, "hello").replace("s-1", &token).replace("/w", &format!("/w/{token}"));
+    place.write("project/t.jsonl", &output);
+    place.write(&format!("project/{token}.jsonl"), &output.replace("u1", "u2"));
     place.write(&format!("project/agent-{token}.jsonl"), &line(3, "hello"));
     let events = r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"note","id":"N1","value":{"description":"x"}}}"#;
     place.write(&format!("project/{token}.events"), &format!("{events}\n"));

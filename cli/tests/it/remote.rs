@@ -191,8 +191,8 @@ fn a_key_is_private_and_is_not_in_the_project() {
     assert!(kept.starts_with(&keyring) || file.starts_with(&keyring), "{holders:?}");
     assert!(holders.iter().all(|path| mode(path) == 0o600));
     // Regression: the printed path was `$ROOT/first/checkout/./.own.key`.
-    let said = first.forge(["remote", "key", "export", "./.own.key"]).success();
-    assert!(said.contains("/checkout/.own.key\n"), "{said}");
+    let message = first.forge(["remote", "key", "export", "./.own.key"]).success();
+    assert!(message.contains("/checkout/.own.key\n"), "{message}");
 }
 
 #[test]
@@ -536,10 +536,10 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     environment.write("secret", word);
     first.forge(["purge", "../../secret", "--yes"]).success();
     let status = first.forge(["status"]).success();
-    let told = "1 purge not sent to origin yet: 1 session there still has what was purged";
-    assert!(status.contains(told), "{status}");
-    assert!(first.forge(["remote", "show"]).stdout.contains(told));
-    assert!(first.forge(["doctor"]).stdout.contains(told));
+    let notice = "1 purge not sent to origin yet: 1 session there still has what was purged";
+    assert!(status.contains(notice), "{status}");
+    assert!(first.forge(["remote", "show"]).stdout.contains(notice));
+    assert!(first.forge(["doctor"]).stdout.contains(notice));
     let unpushed = &first.forge(["remote", "show", "--json"]).json()["unpushed"];
     let unpushed = (&unpushed["purges"], &unpushed["purged_sessions"], &unpushed["operations"]);
     assert_eq!(unpushed, (&1.into(), &1.into(), &0.into()));

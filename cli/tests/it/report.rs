@@ -58,30 +58,30 @@ fn a_session_with_two_dots_in_its_name_has_a_page() {
 #[test]
 fn wrong_usage_of_report_is_refused_with_the_reason() {
     let environment = example_session();
-    let said = |args: &[&str]| environment.finished(&mut environment.command(args)).to_string();
-    assert_snapshot!(said(&["report", "nowhere"]), @"
+    let run = |args: &[&str]| environment.finished(&mut environment.command(args)).to_string();
+    assert_snapshot!(run(&["report", "nowhere"]), @"
     [stderr]
     error: there is no session 'nowhere'
     hint: 'forge session list' names them, 'forge session new NAME' begins one
     [exit 3]
     ");
-    assert_snapshot!(said(&["report", "-o", "-", "--open"]), @"
+    assert_snapshot!(run(&["report", "-o", "-", "--open"]), @"
     [stderr]
     error: what is written to standard output cannot be opened
     hint: leave out '-o -', or '--open'
     [exit 2]
     ");
-    assert_snapshot!(said(&["report", "a..b", "--at", "HEAD"]), @"
+    assert_snapshot!(run(&["report", "a..b", "--at", "HEAD"]), @"
     [stderr]
     error: a range 'A..B' already has both moments
     hint: leave out '--at' and '--since'
     [exit 2]
     ");
-    let text = said(&["report", "-o", "no/such/folder.html"]);
+    let text = run(&["report", "-o", "no/such/folder.html"]);
     assert!(text.contains("cannot write 'no/such/folder.html'"), "{text}");
-    let text = said(&["report", "--max-size", "big"]);
+    let text = run(&["report", "--max-size", "big"]);
     assert!(text.contains("a size is a number of bytes, such as 300k or 2M"), "{text}");
-    let text = said(&["report", "--zone", "Mars"]);
+    let text = run(&["report", "--zone", "Mars"]);
     assert!(text.contains("a zone is 'utc', 'local' or an offset"), "{text}");
 }
 

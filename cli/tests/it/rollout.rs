@@ -167,14 +167,14 @@ fn recordings_in_both_formats_continue_one_session() {
     environment.write("home/.gemini/tmp/p-1/.project_root", project.to_str().unwrap());
     let meta =
         json!({"sessionId": "9e31", "projectHash": "x", "startTime": "2026-01-05T10:00:00Z"});
-    let asked = json!({"id": "m1", "timestamp": "2026-01-05T10:00:01Z", "type": "user",
+    let question = json!({"id": "m1", "timestamp": "2026-01-05T10:00:01Z", "type": "user",
         "content": [{"text": "why is it slow?"}]});
     let answered = json!({"id": "m2", "timestamp": "2026-01-05T10:00:02Z", "type": "gemini",
         "content": "Let me look.", "toolCalls": [{"id": "t1", "name": "run_shell_command",
             "args": {"command": "make bench"}, "status": "success", "timestamp": "2026-01-05T10:00:09Z",
             "result": [{"functionResponse": {"response": {"output": "Output: 3 s"}}}]}]});
     let mut document = meta.clone();
-    document["messages"] = json!([asked, answered]);
+    document["messages"] = json!([question, answered]);
     let old = "home/.gemini/tmp/p-1/chats/session-2026-01-05T10-00-9e31.json";
     environment.write(old, &serde_json::to_string_pretty(&document).unwrap());
     let took = environment.forge(["import", "gemini", "--yes", "--json"]).json();
@@ -189,7 +189,7 @@ fn recordings_in_both_formats_continue_one_session() {
     assert_eq!(again["files"][0]["unchanged"], true, "{again}");
     // A later version continues the same session, with one line per record.
     let lines: String =
-        [meta, asked, answered].iter().map(|line| line.to_string() + "\n").collect();
+        [meta, question, answered].iter().map(|line| line.to_string() + "\n").collect();
     std::fs::remove_file(environment.path(old)).unwrap();
     environment.write("home/.gemini/tmp/p-1/chats/session-2026-01-05T10-00-9e31.jsonl", &lines);
     environment.forge(["import", "gemini", "--yes"]).success();
@@ -204,9 +204,9 @@ fn a_file_that_is_no_rollout_is_refused() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.write("project/x.jsonl", "junk\n{\"type\":\"response_item\"}\n");
-    let told = environment.forge(["import", "codex", "x.jsonl"]);
-    assert_eq!(told.code, 2, "{told}");
-    assert!(told.stderr.contains("'x.jsonl' is not a rollout of Codex"), "{told}");
+    let refused = environment.forge(["import", "codex", "x.jsonl"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("'x.jsonl' is not a rollout of Codex"), "{refused}");
     let none = environment.forge(["import", "gemini"]).success();
     assert!(none.contains("There are no transcripts of Gemini CLI for this directory."), "{none}");
 }

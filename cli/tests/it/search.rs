@@ -41,10 +41,10 @@ fn a_query_that_is_too_long_is_refused_with_its_limit() {
         let mut command = place.command(["search"]);
         place.finished(command.args(words)).to_string()
     };
-    let said = run(&many);
-    assert!(said.contains("[exit 2]"), "{said}");
-    assert!(said.contains("at most 32 words, and this one has 40"), "{said}");
+    let message = run(&many);
+    assert!(message.contains("[exit 2]"), "{message}");
+    assert!(message.contains("at most 32 words, and this one has 40"), "{message}");
     // One argument of a command has at most 128 KiB, so the text is in two arguments.
-    let said = run(&["x".repeat(70_000), "y".repeat(70_000)]);
-    assert!(said.contains("at most 131072 bytes, and this one has 140001"), "{said}");
+    let message = run(&["x".repeat(70_000), "y".repeat(70_000)]);
+    assert!(message.contains("at most 131072 bytes, and this one has 140001"), "{message}");
 }

@@ -25,9 +25,10 @@ impl PageServer {
         let mut command = environment.command(["serve"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-        let start = said.split("http://").nth(1).unwrap_or_else(|| panic!("{said}"));
+        let mut announcement = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut announcement).unwrap();
+        let start =
+            announcement.split("http://").nth(1).unwrap_or_else(|| panic!("{announcement}"));
         let (address, token) = start.trim().split_once("/?token=").unwrap();
         Self { child, address: address.to_owned(), token: token.to_owned() }
     }

@@ -182,8 +182,8 @@ fn a_rebuild_before_the_index_is_written_says_so() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["note", "add", "one"]).success();
-    let said = environment.forge(["rebuild"]).success();
-    assert_eq!(said, "The index has no revision yet: nothing had to be rebuilt.\n");
+    let message = environment.forge(["rebuild"]).success();
+    assert_eq!(message, "The index has no revision yet: nothing had to be rebuilt.\n");
     assert_eq!(environment.forge(["note", "list", "--json"]).json()["notes"][0]["id"], "N1");
 }
 
@@ -211,9 +211,9 @@ fn verify_rebuild_and_repair_report_damage_and_losses() {
     let last = bytes.len() - 40;
     bytes[last] ^= 4;
     std::fs::write(&segment, &bytes).unwrap();
-    let told = |stdout: &str| serde_json::from_str::<serde_json::Value>(stdout).unwrap();
+    let document = |stdout: &str| serde_json::from_str::<serde_json::Value>(stdout).unwrap();
     let damaged = environment.forge(["verify", "--json"]);
-    assert_eq!((damaged.code, &told(&damaged.stdout)["outcome"]), (1, &"repairable".into()));
+    assert_eq!((damaged.code, &document(&damaged.stdout)["outcome"]), (1, &"repairable".into()));
     let repaired = environment.forge(["repair", "../repaired", "--json"]);
     assert_eq!((repaired.code, &repaired.json()["mended"]), (0, &1.into()));
     let store = environment.path("repaired");
@@ -228,7 +228,7 @@ fn verify_rebuild_and_repair_report_damage_and_losses() {
     assert_eq!(damaged.code, 2, "{damaged}");
     assert!(damaged.stdout.contains("bytes of the journal"), "{damaged}");
     let repaired = environment.forge(["repair", "../again", "--json"]);
-    assert_eq!((repaired.code, &told(&repaired.stdout)["revisions"]), (2, &3.into()));
+    assert_eq!((repaired.code, &document(&repaired.stdout)["revisions"]), (2, &3.into()));
     let store = environment.path("again");
     let store = store.to_str().unwrap();
     let status = environment.forge(["status", "--store", store, "--json"]).json();

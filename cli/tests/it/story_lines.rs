@@ -128,8 +128,8 @@ fn the_log_prints_the_end_of_the_story() {
     2026-01-01 11:03 ⤷ Committed. Shall I push it now?
     2026-01-01 11:04 YOU yes  (to: Shall I push it now?)
     ");
-    let told = environment.forge(["log", "--facts", "--json"]).json();
-    assert_eq!(told["schema"], "forge.story/1");
+    let document = environment.forge(["log", "--facts", "--json"]).json();
+    assert_eq!(document["schema"], "forge.story/1");
     // Without an option of the story, the document is the list of revisions and checkpoints.
     let listed = environment.forge(["log", "--json"]).json();
     assert_eq!(listed["schema"], "forge.log/1");

@@ -74,12 +74,12 @@ fn check_and_sanitize_report_the_same_faults() {
     environment.write("project/faults.jsonl", &format!("{none}\n{lost}\n{USER}\n{CALL}\n{USER}\n"));
     let checked = environment.forge(["thread", "check", "faults.jsonl"]);
     assert_eq!(checked.code, 1);
-    let told: Vec<&str> = checked.stdout.lines().skip(1).map(str::trim).collect();
+    let faults: Vec<&str> = checked.stdout.lines().skip(1).map(str::trim).collect();
     let sanitized = environment.forge(["thread", "sanitize", "faults.jsonl"]);
     let done: Vec<&str> = sanitized.stderr.lines().collect();
-    assert_eq!(told, done);
+    assert_eq!(faults, done);
     assert_eq!(
-        told,
+        faults,
         [
             "message 0: an empty list of calls: removed",
             "message 1: a result without a call c9: kept as a text",
@@ -96,9 +96,9 @@ fn a_pending_call_is_run_again_after_a_crash() {
         environment.forge(["thread", "append", "--thread", "t", "history.jsonl", "--json"]).json();
     assert_eq!((&appended["messages"], &appended["marked"]), (&2.into(), &false.into()));
     assert_eq!(appended["pending"][0]["tool_call_id"], "c1");
-    let asked =
+    let refused =
         environment.forge(["thread", "rerun", "c1", "--thread", "t", "--json", "--", "cat"]);
-    assert_eq!(asked.code, 1, "nobody is there to ask: {asked}");
+    assert_eq!(refused.code, 1, "nobody is there to ask: {refused}");
     let run = ["thread", "rerun", "c1", "--thread", "t", "--yes", "--json", "--", "cat"];
     let run = environment.forge(run).json();
     assert_eq!((&run["result"], &run["state"]), (&"{\"at\":1}".into(), &"finished".into()));
@@ -133,8 +133,9 @@ fn a_program_that_is_missing_is_refused_before_the_call_is_started() {
         let refused = run(program);
         assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{refused}");
         assert_eq!(unasked(program).code, 3);
-        for said in [&*format!("there is no program '{program}'"), "after '--'", "--finish c1"] {
-            assert!(refused.stderr.contains(said), "{refused}");
+        for expected in [&*format!("there is no program '{program}'"), "after '--'", "--finish c1"]
+        {
+            assert!(refused.stderr.contains(expected), "{refused}");
         }
         assert_eq!(pending(), before);
     }

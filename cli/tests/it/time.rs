@@ -233,8 +233,8 @@ fn an_id_that_begins_like_a_time_is_an_id() {
         "12345678901234567890abcdefabcdef",
     ] {
         for verb in ["show", "at"] {
-            let gone = environment.forge(["checkpoint", verb, id]);
-            assert_eq!(gone.code, 3, "{verb} {id}: {gone}");
+            let refused = environment.forge(["checkpoint", verb, id]);
+            assert_eq!(refused.code, 3, "{verb} {id}: {refused}");
         }
     }
     // Eight digits are a time if no id begins with them.
@@ -250,9 +250,9 @@ fn a_clock_before_1970_is_refused_with_the_reason() {
         let mut command = environment.command(args);
         let output = environment.finished(command.env("FORGE_TEST_NOW", "1969-12-31T23:59:59Z"));
         assert_eq!(output.code, 4, "{output}");
-        let said =
+        let expected =
             "error: the clock of this machine says 1969-12-31T23:59:59Z, which is before 1970";
-        assert!(output.stderr.starts_with(said), "{output}");
+        assert!(output.stderr.starts_with(expected), "{output}");
     }
     let mut hook = environment.shell("echo '{}' | forge hook claude-code SessionStart");
     let output = environment.finished(hook.env("FORGE_TEST_NOW", "1969-12-31T23:59:59Z"));

@@ -26,8 +26,8 @@ fn at_once(commands: Vec<(Command, String)>) -> Vec<String> {
     let ended = running.into_iter().map(|child| child.wait_with_output().unwrap());
     ended
         .map(|output| {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{:?}: {said}", output.status.code());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{:?}: {stderr}", output.status.code());
             String::from_utf8(output.stdout).unwrap()
         })
         .collect()
@@ -127,9 +127,9 @@ fn eight_imports_of_one_stream_make_one_session() {
     let environment = new_project();
     environment.write("project/ev.jsonl", &stream(30));
     let one = || (environment.command(["import", "events", "ev.jsonl", "--json"]), String::new());
-    let said = at_once((0..8).map(|_| one()).collect());
+    let answers = at_once((0..8).map(|_| one()).collect());
     let read = |text: &String| serde_json::from_str::<Value>(text).unwrap()["lines"].clone();
-    let lines: u64 = said.iter().map(|text| read(text).as_u64().unwrap()).sum();
+    let lines: u64 = answers.iter().map(|text| read(text).as_u64().unwrap()).sum();
     assert_eq!(lines, 30, "each line was taken once");
     let list = environment.forge(["session", "list", "--json"]).json();
     let sessions: Vec<_> = list["sessions"]
@@ -162,7 +162,7 @@ fn reading_during_a_pruning_gives_the_state_or_reports_a_fold() {
     }
     for child in running {
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{stdout}");
     }
 }

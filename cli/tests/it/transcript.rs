@@ -46,10 +46,10 @@ pub(crate) fn call(second: u32, id: &str, tool: &str, input: &str) -> String {
     line(second, "assistant", &content)
 }
 
-pub(crate) fn result(second: u32, id: &str, told: &str, noted: &str) -> String {
+pub(crate) fn result(second: u32, id: &str, text: &str, noted: &str) -> String {
     let content = format!(
         "\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\
-         \"tool_use_id\":\"{id}\",\"content\":\"{told}\"}}]}},\"toolUseResult\":{noted}"
+         \"tool_use_id\":\"{id}\",\"content\":\"{text}\"}}]}},\"toolUseResult\":{noted}"
     );
     line(second, "user", &content)
 }
@@ -454,7 +454,7 @@ fn recorded_sessions_have_about_ten_checkpoints_per_active_hour() {
 #[test]
 fn text_that_a_compaction_kept_verbatim_is_not_reported_as_lost() {
     let edit = "{\"file_path\":\"/w/src/lexer.rs\",\"old_string\":\"a\",\"new_string\":\"b\"}";
-    let said = "\"message\":{\"role\":\"assistant\",\"content\":\"Now lexer.rs takes tabs.\"}";
+    let message = "\"message\":{\"role\":\"assistant\",\"content\":\"Now lexer.rs takes tabs.\"}";
     for (kept, lost) in [("u0-5", 0), ("u0-1", 1)] {
         let place = Environment::new();
         let metadata = format!(
@@ -466,7 +466,7 @@ fn text_that_a_compaction_kept_verbatim_is_not_reported_as_lost() {
             line(0, "user", "\"message\":{\"content\":\"tabs\"}"),
             call(1, "e", "Edit", edit),
             result(2, "e", "done", "{}"),
-            line(5, "assistant", said),
+            line(5, "assistant", message),
             line(6, "system", &metadata),
             line(7, "user", summary),
         ];

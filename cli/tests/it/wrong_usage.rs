@@ -57,10 +57,10 @@ fn each_wrong_usage_says_what_to_do() {
     for WrongUsage(words, code, parts) in USAGES {
         let words: Vec<String> = words.split(' ').map(|word| word.replace('_', " ")).collect();
         let output = environment.finished(&mut environment.command(&words));
-        let said = output.stderr.as_str();
+        let message = output.stderr.as_str();
         // A person who only mistyped might follow a tip to switch redaction off.
-        let weakens = said.contains("no-redact") || said.contains("redact-allow");
-        if output.code != *code || weakens || !parts.iter().all(|part| said.contains(part)) {
+        let weakens = message.contains("no-redact") || message.contains("redact-allow");
+        if output.code != *code || weakens || !parts.iter().all(|part| message.contains(part)) {
             faults.push(format!("{words:?}: {output}"));
         }
     }

@@ -201,7 +201,7 @@ pub(super) fn shown(settings: &UrlSettings) -> String {
 mod tests {
     use super::*;
 
-    fn said(address: &str) -> String {
+    fn settings_of(address: &str) -> String {
         let settings = parse(address).unwrap();
         let lines: Vec<_> = settings.iter().map(|(name, text)| format!("{name}={text}")).collect();
         // The written address has the same settings.
@@ -239,7 +239,7 @@ mod tests {
             ),
             ("postgres://h/t?options=-c%20a%3Db&user=me", "dbname=t host=h options=-c a=b user=me"),
         ] {
-            assert_eq!(said(address), expected, "{address}");
+            assert_eq!(settings_of(address), expected, "{address}");
         }
     }
 
@@ -273,8 +273,8 @@ mod tests {
         ] {
             let error = parse(address).unwrap_err();
             assert!(matches!(error, AddressError::HasPassword), "{address}: {error:?}");
-            let said = error.to_string();
-            assert!(said.contains("PGPASSWORD, ~/.pgpass or a service"), "{said}");
+            let message = error.to_string();
+            assert!(message.contains("PGPASSWORD, ~/.pgpass or a service"), "{message}");
         }
     }
 

@@ -64,9 +64,9 @@ pub(crate) fn spawn(
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             // A line that the kill cut is ignored, and so are the lines of the test harness.
             let line = String::from_utf8_lossy(&line).into_owned();
-            let said = line.rsplit_once('>').and_then(|(_, said)| said.strip_suffix('.'));
-            if let Some(said) = said {
-                let _ = lines.send((writer, said.to_owned()));
+            let text = line.rsplit_once('>').and_then(|(_, text)| text.strip_suffix('.'));
+            if let Some(text) = text {
+                let _ = lines.send((writer, text.to_owned()));
             }
         }
     });

@@ -67,8 +67,8 @@ fn plant_facts(store: &Store, session: &Session) {
         recorded_at: time(minute),
         value,
     };
-    let said = WriteContext::asked(format!("note {PLANTED}"), time(3));
-    let mut write = session.write(&said);
+    let context = WriteContext::asked(format!("note {PLANTED}"), time(3));
+    let mut write = session.write(&context);
     let text = write.text(&format!("a line of {PLANTED}\n").repeat(500));
     let value = Value::from([("command", PLANTED.into()), ("stdout_preview", text)]);
     write.fact(fact(3, value)).commit().unwrap();

@@ -68,8 +68,8 @@ fn another_number_of_shards_is_refused() {
     for count in [1, 3, 20] {
         let error = open_or_create(&address, "team", count).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-        let said = "'team' has 2 shards, 'team/0-of-2' to 'team/1-of-2', and their number";
-        assert!(error.to_string().contains(said), "{error}");
+        let expected = "'team' has 2 shards, 'team/0-of-2' to 'team/1-of-2', and their number";
+        assert!(error.to_string().contains(expected), "{error}");
     }
     // Names that only begin alike, or look like a pattern, are other names.
     for name in ["tea", "team2", "te_m", "%", "team/0-of-2"] {
@@ -129,9 +129,9 @@ fn a_shard_that_was_removed_is_not_created_again() {
             Store::open_or_create_at(&database(&address, &missing), options()).unwrap_err(),
         ];
         for error in &errors {
-            let said =
+            let expected =
                 format!("the database no longer has '{missing}' of the 3 shards of '{name}'");
-            assert!(chain(error).contains(&said), "{}", chain(error));
+            assert!(chain(error).contains(&expected), "{}", chain(error));
         }
         assert_eq!(errors[1].kind(), ErrorKind::Conflict);
     }

@@ -73,6 +73,6 @@ fn a_server_that_ignores_conditions_is_refused() {
     let written = [b"1", b"2"].map(|bytes| depot.put_new("a", bytes).unwrap());
     assert!(written.iter().all(|written| matches!(written, DepotWrite::Done(_))), "{written:?}");
     let error = check_depot(&depot).unwrap_err();
-    let said = "the remote cannot create an object only if there is none: use another one";
-    assert_eq!(error.to_string(), said);
+    let expected = "the remote cannot create an object only if there is none: use another one";
+    assert_eq!(error.to_string(), expected);
 }

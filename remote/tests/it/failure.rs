@@ -158,8 +158,8 @@ fn a_list_is_one_request_and_must_be_sorted() {
     );
     assert_eq!(server.take_requests(), ["GET /team?list-type=2&prefix=forge%2Fa%2F"]);
     let error = listed(&["a/d", "a/b"]).depot().list("a/", "").unwrap_err();
-    let said = "the remote cannot list objects in the order of names: use another one";
-    assert_eq!(error.to_string(), said);
+    let expected = "the remote cannot list objects in the order of names: use another one";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -167,8 +167,9 @@ fn an_object_that_is_too_large_is_not_read() {
     let headers = &[("etag", "\"tag\""), LAST_MODIFIED, ("content-length", "134217729")];
     let server = ScriptedServer::start(&[Reply::Answer(200, headers, "text".to_owned())]);
     let error = server.depot().get("a", None).unwrap_err();
-    let said = "'a' on the remote is damaged: it has 134217729 bytes, which no object of forge has";
-    assert_eq!(error.to_string(), said);
+    let expected =
+        "'a' on the remote is damaged: it has 134217729 bytes, which no object of forge has";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -192,8 +193,8 @@ fn a_machine_that_cannot_be_reached_is_named() {
     ];
     for (call, error) in errors(&depot(&variables, SHORT)) {
         assert!(matches!(error, DepotError::Unavailable { .. }), "{call}: {error:?}");
-        let said = "s3://team/forge cannot be reached (Connection refused";
-        assert!(error.to_string().contains(said), "{call}: {error}");
+        let expected = "s3://team/forge cannot be reached (Connection refused";
+        assert!(error.to_string().contains(expected), "{call}: {error}");
     }
 }
 
@@ -205,8 +206,8 @@ fn missing_credentials_are_named() {
     let variables = [("AWS_ENDPOINT_URL", &*endpoint), ("AWS_METADATA_ENDPOINT", &endpoint)];
     for (call, error) in errors(&depot(&variables, SHORT)) {
         assert!(matches!(error, DepotError::Refused { .. }), "{call}: {error:?}");
-        let said = "use s3://team/forge: no credentials were given";
-        assert!(error.to_string().contains(said), "{call}: {error}");
+        let expected = "use s3://team/forge: no credentials were given";
+        assert!(error.to_string().contains(expected), "{call}: {error}");
     }
     assert!(server.take_requests().iter().all(|request| !request.contains("/team/")));
 }

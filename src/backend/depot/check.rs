@@ -248,8 +248,8 @@ mod tests {
         ] {
             let depot = FlawedDepot(MemoryDepot::default(), flaw);
             let error = check_depot(&depot).unwrap_err();
-            let said = format!("the remote cannot {cannot}: use another one");
-            assert_eq!(error.to_string(), said, "{flaw:?}");
+            let expected = format!("the remote cannot {cannot}: use another one");
+            assert_eq!(error.to_string(), expected, "{flaw:?}");
             if !matches!(flaw, DepotFlaw::KeepsRemoved) {
                 assert!(depot.0.list("", "").unwrap().is_empty(), "{flaw:?}");
             }

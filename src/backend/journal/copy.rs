@@ -91,8 +91,8 @@ mod tests {
     /// read and before the segments were listed.
     #[test]
     fn segments_from_a_position_before_the_first_one_are_reported_as_removed() {
-        let gone = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);
-        assert!(matches!(gone, Err(Error::Gone { position: 100, start: 200 })), "{gone:?}");
+        let removed = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);
+        assert!(matches!(removed, Err(Error::Gone { position: 100, start: 200 })), "{removed:?}");
     }
 
     #[test]

@@ -227,10 +227,10 @@ fn after_the_removal_of_segments_the_rest_is_read() {
     journal.remove_before(more.position + 1).unwrap();
     assert_eq!(place.segments(), [more.position]);
     for reader in [&journal, &other, &place.open()] {
-        let gone = reader.read(0, 10);
+        let removed = reader.read(0, 10);
         assert!(
-            matches!(gone, Err(Error::Gone { position: 0, start }) if start == more.position),
-            "{gone:?}"
+            matches!(removed, Err(Error::Gone { position: 0, start }) if start == more.position),
+            "{removed:?}"
         );
         assert!(matches!(reader.append(0, WAIT, &mut |_| None), Err(Error::Gone { .. })));
         assert_eq!(all(reader, more.position), ["more"]);

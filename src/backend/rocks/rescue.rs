@@ -247,9 +247,9 @@ mod tests {
                 batch.rows.push((TableId(3), key.clone(), Some(value.clone())));
                 all.insert((TableId(3), key), value);
             }
-            let gone = (round * 150 + 7).to_be_bytes().to_vec();
-            batch.rows.push((TableId(2), gone.clone(), None));
-            all.remove(&(TableId(2), gone));
+            let removed = (round * 150 + 7).to_be_bytes().to_vec();
+            batch.rows.push((TableId(2), removed.clone(), None));
+            all.remove(&(TableId(2), removed));
             applier.write(batch).unwrap();
             applier.publish(round + 1).unwrap();
         }

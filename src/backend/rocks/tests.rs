@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn reads_find_the_same_rows_with_clustered_tables(
         written in prop::collection::vec((1..3_u8, some_key(4..7), any::<bool>()), 1..80),
-        asked in prop::collection::vec(
+        scans in prop::collection::vec(
             (1..4_u8, some_key(0..7), some_key(0..7), any::<bool>(), 0..12_usize), 1..60
         ),
     ) {
@@ -88,7 +88,7 @@ proptest! {
             applier.publish(position).unwrap();
         }
         let snapshot = index.snapshot().unwrap();
-        for (table, from, to, ascending, limit) in &asked {
+        for (table, from, to, ascending, limit) in &scans {
             // One in twelve scans has no limit.
             let limit = if *limit == 0 { usize::MAX } else { *limit };
             let is_asked_for = |key: &[u8]| *key >= **from && (to.is_empty() || *key < **to);
@@ -350,8 +350,8 @@ fn a_renamed_generation_is_refused() {
     let renamed = path.join("1-000000000000000b");
     fs::rename(path.join("1-000000000000000a"), renamed).unwrap();
     let Err(error) = index.snapshot() else { panic!("its rows are at position 10") };
-    let said = "the index is damaged: its rows are at position 10, but its name says 11";
-    assert_eq!(error.to_string(), said);
+    let expected = "the index is damaged: its rows are at position 10, but its name says 11";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

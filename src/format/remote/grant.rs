@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn a_text_that_is_no_grant_is_refused_with_the_reason() {
         let text = grant().encode();
-        let said = |text: &str| RemoteGrant::decode(text).unwrap_err().to_string();
-        assert!(said("").contains("does not begin with 'forge-grant-'"));
-        assert!(said("forge-grant-x-").contains("no version"));
-        assert!(said(&text.replacen("-1-", "-2-", 1)).contains("needs version 2"));
+        let error_of = |text: &str| RemoteGrant::decode(text).unwrap_err().to_string();
+        assert!(error_of("").contains("does not begin with 'forge-grant-'"));
+        assert!(error_of("forge-grant-x-").contains("no version"));
+        assert!(error_of(&text.replacen("-1-", "-2-", 1)).contains("needs version 2"));
         for end in 12..text.len() {
             assert!(RemoteGrant::decode(&text[..end]).is_err(), "cut at {end}");
         }

@@ -311,12 +311,12 @@ mod tests {
     #[test]
     fn a_text_that_is_no_remote_key_file_is_refused_with_the_reason() {
         let text = file(Some("file:///x")).encode();
-        let said = |text: &str| RemoteKeyFile::decode(text).unwrap_err().to_string();
-        assert!(said("").contains("does not begin with 'forge remote key'"));
-        assert!(said("forge remote key one").contains("no version"));
-        assert!(said(&text.replace("key 1", "key 4")).contains("needs version 4"));
+        let error_of = |text: &str| RemoteKeyFile::decode(text).unwrap_err().to_string();
+        assert!(error_of("").contains("does not begin with 'forge remote key'"));
+        assert!(error_of("forge remote key one").contains("no version"));
+        assert!(error_of(&text.replace("key 1", "key 4")).contains("needs version 4"));
         let short: Vec<&str> = text.lines().take(3).collect();
-        assert!(said(&short.join("\n")).contains("a line is missing"));
+        assert!(error_of(&short.join("\n")).contains("a line is missing"));
         let witness = with_witness().encode();
         for (old, new) in [
             ("seen 0303", "seen zz03"),
@@ -325,11 +325,11 @@ mod tests {
             (" 17 ", " 017 "),
             ("key 2", "key 1"),
         ] {
-            assert!(said(&witness.replacen(old, new, 1)).contains("the key file"), "{new}");
+            assert!(error_of(&witness.replacen(old, new, 1)).contains("the key file"), "{new}");
         }
         let rotated = rotated(Some(EarlierSecret::Leaving([7; 32]))).encode();
         for (old, new) in [("names 06", "names zz"), ("rotates ", "rotats "), ("key 3", "key 2")] {
-            assert!(said(&rotated.replacen(old, new, 1)).contains("the key file"), "{new}");
+            assert!(error_of(&rotated.replacen(old, new, 1)).contains("the key file"), "{new}");
         }
         for (place, found) in text.match_indices(|found: char| found.is_ascii_alphanumeric()) {
             let mut wrong = text.clone();

@@ -166,9 +166,9 @@ fn a_marker_of_a_later_version_says_so_and_a_forged_one_has_the_wrong_key() {
         ("format 1.0", "format 2.7", "format 2.7"),
         ("required ", "required sharded", "the feature 'sharded'"),
     ] {
-        let said = decode(old, new).unwrap_err().to_string();
+        let message = decode(old, new).unwrap_err().to_string();
         let expected = format!("the marker of the remote needs {needs}: use a later version");
-        assert!(said.starts_with(&expected), "{said}");
+        assert!(message.starts_with(&expected), "{message}");
     }
     let later = decode("format 1.0", "format 1.1").unwrap();
     let hinted = decode("optional ", "optional hints").unwrap();
@@ -213,8 +213,8 @@ fn a_ref_with_a_wrong_bit_or_a_missing_end_is_damaged() {
     let mut later = bytes.clone();
     later[3] = b'2';
     let error = RemoteRef::open(&place(7), &key, &later).unwrap_err();
-    let said = "the ref of the remote needs version 2: use a later version of forge";
-    assert_eq!(error.to_string(), said);
+    let expected = "the ref of the remote needs version 2: use a later version of forge";
+    assert_eq!(error.to_string(), expected);
     let endless = [bytes.clone(), vec![0; MAX_REF_BYTES]].concat();
     assert!(is_too_large(&RemoteRef::open(&place(7), &key, &endless)));
     assert!(is_damaged(&RemoteRef::open(&place(7), &key, &[bytes, vec![0]].concat())));

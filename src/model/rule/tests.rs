@@ -339,13 +339,13 @@ fn retract(state: &mut State, id: &str) {
 #[test]
 fn a_retraction_leaves_the_confidence_of_the_other_evidence() {
     for strengths in [&[0.8, -0.3][..], &[-0.5, 0.2, 0.4], &[0.7]] {
-        for gone in 0..strengths.len() {
+        for retracted in 0..strengths.len() {
             let mut state = weighed(0.4, strengths);
-            retract(&mut state, &format!("E{}", gone + 1));
+            retract(&mut state, &format!("E{}", retracted + 1));
             let mut rest = strengths.to_vec();
-            rest.remove(gone);
+            rest.remove(retracted);
             let without = confidence(&weighed(0.4, &rest));
-            assert!((confidence(&state) - without).abs() < 1e-12, "{strengths:?} {gone}");
+            assert!((confidence(&state) - without).abs() < 1e-12, "{strengths:?} {retracted}");
         }
     }
 }

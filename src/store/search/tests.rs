@@ -430,11 +430,11 @@ fn a_search_after_one_write_reads_the_changed_session_only() {
 #[test]
 fn a_query_that_is_too_long_says_how_long_it_may_be() {
     let many: String = (0..40).map(|number| format!("w{number} ")).collect();
-    let said = SearchQuery::parse(&many).unwrap_err().to_string();
-    assert!(said.contains("at most 32 words") && said.contains("40"), "{said}");
+    let message = SearchQuery::parse(&many).unwrap_err().to_string();
+    assert!(message.contains("at most 32 words") && message.contains("40"), "{message}");
     let long = "x".repeat(MAX_QUERY_BYTES + 1);
-    let said = SearchQuery::parse(&long).unwrap_err().to_string();
-    assert!(said.contains("131072 bytes") && said.contains("131073"), "{said}");
+    let message = SearchQuery::parse(&long).unwrap_err().to_string();
+    assert!(message.contains("131072 bytes") && message.contains("131073"), "{message}");
     assert!(SearchQuery::parse(&long[1..]).is_ok());
 }
 

@@ -299,9 +299,9 @@ proptest! {
             fates
         };
         let latest = names.iter().map(|name| (*name, play.made[*name])).collect();
-        let mut told: Vec<_> = resume.torn.iter().map(|torn| (torn.message.id.clone(), torn.fate)).collect();
-        told.sort_by(|a, b| a.0.cmp(&b.0));
-        prop_assert_eq!(told, fates(&latest));
+        let mut actual: Vec<_> = resume.torn.iter().map(|torn| (torn.message.id.clone(), torn.fate)).collect();
+        actual.sort_by(|a, b| a.0.cmp(&b.0));
+        prop_assert_eq!(actual, fates(&latest));
         let counted = |reference: &Option<CheckpointReference>| -> u64 {
             reference.as_ref().map_or(0, |one| one.checkpoint.rsplit('_').next().unwrap().parse().unwrap())
         };

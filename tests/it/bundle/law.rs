@@ -43,12 +43,12 @@ pub(crate) fn step(
     session: &Session,
     minute: u64,
     (what, which): (u8, u8),
-    said: &str,
+    prefix: &str,
 ) {
     let act = WriteContext::asked("step", time(minute));
     let note = |id: u8| {
         let long = if which.is_multiple_of(5) { 3000 } else { 3 };
-        let text = format!("{said}{minute} ").repeat(long);
+        let text = format!("{prefix}{minute} ").repeat(long);
         let value = Value::from([("description", text.as_str().into()), ("source", "t".into())]);
         ClaimChange::put(Key::new(Kind::Note, format!("N{id}")), value)
     };
@@ -58,7 +58,7 @@ pub(crate) fn step(
         }
         5 | 6 => {
             let tags = [format!("t{}", which % 2)];
-            let wanted = NewCheckpoint::manual(format!("{said}at {minute}")).tags(tags);
+            let wanted = NewCheckpoint::manual(format!("{prefix}at {minute}")).tags(tags);
             session.write(&act).change(note(9)).checkpoint(wanted).commit().unwrap();
         }
         7 => {
@@ -76,7 +76,7 @@ pub(crate) fn step(
         14 => drop(store.sweep(time(minute), time(minute)).unwrap()),
         15 => {
             let mut write = session.write(&act);
-            let text = write.text(&format!("{said}{minute} output ").repeat(900));
+            let text = write.text(&format!("{prefix}{minute} output ").repeat(900));
             let value = Value::from([("command", "make".into()), ("stdout_preview", text)]);
             write.fact(fact(minute, value)).commit().unwrap();
         }
@@ -84,7 +84,7 @@ pub(crate) fn step(
             let known = session.bookmark("log").unwrap();
             let bookmark = known.unwrap_or_default();
             let begin = bookmark.open_block();
-            let file = format!("{{\"line\":\"of a {said}log\"}}\n").repeat(10_000);
+            let file = format!("{{\"line\":\"of a {prefix}log\"}}\n").repeat(10_000);
             let (from, to) = (bookmark.bytes as usize, usize::from(which) * 20 + 1);
             let text = &file[from..from + to];
             let open = match bookmark.bytes {
@@ -119,7 +119,7 @@ pub(crate) fn step(
         21 => {
             let last = session.summary().unwrap().last_sequence.max(1);
             if let Ok(point) = session.at_sequence(u64::from(which) % last + 1) {
-                let named = NewCheckpoint::manual(format!("{said}after {minute}"));
+                let named = NewCheckpoint::manual(format!("{prefix}after {minute}"));
                 let write = session.write(&act).after_or_fork(&point, format!("f{}", which % 3));
                 let _ = write.change(note(which % 5)).checkpoint(named).commit();
             }
@@ -127,7 +127,7 @@ pub(crate) fn step(
         22 => {
             let key = Some(format!("key {}", which % 2));
             let named =
-                NewCheckpoint { key, ..NewCheckpoint::manual(format!("{said}again {minute}")) };
+                NewCheckpoint { key, ..NewCheckpoint::manual(format!("{prefix}again {minute}")) };
             let write = session.write(&act).change(note(which % 5));
             write.replacing_checkpoint(named).commit().unwrap();
         }
@@ -164,7 +164,7 @@ pub(crate) fn told_session_alike(session: &Session) -> String {
 
 fn told_at(session: &Session, head: &ResolvedMoment) -> String {
     let mut text = String::new();
-    let mut note = |what: &str, said: String| writeln!(text, "{what}: {said}").unwrap();
+    let mut note = |what: &str, value: String| writeln!(text, "{what}: {value}").unwrap();
     let summary = session.summary().unwrap();
     note("last", format!("{} {}", summary.last_sequence, summary.checkpoints));
     for number in 1..=summary.last_sequence {

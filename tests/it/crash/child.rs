@@ -63,8 +63,8 @@ impl Task {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                 // Lines that a kill cut, and lines of the test harness, are ignored.
                 let line = String::from_utf8_lossy(&line);
-                if let Some(said) = line.strip_suffix(" .") {
-                    let _ = lines.send(said.to_owned());
+                if let Some(text) = line.strip_suffix(" .") {
+                    let _ = lines.send(text.to_owned());
                 }
             }
         });

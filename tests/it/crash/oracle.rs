@@ -59,8 +59,8 @@ impl Oracle {
         let number = |at: usize| rest[at].parse::<u64>().unwrap();
         match *what {
             "state" => {
-                let said = AcknowledgedState { hash: rest[1].to_owned(), seen: true };
-                heard.states.insert(number(0), said);
+                let state = AcknowledgedState { hash: rest[1].to_owned(), seen: true };
+                heard.states.insert(number(0), state);
                 heard.last = heard.last.max(number(0));
             }
             "checkpoint" => {
@@ -70,20 +70,20 @@ impl Oracle {
             "source" => heard.lines = heard.lines.max(number(0)),
             "pruning" => {
                 heard.before = Some(heard.states.clone());
-                heard.states.values_mut().for_each(|said| said.seen = false);
+                heard.states.values_mut().for_each(|state| state.seen = false);
                 heard.pruned = true;
                 return false;
             }
             "kept" => {
-                if let Some(said) = heard.states.get_mut(&number(0)) {
-                    said.seen = true;
+                if let Some(state) = heard.states.get_mut(&number(0)) {
+                    state.seen = true;
                 }
             }
             "unpruned" => {
                 let made = std::mem::take(&mut heard.states);
                 heard.states = heard.before.take().unwrap_or_default();
-                for (number, said) in made {
-                    heard.states.entry(number).or_insert(said);
+                for (number, state) in made {
+                    heard.states.entry(number).or_insert(state);
                 }
             }
             _ => return false,
@@ -101,7 +101,7 @@ impl Oracle {
         in_doubt: u64,
         depth: VerifyDepth,
     ) -> Result<(), String> {
-        let said = |error: Error| error.to_string();
+        let error_text = |error: Error| error.to_string();
         let store = open(path).map_err(|error| format!("it does not open: {error}"))?;
         for (name, heard) in &mut self.sessions {
             let session = match store.session(name) {
@@ -110,9 +110,9 @@ impl Oracle {
             };
             heard.audit(&session, in_doubt).map_err(|error| format!("{name}: {error}"))?;
         }
-        let shared = store.session(SHARED).map_err(said)?;
-        let head = shared.head().map_err(said)?;
-        let claims = claims_at(&shared, &head).map_err(said)?;
+        let shared = store.session(SHARED).map_err(error_text)?;
+        let head = shared.head().map_err(error_text)?;
+        let claims = claims_at(&shared, &head).map_err(error_text)?;
         let missing: Vec<_> = self.notes.iter().filter(|id| !claims.contains_key(*id)).collect();
         if !missing.is_empty() {
             return Err(format!("notes are missing: {missing:?}"));
@@ -128,7 +128,7 @@ impl Oracle {
         self.notes.insert(id);
         drop((shared, store));
         let verified = Store::verify(path, depth, act(1).now, keyring(path).as_deref());
-        let verified = verified.map_err(said)?;
+        let verified = verified.map_err(error_text)?;
         match verified.outcome {
             VerifyOutcome::Clean => Ok(()),
             outcome => Err(format!("{outcome:?}: {:?}", verified.findings)),
@@ -142,8 +142,8 @@ impl SessionAcknowledgements {
     }
 
     fn audit(&mut self, session: &Session, in_doubt: u64) -> Result<(), String> {
-        let said = |error: Error| error.to_string();
-        let summary = session.summary().map_err(said)?;
+        let error_text = |error: Error| error.to_string();
+        let summary = session.summary().map_err(error_text)?;
         let last = summary.last_sequence;
         if last < self.last || last > self.last.saturating_add(in_doubt) {
             return Err(format!(
@@ -168,7 +168,7 @@ impl SessionAcknowledgements {
                 return Err(format!("#{number} is another state"));
             }
         }
-        let made = session.checkpoints(&CheckpointFilter::default()).map_err(said)?;
+        let made = session.checkpoints(&CheckpointFilter::default()).map_err(error_text)?;
         let made: BTreeMap<u64, String> =
             made.into_iter().map(|one| (one.sequence, one.id.to_string())).collect();
         for (number, id) in &self.checkpoints {
@@ -179,7 +179,7 @@ impl SessionAcknowledgements {
             }
         }
         if self.lines > 0 {
-            let bytes = session.source_bytes("log", 0, self.lines * LINE).map_err(said)?;
+            let bytes = session.source_bytes("log", 0, self.lines * LINE).map_err(error_text)?;
             if bytes != source(0, self.lines) {
                 return Err("the source is another one".to_owned());
             }

@@ -178,7 +178,7 @@ fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
     let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     const CUTS: usize = 4;
-    let (mut lost, mut told) = (0, 0);
+    let (mut lost, mut noticed) = (0, 0);
     for keys in [[Keys::None; CUTS], [Keys::Elsewhere; CUTS]].concat() {
         let mut oracle = Oracle::default();
         if begin(test, &disk, keys).is_none()
@@ -190,13 +190,15 @@ fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
         let found = oracle.audit(&folder(&disk), u64::MAX, VerifyDepth::Quick);
         match keys {
             Keys::None => lost += usize::from(found.is_err()),
-            _ => told += usize::from(found.is_err_and(|said| said.contains("its witness saw"))),
+            _ => {
+                noticed += usize::from(found.is_err_and(|error| error.contains("its witness saw")))
+            }
         }
         drop(mount);
     }
     eprintln!(
-        "{test}: {lost} of {CUTS} cuts on a lying disk lost something, {told} of {CUTS} were noticed by the witness"
+        "{test}: {lost} of {CUTS} cuts on a lying disk lost something, {noticed} of {CUTS} were noticed by the witness"
     );
     assert!(lost > 0, "no cut lost data, so the other tests prove nothing");
-    assert!(told > 0, "the witness reported nothing, so the other tests of it prove nothing");
+    assert!(noticed > 0, "the witness reported nothing, so the other tests of it prove nothing");
 }

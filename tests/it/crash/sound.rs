@@ -19,19 +19,19 @@ fn after_any_work_a_store_is_sound() {
         create(&path);
         let seed = numbers.next();
         let mut oracle = Oracle::default();
-        let mut said = Vec::new();
-        let mut say = |line: &str| said.push(line.to_owned());
+        let mut log = Vec::new();
+        let mut say = |line: &str| log.push(line.to_owned());
         let store = open(&path).unwrap();
         let mut worker = Worker::new(store, (0, seed, 1), Planted::Nothing, &mut say).unwrap();
         for step in 0..STEPS {
             worker.step().unwrap_or_else(|error| panic!("history {history}, step {step}: {error}"));
         }
         drop(worker);
-        for line in &said {
+        for line in &log {
             oracle.hear(line);
         }
         let found = oracle.audit(&path, 4, VerifyDepth::ReadData);
-        assert_eq!(found, Ok(()), "history {history} of seed {seed}: {said:#?}");
+        assert_eq!(found, Ok(()), "history {history} of seed {seed}: {log:#?}");
     }
     eprintln!("crash sound: {histories} histories of {STEPS} steps, all sound");
 }

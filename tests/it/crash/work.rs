@@ -230,12 +230,12 @@ impl<'a> Worker<'a> {
         let done = write.commit()?;
         self.claims = after;
         if self.planted != Planted::AcknowledgesEarly {
-            self.told(&done, &hash);
+            self.acknowledge(&done, &hash);
         }
         Ok(())
     }
 
-    fn told(&mut self, done: &WriteReport, hash: &str) {
+    fn acknowledge(&mut self, done: &WriteReport, hash: &str) {
         if let Some((sequence, _)) = done.revision {
             self.states.insert(sequence, self.claims.clone());
             self.tell("state", format!("{sequence} {hash}"));
@@ -249,7 +249,7 @@ impl<'a> Worker<'a> {
         let act = self.act();
         let wanted = NewCheckpoint::manual("alone");
         let done = self.session.write(&act).checkpoint(wanted).commit()?;
-        self.told(&done, "");
+        self.acknowledge(&done, "");
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl<'a> Worker<'a> {
         let done = self.session.restore(&act, &point)?;
         let hash = hash_of(&claims);
         self.claims = claims;
-        self.told(&done, &hash);
+        self.acknowledge(&done, &hash);
         Ok(())
     }
 

@@ -41,7 +41,7 @@ fn read(session: &Session) -> Result<String, Error> {
     Ok(format!("{entries:?}"))
 }
 
-fn said(path: &Path, options: Options) -> Result<String, Error> {
+fn content_of(path: &Path, options: Options) -> Result<String, Error> {
     read(&Store::open(path, options)?.session("zebra-session")?)
 }
 
@@ -101,7 +101,7 @@ fn without_its_key_nothing_is_readable_and_every_error_says_why() {
 #[test]
 fn with_a_damaged_key_nothing_is_readable_and_every_error_names_the_file() {
     let place = place();
-    let known = said(&place.path(), place.options()).unwrap();
+    let known = content_of(&place.path(), place.options()).unwrap();
     let right = fs::read(place.key()).unwrap();
     fs::write(place.key(), &right[1..]).unwrap();
     let (options, to) = (place.options(), place.root.path().join("to"));
@@ -124,23 +124,23 @@ fn with_a_damaged_key_nothing_is_readable_and_every_error_names_the_file() {
         assert_eq!(error.kind(), ErrorKind::Unkeyed);
     }
     fs::write(place.key(), right).unwrap();
-    assert_eq!(said(&place.path(), options).unwrap(), known);
+    assert_eq!(content_of(&place.path(), options).unwrap(), known);
 }
 
 #[test]
 fn the_key_can_be_moved_to_another_machine_with_the_store() {
     let place = place();
-    let known = said(&place.path(), place.options()).unwrap();
+    let known = content_of(&place.path(), place.options()).unwrap();
     let text = Store::export_key(&place.path(), &place.options()).unwrap();
     Store::import_key(&text, &place.elsewhere()).unwrap();
-    assert_eq!(said(&place.path(), place.elsewhere()).unwrap(), known);
+    assert_eq!(content_of(&place.path(), place.elsewhere()).unwrap(), known);
     assert_clean(&place.path(), place.elsewhere().keyring.as_deref().unwrap());
 }
 
 #[test]
 fn an_adopted_store_is_readable_with_its_earlier_key() {
     let place = place();
-    let known = said(&place.path(), place.options()).unwrap();
+    let known = content_of(&place.path(), place.options()).unwrap();
     let copy = place.root.path().join("copy");
     let backed = Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
     assert!(backed.revisions > 10);
@@ -149,10 +149,10 @@ fn an_adopted_store_is_readable_with_its_earlier_key() {
         .unwrap()
         .create_session(&act(61), NewSession::named("zebra-later"))
         .unwrap();
-    assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
+    assert_eq!(content_of(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
     let done = Store::adopt(&copy, &place.options(), time(62)).unwrap();
     assert!(done.resealed);
-    assert_eq!(said(&copy, place.options()).unwrap(), known);
+    assert_eq!(content_of(&copy, place.options()).unwrap(), known);
     let session = Store::open(&copy, place.options()).unwrap().session("zebra-session").unwrap();
     session.write(&act(63)).change(note("zebra-more", "it goes on")).commit().unwrap();
     assert!(session.store().maintain(0).unwrap());
@@ -169,7 +169,7 @@ fn data_of_hooks_next_to_a_refused_store_is_encrypted_and_adopted_with_it() {
     let copy = place.root.path().join("copy");
     Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
     place.open().create_session(&act(61), NewSession::named("zebra-later")).unwrap();
-    assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
+    assert_eq!(content_of(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
     let refused = Store::open_unverified(&copy, place.options()).unwrap();
     let hook = act(62);
     let aside = refused.spooled_write(&hook, NewSession::imported("zebra-kept")).unwrap();
@@ -189,7 +189,7 @@ fn data_of_hooks_next_to_a_refused_store_is_encrypted_and_adopted_with_it() {
 #[test]
 fn a_repaired_store_is_encrypted_again() {
     let place = place();
-    let known = said(&place.path(), place.options()).unwrap();
+    let known = content_of(&place.path(), place.options()).unwrap();
     // One wrong bit in the index, in one of the first rows, in its key or its lengths.
     let table = files_below(&place.path())
         .into_iter()
@@ -200,7 +200,10 @@ fn a_repaired_store_is_encrypted_again() {
         let mut bytes = whole.clone();
         bytes[at] ^= 4;
         fs::write(&table, bytes).unwrap();
-        assert_eq!(said(&place.path(), place.options()).unwrap_err().kind(), ErrorKind::Forged);
+        assert_eq!(
+            content_of(&place.path(), place.options()).unwrap_err().kind(),
+            ErrorKind::Forged
+        );
         let to = place.root.path().join(format!("to {at}"));
         let done = Store::repair(&place.path(), &to, time(60), Some(&place.keyring())).unwrap();
         (to, done)
@@ -209,7 +212,7 @@ fn a_repaired_store_is_encrypted_again() {
     // The repaired data keeps its seals.
     for (to, done) in &repaired {
         assert_eq!((&done.lost[..], done.mended), (&[][..], 1));
-        assert_eq!(said(to, place.options()).unwrap(), known);
+        assert_eq!(content_of(to, place.options()).unwrap(), known);
     }
     let (to, _) = repaired.last().unwrap();
     assert_clean(to, &place.keyring());
@@ -230,11 +233,11 @@ fn a_wrong_key_and_a_changed_marker_are_refused_by_name() {
     };
     let line = text.lines().find(|line| line.starts_with("cipher ")).unwrap();
     file(line, format!("cipher {}", "7".repeat(64)));
-    let error = said(&place.path(), place.options()).unwrap_err();
+    let error = content_of(&place.path(), place.options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Forged);
     assert!(error.to_string().contains("cannot be decrypted with the store's key"), "{error}");
     file(&format!("{line}\n"), String::new());
-    let error = said(&place.path(), place.options()).unwrap_err();
+    let error = content_of(&place.path(), place.options()).unwrap_err();
     assert!(error.to_string().contains("its key says that it was not so"), "{error}");
     fs::write(place.key(), &text).unwrap();
     // Without the feature flag, the next writes would be in plain text.
@@ -243,7 +246,7 @@ fn a_wrong_key_and_a_changed_marker_are_refused_by_name() {
     let before = marker.split("check ").next().unwrap().replace("required encrypted", "required ");
     let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
     fs::write(&path, format!("{before}check {check}\n")).unwrap();
-    let error = said(&place.path(), place.options()).unwrap_err();
+    let error = content_of(&place.path(), place.options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Forged);
     assert!(error.to_string().contains("not encrypted, and its key says that it was"), "{error}");
 }

@@ -75,10 +75,10 @@ fn plant(store: &Store) -> Session {
     let text = write.text(&"a line of zebra-output\n".repeat(1000));
     let output = Value::from([("command", "zebra-command".into()), ("stdout_preview", text)]);
     write.fact(fact(Kind::Command, "zebra-fact", 3, output)).commit().unwrap();
-    let said = |text: &str| Value::from([("text", text.into())]);
+    let text_value = |text: &str| Value::from([("text", text.into())]);
     session
         .write(&act(4))
-        .fact(fact(Kind::Message, "zebra-m", 4, said("zebra-message")))
+        .fact(fact(Kind::Message, "zebra-m", 4, text_value("zebra-message")))
         .commit()
         .unwrap();
     let named = NewCheckpoint::manual("zebra-checkpoint").tags(["zebra-tag"]);
@@ -109,7 +109,7 @@ fn plant(store: &Store) -> Session {
         bytes: store.redact_source(lines.as_bytes(), TextForm::Plain, PartEnding::End),
         lines: 400,
         keep: true,
-        facts: vec![fact(Kind::Prompt, "zebra-prompt", 14, said("zebra-asked"))],
+        facts: vec![fact(Kind::Prompt, "zebra-prompt", 14, text_value("zebra-asked"))],
         ..SourceChunk::default()
     };
     session.import_chunk(&act(14), store.new_operation().unwrap(), "zebra-source", taken).unwrap();

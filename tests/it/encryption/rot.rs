@@ -24,8 +24,8 @@ fn read(path: &Path, options: &Options) -> Read {
     let mut read = Read::new();
     let options = options.clone().read_only(true);
     let session = Store::open(path, options).and_then(|store| store.session("zebra-session"));
-    let mut note = |what: String, said: Result<String, Error>| {
-        read.insert(what, said.map_err(|error| error.to_string()));
+    let mut note = |what: String, result: Result<String, Error>| {
+        read.insert(what, result.map_err(|error| error.to_string()));
     };
     let session = match session {
         Ok(session) => session,
@@ -55,7 +55,7 @@ fn no_wrong_bit_in_an_encrypted_store_gives_false_data_and_a_repair_saves_the_re
     let mut numbers = SeededNumbers::from_environment(test);
     let place = place();
     let golden = read(&place.path(), &place.options());
-    let states = golden.values().filter(|said| said.is_ok()).count();
+    let states = golden.values().filter(|result| result.is_ok()).count();
     assert!(states > 15, "{golden:?}");
     let (mut saved, mut rounds) = (0, 0);
     let damaged = place.root.path().join("damaged");
@@ -71,11 +71,11 @@ fn no_wrong_bit_in_an_encrypted_store_gives_false_data_and_a_repair_saves_the_re
             fs::write(damaged.join(file), bytes).unwrap();
             let what = format!("{} byte {at} bit {bit}", file.display());
             let found = read(&damaged, &place.options());
-            let right = |(thing, said): (&String, &Result<String, String>)| match golden.get(thing)
-            {
-                Some(golden) => said.is_err() || said == golden,
-                None => said.is_err(),
-            };
+            let right =
+                |(thing, result): (&String, &Result<String, String>)| match golden.get(thing) {
+                    Some(golden) => result.is_err() || result == golden,
+                    None => result.is_err(),
+                };
             assert!(found.iter().all(right), "{what}: {found:?}");
             let verified =
                 Store::verify(&damaged, VerifyDepth::ReadData, time(90), Some(&place.keyring()));
@@ -86,7 +86,7 @@ fn no_wrong_bit_in_an_encrypted_store_gives_false_data_and_a_repair_saves_the_re
             if let Ok(done) = done {
                 let found = read(&repaired, &place.options());
                 assert!(found.iter().all(right), "{what}: {done:?} {found:?}");
-                let right = found.values().filter(|said| said.is_ok()).count();
+                let right = found.values().filter(|result| result.is_ok()).count();
                 assert!(right == states || !done.lost.is_empty(), "{what}: lost without a word");
                 saved += right;
                 rounds += 1;

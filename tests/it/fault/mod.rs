@@ -49,9 +49,9 @@ pub(crate) fn struck_at(
         .env(variable.0, variable.1)
         .stderr(Stdio::null())
         .output();
-    let said = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
     let trace = fs::read_to_string(&trace).unwrap();
-    (trace.contains("killed by SIGKILL") || trace.contains("INJECTED"), said)
+    (trace.contains("killed by SIGKILL") || trace.contains("INJECTED"), stdout)
 }
 
 /// Sends a signal to a process of this test.

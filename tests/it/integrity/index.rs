@@ -97,8 +97,8 @@ fn removed_rows_are_detected() {
         edit(&place, |database, write| {
             for table in [CHECKPOINTS, TIMES] {
                 let rows = rows(database, table);
-                let gone = if last { rows.len() - 1 } else { rows.len() / 2 };
-                database.delete_opt(&rows[gone].0, write).unwrap();
+                let removed = if last { rows.len() - 1 } else { rows.len() / 2 };
+                database.delete_opt(&rows[removed].0, write).unwrap();
             }
         });
         assert!(matches!(place.refusal(), IntegrityBreach::Altered | IntegrityBreach::Unsealed));

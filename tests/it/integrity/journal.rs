@@ -223,7 +223,7 @@ proptest! {
         all in proptest::collection::vec(edits(), 1..4),
     ) {
         let place = Place::new();
-        let said = place.read().unwrap();
+        let written = place.read().unwrap();
         let segment = place.segment();
         let before = fs::read(&segment).unwrap();
         let mut edited = frames(&segment);
@@ -251,7 +251,7 @@ proptest! {
             Ok(read) => {
                 // Some edits cancel each other, or are corrected when the frames are written.
                 prop_assert_eq!(&fs::read(&segment).unwrap(), &before);
-                prop_assert_eq!(read, said);
+                prop_assert_eq!(read, written);
             }
             Err(error) => {
                 let kind = error.kind();

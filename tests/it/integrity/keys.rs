@@ -46,11 +46,11 @@ fn a_store_without_a_keyring_has_no_seals() {
 #[test]
 fn a_store_without_its_key_is_readable_and_spools_writes() {
     for place in [Place::new(), Place::applied()] {
-        let said = place.read().unwrap();
+        let content = place.read().unwrap();
         for options in [place.elsewhere(), Options::default()] {
             let store = Store::open(&place.store(), options).unwrap();
             assert_eq!(store.seal_status(), SealStatus::NoKey);
-            assert_eq!(read(&store).unwrap(), said);
+            assert_eq!(read(&store).unwrap(), content);
             let error = store.create_session(&act(9), NewSession::named("new")).map(drop);
             assert_eq!(error.unwrap_err().kind(), ErrorKind::Unkeyed);
             assert!(!store.maintain(0).unwrap());
@@ -90,12 +90,12 @@ fn writes_without_the_key_stay_spooled_until_the_adoption() {
 #[test]
 fn a_store_can_be_adopted_without_its_key() {
     for place in [Place::new(), Place::applied()] {
-        let said = place.read().unwrap();
+        let content = place.read().unwrap();
         let options = place.elsewhere();
         let done = Store::adopt(&place.store(), &options, time(70)).unwrap();
         assert_eq!((done.before, done.resealed), (SealStatus::NoKey, true));
         let store = Store::open(&place.store(), options.clone()).unwrap();
-        assert_eq!((store.seal_status(), read(&store).unwrap()), (SealStatus::Sealed, said));
+        assert_eq!((store.seal_status(), read(&store).unwrap()), (SealStatus::Sealed, content));
         add(&store.session("first").unwrap(), 71, "goes on");
         assert!(store.maintain(0).unwrap());
         drop(store);
@@ -238,7 +238,7 @@ fn keys_and_witnesses_are_private() {
 fn a_damaged_key_counts_as_missing_and_one_wrong_bit_in_it_is_repaired() {
     let place = Place::applied();
     let key = place.key_folder().join("key");
-    let (right, said) = (fs::read(&key).unwrap(), place.read().unwrap());
+    let (right, content) = (fs::read(&key).unwrap(), place.read().unwrap());
     let exported = Store::export_key(&place.store(), &place.options()).unwrap();
     for bit in (0..right.len() * 8).step_by(11) {
         let mut wrong = right.clone();
@@ -252,7 +252,7 @@ fn a_damaged_key_counts_as_missing_and_one_wrong_bit_in_it_is_repaired() {
         assert_eq!(store.seal_status(), SealStatus::NoKey);
         let damaged = store.damaged_key().expect("its key is damaged");
         assert!(matches!(&damaged, Error::DamagedKey { path, .. } if *path == key), "{damaged}");
-        assert_eq!(read(&store).unwrap(), said);
+        assert_eq!(read(&store).unwrap(), content);
         let error = store.create_session(&act(9), NewSession::named("new")).map(drop);
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Unkeyed);
         assert_eq!(verified(&place, &place.keyring()), (VerifyOutcome::Clean, SealStatus::NoKey));
@@ -264,7 +264,7 @@ fn a_damaged_key_counts_as_missing_and_one_wrong_bit_in_it_is_repaired() {
     assert_eq!((place.open().seal_status(), fs::read(&key).unwrap()), (SealStatus::Sealed, right));
     fs::write(&key, "").unwrap();
     assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().resealed);
-    assert_eq!((place.open().seal_status(), place.read().unwrap()), (SealStatus::Sealed, said));
+    assert_eq!((place.open().seal_status(), place.read().unwrap()), (SealStatus::Sealed, content));
 }
 
 #[test]
@@ -282,5 +282,5 @@ fn a_repaired_store_has_the_same_key_and_no_forged_record() {
     copy(&to, &place.store());
     let store = place.open();
     assert_eq!(store.seal_status(), SealStatus::Sealed);
-    assert!(read(&store).unwrap().iter().all(|said| !said.contains("FORGED")));
+    assert!(read(&store).unwrap().iter().all(|text| !text.contains("FORGED")));
 }

@@ -125,16 +125,16 @@ fn add(session: &Session, minute: i64, text: &str) {
 
 /// The content of a store: checkpoints and claims of both sessions.
 fn read(store: &Store) -> Result<Vec<String>, Error> {
-    let mut said = Vec::new();
+    let mut content = Vec::new();
     for summary in store.sessions()? {
         let session = store.session(&summary.info.name)?;
         let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
-        said.extend(checkpoints.into_iter().map(|one| one.message));
+        content.extend(checkpoints.into_iter().map(|one| one.message));
         let state = session.state(&session.head()?)?;
-        said.extend(state.claims_of(Kind::Note)?.into_iter().map(|(id, _)| id));
+        content.extend(state.claims_of(Kind::Note)?.into_iter().map(|(id, _)| id));
     }
-    said.sort();
-    Ok(said)
+    content.sort();
+    Ok(content)
 }
 
 #[test]

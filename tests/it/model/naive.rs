@@ -65,7 +65,7 @@ pub(super) struct Visible {
     /// The branches, each with the claims of its head.
     heads: BTreeMap<usize, ClaimMap>,
     /// The revisions that are folded into others.
-    gone: BTreeSet<u64>,
+    folded_away: BTreeSet<u64>,
 }
 
 /// One session.
@@ -106,7 +106,7 @@ impl Naive {
                 in_force: BTreeSet::new(),
                 schedule: None,
                 heads: BTreeMap::from([(0, ClaimMap::new())]),
-                gone: BTreeSet::new(),
+                folded_away: BTreeSet::new(),
             },
             operations: 0,
             undo: Vec::new(),
@@ -340,15 +340,17 @@ impl Naive {
         for sequence in checkpoints {
             self.now.checkpoints.remove(sequence);
         }
-        self.now.gone.extend(revisions);
+        self.now.folded_away.extend(revisions);
         self.part();
     }
 
     /// Separates the visible revisions from the others.
     fn part(&mut self) {
         self.revisions.append(&mut self.folded);
-        self.folded =
-            self.revisions.extract_if(.., |number, _| self.now.gone.contains(number)).collect();
+        self.folded = self
+            .revisions
+            .extract_if(.., |number, _| self.now.folded_away.contains(number))
+            .collect();
     }
 
     /// Whether the next redo would fold a revision that something refers to since.
@@ -361,7 +363,10 @@ impl Naive {
                 named.extend(to);
             }
         }
-        done.other.gone.difference(&self.now.gone).any(|number| named.contains(number))
+        done.other
+            .folded_away
+            .difference(&self.now.folded_away)
+            .any(|number| named.contains(number))
     }
 
     /// The revisions that heads, forks, merges and checkpoints refer to.

@@ -368,10 +368,10 @@ impl Doing<'_> {
     fn drop(&mut self, checkpoint: u16) {
         let all = self.session.checkpoints(&CheckpointFilter::default()).unwrap();
         let Some(one) = pick(&all, checkpoint) else { return };
-        let gone = self.session.drop_checkpoints(&act(self.now), &[one.id]).unwrap();
-        assert_eq!(gone, [one]);
+        let dropped = self.session.drop_checkpoints(&act(self.now), &[one.id]).unwrap();
+        assert_eq!(dropped, [one]);
         self.naive.operate(None, |naive| {
-            naive.now.checkpoints.remove(&gone[0].sequence);
+            naive.now.checkpoints.remove(&dropped[0].sequence);
         });
     }
 

@@ -381,8 +381,8 @@ fn a_sweep_loses_nothing_of_a_process_stopped_while_it_pre_writes() {
                     let _ = store.maintain(0);
                     (beside, went) = (beside + 1, found.prewritten);
                 });
-                let said = std::fs::read_to_string(path.with_extension("said")).unwrap();
-                let what = format!("{role} stopped at {call} {nth}: {said}");
+                let report = std::fs::read_to_string(path.with_extension("said")).unwrap();
+                let what = format!("{role} stopped at {call} {nth}: {report}");
                 swept += went;
                 // A process that reports a failed write has written nothing, and can retry.
                 assert!(done || went > 0 && role != "write", "{what}");

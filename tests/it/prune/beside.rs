@@ -8,7 +8,7 @@ use forge_store::store::{NewSession, ResolvedMoment, Session, Store};
 use std::path::Path;
 
 /// Six revisions of a note.
-fn told(path: &Path) -> Session {
+fn six_revisions(path: &Path) -> Session {
     let store = create(path);
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for minute in 1..=6 {
@@ -40,7 +40,7 @@ fn reads(session: &Session, point: &ResolvedMoment) -> Vec<(&'static str, Option
 fn a_revision_folded_between_finding_and_reading_is_reported_as_folded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
-    let other = told(&path);
+    let other = six_revisions(&path);
     let session = open(&path).session("s").unwrap();
     for indexed in [false, true] {
         // The race: it is found, then pruned, then read.
@@ -62,7 +62,7 @@ fn a_revision_folded_between_finding_and_reading_is_reported_as_folded() {
 fn a_held_moment_stays_readable_while_others_prune() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
-    let other = told(&path);
+    let other = six_revisions(&path);
     let before = all(&other);
     let held = |path: &Path| -> Session {
         let store: Store = open(path);

@@ -77,8 +77,11 @@ fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> 
 
 /// Checks that the preview is neither much too high nor much too low.
 #[track_caller]
-fn assert_about((told, freed): (u64, u64)) {
-    assert!(told * 10 > freed * 8 && told * 10 < freed * 12, "told {told}, freed {freed}");
+fn assert_about((reported, freed): (u64, u64)) {
+    assert!(
+        reported * 10 > freed * 8 && reported * 10 < freed * 12,
+        "reported {reported}, freed {freed}"
+    );
 }
 
 fn begin(store: &Store, name: &str) -> Session {

@@ -129,8 +129,8 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
 
     let pruned = new.prune(&act(601), &rules()).unwrap();
     assert_eq!(pruned.transcripts, preview.transcripts);
-    let gone = |length| old.source_bytes("log", 0, length);
-    assert!(matches!(gone(1), Err(Error::TextRemoved { .. })), "{:?}", gone(1));
+    let old_bytes = |length| old.source_bytes("log", 0, length);
+    assert!(matches!(old_bytes(1), Err(Error::TextRemoved { .. })), "{:?}", old_bytes(1));
     assert_eq!(facts(&old), 3);
     store.maintain(0).unwrap();
     assert_clean(&path);
@@ -143,7 +143,7 @@ fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     new.undo(&act(603), None).unwrap();
     assert_eq!(old.source_bytes("log", 0, source.len() as u64).unwrap(), source);
     new.redo(&act(604)).unwrap();
-    assert!(matches!(gone(1), Err(Error::TextRemoved { .. })));
+    assert!(matches!(old_bytes(1), Err(Error::TextRemoved { .. })));
     assert_eq!(later(), &source[all as usize..]);
 
     let due = time(604).plus_micros(UNDO_MICROS);

@@ -49,21 +49,21 @@ fn hold(session: &Session) -> Vec<StateAt> {
 }
 
 /// The results of all queries about these moments.
-fn told(held: &[StateAt]) -> String {
-    let mut told = String::new();
+fn content_of(held: &[StateAt]) -> String {
+    let mut text = String::new();
     for one in held {
         let entries: Vec<_> = one.claims().entries().map(Result::unwrap).collect();
-        writeln!(told, "{:?} {entries:?}", one.info().unwrap()).unwrap();
+        writeln!(text, "{:?} {entries:?}", one.info().unwrap()).unwrap();
         for kind in Kind::facts() {
-            writeln!(told, "{:?}", one.facts_of(kind).unwrap()).unwrap();
+            writeln!(text, "{:?}", one.facts_of(kind).unwrap()).unwrap();
         }
-        writeln!(told, "{:?} {:?}", one.time().unwrap(), one.distance_micros().unwrap()).unwrap();
-        writeln!(told, "{:?} {:?}", one.checkpoint().unwrap(), one.revision().unwrap()).unwrap();
-        writeln!(told, "{:?} {:?}", one.branches().unwrap(), one.current_branch().unwrap())
+        writeln!(text, "{:?} {:?}", one.time().unwrap(), one.distance_micros().unwrap()).unwrap();
+        writeln!(text, "{:?} {:?}", one.checkpoint().unwrap(), one.revision().unwrap()).unwrap();
+        writeln!(text, "{:?} {:?}", one.branches().unwrap(), one.current_branch().unwrap())
             .unwrap();
-        writeln!(told, "{:?}", one.metrics().unwrap()).unwrap();
+        writeln!(text, "{:?}", one.metrics().unwrap()).unwrap();
     }
-    told
+    text
 }
 
 /// Does the work of other processes: they write more, prune everything that is held, sweep it and
@@ -113,7 +113,7 @@ fn child() {
     let session = store.session("s").unwrap();
     let (held, unread) = (hold(&session), hold(&session));
     let say = |word: &str, held: &[StateAt]| {
-        let hash = blake3::hash(told(held).as_bytes()).to_hex();
+        let hash = blake3::hash(content_of(held).as_bytes()).to_hex();
         let mut out = std::io::stdout().lock();
         writeln!(out, "\n{word} {hash}").unwrap();
         out.flush().unwrap();
@@ -137,15 +137,15 @@ fn process(role: &str, path: &Path) -> Child {
 
 /// The output of a process about what it holds.
 fn heard(output: &mut impl BufRead, word: &str) -> String {
-    let said = output
+    let answer = output
         .lines()
         .map(Result::unwrap)
         .find_map(|line| Some(line.strip_prefix(word)?.trim().to_owned()));
-    said.expect("it says what it holds")
+    answer.expect("it says what it holds")
 }
 
 /// Checks that the moments no longer exist, for a new reader and on disk.
-fn gone(path: &Path, before: &[String]) {
+fn assert_removed(path: &Path, before: &[String]) {
     let store = open(path);
     store.maintain(0).unwrap();
     store.compact().unwrap();
@@ -166,15 +166,15 @@ fn a_held_moment_is_unchanged_while_another_handle_writes_prunes_and_compacts() 
     let store = open(&path);
     let session = store.session("s").unwrap();
     let (held, unread) = (hold(&session), hold(&session));
-    let (before, at_first) = (told(&held), generations(&path));
+    let (before, at_first) = (content_of(&held), generations(&path));
     others(&path);
     assert!(generations(&path).contains(&at_first[0]), "what is read stays");
     // A new query, also by the same handle, is answered from the current state.
     assert!(session.at_sequence(MOMENTS[0]).is_err());
-    assert_eq!(told(&held), before);
-    assert_eq!(told(&unread), before);
+    assert_eq!(content_of(&held), before);
+    assert_eq!(content_of(&unread), before);
     drop((held, unread, session, store));
-    gone(&path, &at_first);
+    assert_removed(&path, &at_first);
 }
 
 #[test]
@@ -193,5 +193,5 @@ fn a_held_moment_is_unchanged_while_other_processes_write_prune_and_compact() {
     assert_eq!(heard(&mut output, "still"), before);
     assert_eq!(heard(&mut output, "unread"), before);
     assert!(reader.wait().unwrap().success());
-    gone(&path, &at_first);
+    assert_removed(&path, &at_first);
 }

@@ -105,10 +105,10 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
             let which = nth % 2;
             let place = Place(folder.path().join("struck"));
             copy(&firsts[which].0, &place.0);
-            let (met, told) = struck_at("purge::kill::child", (FOLDER, &place.0), *fault, nth);
-            let context = format!("{fault:?} at {nth}, encrypted: {}: {told}", which == 1);
+            let (met, output) = struck_at("purge::kill::child", (FOLDER, &place.0), *fault, nth);
+            let context = format!("{fault:?} at {nth}, encrypted: {}: {output}", which == 1);
             place.assert_whole(&context);
-            if told.contains(DONE) {
+            if output.contains(DONE) {
                 place.assert_clean(&context);
                 done += 1;
             }
@@ -123,7 +123,7 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
             place.assert_whole(&context);
             remove(&place.0);
             if !met {
-                assert!(told.contains(DONE), "{context}");
+                assert!(output.contains(DONE), "{context}");
                 break;
             }
             struck += 1;

@@ -20,7 +20,7 @@ fn short(what: &impl std::fmt::Debug) -> String {
 }
 
 /// What can be read from a session and does not depend on random data.
-fn told(store: &Store) -> String {
+fn content_of(store: &Store) -> String {
     let session = store.session("s").unwrap();
     let mut text = String::new();
     let named = regex::Regex::new("[0-9a-f]{8,}").unwrap();
@@ -54,13 +54,13 @@ fn told(store: &Store) -> String {
         }
     }
     for branch in session.branches(&head).unwrap() {
-        let told = (branch.name, branch.base, branch.status, branch.revision, branch.current);
-        writeln!(text, "{told:?}").unwrap();
+        let row = (branch.name, branch.base, branch.status, branch.revision, branch.current);
+        writeln!(text, "{row:?}").unwrap();
     }
     // The purge itself is visible.
     for one in session.operations(usize::MAX).unwrap().iter().filter(|one| one.verb != "purge") {
         let mut effects: Vec<_> =
-            one.effects.iter().map(|said| named.replace_all(said, "ID")).collect();
+            one.effects.iter().map(|effect| named.replace_all(effect, "ID")).collect();
         // Checkpoints that are dropped together are ordered by their ids.
         effects.sort();
         let took_back = (one.takes_back.is_some(), one.taken_back);
@@ -73,11 +73,11 @@ fn told(store: &Store) -> String {
 }
 
 /// A text that was cut within the first bytes of the secret is not a secret, and stays.
-fn cut(told: String, mask: &str) -> String {
-    (1..8).rev().fold(told, |told, length| {
+fn cut(content: String, mask: &str) -> String {
+    (1..8).rev().fold(content, |content, length| {
         let [begin, end] = [SECRET, mask]
             .map(|text| (format!("of a {}", &text[..length]), format!("{}\")", &text[..length])));
-        told.replace(&begin.0, &end.0).replace(&begin.1, &end.1)
+        content.replace(&begin.0, &end.0).replace(&begin.1, &end.1)
     })
 }
 
@@ -114,7 +114,7 @@ fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
     assert_eq!(in_files(&path, SECRET), 0);
     assert!(store.purge_preview(&act, &known, &resolve, &|_| ()).unwrap().places.is_empty());
     assert_whole(&path);
-    same(&cut(told(&store), &mask), &told(&model), "after the purge");
+    same(&cut(content_of(&store), &mask), &content_of(&model), "after the purge");
     let session = store.session("s").unwrap();
     let modelled = model.session("s").unwrap();
     for (at, one) in (minute + 1..).zip(later) {
@@ -123,14 +123,14 @@ fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
     }
     assert_eq!(in_files(&path, SECRET), 0);
     assert_whole(&path);
-    same(&cut(told(&store), &mask), &told(&model), "after what came later");
+    same(&cut(content_of(&store), &mask), &content_of(&model), "after what came later");
     let reopened = Store::open(&path, Options::default()).unwrap();
-    same(&cut(told(&reopened), &mask), &told(&model), "opened again");
+    same(&cut(content_of(&reopened), &mask), &content_of(&model), "opened again");
     // As a bundle it is equal in another store.
     let other = Store::in_memory().unwrap();
     let bytes = crate::bundle::whole(&store);
     other.import_bundle(&act, &mut std::io::Cursor::new(bytes), None).unwrap();
-    same(&cut(told(&other), &mask), &told(&model), "from a bundle");
+    same(&cut(content_of(&other), &mask), &content_of(&model), "from a bundle");
 }
 
 proptest! {

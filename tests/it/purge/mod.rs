@@ -96,8 +96,8 @@ fn take(store: &Store, session: &Session, minute: i64, part: &str) {
                 place: Some((at, line.len() as u64)),
                 pointer: "/text".to_owned(),
             };
-            let said = [("command", "make".into()), ("stdout_preview", reference.into_value())];
-            facts.push(fact(minute, &format!("t{minute}"), Value::from(said)));
+            let fields = [("command", "make".into()), ("stdout_preview", reference.into_value())];
+            facts.push(fact(minute, &format!("t{minute}"), Value::from(fields)));
         }
         at += line.len() as u64;
     }
@@ -156,15 +156,15 @@ fn planted(path: &Path, options: Options) -> Store {
     note(&session, 7, "cut off", &format!("and the key is {}...", &SECRET[..12]));
     // Facts: in a field and in a long text, which is a separate object; and the verb that recorded
     // them.
-    let said = WriteContext::asked(format!("note {SECRET}"), time(8));
-    let mut write = session.write(&said);
+    let context = WriteContext::asked(format!("note {SECRET}"), time(8));
+    let mut write = session.write(&context);
     let text = write.text(&format!("{SECRET} was printed ").repeat(300));
-    let told = Value::from([
+    let message = Value::from([
         ("command", format!("login {SECRET}").as_str().into()),
         ("stdout_preview", text),
     ]);
     write
-        .fact(fact(8, &format!("f {SECRET}"), told))
+        .fact(fact(8, &format!("f {SECRET}"), message))
         .change(ClaimChange::put(Key::new(Kind::Note, "verb"), value("by a verb")))
         .commit()
         .unwrap();
@@ -265,11 +265,11 @@ fn assert_whole(path: &Path) {
 }
 
 /// Replaces hashes of texts, which change with the texts, and data about the purge itself.
-fn comparable(said: &str) -> String {
+fn comparable(content: &str) -> String {
     let hash = regex::Regex::new("[0-9a-f]{64}").unwrap();
     let purge =
         regex::Regex::new(r"OperationSummary \{[^{}]*purged \d+ occurrences?[^{}]*\}, ").unwrap();
-    purge.replace_all(&hash.replace_all(said, "HASH"), "").into_owned()
+    purge.replace_all(&hash.replace_all(content, "HASH"), "").into_owned()
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn work_continues_after_a_purge() {
     // The purge itself is in the operation log and cannot be undone.
     let operations = session.operations(99).unwrap();
     let purge =
-        operations.iter().find(|one| one.effects.iter().any(|said| said.contains("it leaked")));
+        operations.iter().find(|one| one.effects.iter().any(|effect| effect.contains("it leaked")));
     let refused = session.undo(&act(46), Some(&purge.unwrap().id.to_string())).unwrap_err();
     assert!(refused.to_string().contains("cannot be undone"), "{refused}");
     store.maintain(0).unwrap();

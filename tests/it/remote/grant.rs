@@ -178,8 +178,8 @@ fn a_wrong_grant_says_so() {
     let cut = RemoteGrant::decode(&grant.encode()[..200]).unwrap_err();
     assert!(matches!(cut, RemoteFormatError::Damaged { what: "grant", .. }), "{cut}");
     let empty: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
-    let gone = Remote::open_with(empty, &grant.clone().into()).unwrap_err();
-    assert!(matches!(gone, Error::OtherRemote { .. }), "{gone}");
+    let missing = Remote::open_with(empty, &grant.clone().into()).unwrap_err();
+    assert!(matches!(missing, Error::OtherRemote { .. }), "{missing}");
     let folder = tempfile::tempdir().unwrap();
     let options = Options::default().keyring(folder.path().join("keyring"));
     let store = Store::create(&folder.path().join("store"), options).unwrap();
@@ -214,6 +214,6 @@ fn a_grant_refuses_an_older_state_of_the_session_than_it_has_seen() {
     assert_eq!(error.kind(), ErrorKind::Forged);
     memory.remove(&name).unwrap();
     let second = container(&depot, &grant);
-    let gone = second.store.pull(&act("pull"), &second.remote, &grant.handle, None).unwrap_err();
-    assert!(gone.to_string().contains("has no data of it any more"), "{gone}");
+    let missing = second.store.pull(&act("pull"), &second.remote, &grant.handle, None).unwrap_err();
+    assert!(missing.to_string().contains("has no data of it any more"), "{missing}");
 }

@@ -143,12 +143,12 @@ fn a_remote_that_was_replaced_or_emptied_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let depot: Arc<dyn Depot> = Arc::new(FolderDepot::open(folder.path()).unwrap());
     let access = RemoteAccess::from(RemoteKeyFile::generate().unwrap());
-    let gone = Remote::open_with(Arc::clone(&depot), &access).unwrap_err();
-    assert!(gone.to_string().contains("the remote is gone"), "{gone}");
+    let removed = Remote::open_with(Arc::clone(&depot), &access).unwrap_err();
+    assert!(removed.to_string().contains("the remote is gone"), "{removed}");
     Remote::create(Arc::clone(&depot), &[3; 32]).unwrap();
     let other = Remote::open_with(Arc::clone(&depot), &access).unwrap_err();
     assert!(other.to_string().contains("is another one now"), "{other}");
-    assert_eq!([gone.kind(), other.kind()], [ErrorKind::Forged; 2]);
+    assert_eq!([removed.kind(), other.kind()], [ErrorKind::Forged; 2]);
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn a_secret_that_is_not_pushed_yet_stops_the_push() {
     assert!(matches!(refused, Error::UnpushedSecrets { .. }), "{refused}");
     assert!(refused.to_string().contains("holds 1 secret ("), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::Invalid);
-    let asked = memory.take_requests();
-    assert_eq!((asked.put_new, asked.swap), (0, 0));
+    let requests = memory.take_requests();
+    assert_eq!((requests.put_new, requests.swap), (0, 0));
     assert!(store.preview_push(&access, &session).unwrap().secrets.is_some());
     let remote = remote.allowing_secrets();
     store.push(&act("push"), &remote, &session).unwrap();

@@ -66,7 +66,7 @@ impl Golden {
 
     fn of(folder: tempfile::TempDir, path: PathBuf, options: Options) -> Self {
         let read = read(&path, &options, NUMBERS);
-        let states = read.iter().filter(|(what, said)| what.contains('#') && said.is_ok());
+        let states = read.iter().filter(|(what, result)| what.contains('#') && result.is_ok());
         assert!(states.count() > 60, "{read:?}");
         Self { _folder: folder, path, options, read }
     }
@@ -121,16 +121,16 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     let outcome = verified.as_ref().map_or(VerifyOutcome::Loss, |verified| verified.outcome);
     // A read that meets the damage must report it as such, and not ask for a retry. A FORMAT of
     // another version is not damage.
-    let met = read.iter().filter(|(thing, said)| golden.read.get(*thing) != Some(*said));
+    let met = read.iter().filter(|(thing, result)| golden.read.get(*thing) != Some(*result));
     let is_told = |text: &str| ["Corrupt", "Forged"].iter().any(|kind| text.starts_with(kind));
     let names_all = |what: &str| !what.starts_with("FORMAT");
-    for (thing, said) in met.filter(|_| names_all(what)) {
-        assert!(said.as_ref().is_err_and(|text| is_told(text)), "{what}: {thing}: {said:?}");
+    for (thing, result) in met.filter(|_| names_all(what)) {
+        assert!(result.as_ref().is_err_and(|text| is_told(text)), "{what}: {thing}: {result:?}");
     }
     assert!(
         errors == 0 || outcome != VerifyOutcome::Clean,
         "{what}: {errors} errors that verify does not see: {:?}",
-        read.iter().find(|(what, said)| golden.read.get(*what) != Some(said))
+        read.iter().find(|(what, result)| golden.read.get(*what) != Some(result))
     );
     if outcome == VerifyOutcome::Clean {
         counts.harmless += 1;
@@ -146,7 +146,7 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     let done = done.unwrap_or_else(|error| panic!("{what}: {error:?}; found {verified:?}"));
     let again = golden.read(&repaired);
     let errors = compare_repaired(golden, &again, what, &done.lost);
-    let states = golden.read.iter().filter(|(what, said)| what.contains('#') && said.is_ok());
+    let states = golden.read.iter().filter(|(what, result)| what.contains('#') && result.is_ok());
     let states = states.count() as u64;
     counts.repaired += 1;
     counts.states += states;
@@ -183,10 +183,10 @@ fn compare(golden: &Golden, read: &Read, what: &str) -> usize {
     let mut errors = 0;
     for (thing, right) in &golden.read {
         let session = thing.split(':').next().unwrap_or_default();
-        let said = read.get(thing).or_else(|| read.get(session));
-        match (right, said) {
+        let result = read.get(thing).or_else(|| read.get(session));
+        match (right, result) {
             (_, None) => panic!("{what}: {thing} is gone without a word"),
-            (Ok(right), Some(Ok(said))) => assert_eq!(right, said, "{what}: {thing} is wrong"),
+            (Ok(right), Some(Ok(result))) => assert_eq!(right, result, "{what}: {thing} is wrong"),
             (Err(right), Some(Ok(_))) => panic!("{what}: {thing} is there, it was: {right}"),
             (Ok(_), Some(Err(_))) => errors += 1,
             (Err(_), Some(Err(_))) => {}
@@ -203,8 +203,11 @@ fn compare_repaired(golden: &Golden, read: &Read, what: &str, lost: &[String]) -
     for (thing, right) in &golden.read {
         let state = thing.contains('#');
         match (right, read.get(thing)) {
-            (Ok(right), Some(Ok(said))) => {
-                assert!(right == said || (!state && !lost.is_empty()), "{what}: {thing} is wrong");
+            (Ok(right), Some(Ok(result))) => {
+                assert!(
+                    right == result || (!state && !lost.is_empty()),
+                    "{what}: {thing} is wrong"
+                );
             }
             (Ok(_), _) => errors += u64::from(state),
             (Err(_), _) => {}
@@ -519,8 +522,10 @@ fn an_encrypted_store_without_format_file_is_repaired_with_a_key_of_the_keyring(
     assert!(golden.repair(&damaged, &repaired).unwrap().lost.len() > 1);
     assert!(Store::open(&repaired, golden.options.clone()).unwrap().is_encrypted());
     let read = golden.read(&repaired);
-    let same =
-        golden.read.iter().filter(|(thing, said)| said.is_ok() && read.get(*thing) == Some(said));
+    let same = golden
+        .read
+        .iter()
+        .filter(|(thing, result)| result.is_ok() && read.get(*thing) == Some(result));
     assert!(same.count() > 30, "{read:?}");
 }
 

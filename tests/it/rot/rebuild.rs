@@ -118,15 +118,15 @@ fn all(path: &Path) -> Read {
     let texts = || -> Result<String, forge_store::error::Error> {
         let session = Store::open(path, options)?.session("s")?;
         let state = session.state(&session.head()?)?;
-        let mut told = String::new();
+        let mut hashes = String::new();
         for known in state.facts_of(Kind::Command)? {
             let text = known.fact.value.field("stdout_preview").and_then(TextRef::from_value);
             let text = text.map(|text| session.text_bytes(None, &text)).transpose()?;
-            told += &format!("{:?}", text.map(|text| blake3::hash(&text)));
+            hashes += &format!("{:?}", text.map(|text| blake3::hash(&text)));
         }
-        Ok(told)
+        Ok(hashes)
     };
-    let texts = texts().map(|told| blake3::hash(told.as_bytes()));
+    let texts = texts().map(|hashes| blake3::hash(hashes.as_bytes()));
     read.insert("s: texts".to_owned(), texts.map_err(|error| error.to_string()));
     read
 }
@@ -140,7 +140,7 @@ fn assert_same(path: &Path, golden: &Golden, what: &str) {
 #[test]
 fn missing_and_wrong_rows_of_derived_tables_are_found_and_rebuilt() {
     let golden = rich();
-    assert!(golden.read.values().filter(|said| said.is_ok()).count() > 70, "{:?}", golden.read);
+    assert!(golden.read.values().filter(|result| result.is_ok()).count() > 70, "{:?}", golden.read);
     let mut found = 0;
     for (table, number) in DERIVED {
         for (how, damage) in DAMAGES {
@@ -154,9 +154,9 @@ fn missing_and_wrong_rows_of_derived_tables_are_found_and_rebuilt() {
                 damage(database, write, &rows);
             });
             // A list may be shorter, which verify reports. No state and no text differs.
-            for (thing, said) in all(&damaged) {
+            for (thing, result) in all(&damaged) {
                 let shorter = number != key::OBJECT_NAMES.0 && !thing.contains('#');
-                let right = said.is_err() || golden.read.get(&thing) == Some(&said);
+                let right = result.is_err() || golden.read.get(&thing) == Some(&result);
                 assert!(shorter || right, "{what}: {thing} is wrong");
             }
             let verified = Store::verify(&damaged, VerifyDepth::ReadData, TIME, None).unwrap();
@@ -209,8 +209,11 @@ fn a_quick_check_finds_each_missing_revision() {
             }
             let verified = Store::verify(&damaged, VerifyDepth::Quick, TIME, None).unwrap();
             let [finding] = &*verified.findings else { panic!("{which}: {:?}", verified.findings) };
-            let said = format!("{} {}", finding.place, finding.problem);
-            assert!(said.contains("revision #") && !finding.derived, "{which}: {said}");
+            let finding_text = format!("{} {}", finding.place, finding.problem);
+            assert!(
+                finding_text.contains("revision #") && !finding.derived,
+                "{which}: {finding_text}"
+            );
             *found += 1;
         }
     }

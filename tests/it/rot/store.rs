@@ -106,7 +106,7 @@ pub(crate) fn make(path: &Path, options: &Options) {
 /// The value of each item, or its error.
 pub(crate) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
 
-fn told(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     format!("{:?}: {error}", error.kind())
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
     let store = match Store::open(path, options) {
         Ok(store) => store,
         Err(error) => {
-            read.insert("open".to_owned(), Err(told(&error)));
+            read.insert("open".to_owned(), Err(error_text(&error)));
             return read;
         }
     };
@@ -125,13 +125,14 @@ pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
         let session = match store.session(name) {
             Ok(session) => session,
             Err(error) => {
-                read.insert(name.to_owned(), Err(told(&error)));
+                read.insert(name.to_owned(), Err(error_text(&error)));
                 continue;
             }
         };
-        let mut note = |what: String, said: Result<String, Error>| {
-            let said = said.map(|text| blake3::hash(text.as_bytes())).map_err(|e| told(&e));
-            read.insert(format!("{name}: {what}"), said);
+        let mut note = |what: String, result: Result<String, Error>| {
+            let result =
+                result.map(|text| blake3::hash(text.as_bytes())).map_err(|e| error_text(&e));
+            read.insert(format!("{name}: {what}"), result);
         };
         for number in 1..=numbers {
             let state = || {

@@ -54,8 +54,8 @@ impl Process {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                 // Lines that a kill cut, and lines of the test harness, are ignored.
                 let line = String::from_utf8_lossy(&line).into_owned();
-                if let Some(said) = line.strip_prefix('>').and_then(|line| line.strip_suffix('.')) {
-                    let _ = sender.send(said.to_owned());
+                if let Some(text) = line.strip_prefix('>').and_then(|line| line.strip_suffix('.')) {
+                    let _ = sender.send(text.to_owned());
                 }
             }
         });

@@ -121,8 +121,8 @@ fn a_save_beside_a_stopped_writer_is_spooled_visible_at_once_and_drained_once() 
     let done = save(&session, "one").unwrap();
     assert!(done.spooled);
     assert_eq!(done.checkpoint.as_ref().unwrap().sequence, 2);
-    let said = done.warnings.join(" ");
-    assert!(said.contains(&holder.child.id().to_string()), "it names the holder: {said}");
+    let warning = done.warnings.join(" ");
+    assert!(warning.contains(&holder.child.id().to_string()), "it names the holder: {warning}");
     // Also in another process, which opens the store again.
     let done = save(&open(&folder.path, PATIENCE).session("s").unwrap(), "two").unwrap();
     assert_eq!((done.spooled, done.checkpoint.unwrap().sequence), (true, 3));

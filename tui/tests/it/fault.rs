@@ -187,9 +187,12 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_has_the_tone_of_a_change() 
 fn undo_and_redo_say_what_they_take_back() {
     let mut hand = Hand::on_example(100, 30);
     hand.press("n").type_in("the clocks are apart").press("<enter> u");
-    let asked = hand.screen();
-    assert!(asked.contains("undo takes back: note add"), "{asked}");
-    assert!(asked.contains("revision #90") && asked.contains("N8 the clocks are apart"), "{asked}");
+    let screen = hand.screen();
+    assert!(screen.contains("undo takes back: note add"), "{screen}");
+    assert!(
+        screen.contains("revision #90") && screen.contains("N8 the clocks are apart"),
+        "{screen}"
+    );
     hand.press("n");
     assert!(hand.app.session.count == 90, "nothing is undone");
     hand.press("u y U");

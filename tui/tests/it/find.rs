@@ -34,8 +34,8 @@ fn a_search_lists_and_counts_its_matches_and_steps_through_them() {
 fn a_search_without_a_match_says_what_to_do() {
     let mut hand = Hand::on_example(80, 24);
     hand.press("/").type_in("zzz").press("<enter>");
-    let said = &hand.app.status.as_ref().unwrap().text;
-    assert!(said.contains("'zzz' is not among what is listed"), "{said}");
+    let status = &hand.app.status.as_ref().unwrap().text;
+    assert!(status.contains("'zzz' is not among what is listed"), "{status}");
 }
 
 #[test]

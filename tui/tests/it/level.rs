@@ -24,7 +24,7 @@ fn the_timeline_has_the_lines_of_the_story_in_order() {
     let state = session.state(&session.head().unwrap()).unwrap();
     let mut story = forge_store::story::Story::read(&state).unwrap();
     story.read_whole_texts(&session, &forge_agents::resolve).unwrap();
-    let told: Vec<String> = story
+    let expected: Vec<String> = story
         .rows()
         .into_iter()
         .map(|row| match row {
@@ -37,7 +37,7 @@ fn the_timeline_has_the_lines_of_the_story_in_order() {
     let hand = Hand::on(store, 120, 40);
     let shown: Vec<String> =
         hand.app.timeline.rows.iter().rev().map(|row| row.title.clone()).collect();
-    assert_eq!(shown, told);
+    assert_eq!(shown, expected);
     // The folded lines hide each folded item once.
     let folded: usize = story.items().filter(|item| !item.loud && item.fold_key.is_some()).count();
     let rows = hand.app.timeline.rows.iter().filter_map(|row| row.story.as_ref());

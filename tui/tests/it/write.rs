@@ -24,8 +24,8 @@ fn text(value: &Value, name: &str) -> String {
 fn a_note_an_idea_and_a_question_are_written_and_appear() {
     let (store, mut hand) = on_example(120, 40);
     hand.press("n").type_in("it's the clocks").press("<enter>");
-    let said = hand.app.status.clone().unwrap().text;
-    assert_eq!(said, r"added N8   $ forge note add 'it'\''s the clocks'");
+    let status = hand.app.status.clone().unwrap().text;
+    assert_eq!(status, r"added N8   $ forge note add 'it'\''s the clocks'");
     assert_eq!(text(&claim(&store, Kind::Note, "N8").unwrap(), "description"), "it's the clocks");
     assert_eq!(hand.app.row().unwrap().title, "N8", "it is the last line of the story");
     hand.press("i").type_in("the cache is stale").press("<enter>");
@@ -47,8 +47,8 @@ fn evidence_moves_the_selected_hypothesis_and_a_settled_one_has_its_reason() {
     };
     let risen = sure(&store);
     assert!(risen > 0.6, "{risen}");
-    let told = hand.app.row().unwrap().title.clone();
-    assert_eq!(told, "H7 .82");
+    let title = hand.app.row().unwrap().title.clone();
+    assert_eq!(title, "H7 .82");
     hand.press("-").type_in(".9 it was read before the write").press("<enter>");
     assert!(sure(&store) < risen);
     hand.press("!").type_in("the cache was off").press("<enter>");
@@ -57,8 +57,11 @@ fn evidence_moves_the_selected_hypothesis_and_a_settled_one_has_its_reason() {
         (text(&value, "status"), text(&value, "reason")),
         ("rejected".into(), "the cache was off".into())
     );
-    let said = hand.app.status.clone().unwrap().text;
-    assert!(said.ends_with("$ forge hypothesis reject H7 --reason 'the cache was off'"), "{said}");
+    let status = hand.app.status.clone().unwrap().text;
+    assert!(
+        status.ends_with("$ forge hypothesis reject H7 --reason 'the cache was off'"),
+        "{status}"
+    );
 }
 
 #[test]
@@ -96,8 +99,8 @@ fn without_a_selected_hypothesis_no_input_is_opened() {
 fn a_checkpoint_a_tag_and_a_branch_are_made_and_their_commands_shown() {
     let (_, mut hand) = on_example(120, 40);
     hand.press("a").type_in("it's fixed").press("<enter>");
-    let said = hand.app.status.clone().unwrap().text;
-    assert_eq!(said, r"made checkpoint #90   $ forge checkpoint create 'it'\''s fixed'");
+    let status = hand.app.status.clone().unwrap().text;
+    assert_eq!(status, r"made checkpoint #90   $ forge checkpoint create 'it'\''s fixed'");
     assert_eq!(hand.app.row().unwrap().title, "it's fixed");
     hand.press("T").type_in("good,-auto").press("<enter>");
     assert!(

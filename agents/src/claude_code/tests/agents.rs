@@ -9,7 +9,7 @@ fn task() -> Script {
     Script::new().call("task", "Task", input)
 }
 
-fn said(text: &str) -> Json {
+fn user_message(text: &str) -> Json {
     json!({ "role": "user", "content": [{ "type": "text", "text": text }] })
 }
 
@@ -25,7 +25,7 @@ fn done(script: Script) -> Script {
 #[test]
 fn commands_of_a_sub_agent_belong_to_the_session_and_its_messages_to_the_agent() {
     let script = task()
-        .progress("a1", "user", &said("look around"))
+        .progress("a1", "user", &user_message("look around"))
         .progress("a1", "assistant", &called("c1", "Bash", json!({ "command": "cargo test" })))
         .progress("a1", "user", &answered("c1", "Exit code 101\nbroken", true))
         .progress(
@@ -90,8 +90,14 @@ fn unnamed_side_chains_are_distinguished_by_their_parents() {
     };
     let call = called("c1", "Bash", json!({ "command": "ls" }));
     let piece = task()
-        .line("user", side(json!({ "uuid": "x1", "parentUuid": null }), said("look around")))
-        .line("user", side(json!({ "uuid": "y1", "parentUuid": null }), said("another one")))
+        .line(
+            "user",
+            side(json!({ "uuid": "x1", "parentUuid": null }), user_message("look around")),
+        )
+        .line(
+            "user",
+            side(json!({ "uuid": "y1", "parentUuid": null }), user_message("another one")),
+        )
         .line("assistant", side(json!({ "uuid": "x2", "parentUuid": "x1" }), call))
         .line(
             "user",
@@ -110,7 +116,7 @@ fn unnamed_side_chains_are_distinguished_by_their_parents() {
 fn the_transcript_file_of_a_sub_agent_gives_its_versions_and_commands() {
     let line = |message: Json| json!({ "isSidechain": true, "agentId": "a1", "message": message });
     let piece = Script::new()
-        .line("user", line(said("look around")))
+        .line("user", line(user_message("look around")))
         .line("assistant", line(called("c1", "Bash", json!({ "command": "ls" }))))
         .line("user", line(answered("c1", "out", false)))
         .read();
@@ -147,7 +153,7 @@ fn an_agent_in_the_background_ends_with_its_notice() {
     let script = task().result("task", "Async agent launched successfully.", launched);
     let script = script.line(
         "user",
-        json!({ "message": said(&notice), "origin": { "kind": "task-notification" } }),
+        json!({ "message": user_message(&notice), "origin": { "kind": "task-notification" } }),
     );
     let piece = script.read();
     let versions = of_kind(&piece, Kind::Agent);
@@ -172,7 +178,7 @@ fn an_agent_that_was_started_by_an_agent_names_it() {
     let mut answer = line(answered("t2", "seen", false));
     answer["toolUseResult"] = json!({ "agentId": "a2", "status": "completed" });
     let piece = Script::new()
-        .line("user", line(said("look around")))
+        .line("user", line(user_message("look around")))
         .line("assistant", line(called("t2", "Agent", input)))
         .line("user", answer)
         .read();

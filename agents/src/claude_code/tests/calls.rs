@@ -60,8 +60,9 @@ fn an_error_without_exit_code_has_an_unknown_code() {
 
 #[test]
 fn a_command_with_a_time_out_is_recorded_as_such() {
-    let told = "Exit code 143\nCommand timed out after 2m 0s\nhalf of it";
-    let value = &only(&Script::new().failed("make test", told).read(), Kind::Command).value.clone();
+    let answer = "Exit code 143\nCommand timed out after 2m 0s\nhalf of it";
+    let value =
+        &only(&Script::new().failed("make test", answer).read(), Kind::Command).value.clone();
     assert_eq!(text(value, "outcome"), Some("timed_out"));
     assert_eq!(value.field("exit_code"), Some(&Value::Int(143)));
 }
@@ -77,18 +78,18 @@ fn an_exit_code_that_the_client_interprets_is_not_known() {
 
 #[test]
 fn a_refused_call_did_not_run_and_has_a_reason() {
-    let told = "The user doesn't want to proceed with this tool use. The tool use was rejected. \
+    let answer = "The user doesn't want to proceed with this tool use. The tool use was rejected. \
                 To tell you how to proceed, the user said:\nnot yet";
-    for noted in [json!(format!("Error: {told}")), json!("User rejected tool use")] {
+    for noted in [json!(format!("Error: {answer}")), json!("User rejected tool use")] {
         let script = Script::new().call("c", "Bash", json!({ "command": "make test" }));
-        let piece = script.error("c", told, noted).read();
+        let piece = script.error("c", answer, noted).read();
         let value = &only(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
         assert_eq!(value.field("stdout_preview"), None);
         assert_eq!(text(value, "reason"), Some("not yet"));
         assert_eq!(of_kind(&piece, Kind::Verification).len(), 0);
-        let said = of_kind(&piece, Kind::Message)[1];
-        assert_eq!(said.value.field("refused"), Some(&true.into()));
+        let message = of_kind(&piece, Kind::Message)[1];
+        assert_eq!(message.value.field("refused"), Some(&true.into()));
     }
 }
 
@@ -102,8 +103,8 @@ fn an_interrupted_command_has_no_exit_code() {
     assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
     let piece = Script::new().failed("x", "[Request interrupted by user for tool use]").read();
     assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("interrupted"));
-    let told = "Exit code 137\n[Request interrupted by user for tool use]\nrunning 3 tests";
-    let piece = Script::new().failed("cargo test", told).read();
+    let answer = "Exit code 137\n[Request interrupted by user for tool use]\nrunning 3 tests";
+    let piece = Script::new().failed("cargo test", answer).read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!(text(value, "outcome"), Some("interrupted"));
     assert_eq!(value.field("exit_code"), Some(&Value::Int(137)));
@@ -128,8 +129,8 @@ fn a_call_without_result_and_another_tools_call_are_no_commands() {
     let script = Script::new().call("c", "Bash", json!({ "command": "ls" }));
     let piece = script.call("g", "Grep", json!({})).result("g", "found it", json!({})).read();
     assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
-    let said = &of_kind(&piece, Kind::Message)[2].value;
-    let result = &said.field("tool_results").unwrap().as_list().unwrap()[0];
+    let message = &of_kind(&piece, Kind::Message)[2].value;
+    let result = &message.field("tool_results").unwrap().as_list().unwrap()[0];
     assert_eq!(text(result, "text"), Some("found it"));
 }
 
@@ -140,8 +141,7 @@ fn several_results_in_a_line_use_the_text_for_the_agent() {
         "Bash",
         json!({ "command": "two" }),
     );
-    let block =
-        |id: &str, told: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": told });
+    let block = |id: &str, output_text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": output_text });
     let content = json!([block("a", "1"), block("b", "2")]);
     let piece = script
         .line("user", json!({ "message": { "content": content }, "toolUseResult": ran("wrong") }))
@@ -188,17 +188,22 @@ fn each_check_of_a_list_is_a_verification() {
     let line = "cd sub && cargo clippy && cargo test --lib";
     let piece = Script::new().bash(line, "", ran("")).read();
     let checks = of_kind(&piece, Kind::Verification);
-    let told = |fact: &Fact, name| text(&fact.value, name).unwrap_or_default().to_owned();
-    let told: Vec<_> = checks
+    let field = |fact: &Fact, name| text(&fact.value, name).unwrap_or_default().to_owned();
+    let actual: Vec<_> = checks
         .iter()
         .map(|fact| {
-            (fact.id.clone(), told(fact, "name"), told(fact, "status"), told(fact, "working_dir"))
+            (
+                fact.id.clone(),
+                field(fact, "name"),
+                field(fact, "status"),
+                field(fact, "working_dir"),
+            )
         })
         .collect();
     let expected = |id: &str, name: &str| {
         (id.to_owned(), name.to_owned(), "passed".to_owned(), "/work/sub".to_owned())
     };
-    assert_eq!(told, [expected("c", "cargo clippy"), expected("c/2", "cargo test")]);
+    assert_eq!(actual, [expected("c", "cargo clippy"), expected("c/2", "cargo test")]);
     // A check that did not run after a failure has no verification.
     let output = "Exit code 101\nerror: could not compile `a` (lib) due to 1 previous error";
     let piece = Script::new().failed("cargo fmt --check && cargo clippy && pytest", output).read();
@@ -287,7 +292,7 @@ fn an_edit_that_did_not_happen_is_not_code() {
 
 #[test]
 fn a_call_that_never_started_is_refused() {
-    for told in [
+    for answer in [
         "<tool_use_error>Cancelled: parallel tool call Bash(go vet) errored</tool_use_error>",
         "This command requires approval",
         "PreToolUse:Bash hook error: [check.sh]: not allowed",
@@ -299,16 +304,16 @@ fn a_call_that_never_started_is_refused() {
         "Tool use aborted",
         "Permission denied by PermissionRequest hook",
     ] {
-        let piece = Script::new().failed("cargo test", told).read();
-        assert_eq!(of_kind(&piece, Kind::Verification).len(), 0, "{told}");
+        let piece = Script::new().failed("cargo test", answer).read();
+        assert_eq!(of_kind(&piece, Kind::Verification).len(), 0, "{answer}");
         let value = &only(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
-        assert_eq!(value.field("stdout_preview"), None, "{told}");
-        assert!(told.contains(text(value, "reason").unwrap()), "{told}");
+        assert_eq!(value.field("stdout_preview"), None, "{answer}");
+        assert!(answer.contains(text(value, "reason").unwrap()), "{answer}");
     }
     // A command that prints the words of a refusal did run.
-    let told = "Exit code 1\nPermission to use Bash has been denied.";
-    let piece = Script::new().failed("./run", told).read();
+    let answer = "Exit code 1\nPermission to use Bash has been denied.";
+    let piece = Script::new().failed("./run", answer).read();
     assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("failed"));
 }
 
@@ -336,7 +341,7 @@ fn the_kind_of_a_refusal_counts_before_its_words() {
 #[test]
 fn the_permission_decision_of_a_record_is_read() {
     let script = Script::new().call("c", "Bash", json!({ "command": "cargo test" }));
-    for (decision, told, outcome) in [
+    for (decision, answer, outcome) in [
         (json!({ "decision": "reject", "source": "hook" }), "not today", "refused"),
         (json!("deny"), "not today", "refused"),
         (json!({ "decision": "accept", "source": "config" }), "not today", "unknown"),
@@ -346,11 +351,11 @@ fn the_permission_decision_of_a_record_is_read() {
     ] {
         let piece = script.clone().line(
             "user",
-            json!({ "message": answered("c", told, true), "toolUseResult": format!("Error: {told}"),
+            json!({ "message": answered("c", answer, true), "toolUseResult": format!("Error: {answer}"),
                     "permissionDecision": decision }),
         );
         let value = &only(&piece.read(), Kind::Command).value.clone();
-        assert_eq!(text(value, "outcome"), Some(outcome), "{decision} {told}");
+        assert_eq!(text(value, "outcome"), Some(outcome), "{decision} {answer}");
     }
 }
 
@@ -394,13 +399,13 @@ fn the_input_of_a_tool_is_kept_with_its_outcome() {
 
 #[test]
 fn answers_plans_and_refused_edits_are_uses_of_tools() {
-    let asked = json!({ "questions": [{ "question": "Which?", "options": [] }] });
+    let questions = json!({ "questions": [{ "question": "Which?", "options": [] }] });
     let plan = json!({ "plan": "1. read\n2. write" });
     let edit = json!({ "file_path": "/a", "old_string": "a", "new_string": "b" });
     let refused = "The user doesn't want to proceed with this tool use. \
                    To tell you how to proceed, the user said:\nkeep a";
     let piece = Script::new()
-        .call("q", "AskUserQuestion", asked)
+        .call("q", "AskUserQuestion", questions)
         .result("q", "User answered", json!({ "answers": { "Which?": "the first" } }))
         .call("p", "ExitPlanMode", plan)
         .result("p", "User has approved your plan", json!({}))

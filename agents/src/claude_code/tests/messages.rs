@@ -48,11 +48,11 @@ fn several_text_blocks_of_a_message_become_one_text() {
 
 #[test]
 fn flags_are_present_only_if_true() {
-    let said = json!({ "content": "x" });
+    let message = json!({ "content": "x" });
     let piece = Script::new()
-        .line("user", json!({ "message": said, "isMeta": true }))
-        .line("user", json!({ "message": said, "isCompactSummary": true }))
-        .line("assistant", json!({ "message": said, "isApiErrorMessage": true }))
+        .line("user", json!({ "message": message, "isMeta": true }))
+        .line("user", json!({ "message": message, "isCompactSummary": true }))
+        .line("assistant", json!({ "message": message, "isApiErrorMessage": true }))
         .user("[Request interrupted by user]")
         .line("system", json!({ "subtype": "turn_duration", "durationMs": 7, "isMeta": false }))
         .read();

@@ -27,8 +27,8 @@ fn agent_works() -> Script {
 
 fn agent_continues(script: Script) -> Script {
     let answer = json!({ "message": answered("c", "ok", false) });
-    let said = json!({ "message": { "role": "assistant", "content": "on it" } });
-    script.line("user", answer).line("assistant", said)
+    let reply = json!({ "message": { "role": "assistant", "content": "on it" } });
+    script.line("user", answer).line("assistant", reply)
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
 
 #[test]
 fn the_result_of_a_patch_may_be_in_the_output_of_a_command() {
-    let asked = call(
+    let request = call(
         1,
         "exec_command",
         "k1",
@@ -76,8 +76,8 @@ fn the_result_of_a_patch_may_be_in_the_output_of_a_command() {
         ),
         ("{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}", false),
     ] {
-        let told = json!(format!("Wall time: 0.0000 seconds\nOutput:\n{inner}"));
-        let piece = read(&[meta(), asked.clone(), output(2, "k1", &told)].concat());
+        let result_text = json!(format!("Wall time: 0.0000 seconds\nOutput:\n{inner}"));
+        let piece = read(&[meta(), request.clone(), output(2, "k1", &result_text)].concat());
         assert_eq!(edits(&piece).len(), usize::from(applied), "{inner}");
     }
 }
@@ -85,38 +85,39 @@ fn the_result_of_a_patch_may_be_in_the_output_of_a_command() {
 #[test]
 fn a_patch_next_to_other_commands_is_an_edit_and_a_command() {
     let line = format!("apply_patch <<'EOF'\n{PATCH}\nEOF\ncargo test");
-    let told = |code: i64, output: &str| {
+    let result_text = |code: i64, output: &str| {
         json!(format!("Process exited with code {code}\nOutput:\n{output}"))
     };
-    let asked = call(1, "exec_command", "k1", &json!({"cmd": line}));
+    let request = call(1, "exec_command", "k1", &json!({"cmd": line}));
     let applied = output(
         2,
         "k1",
-        &told(
+        &result_text(
             101,
             "Success. Updated the following files:\nM a.txt\ntest result: FAILED. 0 passed; 1 failed\n",
         ),
     );
-    let piece = read(&[meta(), asked.clone(), applied].concat());
+    let piece = read(&[meta(), request.clone(), applied].concat());
     assert_eq!(edits(&piece), [edit("k1", "a.txt", 1, 1)]);
     assert_eq!(of(&piece, Kind::Command).len(), 1);
-    let failed = output(2, "k1", &told(1, "Failed to find expected lines in a.txt\n"));
-    assert_eq!(edits(&read(&[meta(), asked, failed].concat())), []);
+    let failed = output(2, "k1", &result_text(1, "Failed to find expected lines in a.txt\n"));
+    assert_eq!(edits(&read(&[meta(), request, failed].concat())), []);
 }
 
 #[test]
 fn a_patch_that_was_not_applied_is_not_an_edit() {
-    for told in [
+    for result_text in [
         "patch rejected by user",
         "apply_patch verification failed: Failed to find expected lines",
         "aborted by user after 2.0s",
         "Exit code: 1\nWall time: 0 seconds\nOutput:\nno",
         "{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}",
     ] {
-        let asked = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
-        let answer = json!({"type": "custom_tool_call_output", "call_id": "p1", "output": told});
-        let piece = read(&[meta(), item(1, &asked), item(2, &answer)].concat());
-        assert_eq!(edits(&piece), [], "{told}");
+        let request = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
+        let answer =
+            json!({"type": "custom_tool_call_output", "call_id": "p1", "output": result_text});
+        let piece = read(&[meta(), item(1, &request), item(2, &answer)].concat());
+        assert_eq!(edits(&piece), [], "{result_text}");
     }
 }
 
@@ -196,22 +197,22 @@ fn failed_changes_are_ignored_and_a_call_and_its_event_are_one() {
     }
     let declined = json!({"type": "patch_apply_end", "call_id": "p1", "success": false, "status": "declined",
         "stderr": "patch rejected by user", "changes": changes()});
-    let asked =
+    let request =
         json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
     let answer = json!({"type": "custom_tool_call_output", "call_id": "p1", "output": "patch rejected by user"});
-    let script = [meta(), item(1, &asked), at(2, "event_msg", &declined), item(3, &answer)];
+    let script = [meta(), item(1, &request), at(2, "event_msg", &declined), item(3, &answer)];
     let piece = read(&script.concat());
     assert_eq!((edits(&piece).len(), of(&piece, Kind::Tool).len()), (0, 1));
     assert_eq!(
         text(of(&piece, Kind::Tool)[0], "reason").as_deref(),
         Some("patch rejected by user")
     );
-    let asked =
+    let request =
         json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
     let event = json!({"type": "patch_apply_end", "call_id": "p1", "success": true, "changes":
         {"/w/a.txt": {"type": "update", "unified_diff": "@@ -1 +1 @@\n-x\n+y\n"}}});
     let answer = json!({"type": "custom_tool_call_output", "call_id": "p1",
         "output": "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM a.txt\n"});
-    let script = [meta(), item(1, &asked), at(2, "event_msg", &event), item(3, &answer)];
+    let script = [meta(), item(1, &request), at(2, "event_msg", &event), item(3, &answer)];
     assert_eq!(edits(&read(&script.concat())), [edit("p1", "a.txt", 1, 1)]);
 }

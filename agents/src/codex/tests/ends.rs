@@ -33,10 +33,10 @@ fn runs(second: u32, id: &str, command: &str) -> String {
 }
 
 fn still_running(second: u32, id: &str, process: u32, printed: &str) -> String {
-    let told = format!(
+    let result_text = format!(
         "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID {process}\nOutput:\n{printed}"
     );
-    output(second, id, &json!(told))
+    output(second, id, &json!(result_text))
 }
 
 fn poll(second: u32, id: &str, process: u32, typed: &str) -> String {
@@ -44,10 +44,10 @@ fn poll(second: u32, id: &str, process: u32, typed: &str) -> String {
 }
 
 fn exited(second: u32, id: &str, code: i64, seconds: f64, printed: &str) -> String {
-    let told = format!(
+    let result_text = format!(
         "Chunk ID: b\nWall time: {seconds} seconds\nProcess exited with code {code}\nOutput:\n{printed}"
     );
-    output(second, id, &json!(told))
+    output(second, id, &json!(result_text))
 }
 
 fn item_of(second: u32, item: &Json) -> String {
@@ -85,7 +85,7 @@ fn a_background_command_ends_with_the_poll_that_reports_it() {
 
 #[test]
 fn a_poll_without_a_process_reports_nothing() {
-    for told in [
+    for result_text in [
         "write_stdin failed: Unknown process id 7",
         "write_stdin failed: UnknownSessionId { session_id: 7 }",
     ] {
@@ -94,7 +94,7 @@ fn a_poll_without_a_process_reports_nothing() {
             runs(1, "k1", "cargo test"),
             still_running(2, "k1", 7, ""),
             poll(3, "k2", 7, ""),
-            output(4, "k2", &json!(told)),
+            output(4, "k2", &json!(result_text)),
             poll(5, "k3", 99, ""),
             exited(6, "k3", 1, 0.1, ""),
         ];
@@ -269,7 +269,7 @@ fn a_command_of_a_script_runs_below_the_directory_of_the_session() {
 #[test]
 fn a_running_script_is_judged_by_its_final_output() {
     let input = "const [a, b] = await Promise.all([tools.exec_command({cmd: 'git status'}), tools.exec_command({cmd: 'pytest -q'})]); text(b.output)";
-    let asked =
+    let request =
         json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1", "input": input});
     let printed = |second, id: &str, head: &str, text: &str| {
         item(
@@ -281,7 +281,7 @@ fn a_running_script_is_judged_by_its_final_output() {
     };
     let script = [
         meta(),
-        item(1, &asked),
+        item(1, &request),
         printed(2, "s1", "Script running with cell ID 66", ""),
         call(3, "wait", "w1", &json!({"cell_id": "66"})),
         printed(4, "w1", "Script running with cell ID 66", ""),

@@ -162,7 +162,7 @@ fn commands_are_read_in_the_forms_of_all_codex_versions() {
     .concat();
     let piece = read(&script);
     let commands = of(&piece, Kind::Command);
-    let told: Vec<_> = commands
+    let actual: Vec<_> = commands
         .iter()
         .map(|fact| {
             let code = field(fact, "exit_code").and_then(Value::as_i64);
@@ -176,7 +176,7 @@ fn commands_are_read_in_the_forms_of_all_codex_versions() {
         ("rm -rf /", "refused", None),
         ("ls -l", "failed", Some(2)),
     ];
-    assert_eq!(told, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c)));
+    assert_eq!(actual, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c)));
     assert_eq!(commands[0].at, Timestamp::parse_rfc3339("2026-05-01T10:00:14Z").unwrap());
     assert_eq!(text(commands[0], "working_dir").as_deref(), Some("/w/a"));
     assert_eq!(field(commands[0], "duration_ms"), Some(&3500_i64.into()));
@@ -212,7 +212,7 @@ fn a_patch_is_read_as_one_code_fact_for_each_file() {
     .concat();
     let piece = read(&script);
     let code = of(&piece, Kind::Code);
-    let told: Vec<_> = code
+    let actual: Vec<_> = code
         .iter()
         .map(|fact| {
             let number = |name| field(fact, name).and_then(Value::as_i64).unwrap();
@@ -226,7 +226,7 @@ fn a_patch_is_read_as_one_code_fact_for_each_file() {
         .collect();
     let expect = |id, path: &str, added, removed| (id, path.to_owned(), added, removed);
     assert_eq!(
-        told,
+        actual,
         [
             expect("p1", "src/a.rs", 2, 1),
             expect("p1/2", "c.txt", 1, 0),

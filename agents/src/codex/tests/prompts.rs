@@ -115,9 +115,9 @@ fn a_text_that_an_event_reports_is_a_prompt_whatever_it_looks_like() {
     assert_eq!(prompts(&read(&(meta() + &new))), typed);
     // Early versions reported their own texts in such events too, with their kind.
     let event = |kind: &str| {
-        let told =
+        let payload =
             json!({"type": "user_message", "message": "<x_context>a</x_context>", "kind": kind});
-        prompts(&read(&(meta() + &at(1, "event_msg", &told)))).len()
+        prompts(&read(&(meta() + &at(1, "event_msg", &payload)))).len()
     };
     assert_eq!((event("environment_context"), event("plain")), (0, 1));
 }

@@ -29,7 +29,7 @@ fn uses_of_other_tools_keep_their_input() {
     ]
     .concat();
     let piece = read(&script);
-    let told: Vec<_> = of(&piece, Kind::Tool)
+    let actual: Vec<_> = of(&piece, Kind::Tool)
         .iter()
         .map(|fact| (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap()))
         .collect();
@@ -40,7 +40,7 @@ fn uses_of_other_tools_keep_their_input() {
         ("web_search", "finished"),
         ("view_image", "failed"),
     ];
-    assert_eq!(told, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
+    assert_eq!(actual, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
     let tools = of(&piece, Kind::Tool);
     assert_eq!(text(tools[0], "path").as_deref(), Some("/w/a.png"));
     assert_eq!(text(tools[1], "query").as_deref(), Some("lexer"));
@@ -67,7 +67,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
     ];
     let piece = read(&script.concat());
     let tools = of(&piece, Kind::Tool);
-    let told: Vec<_> = tools
+    let actual: Vec<_> = tools
         .iter()
         .map(|fact| {
             (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap(), text(fact, "reason"))
@@ -77,7 +77,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
         (tool.to_owned(), outcome.to_owned(), reason.map(str::to_owned))
     };
     assert_eq!(
-        told,
+        actual,
         [
             expect("request_user_input", "finished", None),
             expect("apply_patch", "refused", Some("patch rejected by user")),
@@ -109,12 +109,12 @@ fn start_and_end_of_a_sub_agent_are_read_from_the_parent_rollout() {
         output(11, "c1", &json!("{\"status\":{\"completed\":\"it is in lex.rs\"}}")),
     ];
     let piece = read(&script.concat());
-    let told: Vec<_> = of(&piece, Kind::Agent)
+    let actual: Vec<_> = of(&piece, Kind::Agent)
         .iter()
         .map(|fact| (fact.id.as_str(), text(fact, "status").unwrap(), text(fact, "result")))
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("a-1", "running".to_owned(), None),
             ("a-1", "completed".to_owned(), Some("it is in lex.rs".to_owned())),
@@ -140,12 +140,12 @@ fn other_events_of_a_session_become_notices() {
         at(5, "event_msg", &json!({"type": "thread_name_updated", "thread_name": "The lexer"})),
     ];
     let piece = read(&script.concat());
-    let told: Vec<_> = of(&piece, Kind::Notice)
+    let actual: Vec<_> = of(&piece, Kind::Notice)
         .iter()
         .map(|fact| (text(fact, "type").unwrap(), text(fact, "text").unwrap()))
         .collect();
     let expected = [("model", "gpt-9"), ("interrupted", "interrupted")];
-    assert_eq!(told, expected.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
+    assert_eq!(actual, expected.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
     assert_eq!(piece.session.unwrap().title.as_deref(), Some("The lexer"));
 }
 
@@ -227,14 +227,15 @@ fn a_compaction_lists_the_kept_messages() {
 
 #[test]
 fn statements_of_the_agent_are_inferred_only_if_enabled() {
-    let said = |second, role: &str, kind: &str| {
+    let message = |second, role: &str, kind: &str| {
         let text = "I looked. The root cause is a stale cache.";
         item(
             second,
             &json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
         )
     };
-    let script = meta() + &said(1, "user", "input_text") + &said(2, "assistant", "output_text");
+    let script =
+        meta() + &message(1, "user", "input_text") + &message(2, "assistant", "output_text");
     let read = |infer| {
         TranscriptReader::new(TranscriptOptions { infer, ..options() })
             .read(script.as_bytes(), InputEnding::File, Timestamp::default())

@@ -194,15 +194,18 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
             r#"{{"hooks":{{{hooks}}},"tools":{{"allowed":["run_shell_command(forge status)","run_shell_command(ls)"]}}}}"#
         ),
     );
-    let told = faults(CodingAgent::Gemini, InstallScope::User);
-    assert!(told.iter().any(|it| it.contains("refuse every other shell command")), "{told:?}");
+    let problems = faults(CodingAgent::Gemini, InstallScope::User);
     assert!(
-        told.iter().any(|it| it == "these events call forge for nothing: PreCompress"),
-        "{told:?}"
+        problems.iter().any(|it| it.contains("refuse every other shell command")),
+        "{problems:?}"
     );
     assert!(
-        told.iter().any(|it| it.starts_with("these events do not call forge: BeforeAgent")),
-        "{told:?}"
+        problems.iter().any(|it| it == "these events call forge for nothing: PreCompress"),
+        "{problems:?}"
+    );
+    assert!(
+        problems.iter().any(|it| it.starts_with("these events do not call forge: BeforeAgent")),
+        "{problems:?}"
     );
     house.install(CodingAgent::Gemini, InstallScope::User);
     assert_eq!(faults(CodingAgent::Gemini, InstallScope::User), <Vec<String>>::new());
@@ -221,11 +224,11 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
         &settings,
         &format!(r#"{{"hooks":{{{hooks}}},"permissions":{{"allow":["Bash(ls)",{rules}]}}}}"#),
     );
-    let told = faults(CodingAgent::Claude, InstallScope::User);
-    assert!(told.iter().any(|it| it.contains("StopFailure")), "{told:?}");
+    let problems = faults(CodingAgent::Claude, InstallScope::User);
+    assert!(problems.iter().any(|it| it.contains("StopFailure")), "{problems:?}");
     assert!(
-        told.iter().any(|it| it.contains("permission rules are of an earlier forge")),
-        "{told:?}"
+        problems.iter().any(|it| it.contains("permission rules are of an earlier forge")),
+        "{problems:?}"
     );
     house.install(CodingAgent::Claude, InstallScope::User);
     assert_eq!(faults(CodingAgent::Claude, InstallScope::User), <Vec<String>>::new());
@@ -239,8 +242,8 @@ fn content_of_an_earlier_forge_is_found_and_replaced() {
         &plugin,
         &format!("// {OWN_MARK}: passes events on\nconst FORGE = \"/old/forge\"\n"),
     );
-    let told = faults(CodingAgent::OpenCode, InstallScope::User);
-    assert!(told[0].starts_with("the plugin is of an earlier forge"), "{told:?}");
+    let problems = faults(CodingAgent::OpenCode, InstallScope::User);
+    assert!(problems[0].starts_with("the plugin is of an earlier forge"), "{problems:?}");
     house.install(CodingAgent::OpenCode, InstallScope::User);
     assert_eq!(faults(CodingAgent::OpenCode, InstallScope::User), <Vec<String>>::new());
 }

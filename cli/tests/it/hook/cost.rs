@@ -47,9 +47,10 @@ fn before_a_compaction_only_the_new_part_of_a_transcript_is_read() {
         let mut text = String::new();
         let mut number = from;
         while text.len() < bytes {
-            let said = format!("{number} ").repeat(2000);
-            let said = format!("\"message\":{{\"role\":\"assistant\",\"content\":\"{said}\"}}");
-            text += &line(u32::try_from(number).unwrap(), "assistant", &said);
+            let message = format!("{number} ").repeat(2000);
+            let message =
+                format!("\"message\":{{\"role\":\"assistant\",\"content\":\"{message}\"}}");
+            text += &line(u32::try_from(number).unwrap(), "assistant", &message);
             number += 1;
         }
         (text, number)

@@ -238,8 +238,8 @@ fn an_announced_compaction_that_does_not_follow_is_kept_and_marked() {
     player.hook("PreCompact", announced, json!({"trigger": "auto"}));
     assert_eq!(player.compactions()[0].phase(), CompactionPhase::Announced);
     // The conversation continues.
-    let said = "\"message\":{\"role\":\"user\",\"content\":\"never mind\"}";
-    player.append(&line(450, "user", said));
+    let message = "\"message\":{\"role\":\"user\",\"content\":\"never mind\"}";
+    player.append(&line(450, "user", message));
     let prompt = Timestamp::parse_rfc3339("2026-01-28T10:07:31Z").unwrap();
     assert_eq!(player.hook("UserPromptSubmit", prompt, json!({"prompt": "x"})), None);
     let known = player.compactions();

@@ -223,9 +223,9 @@ fn a_hook_on_another_machine_gives_the_agent_the_brief_of_the_first() {
             true => Machine::container(&environment, agent),
             false => Machine::joined(&environment, agent),
         };
-        let told = second.starts("resume");
+        let brief = second.starts("resume");
         for part in ["the cache is stale", "cargo test"] {
-            assert!(told.contains(part), "{}: {part} in {told}", agent.word);
+            assert!(brief.contains(part), "{}: {part} in {brief}", agent.word);
         }
         second.runs("cargo run");
         second.hook(agent.stop, json!({}));
@@ -389,14 +389,14 @@ fn the_last_sync_waits_for_a_sync_that_is_running() {
     let log = fs::read_dir(second.path("project/.forge/log")).unwrap();
     let mut paths = log.map(|entry| entry.unwrap().path());
     let stamp = paths.find(|path| path.extension().is_some_and(|end| end == "sync")).unwrap();
-    let asked = || fs::metadata(&stamp).unwrap().modified().unwrap();
+    let requested_at = || fs::metadata(&stamp).unwrap().modified().unwrap();
     let under_way = File::options().write(true).open(&stamp).unwrap();
     under_way.lock().unwrap();
-    let before = asked();
+    let before = requested_at();
     let (mut hook, input) = second.prepared("SessionEnd", used("make"));
     let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     hook.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    while asked() == before {
+    while requested_at() == before {
         std::thread::yield_now();
     }
     drop(under_way);

@@ -77,8 +77,8 @@ fn on_a_damaged_store_hook_events_are_spooled() {
         .skip(2)
         .map(|line| (line["outcome"].as_str().unwrap().to_owned(), line["error"].is_string()))
         .collect();
-    let said = |outcome: &str| (outcome.to_owned(), true);
-    assert_eq!(outcomes, [said("saved"), said("saved"), said("failed")]);
+    let expected = |outcome: &str| (outcome.to_owned(), true);
+    assert_eq!(outcomes, [expected("saved"), expected("saved"), expected("failed")]);
     std::fs::write(&journal, &whole).unwrap();
     player.hook("PostToolUse", at(6), call("c4"));
     let session = player.session();

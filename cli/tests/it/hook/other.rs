@@ -17,7 +17,7 @@ fn rollout() -> Vec<String> {
         let line = json!({"timestamp": at(second).to_string(), "type": kind, "payload": payload});
         format!("{line}\n")
     };
-    let said = |role: &str, text: &str| {
+    let message = |role: &str, text: &str| {
         let kind = if role == "assistant" { "output_text" } else { "input_text" };
         json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
     };
@@ -36,11 +36,11 @@ fn rollout() -> Vec<String> {
             json!({"type": "function_call_output", "call_id": "k1",
                 "output": "Exit code: 101\nOutput:\ntest result: FAILED. 1 failed\n"}),
         ),
-        line(30, "response_item", said("assistant", "It is the clock.")),
+        line(30, "response_item", message("assistant", "It is the clock.")),
         line(60, "compacted", json!({"message": "one test fails"})),
         line(60, "event_msg", json!({"type": "token_count"})),
         line(90, "event_msg", json!({"type": "user_message", "message": "go on"})),
-        line(95, "response_item", said("assistant", "Done.")),
+        line(95, "response_item", message("assistant", "Done.")),
     ]
 }
 

@@ -26,8 +26,9 @@ fn commands_run_by_an_agent_are_recorded_in_its_session_and_the_answer_says_so()
     player.environment.forge(["session", "use", "mine"]).success();
     let output = player.environment.forge(["hypothesis", "add", "by the agent", "--id", "H1"]);
     assert_eq!(output.code, 0, "{output}");
-    let said = "In session 'why does the test fail?' of the agent (claude) that ran this command.";
-    assert!(output.stderr.contains(said), "{output}");
+    let notice =
+        "In session 'why does the test fail?' of the agent (claude) that ran this command.";
+    assert!(output.stderr.contains(notice), "{output}");
     assert!(output.stdout.contains("why does the test fail?"), "{output}");
     assert_eq!(claims(&player, "cc-1"), 1);
     assert_eq!(claims(&player, "mine"), 0);

@@ -25,8 +25,8 @@ fn a_client_of_2026_needs_no_handshake() {
     for method in ["ping", "logging/setLevel"] {
         assert_eq!(server.modern(method, json!({ "level": "info" }))["error"]["code"], -32601);
     }
-    let (code, rest, said) = server.end();
-    assert_eq!((code, rest.as_str(), said.as_str()), (Some(0), "", ""));
+    let (code, rest, stderr) = server.end();
+    assert_eq!((code, rest.as_str(), stderr.as_str()), (Some(0), "", ""));
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn a_client_of_2025_begins_with_a_handshake() {
     let answer = server.request("tools/call", &params);
     assert_eq!(answer["result"]["structuredContent"]["id"], "G1", "{answer}");
     assert!(answer["result"].get("resultType").is_none());
-    let (code, rest, said) = server.end();
-    assert_eq!((code, rest.as_str(), said.as_str()), (Some(0), "", ""));
+    let (code, rest, stderr) = server.end();
+    assert_eq!((code, rest.as_str(), stderr.as_str()), (Some(0), "", ""));
 }
 
 #[test]

@@ -13,7 +13,7 @@ struct Http {
     child: std::process::Child,
     address: String,
     /// What the server printed when it began to listen.
-    said: String,
+    announcement: String,
 }
 
 impl Http {
@@ -21,11 +21,11 @@ impl Http {
         let mut command = environment.command(["mcp", "--http"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-        let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let address = address.unwrap_or_else(|| panic!("{said}")).to_owned();
-        Self { child, address, said }
+        let mut announcement = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut announcement).unwrap();
+        let address = announcement.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = address.unwrap_or_else(|| panic!("{announcement}")).to_owned();
+        Self { child, address, announcement }
     }
 
     fn port(&self) -> &str {
@@ -89,7 +89,7 @@ fn hello() -> String {
 fn only_requests_to_its_own_host_with_the_token_are_accepted() {
     let environment = place().with("FORGE_MCP_TOKEN", TOKEN);
     let server = Http::begin(&environment);
-    assert!(!server.said.contains(TOKEN), "{}", server.said);
+    assert!(!server.announcement.contains(TOKEN), "{}", server.announcement);
     let port = server.port();
     let own = |host: &str| format!("{host}:{port}");
     let hosts = [
@@ -197,10 +197,11 @@ fn junk_over_http_is_an_error_and_the_server_lives_on() {
 fn without_a_token_one_is_generated_and_a_short_one_is_refused() {
     let environment = place();
     let server = Http::begin(&environment);
-    let token = server.said.split("Bearer ").nth(1).unwrap().trim_end().trim_end_matches('\'');
-    assert_eq!(token.len(), 64, "{}", server.said);
+    let token =
+        server.announcement.split("Bearer ").nth(1).unwrap().trim_end().trim_end_matches('\'');
+    assert_eq!(token.len(), 64, "{}", server.announcement);
     let other = Http::begin(&environment);
-    assert!(!other.said.contains(token));
+    assert!(!other.announcement.contains(token));
     for token in ["short", "ööööööö"] {
         let environment = place().with("FORGE_MCP_TOKEN", token);
         let output = environment.forge(["mcp", "--http"]);

@@ -115,10 +115,10 @@ impl Server {
     /// Closes the input; returns the exit code, the rest of the output, and the error output.
     pub(super) fn end(mut self) -> (Option<i32>, String, String) {
         drop(self.input.take());
-        let (mut rest, mut said) = (String::new(), String::new());
+        let (mut rest, mut stderr) = (String::new(), String::new());
         self.output.read_to_string(&mut rest).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), rest, said)
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap().code(), rest, stderr)
     }
 }
 

@@ -243,14 +243,14 @@ fn pages_of_the_story_contain_every_line_once_from_the_end() {
     for all in [false, true] {
         let all_lines = |server: &mut Server, limit: u32| {
             let mut arguments = json!({ "all": all, "limit": limit });
-            let (mut told, mut pages) = (Vec::new(), 0);
+            let (mut collected, mut pages) = (Vec::new(), 0);
             loop {
                 let page = server.found("story", &arguments);
-                told.splice(..0, lines(&page));
+                collected.splice(..0, lines(&page));
                 pages += 1;
                 match page["next_cursor"].as_str() {
                     Some(cursor) => arguments["cursor"] = cursor.into(),
-                    None => return (told, pages),
+                    None => return (collected, pages),
                 }
             }
         };
@@ -273,7 +273,7 @@ fn pages_of_the_story_contain_every_line_once_from_the_end() {
 fn errors_of_tools_name_a_next_step() {
     let environment = place();
     let mut server = Server::begin(&environment);
-    for (tool, arguments, said) in [
+    for (tool, arguments, expected) in [
         ("state", json!({ "at": "HEAD" }), "next: "),
         ("record_hypothesis", json!({}), "next: say it in 'description'"),
         ("record_hypothesis", json!({ "description": " " }), "it may not be empty"),
@@ -317,7 +317,7 @@ fn errors_of_tools_name_a_next_step() {
     ] {
         let error = server.wrong(tool, &arguments);
         assert!(
-            error.starts_with("error: ") && error.contains(said),
+            error.starts_with("error: ") && error.contains(expected),
             "{tool} {arguments}: {error}"
         );
         assert!(error.contains("\nnext: "), "{tool} {arguments}: {error}");
@@ -348,9 +348,9 @@ fn an_answer_names_its_session_and_how_it_was_chosen() {
     let _ = environment.forge(["session", "new", "other"]).success();
     let found = server.found("record_finding", &note("two"));
     assert_eq!((&found["session"], &found["chosen_by"]), (&json!("other"), &json!("current")));
-    let mut asked = note("three");
-    asked["session"] = "project".into();
-    let found = server.found("record_finding", &asked);
+    let mut request = note("three");
+    request["session"] = "project".into();
+    let found = server.found("record_finding", &request);
     assert_eq!((&found["session"], &found["chosen_by"]), (&json!("project"), &json!("request")));
     drop(server);
     let environment = environment.with("FORGE_SESSION", "project");

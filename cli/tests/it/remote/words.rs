@@ -22,8 +22,11 @@ fn a_branch_that_a_sync_renames_is_reported() {
     }
     first.forge(["push"]).success();
     let pulled = second.forge(["pull"]).success();
-    let told = "your branch try is try.";
-    assert!(pulled.contains(told) && pulled.contains("others pushed one of that name"), "{pulled}");
+    let notice = "your branch try is try.";
+    assert!(
+        pulled.contains(notice) && pulled.contains("others pushed one of that name"),
+        "{pulled}"
+    );
     let other = Machine::joined(&environment, "third");
     other.forge(["pull", "checkout"]).success();
     branch_off(&other, "next");
@@ -175,12 +178,12 @@ fn credentials_in_an_address_are_not_shown() {
         &["pull"],
         &["clone", "../../shared", "../x"],
     ] {
-        let told = run(args).to_string();
-        assert!(!told.contains("hidden"), "{args:?}: {told}");
+        let message = run(args).to_string();
+        assert!(!message.contains("hidden"), "{args:?}: {message}");
     }
     for args in [["remote", "create", address], ["remote", "create", "file://name:hidden@host/x"]] {
-        let told = first.forge(args);
-        assert!(told.code != 0 && !told.to_string().contains("hidden"), "{told}");
+        let message = first.forge(args);
+        assert!(message.code != 0 && !message.to_string().contains("hidden"), "{message}");
     }
 }
 

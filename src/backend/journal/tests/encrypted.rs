@@ -27,12 +27,12 @@ fn payloads_are_hidden_in_the_files_and_read_as_they_were_written() {
     let (pieces, end) =
         rescue(&place.folder(), &SealMode::Absent, cipher(1).as_ref(), &|_, _| false).unwrap();
     assert_eq!(end, journal.read(0, u64::MAX).unwrap().end);
-    let said = |piece: &JournalPiece| match piece {
+    let text_of = |piece: &JournalPiece| match piece {
         JournalPiece::Record(frame, false) => String::from_utf8(frame.payload.clone()).unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(
-        pieces.iter().map(said).collect::<Vec<_>>(),
+        pieces.iter().map(text_of).collect::<Vec<_>>(),
         ["the first", "the second", "the third"]
     );
 }

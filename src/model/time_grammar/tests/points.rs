@@ -283,8 +283,8 @@ fn clock_times_of_file_names_are_read_or_refused_but_never_as_an_offset() {
             ("2025-01-20T14-0500", "2025-01-20 20:00:00 +01:00"),
         ],
     );
-    let said = parse_time("2025-01-20T09-05", now(), &BERLIN).unwrap_err().to_string();
-    assert!(said.contains("can be 09:05, or 09:00 at the offset -05:00"), "{said}");
+    let message = parse_time("2025-01-20T09-05", now(), &BERLIN).unwrap_err().to_string();
+    assert!(message.contains("can be 09:05, or 09:00 at the offset -05:00"), "{message}");
 }
 
 #[test]
@@ -296,8 +296,8 @@ fn counts_of_small_units_since_1970_are_refused_with_the_seconds() {
         ("1737383400000001", "microseconds", "'@1737383400.000001'"),
         ("1737383400000000000", "nanoseconds", "'@1737383400'"),
     ] {
-        let said = parse_time(text, now(), &BERLIN).unwrap_err().to_string();
-        assert!(said.contains(unit) && said.contains(seconds), "{said}");
+        let message = parse_time(text, now(), &BERLIN).unwrap_err().to_string();
+        assert!(message.contains(unit) && message.contains(seconds), "{message}");
         assert!(parse_time(seconds.trim_matches('\''), now(), &BERLIN).is_ok(), "{seconds}");
     }
 }

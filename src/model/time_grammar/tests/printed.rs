@@ -124,8 +124,11 @@ fn a_time_with_an_abbreviated_zone_is_refused_and_the_zone_named() {
         ] {
             let error = parse_time(&text, now(), &BERLIN).unwrap_err();
             assert_eq!(reason(&error), "zone", "{text}");
-            let said = error.to_string();
-            assert!(said.contains(&format!("'{zone}'")) && said.contains("offset"), "{said}");
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!("'{zone}'")) && message.contains("offset"),
+                "{message}"
+            );
         }
     }
     let wrong = parse_time("2025-06-18 14:30:00 +0200 UTC", now(), &BERLIN).unwrap_err();

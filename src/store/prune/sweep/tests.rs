@@ -278,20 +278,20 @@ fn no_operation_keeps_texts_of_a_swept_checkpoint() {
     assert_eq!(session.prune(&act(5), &rules).unwrap().dropped_checkpoints(), 1);
     session.undo(&act(6), None).unwrap();
     session.redo(&act(7)).unwrap();
-    let said = || {
-        let mut said = Vec::new();
+    let are_stored = || {
+        let mut stored = Vec::new();
         let view = store.engine.follower.view().unwrap();
         crate::engine::table_rows::for_each_row(&view, key::OPERATIONS, |_, row| {
-            said.extend_from_slice(row);
+            stored.extend_from_slice(row);
             Ok(())
         })
         .unwrap();
         ["before words", "before-tag", "before body", "after words", "after body", "compaction 1"]
-            .map(|one| said.windows(one.len()).any(|bytes| bytes == one.as_bytes()))
+            .map(|one| stored.windows(one.len()).any(|bytes| bytes == one.as_bytes()))
     };
-    assert_eq!(said(), [true; 6]);
+    assert_eq!(are_stored(), [true; 6]);
     assert_eq!(store.sweep(act(8).now, act(8).now).unwrap().prunings, 1);
-    assert_eq!(said(), [false; 6]);
+    assert_eq!(are_stored(), [false; 6]);
     let operations = session.operations(9).unwrap();
     let effects: Vec<_> = operations.iter().flat_map(|one| &one.effects).collect();
     assert!(effects.iter().any(|one| one.as_str() == "took checkpoint #1 back"), "{effects:?}");

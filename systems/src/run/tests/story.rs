@@ -52,8 +52,8 @@ fn an_item_without_its_outputs_is_an_error_and_no_prompt() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
     run.record(&act(1), &step("123", "3341", "Summary", to("3342"))).unwrap();
-    let gone = ClaimChange::remove(Key::new(Kind::Output, "123/3341"));
-    run.session().write(&act(2)).change(gone).commit().unwrap();
+    let removal = ClaimChange::remove(Key::new(Kind::Output, "123/3341"));
+    run.session().write(&act(2)).change(removal).commit().unwrap();
     let errors = [
         run.load("123").map(|_| ()),
         run.resume().map(|_| ()),

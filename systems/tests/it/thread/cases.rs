@@ -26,8 +26,8 @@ fn seems(history: &[Value]) -> String {
     }
 }
 
-pub(super) fn user(said: &str) -> Value {
-    json!({"role": "user", "content": said})
+pub(super) fn user(content: &str) -> Value {
+    json!({"role": "user", "content": content})
 }
 
 pub(super) fn chat_call(id: &str, arguments: impl Into<Value>) -> Value {
@@ -35,8 +35,8 @@ pub(super) fn chat_call(id: &str, arguments: impl Into<Value>) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
 }
 
-pub(super) fn tool(id: &str, said: &str) -> Value {
-    json!({"role": "tool", "tool_call_id": id, "content": said})
+pub(super) fn tool(id: &str, content: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "content": content})
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn arguments_and_a_missing_type_are_corrected() {
 #[test]
 fn calls_without_ids_get_ids_and_results_are_matched_by_order() {
     let call = json!({"function": {"name": "f", "arguments": {}}});
-    let result = |said: &str| json!({"role": "tool", "tool_name": "f", "content": said});
+    let result = |content: &str| json!({"role": "tool", "tool_name": "f", "content": content});
     let history = [
         user("hi"),
         json!({"role": "assistant", "content": "", "tool_calls": [call.clone(), call]}),
@@ -134,7 +134,7 @@ fn calls_without_ids_get_ids_and_results_are_matched_by_order() {
 fn the_second_parallel_call_with_one_id_is_renamed_with_its_result() {
     let used = |place: &str| json!({"type": "tool_use", "id": "grep_3", "name": "grep", "input": {"p": place}});
     let result =
-        |said: &str| json!({"type": "tool_result", "tool_use_id": "grep_3", "content": said});
+        |content: &str| json!({"type": "tool_result", "tool_use_id": "grep_3", "content": content});
     let history = [
         user("hi"),
         json!({"role": "assistant", "content": [used("a"), used("b")]}),
@@ -151,7 +151,7 @@ fn the_second_parallel_call_with_one_id_is_renamed_with_its_result() {
     let block =
         |place: &str| json!({"type": "tool_use", "id": "x", "name": "f", "input": {"p": place}});
     let entry = |place: &str| json!({"name": "f", "args": {"p": place}, "id": "x"});
-    let result = |said: &str| json!({"type": "tool", "content": said, "tool_call_id": "x"});
+    let result = |content: &str| json!({"type": "tool", "content": content, "tool_call_id": "x"});
     let history = [
         json!({"type": "ai", "content": [block("a"), block("b")], "tool_calls": [entry("a"), entry("b")]}),
         result("ra"),
@@ -197,9 +197,11 @@ fn repeated_ids_get_the_first_free_numbers() {
 fn a_gemini_result_takes_the_first_call_of_its_name_that_its_id_allows() {
     let call = |id: &str| json!({"functionCall": {"id": id, "name": "f", "args": {"of": id}}});
     let nameless = json!({"functionCall": {"name": "f", "args": {}}});
-    let response = |id: Option<&str>, said: &str| match id {
-        Some(id) => json!({"functionResponse": {"id": id, "name": "f", "response": {"o": said}}}),
-        None => json!({"functionResponse": {"name": "f", "response": {"o": said}}}),
+    let response = |id: Option<&str>, content: &str| match id {
+        Some(id) => {
+            json!({"functionResponse": {"id": id, "name": "f", "response": {"o": content}}})
+        }
+        None => json!({"functionResponse": {"name": "f", "response": {"o": content}}}),
     };
     let history = [
         json!({"role": "user", "parts": [{"text": "hi"}]}),
@@ -301,8 +303,8 @@ fn a_server_tool_use_and_its_result_need_each_other() {
         answer(json!([text])),
     ];
     let (out, faults) = sanitized("anthropic", &history);
-    let said = answer(json!([text]));
-    assert_eq!(out, [user("hi"), said.clone(), user("go on"), said.clone(), user("so?"), said]);
+    let reply = answer(json!([text]));
+    assert_eq!(out, [user("hi"), reply.clone(), user("go on"), reply.clone(), user("so?"), reply]);
     assert_eq!(
         faults,
         [
@@ -349,11 +351,11 @@ fn long_ids_are_shortened_in_call_and_result() {
 
 #[test]
 fn bedrock_roles_alternate_from_the_user_and_texts_are_not_blank() {
-    let said = |role: &str, said: &str| json!({"role": role, "content": [{"text": said}]});
+    let message = |role: &str, text: &str| json!({"role": role, "content": [{"text": text}]});
     let history = [
-        said("assistant", "hello"),
-        said("user", "one"),
-        said("user", "two"),
+        message("assistant", "hello"),
+        message("user", "one"),
+        message("user", "two"),
         json!({"role": "assistant", "content": [{"text": " "}, {"toolUse": {"toolUseId": "t1", "name": "f", "input": "{}"}}]}),
         json!({"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": "rain"}}]}),
     ];
@@ -377,24 +379,25 @@ fn bedrock_roles_alternate_from_the_user_and_texts_are_not_blank() {
 
 #[test]
 fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
-    let said = |role: &str, said: &str| json!({"role": role, "parts": [{"text": said}]});
+    let message = |role: &str, text: &str| json!({"role": role, "parts": [{"text": text}]});
     let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}, "thoughtSignature": "c2ln"});
-    let response = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"output": said}}});
+    let response = |name: &str, content: &str| json!({"functionResponse": {"name": name, "response": {"output": content}}});
     let asks = json!({"role": "model", "parts": [call("f"), call("g"), call("f")]});
     let answers = json!({"role": "user", "parts": [response("f", "1"), response("g", "2"), response("f", "3")]});
-    let whole = [said("user", "hi"), asks.clone(), answers, said("model", "done")];
+    let whole = [message("user", "hi"), asks.clone(), answers, message("model", "done")];
     assert_eq!(sanitized("gemini", &whole), (whole.to_vec(), Vec::new()));
     // A response is missing, and a user message comes in between.
     let late = json!({"role": "user", "parts": [response("g", "2")]});
-    let (out, faults) = sanitized("gemini", &[said("user", "hi"), asks, said("user", "so?"), late]);
+    let (out, faults) =
+        sanitized("gemini", &[message("user", "hi"), asks, message("user", "so?"), late]);
     assert_eq!(out[2]["parts"].as_array().unwrap().len(), 3);
     assert_eq!(out[2]["parts"][0], response("g", "2"));
-    assert_eq!(out[3], said("user", "so?"));
+    assert_eq!(out[3], message("user", "so?"));
     assert_eq!(faults.len(), 3, "{faults:?}");
     // In snake case, with ids (one belongs to no call), after a turn of the model.
     let history = [
-        said("user", "hi"),
-        said("model", "let me see"),
+        message("user", "hi"),
+        message("model", "let me see"),
         json!({"role": "model", "parts": [{"function_call": {"id": "a", "name": "f", "args": "{\"x\": 1}"}}]}),
         json!({"role": "function", "parts": [{"function_response": {"id": "b", "name": "f", "response": "rain"}}]}),
     ];
@@ -409,7 +412,7 @@ fn gemini_is_corrected_with_and_without_ids_in_both_spellings() {
 
 #[test]
 fn a_complete_vercel_thread_with_approvals_and_provider_tools_is_unchanged() {
-    let result = |id: &str, said: &str| json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "output": {"type": "text", "value": said}});
+    let result = |id: &str, content: &str| json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "output": {"type": "text", "value": content}});
     let call =
         |id: &str| json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": {}});
     let own = json!({"type": "tool-call", "toolCallId": "p1", "toolName": "web", "input": {}, "providerExecuted": true});

@@ -94,22 +94,22 @@ pub(crate) fn messages(form: &str, steps: &[Step], unique: bool) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut turn = 0;
     for (place, step) in steps.iter().enumerate() {
-        let said = format!("text {place}");
+        let words = format!("text {place}");
         match step {
-            Step::System => messages.push(speaker(form, "system", &json!(said))),
-            Step::User => messages.push(speaker(form, "user", &json!(said))),
-            Step::Assistant => messages.push(speaker(form, "assistant", &json!(said))),
+            Step::System => messages.push(speaker(form, "system", &json!(words))),
+            Step::User => messages.push(speaker(form, "user", &json!(words))),
+            Step::Assistant => messages.push(speaker(form, "assistant", &json!(words))),
             Step::Calls(ids, says) => {
                 turn = place;
                 let ids: Vec<String> = ids.iter().map(|one| id(turn, *one, unique)).collect();
-                messages.extend(calls(form, &ids, says.then_some(said.as_str()), false));
+                messages.extend(calls(form, &ids, says.then_some(words.as_str()), false));
             }
             Step::Result(one) => {
-                messages.extend(results(form, &[id(turn, *one, unique)], 0, &said));
+                messages.extend(results(form, &[id(turn, *one, unique)], 0, &words));
             }
             Step::Results(ids, text) => {
                 let ids: Vec<String> = ids.iter().map(|one| id(turn, *one, unique)).collect();
-                messages.extend(results(form, &ids, *text, &said));
+                messages.extend(results(form, &ids, *text, &words));
             }
             Step::Empty(which) => {
                 let content =
@@ -156,7 +156,7 @@ fn speaker(form: &str, role: &str, content: &Value) -> Value {
         },
         ("bedrock", _) => {
             let content = match content {
-                Value::String(said) => json!([{"text": said}]),
+                Value::String(words) => json!([{"text": words}]),
                 Value::Array(blocks) => {
                     blocks.iter().map(|block| json!({"text": block["text"]})).collect()
                 }
@@ -167,7 +167,7 @@ fn speaker(form: &str, role: &str, content: &Value) -> Value {
         ("gemini" | "gemini_ids", _) => {
             let role = if role == "assistant" { "model" } else { role };
             let parts = match content {
-                Value::String(said) => json!([{"text": said}]),
+                Value::String(words) => json!([{"text": words}]),
                 Value::Array(blocks) => {
                     blocks.iter().map(|block| json!({"text": block["text"]})).collect()
                 }
@@ -199,7 +199,7 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
             if thinks {
                 items.push(json!({"type": "reasoning", "id": "rs", "summary": []}));
             }
-            items.extend(says.map(|said| speaker(form, "assistant", &json!(said))));
+            items.extend(says.map(|words| speaker(form, "assistant", &json!(words))));
             items.extend(ids.iter().map(
                 |id| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}),
             ));
@@ -210,7 +210,7 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
             if thinks {
                 blocks.push(json!({"type": "thinking", "thinking": "hm", "signature": "s"}));
             }
-            blocks.extend(says.map(|said| json!({"type": "text", "text": said})));
+            blocks.extend(says.map(|words| json!({"type": "text", "text": words})));
             blocks.extend(
                 ids.iter()
                     .map(|id| json!({"type": "tool_use", "id": id, "name": "f", "input": {}})),
@@ -226,9 +226,9 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
                     _ => json!({"text": "hm", "thought": true}),
                 });
             }
-            blocks.extend(says.map(|said| match form {
-                "ai_sdk" => json!({"type": "text", "text": said}),
-                _ => json!({"text": said}),
+            blocks.extend(says.map(|words| match form {
+                "ai_sdk" => json!({"type": "text", "text": words}),
+                _ => json!({"text": words}),
             }));
             blocks.extend(ids.iter().map(|id| match form {
                 "bedrock" => json!({"toolUse": {"toolUseId": id, "name": "f", "input": {}}}),
@@ -257,7 +257,7 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
             let body = match (thinks, says) {
                 // In the form that ChatAnthropic writes.
                 (true, _) => json!({"content": blocks, "tool_calls": calls}),
-                (false, Some(said)) => json!({"content": said, "tool_calls": calls, "id": "m"}),
+                (false, Some(words)) => json!({"content": words, "tool_calls": calls, "id": "m"}),
                 // The form before the list of calls was filled.
                 (false, None) => {
                     json!({"content": "", "additional_kwargs": {"tool_calls": functions}})
@@ -268,9 +268,9 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
     }
 }
 
-fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
+fn results(form: &str, ids: &[String], text: u8, words: &str) -> Vec<Value> {
     // The text of each result is unique.
-    let done = |place: usize| format!("<result {place} of {said}>");
+    let done = |place: usize| format!("<result {place} of {words}>");
     let one = |(place, id): (usize, &String)| match form {
         "openai_chat" => json!({"role": "tool", "tool_call_id": id, "content": done(place)}),
         "openai_responses" => {
@@ -292,10 +292,10 @@ fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
         }
     };
     let mut results: Vec<Value> = ids.iter().enumerate().map(one).collect();
-    let (role, field, said) = match form {
-        "anthropic" => ("user", "content", json!({"type": "text", "text": said})),
-        "bedrock" => ("user", "content", json!({"text": said})),
-        "gemini" | "gemini_ids" => ("user", "parts", json!({"text": said})),
+    let (role, field, words) = match form {
+        "anthropic" => ("user", "content", json!({"type": "text", "text": words})),
+        "bedrock" => ("user", "content", json!({"text": words})),
+        "gemini" | "gemini_ids" => ("user", "parts", json!({"text": words})),
         // In one message or in one message each.
         "ai_sdk" if text == 1 => {
             return results
@@ -307,8 +307,8 @@ fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
         _ => return results,
     };
     match text {
-        1 => results.insert(0, said),
-        2 => results.push(said),
+        1 => results.insert(0, words),
+        2 => results.push(words),
         _ => {}
     }
     vec![json!({"role": role, field: results})]

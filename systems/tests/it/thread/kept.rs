@@ -68,7 +68,7 @@ fn an_invalid_message_or_another_form_changes_nothing() {
     let thread = thread();
     append(&thread, &[USER, CALL], AppendGuard::Mark).unwrap();
     let anthropic = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}"#;
-    for (bad, said) in [
+    for (bad, expected) in [
         ("{}", "message 1 of the input is not a message of the form openai_chat"),
         ("{\"torn", "message 1 of the input is not a message"),
         (
@@ -78,7 +78,7 @@ fn an_invalid_message_or_another_form_changes_nothing() {
     ] {
         let error = append(&thread, &[RESULT, bad], AppendGuard::Mark).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().starts_with(said), "{error}");
+        assert!(error.to_string().starts_with(expected), "{error}");
     }
     assert_eq!(texts(&thread), [USER, CALL]);
 }
@@ -182,11 +182,11 @@ fn the_halves_of_server_tools_are_paired_over_appends() {
         r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"a"}}"#;
     const OTHER: &str =
         r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}"#;
-    let said = |role: &str, blocks: &str| format!(r#"{{"role":"{role}","content":[{blocks}]}}"#);
-    let user = said("user", r#"{"type":"text","text":"hi"}"#);
-    let used = said("assistant", HALF);
-    let both = said("assistant", &format!("{HALF},{OTHER}"));
-    let result = said("assistant", OTHER);
+    let message = |role: &str, blocks: &str| format!(r#"{{"role":"{role}","content":[{blocks}]}}"#);
+    let user = message("user", r#"{"type":"text","text":"hi"}"#);
+    let used = message("assistant", HALF);
+    let both = message("assistant", &format!("{HALF},{OTHER}"));
+    let result = message("assistant", OTHER);
     let none: [FaultKind; 0] = [];
     assert_eq!(faults(&[&user, &both, &user]), none);
     // A turn that the provider paused continues in the next answer.
@@ -195,8 +195,9 @@ fn the_halves_of_server_tools_are_paired_over_appends() {
     assert_eq!(faults(&[&user, &used, &user]), [FaultKind::ServerUseWithoutResult]);
     assert_eq!(faults(&[&user, &result]), [FaultKind::ServerResultWithoutUse]);
     let call = r#"{"type":"tool_use","id":"toolu_1","name":"f","input":{}}"#;
-    let waiting = said("assistant", &format!("{HALF},{call}"));
-    let answered = said("user", r#"{"type":"tool_result","tool_use_id":"toolu_1","content":"r"}"#);
+    let waiting = message("assistant", &format!("{HALF},{call}"));
+    let answered =
+        message("user", r#"{"type":"tool_result","tool_use_id":"toolu_1","content":"r"}"#);
     assert_eq!(faults(&[&user, &waiting, &answered, &result]), none);
 }
 
@@ -470,8 +471,8 @@ fn concurrent_writers_lose_nothing() {
             let thread = thread.clone();
             scope.spawn(move || {
                 for count in 0..25 {
-                    let said = USER.replace("weather?", &format!("{writer}-{count}"));
-                    append(&thread, &[&said], AppendGuard::Refuse).unwrap();
+                    let message = USER.replace("weather?", &format!("{writer}-{count}"));
+                    append(&thread, &[&message], AppendGuard::Refuse).unwrap();
                 }
             });
         }

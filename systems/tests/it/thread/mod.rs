@@ -10,6 +10,6 @@ mod sanitise;
 
 /// The number of random histories: `otherwise`, or `FORGE_THREAD_CASES`.
 fn cases(otherwise: u32) -> u32 {
-    let asked = std::env::var("FORGE_THREAD_CASES").ok().and_then(|cases| cases.parse().ok());
-    asked.unwrap_or(otherwise)
+    let wanted = std::env::var("FORGE_THREAD_CASES").ok().and_then(|cases| cases.parse().ok());
+    wanted.unwrap_or(otherwise)
 }

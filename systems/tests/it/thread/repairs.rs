@@ -24,8 +24,9 @@ fn a_result_of_another_type_than_its_call_is_converted() {
         }
         let field = if of_call == "local_shell_call" { "id" } else { "call_id" };
         assert_eq!(out, [history[0].clone(), call(of_call), result(of_call, field)]);
-        let told = "message 2: a result that names another type or tool than its call a: corrected";
-        assert_eq!(faults, [told]);
+        let fault =
+            "message 2: a result that names another type or tool than its call a: corrected";
+        assert_eq!(faults, [fault]);
     }
     // A local shell result may name its call in `id`.
     let (out, _) =
@@ -51,14 +52,14 @@ fn a_result_of_another_type_than_its_call_is_converted() {
 fn gemini_results_without_ids_belong_to_their_calls_by_order() {
     let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
     let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
-    let response = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"o": said}}});
+    let response = |name: &str, content: &str| json!({"functionResponse": {"name": name, "response": {"o": content}}});
     let asks = |names: &[&str]| json!({"role": "model", "parts": names.iter().map(|name| call(name)).collect::<Vec<_>>()});
     let answers = |role: &str, results: &[Value]| json!({"role": role, "parts": results});
     let (out, faults) =
         sanitized("gemini", &[hi.clone(), asks(&["f"]), answers("user", &[response("g", "1")])]);
     assert_eq!(out[2], answers("user", &[response("f", "1")]));
-    let told = "message 2: a result that names another type or tool than its call g: corrected";
-    assert_eq!(faults, [told]);
+    let fault = "message 2: a result that names another type or tool than its call g: corrected";
+    assert_eq!(faults, [fault]);
     // What is left after the names were matched.
     let given = answers("user", &[response("h", "1"), response("f", "2")]);
     let (out, _) = sanitized("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
@@ -81,7 +82,8 @@ fn gemini_results_without_ids_belong_to_their_calls_by_order() {
 fn a_result_belongs_to_the_call_before_it_in_the_same_message() {
     let used =
         |place: &str| json!({"type": "tool_use", "id": "x", "name": "f", "input": {"p": place}});
-    let result = |said: &str| json!({"type": "tool_result", "tool_use_id": "x", "content": said});
+    let result =
+        |content: &str| json!({"type": "tool_result", "tool_use_id": "x", "content": content});
     let asks = |blocks: Value| json!({"role": "assistant", "content": blocks});
     // The inputs of the calls, and the results, each with the id that joins them.
     let joined = |out: &[Value]| {
@@ -115,9 +117,10 @@ fn a_result_belongs_to_the_call_before_it_in_the_same_message() {
     // Gemini without ids.
     let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
     let call = |place: &str| json!({"functionCall": {"name": "f", "args": {"p": place}}});
-    let response = |said: &str| json!({"functionResponse": {"name": "f", "response": {"o": said}}});
+    let response =
+        |content: &str| json!({"functionResponse": {"name": "f", "response": {"o": content}}});
     let model = |parts: Value| json!({"role": "model", "parts": parts});
-    let answers = |said: &str| json!({"role": "user", "parts": [response(said)]});
+    let answers = |content: &str| json!({"role": "user", "parts": [response(content)]});
     let history = [
         hi.clone(),
         model(json!([call("a"), response("ra")])),
@@ -175,8 +178,8 @@ fn an_id_that_is_a_number_becomes_a_text() {
             let numbers = |message: &Value| message.to_string().matches(":1").count();
             assert!(out[at].to_string().contains(":\"1\""), "{form}: {out:#?}");
             assert_eq!(numbers(&out[at]) + 1, numbers(given), "{form}: {out:#?}");
-            let told = format!("message {at}: an id that the provider refuses 1: corrected");
-            assert_eq!(faults[at - 1], told, "{form}");
+            let fault = format!("message {at}: an id that the provider refuses 1: corrected");
+            assert_eq!(faults[at - 1], fault, "{form}");
         }
         assert_eq!((out.len(), faults.len()), (3, 2), "{form}");
     }
@@ -250,8 +253,8 @@ fn a_server_tool_use_waits_only_if_nothing_but_results_follows() {
     assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
     let (out, faults) = sanitized("anthropic", &[user("hi"), asks.clone()]);
     assert_eq!((&out[1], faults.len()), (&asks, 1));
-    let said = json!({"role": "user", "content": [result, text]});
-    let (out, _) = sanitized("anthropic", &[user("hi"), asks, said]);
+    let message = json!({"role": "user", "content": [result, text]});
+    let (out, _) = sanitized("anthropic", &[user("hi"), asks, message]);
     assert_eq!(out[1], answer(json!([call])));
 }
 
@@ -273,18 +276,18 @@ fn an_image_in_a_result_goes_to_a_message_of_the_user() {
     ];
     let (out, faults) = sanitized("openai_chat", &history);
     assert_eq!(out[2]["content"][0], text);
-    assert!(out[2]["content"][1]["text"].as_str().is_some_and(|said| said.contains("json")));
+    assert!(out[2]["content"][1]["text"].as_str().is_some_and(|string| string.contains("json")));
     assert_eq!(out[3]["content"][0]["text"], "The result is in a message of the user below.");
     for (at, id) in [(4, "a"), (5, "b")] {
-        let said = format!("The result of the tool call {id} has this content too:");
-        let blocks = json!([{"type": "text", "text": said}, image]);
+        let note = format!("The result of the tool call {id} has this content too:");
+        let blocks = json!([{"type": "text", "text": note}, image]);
         assert_eq!(out[at], json!({"role": "user", "content": blocks}));
     }
     assert_eq!((&out[6], out.len()), (&done, 7));
-    let told = |at: usize, id: &str| {
+    let fault_at = |at: usize, id: &str| {
         format!("message {at}: a result without proper content {id}: corrected")
     };
-    assert_eq!(faults, [told(2, "a"), told(3, "b")]);
+    assert_eq!(faults, [fault_at(2, "a"), fault_at(3, "b")]);
     // A result without a call keeps its image too.
     let (out, _) = sanitized("openai_chat", &[user("hi"), result("a", json!([image]))]);
     assert_eq!(out[1]["content"][1], image);

@@ -95,11 +95,11 @@ fn messages_are_ambiguous(done: &SanitizedHistory, form: &str) -> bool {
 /// The texts of the results in a history, which must be in the sanitised one.
 fn results(text: &str) -> Vec<String> {
     let found = text.split("<result ").skip(1).filter_map(|rest| rest.split_once('>'));
-    found.map(|(said, _)| format!("<result {said}>")).collect()
+    found.map(|(result, _)| format!("<result {result}>")).collect()
 }
 
 /// The texts in these messages, sorted.
-fn said(messages: &[Value]) -> Vec<String> {
+fn texts_of(messages: &[Value]) -> Vec<String> {
     let text = serde_json::to_string(messages).unwrap();
     let mut found: Vec<String> = text
         .split("\"text ")
@@ -250,7 +250,7 @@ proptest! {
         // All texts are kept: only broken messages have texts of other kinds. A chat without signs
         // of its form may be taken for another form, in which its messages may be invalid.
         if done.form.word() == word(form) {
-            prop_assert_eq!(said(&history), said(&out));
+            prop_assert_eq!(texts_of(&history), texts_of(&out));
         }
     }
 

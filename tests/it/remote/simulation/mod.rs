@@ -56,11 +56,11 @@ fn clones_agree_despite_lost_requests_and_answers() {
                 operations += known.map(|known| known.operations.len()).sum::<usize>();
                 purged += world.secrets.iter().filter(|one| one.purged.is_some()).count();
             }
-            Err(said) => broken.push(said),
+            Err(fault) => broken.push(fault),
         }
     }
     if let Some(first) = broken.first() {
-        let all: Vec<_> = broken.iter().filter_map(|said| said.lines().last()).collect();
+        let all: Vec<_> = broken.iter().filter_map(|fault| fault.lines().last()).collect();
         panic!("{first}\n\nof FORGE_SEED={seed}, broken:\n{}", all.join("\n"));
     }
     eprintln!("clones: FORGE_SEED={seed}");

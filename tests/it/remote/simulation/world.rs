@@ -207,8 +207,8 @@ impl World {
         self.clones.iter().for_each(|clone| drop(clone.depot.take_changes()));
     }
 
-    pub(super) fn note(&mut self, said: &str) {
-        writeln!(self.log, "{}: {said}", self.turn).unwrap();
+    pub(super) fn note(&mut self, line: &str) {
+        writeln!(self.log, "{}: {line}", self.turn).unwrap();
     }
 
     /// Returns whether something happens that has this chance of 100.
@@ -292,26 +292,26 @@ impl World {
         if what.0 == 14 || (what.0 == 16 && !is_home) {
             return Ok(());
         }
-        let said =
+        let text =
             if self.happens(self.mix.secrets) { self.secret_for(which) } else { String::new() };
-        self.note(&format!("clone {which} does {what:?} in s{session}, {said:?}"));
+        self.note(&format!("clone {which} does {what:?} in s{session}, {text:?}"));
         self.clones[which].is_dirty[session] = true;
         if self.happens(self.mix.large) {
-            self.write_much(there, &said);
+            self.write_much(there, &text);
         } else {
-            step(self.clones[which].store(), there, self.minute, what, &said);
+            step(self.clones[which].store(), there, self.minute, what, &text);
         }
         self.acknowledge(there, (which, session))
     }
 
     /// Writes what is too large for a ref.
-    fn write_much(&mut self, session: &Session, said: &str) {
+    fn write_much(&mut self, session: &Session, words: &str) {
         let mut noise = vec![0; 20_000];
         blake3::Hasher::new().update(&self.turn.to_le_bytes()).finalize_xof().fill(&mut noise);
         let mut text = String::new();
         noise.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
         let value = Value::from([
-            ("description", format!("{said} {text}").as_str().into()),
+            ("description", format!("{words} {text}").as_str().into()),
             ("source", "t".into()),
         ]);
         let change = ClaimChange::put(Key::new(Kind::Note, "large"), value);
@@ -330,12 +330,12 @@ impl World {
         for one in there.operations(usize::MAX).unwrap().into_iter().rev() {
             let is_new = !operations.contains_key(&one.id) && !passing.contains(&one.id);
             // Others may have recorded the same event, or taken the same back.
-            let is_shared = one.effects.iter().all(|said| said.contains("checkpoint"));
+            let is_shared = one.effects.iter().all(|effect| effect.contains("checkpoint"));
             if is_new && (one.takes_back.is_some() || one.verb == "prune" || is_shared) {
                 passing.insert(one.id);
             } else if is_new && !is_purge(&one) {
-                let said = format!("{}, turn {}: {:?}", one.verb, self.turn, one.effects);
-                operations.insert(one.id, (which, said));
+                let description = format!("{}, turn {}: {:?}", one.verb, self.turn, one.effects);
+                operations.insert(one.id, (which, description));
             }
             if operations.contains_key(&one.id) {
                 has.insert(one.id);
@@ -414,5 +414,5 @@ pub(super) fn shared_operations(session: &Session) -> BTreeMap<OperationId, Oper
 }
 
 fn is_purge(operation: &OperationSummary) -> bool {
-    operation.effects.iter().any(|said| said.contains("permanently purged"))
+    operation.effects.iter().any(|effect| effect.contains("permanently purged"))
 }

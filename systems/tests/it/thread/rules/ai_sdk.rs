@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// messages, and that every call has a result before the next user message.
 pub(super) fn messages(messages: &[Value]) -> Verdict {
     let mut waiting: BTreeSet<String> = BTreeSet::new();
-    let mut asked: BTreeSet<String> = BTreeSet::new();
+    let mut requested: BTreeSet<String> = BTreeSet::new();
     let mut approvals: BTreeSet<String> = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
         let at = |what: String| format!("messages[{index}]: {what}");
@@ -45,7 +45,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
                 }
                 ("assistant", "tool-approval-request") => {
                     approvals.insert(name(part, "approvalId").map_err(at)?.to_owned());
-                    asked.insert(name(part, "toolCallId").map_err(at)?.to_owned());
+                    requested.insert(name(part, "toolCallId").map_err(at)?.to_owned());
                 }
                 ("tool", "tool-approval-response") => {
                     let id = name(part, "approvalId").map_err(at)?;
@@ -71,7 +71,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
         }
     }
     // A call that a person must approve may wait.
-    waiting.retain(|id| !asked.contains(id));
+    waiting.retain(|id| !requested.contains(id));
     if waiting.is_empty() {
         Ok(())
     } else {

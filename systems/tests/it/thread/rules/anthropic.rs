@@ -19,7 +19,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
         }
         let last_answer = index + 1 == messages.len() && role == "assistant";
         let blocks: &[Value] = match &message["content"] {
-            Value::String(said) if said.trim().is_empty() && !last_answer => {
+            Value::String(string) if string.trim().is_empty() && !last_answer => {
                 return Err(at("all messages must have non-empty content".into()));
             }
             Value::String(_) => &[],
@@ -95,7 +95,7 @@ fn tool_result(block: &Value, role: &str) -> Result<String, String> {
     }
     let blocks: Vec<&Value> = content.and_then(Value::as_array).into_iter().flatten().collect();
     for inner in &blocks {
-        if block_text(inner).is_some_and(|said| said.trim().is_empty()) {
+        if block_text(inner).is_some_and(|string| string.trim().is_empty()) {
             return Err("text content blocks must be non-empty".into());
         }
     }
@@ -103,7 +103,7 @@ fn tool_result(block: &Value, role: &str) -> Result<String, String> {
         if blocks.iter().any(|inner| text(inner, "type") != Some("text")) {
             return Err("all content must be type `text` if `is_error` is true".into());
         }
-        let says = content.and_then(Value::as_str).is_some_and(|said| !said.is_empty());
+        let says = content.and_then(Value::as_str).is_some_and(|string| !string.is_empty());
         if !says && blocks.is_empty() {
             return Err("content cannot be empty if `is_error` is true".into());
         }
@@ -113,7 +113,7 @@ fn tool_result(block: &Value, role: &str) -> Result<String, String> {
 
 fn other_block(block: &Value) -> Verdict {
     match text(block, "type") {
-        Some("text") if text(block, "text").is_none_or(|said| said.trim().is_empty()) => {
+        Some("text") if text(block, "text").is_none_or(|string| string.trim().is_empty()) => {
             Err("text content blocks must be non-empty".into())
         }
         Some("thinking") if text(block, "signature").is_none() => {
@@ -166,8 +166,8 @@ fn end(messages: &[Value]) -> Verdict {
         return Ok(());
     };
     let block = last["content"].as_array().and_then(|blocks| blocks.last());
-    let said = last["content"].as_str().or_else(|| block_text(block?));
-    if said.is_some_and(|said| said.ends_with(char::is_whitespace)) {
+    let string = last["content"].as_str().or_else(|| block_text(block?));
+    if string.is_some_and(|string| string.ends_with(char::is_whitespace)) {
         return Err("final assistant content cannot end with trailing whitespace".into());
     }
     Ok(())

@@ -54,8 +54,8 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
                     result(value).map_err(at)?;
                 }
                 "text" => {
-                    let said = value.as_str().unwrap_or_default();
-                    if said.trim().is_empty() {
+                    let string = value.as_str().unwrap_or_default();
+                    if string.trim().is_empty() {
                         return Err(
                             at("The text field in the ContentBlock object is blank".into()),
                         );
@@ -73,8 +73,8 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
         }
     }
     let last = messages.last().filter(|last| last["role"] == "assistant");
-    let said = last.and_then(|last| text(last["content"].as_array()?.last()?, "text"));
-    if said.is_some_and(|said| said.ends_with(char::is_whitespace)) {
+    let string = last.and_then(|last| text(last["content"].as_array()?.last()?, "text"));
+    if string.is_some_and(|string| string.ends_with(char::is_whitespace)) {
         return Err("final assistant content cannot end with trailing whitespace".into());
     }
     if waiting.is_empty() { Ok(()) } else { Err(format!("no results at the end: {waiting:?}")) }
@@ -90,7 +90,7 @@ fn result(value: &Value) -> Verdict {
         let (member, inner) =
             fields.and_then(|fields| fields.iter().next()).ok_or(format!("no block: {block}"))?;
         match member.as_str() {
-            "text" if inner.as_str().is_none_or(|said| said.trim().is_empty()) => {
+            "text" if inner.as_str().is_none_or(|string| string.trim().is_empty()) => {
                 return Err("a blank text in a toolResult".into());
             }
             "json" if !inner.is_object() => {

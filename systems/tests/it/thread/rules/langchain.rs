@@ -70,7 +70,7 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
                 let arguments = text(call, "args").ok_or(format!("args: {call}"))?;
                 add(&call["id"], &call["name"], arguments.to_owned());
             }
-            let mut said = Vec::new();
+            let mut blocks = Vec::new();
             for block in content.as_array().unwrap_or(&Vec::new()) {
                 match text(block, "type") {
                     Some("tool_use" | "tool_call") => {
@@ -80,7 +80,7 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
                     Some("function_call") => {
                         add(&block["call_id"], &block["name"], String::new());
                     }
-                    _ => said.push(block.clone()),
+                    _ => blocks.push(block.clone()),
                 }
             }
             if calls.is_empty() {
@@ -88,7 +88,7 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
                     body["additional_kwargs"]["tool_calls"].as_array().cloned().unwrap_or_default(),
                 );
             }
-            let content = if content.is_array() { Value::from(said) } else { content };
+            let content = if content.is_array() { Value::from(blocks) } else { content };
             let content = if content == "" || content == Value::Array(Vec::new()) {
                 Value::Null
             } else {
