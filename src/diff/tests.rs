@@ -379,7 +379,7 @@ fn describe_says_that_a_claim_was_removed_and_added_again() {
 }
 
 #[test]
-fn describe_facts_takes_the_newest_version_and_goes_both_ways() {
+fn describe_facts_takes_the_newest_version_in_both_directions() {
     let before = [
         fact(Kind::Task, "t1", 1, r#"{"status": "pending"}"#),
         fact(Kind::Command, "c1", 2, r#"{"command": "make"}"#),

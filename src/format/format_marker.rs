@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_store_says_so_and_may_be_written() {
+    fn the_marker_of_a_sealed_store_is_sealed_and_writable() {
         let plain = FormatMarker::new([1; 16], [2; 32]);
         let sealed = FormatMarker::decode(&plain.clone().sealed().encode()).unwrap();
         assert!(!plain.is_sealed() && sealed.is_sealed() && sealed.is_writable());

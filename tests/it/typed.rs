@@ -1,4 +1,5 @@
-//! Claims and facts as typed records: what is added comes back, with what follows from it.
+//! Claims and facts as typed records: they are added and read back, with the changes that follow
+//! from them.
 
 use crate::store::act;
 use forge_store::{
@@ -70,7 +71,7 @@ fn a_settled_hypothesis_and_a_finished_check_make_their_checkpoints() {
 }
 
 #[test]
-fn an_id_that_is_taken_is_refused_and_put_replaces() {
+fn add_refuses_an_existing_id_and_put_replaces_the_claim() {
     let session = session();
     let act = act(1);
     session.write(&act).add("cache", hypothesis("stale")).commit().unwrap();
@@ -149,7 +150,7 @@ fn a_store_that_many_create_at_once_is_one_store() {
 }
 
 #[test]
-fn a_store_that_is_only_read_is_not_created() {
+fn a_read_only_open_does_not_create_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let error = Store::open_or_create(&path, Options::default().read_only(true)).unwrap_err();

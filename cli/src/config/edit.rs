@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_key_goes_into_its_table_or_above_all_tables() {
+    fn a_new_setting_is_inserted_into_its_table_or_above_all_tables() {
         let text = "color = \"never\"\n\n[keep]\nlast = 3\n\n[schedule]\nevery = \"10m\"\n";
         assert_eq!(
             after(text, "keep.days", "9"),

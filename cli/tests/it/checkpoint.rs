@@ -79,7 +79,7 @@ fn unnamed_checkpoints_are_counted_only_among_the_listed_ones() {
 }
 
 #[test]
-fn an_empty_list_of_checkpoints_says_so() {
+fn an_empty_list_of_checkpoints_is_reported_as_empty() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     assert_snapshot!(environment.forge(["checkpoint", "list"]), @r"

@@ -71,9 +71,9 @@ fn evidence_moves_confidence() {
     environment
         .forge(["hypothesis", "add", "one", "--id", "cache", "--confidence", "0.5"])
         .success();
-    let for_it =
+    let supporting =
         ["evidence", "add", "seen", "--hypothesis", "ca", "--strength", "1", "--kind", "log"];
-    assert_snapshot!(environment.forge(for_it), @r"
+    assert_snapshot!(environment.forge(supporting), @r"
     Added evidence E1 (session project, branch main, #2)
       hypothesis cache is active, confidence 0.90
     ");
@@ -93,7 +93,7 @@ fn evidence_moves_confidence() {
 }
 
 #[test]
-fn beliefs_rest_on_others_and_contradict_them() {
+fn beliefs_can_depend_on_and_contradict_other_beliefs() {
     let environment = project();
     for text in ["a", "b", "c"] {
         environment.forge(["belief", "add", text]).success();
@@ -135,7 +135,7 @@ fn beliefs_rest_on_others_and_contradict_them() {
 }
 
 #[test]
-fn gaps_are_named_and_filled() {
+fn gaps_are_added_updated_and_filled() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one"]).success();
     let add = ["gap", "add", "which", "--blocking", "H1", "--criticality", "high", "--json"];

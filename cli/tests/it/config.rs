@@ -139,7 +139,7 @@ fn a_linked_worktree_has_the_settings_of_the_main_checkout() {
 }
 
 #[test]
-fn a_named_store_beats_the_nearest_one() {
+fn a_named_store_has_priority_over_the_nearest_one() {
     let environment = Environment::new().with("FORGE_STORE", "../other/.forge");
     environment.write("project/.forge/config.toml", "lock_timeout = 1\n");
     environment.write("other/.forge/config.toml", "lock_timeout = 2\n");
@@ -152,7 +152,7 @@ fn a_named_store_beats_the_nearest_one() {
 
 /// Regression: the note that a store is the user's own contained its path, with a token in it.
 #[test]
-fn a_token_in_the_path_of_a_store_is_written_nowhere() {
+fn a_token_in_the_path_of_a_store_is_not_written_to_any_file() {
     let environment = Environment::new();
     let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
     let store = format!("{token}/store");

@@ -91,7 +91,7 @@ fn without_key(environment: &Environment, args: &[&str]) -> Output {
 }
 
 #[test]
-fn without_its_key_every_command_says_so_and_nothing_changes() {
+fn without_its_key_every_command_reports_the_missing_key_and_changes_nothing() {
     let environment = recorded_project(["init", "--encrypted"]);
     let store = environment.path("project/.forge");
     let contents =

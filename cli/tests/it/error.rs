@@ -4,7 +4,7 @@ use crate::environment::Environment;
 use insta::assert_snapshot;
 
 #[test]
-fn wrong_usage_exits_with_2_and_explains() {
+fn wrong_usage_exits_with_2_and_names_the_fault() {
     let environment = Environment::new();
     assert_snapshot!(environment.forge(["xyzzy"]), @r"
     [stderr]
@@ -52,7 +52,7 @@ fn arguments_that_are_not_utf8_are_wrong_usage() {
 }
 
 #[test]
-fn errors_of_a_json_run_are_json() {
+fn with_option_json_errors_are_json() {
     let environment = Environment::new();
     assert_snapshot!(environment.forge(["xyzzy", "--json"]), @r#"
     [stderr]
@@ -83,7 +83,7 @@ fn a_missing_argument_is_named_in_json() {
 }
 
 #[test]
-fn a_named_store_that_is_not_there_is_not_found() {
+fn a_named_store_that_does_not_exist_is_not_found() {
     let environment = Environment::new();
     assert_snapshot!(environment.forge(["config", "set", "color", "never", "--store", "nowhere"]), @r"
     [stderr]

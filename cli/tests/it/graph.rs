@@ -54,7 +54,7 @@ fn environment() -> Environment {
 }
 
 #[test]
-fn a_deleted_thread_comes_back() {
+fn a_deleted_graph_thread_can_be_restored() {
     let environment = environment();
     let later = Timestamp::from_micros(1_785_000_100_000_000);
     graph(&environment).delete_thread(later, "support-7").unwrap();

@@ -30,7 +30,7 @@ fn examples_of_the_integrity_page_work() {
 }
 
 #[test]
-fn a_new_store_is_sealed_and_doctor_key_and_verify_say_so() {
+fn a_new_store_is_sealed_and_doctor_key_and_verify_report_it() {
     let environment = sealed_store();
     let format = environment.read("project/.forge/FORMAT");
     assert!(format.contains("optional sealed"), "{format}");

@@ -185,7 +185,7 @@ fn the_log_lists_each_change() {
 }
 
 #[test]
-fn blame_names_the_change_behind_each_field() {
+fn blame_names_the_last_change_of_each_field() {
     let environment = example_session();
     assert_snapshot!(environment.forge(["blame", "H1", "--at", "alt"]), @r"
     hypothesis H1

@@ -1,7 +1,7 @@
 //! Tests of the whole command: arguments in; text, JSON and exit code out. The library's behaviour
 //! is tested in the library.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod branch;
 mod brief;

@@ -8,7 +8,7 @@ fn completions_know_the_commands() {
     let environment = Environment::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = environment.forge(["completions", shell]).success();
-        // The small scripts ask forge, the others hold all commands.
+        // The small scripts call forge; the others contain all commands.
         let known = ["complete --", "checkpoint"].into_iter().any(|part| script.contains(part));
         assert!(known, "{shell}");
     }
@@ -16,7 +16,7 @@ fn completions_know_the_commands() {
 }
 
 #[test]
-fn there_is_a_page_for_each_command() {
+fn there_is_a_manual_page_for_each_command() {
     let environment = Environment::new();
     let pages = environment.forge(["man", "pages/man1", "--json"]).json();
     let pages: Vec<&str> =
@@ -31,7 +31,7 @@ fn there_is_a_page_for_each_command() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_named() {
+fn an_error_names_the_directory_for_manual_pages_that_cannot_be_created() {
     let environment = Environment::new();
     environment.write("project/file", "");
     assert_snapshot!(environment.forge(["man", "file/pages"]), @r"

@@ -1,4 +1,4 @@
-//! `forge checkpoint at` and `show`: what was known at a moment.
+//! `forge checkpoint at` and `forge checkpoint show`: the state at a moment.
 
 use crate::environment::Environment;
 use crate::story::{example_session, write_example};
@@ -16,7 +16,7 @@ fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_bare_number_is_that_of_a_revision_or_checkpoint() {
+fn a_bare_number_names_a_revision_or_checkpoint() {
     let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "diff", "7"]), @r#"
     from 2026-02-01 13:00:07 +01:00 (7 s ago) on main #6 "before the split"
@@ -83,7 +83,7 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
 }
 
 #[test]
-fn a_document_has_every_array_and_its_metadata() {
+fn the_json_state_at_a_moment_has_every_array_and_its_metadata() {
     let environment = example_session();
     let document = environment.forge(["checkpoint", "at", "now", "--json"]).json();
     let mut found = keys(&document);
@@ -152,7 +152,7 @@ fn a_document_has_every_array_and_its_metadata() {
 }
 
 #[test]
-fn checkpoint_and_revision_are_null_before_the_first() {
+fn checkpoint_and_revision_are_null_in_json_before_there_are_any() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.forge(["measurement", "record", "loss", "0.5"]).success();
@@ -163,7 +163,7 @@ fn checkpoint_and_revision_are_null_before_the_first() {
 }
 
 #[test]
-fn an_empty_session_says_so() {
+fn checkpoint_at_reports_an_empty_session() {
     let environment = Environment::new();
     assert_eq!(environment.forge(["checkpoint", "at", "now"]).code, 3);
     environment.forge(["init", "--name", "s"]).success();
@@ -314,7 +314,7 @@ fn an_unknown_moment_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn a_changed_clock_is_noted() {
+fn a_time_skipped_by_a_clock_change_gives_a_warning() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.forge(["note", "add", "x"]).success();
@@ -367,7 +367,7 @@ fn lines_fit_a_narrow_screen_and_have_no_control_characters() {
 }
 
 #[test]
-fn a_closed_output_pipe_is_no_error_here_either() {
+fn a_closed_output_pipe_of_reading_commands_is_no_error() {
     let environment = example_session();
     let runs: [&[&str]; 5] = [
         &["checkpoint", "at", "HEAD"],

@@ -4,7 +4,7 @@ use crate::environment::Environment;
 use std::process::Stdio;
 
 #[test]
-fn colour_is_used_only_where_wanted() {
+fn colour_follows_the_environment_and_the_option_color() {
     let list = ["config", "list"];
     let is_colored =
         |environment: &Environment| environment.forge(list).success().contains('\u{1b}');
@@ -32,7 +32,7 @@ fn tables_fit_the_width() {
 }
 
 #[test]
-fn control_characters_of_a_setting_are_shown_not_sent() {
+fn control_characters_of_a_setting_are_printed_as_escapes() {
     let environment = Environment::new();
     environment.write("config/forge/config.toml", "pager = \"\\u001b[2Jmore\\u202e\"\n");
     let text = environment.forge(["config", "get", "pager"]).success();
@@ -40,7 +40,7 @@ fn control_characters_of_a_setting_are_shown_not_sent() {
 }
 
 #[test]
-fn the_version_is_a_result() {
+fn the_version_is_printed_on_stdout_with_exit_code_0() {
     let environment = Environment::new();
     let version = format!("forge {}\n", env!("CARGO_PKG_VERSION"));
     for flag in ["--version", "-V"] {
@@ -69,7 +69,7 @@ fn a_closed_output_pipe_is_no_error() {
 }
 
 #[test]
-fn a_full_disk_is_an_error() {
+fn writing_the_output_to_a_full_disk_is_an_error() {
     let environment = Environment::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = environment.command(["config", "list"]);

@@ -421,7 +421,7 @@ fn sessions_are_dropped_by_the_settings_too() {
 /// With the settings for automatic pruning, the hook at the end of an agent's session prunes, at
 /// most once a day. Other hooks do not, and without the settings none does.
 #[test]
-fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
+fn the_end_of_an_agents_session_prunes_only_if_the_setting_allows_it() {
     let environment = store_with_ended_session();
     for note in ["a", "b", "c"] {
         environment.forge(["note", "add", note]).success();

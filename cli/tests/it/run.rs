@@ -68,7 +68,7 @@ fn a_missing_output_is_an_error_unless_allowed() {
 }
 
 #[test]
-fn a_run_leaves_the_debugging_effort_alone() {
+fn recording_a_run_does_not_change_the_current_session() {
     let environment = project();
     environment.forge(["note", "add", "mine"]).success();
     record(&environment, "a", "1", "x", END);
@@ -83,7 +83,7 @@ fn a_run_leaves_the_debugging_effort_alone() {
 }
 
 #[test]
-fn outputs_come_from_files_and_from_standard_input() {
+fn outputs_are_read_from_files_and_standard_input() {
     let environment = project();
     environment.write("project/out.txt", "from a file");
     let line = "printf 'from a pipe' | forge run record --run r --item a --step 1 --output - && \
@@ -129,7 +129,7 @@ fn a_refused_template_prints_nothing_on_stdout() {
 }
 
 #[test]
-fn text_of_an_output_does_not_drive_the_terminal() {
+fn run_show_escapes_control_characters_of_an_output() {
     let environment = project();
     record(&environment, "a", "1", "x\u{1b}[2Jy", END);
     let text = environment.forge(["run", "show", "--item", "a"]).success();

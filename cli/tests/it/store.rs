@@ -178,7 +178,7 @@ fn maintain_brings_the_index_up_to_date_and_nothing_changes() {
 /// Regression: of a store whose revisions are not in the index yet, `forge rebuild` said that it had
 /// rebuilt 0 rows.
 #[test]
-fn a_rebuild_before_the_index_is_written_says_so() {
+fn a_rebuild_without_an_index_reports_that_there_is_nothing_to_rebuild() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["note", "add", "one"]).success();

@@ -40,7 +40,7 @@ fn the_story_of_a_session_is_printed_in_lines() {
 }
 
 #[test]
-fn a_session_without_events_says_so() {
+fn the_story_of_an_empty_session_reports_that_it_is_empty() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "quiet"]).success();
     assert_snapshot!(environment.forge(["story"]), @"Nothing has happened in quiet yet.");

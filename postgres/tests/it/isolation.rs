@@ -1,5 +1,5 @@
-//! Roles whose transactions are isolated more than usual: the database then asks for some of them
-//! again.
+//! Roles with stricter isolation of transactions, where the database demands that some of them are
+//! repeated.
 
 use super::support::{ID, WAIT, add, create_bare, frames, log, options, session, store};
 use forge_store::backend::{LogTail, WriteAheadLog};

@@ -1,7 +1,7 @@
-//! Depots on object storage: on real servers that are started here, and on a server that answers
-//! what a test tells it.
+//! Depots on object storage: on real servers that are started here, and on a server with scripted
+//! answers.
 
-#![expect(clippy::unwrap_used, reason = "what a test cannot be made with fails it")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod conformance;
 mod failure;

@@ -150,7 +150,7 @@ fn an_append_that_was_lost_while_another_writer_appended_is_built_again_once() {
 }
 
 #[test]
-fn an_append_whose_outcome_stays_unknown_says_so() {
+fn an_append_whose_outcome_stays_unknown_is_reported_as_unknown() {
     let table = FakeTable::default();
     let log = log(&table);
     let one = add(&log, 0, "one");
@@ -167,7 +167,7 @@ fn an_append_whose_outcome_stays_unknown_says_so() {
 }
 
 #[test]
-fn an_append_that_surely_was_not_done_says_so_at_once() {
+fn an_append_that_was_certainly_not_done_fails_at_once() {
     let table = FakeTable::default();
     let log = log(&table);
     table.on_append(|_| Err(unreachable()));
@@ -344,7 +344,7 @@ fn an_append_under_the_lock_that_was_lost_while_another_writer_appended_is_built
 }
 
 #[test]
-fn an_append_under_the_lock_whose_outcome_stays_unknown_says_so() {
+fn an_append_under_the_lock_whose_outcome_stays_unknown_is_reported_as_unknown() {
     let table = FakeTable::default();
     let log = log(&table);
     let one = add(&log, 0, "one");

@@ -159,7 +159,7 @@ fn with_right_check(text: &str, old: &str, new: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_marker_of_a_later_version_says_so_and_a_forged_one_has_the_wrong_key() {
+fn a_marker_of_a_later_version_is_refused_by_version_and_a_forged_one_by_its_key() {
     let text = RemoteMarker::new(RemoteId::from_bytes([2; 16]), &keys()).encode();
     let decode = |old: &str, new: &str| RemoteMarker::decode(&with_right_check(&text, old, new));
     for (old, new, needs) in [

@@ -179,7 +179,7 @@ fn segments_that_a_killed_import_pre_wrote_are_replaced_by_the_next_import() {
 
 /// Regression: after a purge, the error said that another process had imported the source.
 #[test]
-fn an_import_that_a_purge_stopped_says_so() {
+fn an_import_stopped_by_a_purge_reports_the_purge() {
     let session = session();
     let operation = session.store.new_operation().unwrap();
     let mut precondition =

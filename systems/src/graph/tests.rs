@@ -284,7 +284,7 @@ fn writes_may_come_first_and_belong_to_their_checkpoint() {
 }
 
 #[test]
-fn threads_and_namespaces_never_see_each_other() {
+fn lists_of_graph_checkpoints_are_separated_by_thread_and_namespace() {
     let mut graph = Graph::new();
     for (thread, namespace, id) in
         [("t", "", "1"), ("t", "a", "2"), ("u", "", "3"), ("a\nb", "", "4"), ("~x", "b:1|c:2", "5")]

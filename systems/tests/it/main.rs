@@ -1,4 +1,4 @@
-//! The systems from the outside. One binary, one module a topic.
+//! Tests of the systems through their public interface: one binary, with one module for each topic.
 
 #[cfg(test)]
 mod program;

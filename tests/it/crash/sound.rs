@@ -1,4 +1,4 @@
-//! The work without a crash: its seed reproduces it byte for byte.
+//! The random work of the crash tests, without a crash. Its seed reproduces it byte for byte.
 
 use super::oracle::Oracle;
 use super::work::{Planted, Worker};
@@ -10,7 +10,7 @@ use forge_store::store::VerifyDepth;
 const STEPS: u64 = 60;
 
 #[test]
-fn after_any_work_a_store_is_sound() {
+fn after_random_work_without_a_crash_a_store_is_sound() {
     let mut numbers = SeededNumbers::from_environment("crash sound");
     let histories = count("FORGE_CRASH_HISTORIES", 40);
     for history in 0..histories {

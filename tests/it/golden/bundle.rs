@@ -1,4 +1,4 @@
-//! The items of a bundle.
+//! Golden bytes of a bundle.
 
 use super::golden;
 use forge_store::format::{
@@ -35,17 +35,17 @@ fn check(name: &str, contents: &BundleContents) {
     ];
     let kept = golden(name, &[&header[..], &items.concat()].concat());
     let mut rest = kept.as_slice();
-    let (begin, behind) = rest.split_first_chunk().unwrap();
+    let (begin, after) = rest.split_first_chunk().unwrap();
     let mut chain = BundleChain::begin(begin).unwrap();
-    rest = behind;
+    rest = after;
     let mut read = Vec::new();
-    while let Some((start, behind)) = rest.split_first_chunk() {
+    while let Some((start, after)) = rest.split_first_chunk() {
         let (kind, length) = item_header(*start).unwrap();
-        let (content, behind) = behind.split_at(length);
-        let (check, behind) = behind.split_at(16);
+        let (content, after) = after.split_at(length);
+        let (check, after) = after.split_at(16);
         assert_eq!(chain.next(start[0], content), check);
         read.push((kind, content.to_vec()));
-        rest = behind;
+        rest = after;
     }
     assert_eq!(BundleContents::decode(&read[0].1).unwrap(), *contents);
     assert_eq!(read[1], (BundleItemKind::Object, b"an object".to_vec()));

@@ -1,4 +1,4 @@
-//! What a remote holds.
+//! Golden bytes of the objects of a remote, and of the files that a store keeps about it.
 
 use super::golden;
 use forge_store::format::remote::{

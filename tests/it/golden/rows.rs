@@ -1,4 +1,4 @@
-//! Rows of the index: keys and values.
+//! Golden bytes of the rows of the index: keys and values.
 
 use super::bytes::{TIME, bookmark, checkpoint, header, operation};
 use super::golden;

@@ -20,7 +20,8 @@ fn eight_concurrent_processes_write_every_record_once_and_in_order() {
     for (writer, process) in (0..).zip(&mut processes) {
         let mut acknowledged = 0;
         while acknowledged < RECORDS {
-            let line = process.lines.recv_timeout(WAIT).expect("it goes on");
+            let line =
+                process.lines.recv_timeout(WAIT).expect("the writer acknowledges its records");
             acknowledged += u64::from(oracle.hear(writer, &line));
         }
         assert!(process.child.wait().unwrap().success());

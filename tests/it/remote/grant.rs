@@ -158,7 +158,7 @@ fn a_grant_opens_no_other_session_and_not_the_whole_remote() {
 }
 
 #[test]
-fn a_wrong_grant_says_so() {
+fn a_wrong_grant_is_refused_with_the_reason() {
     let (_, depot, _, grant) = granted();
     let open = |access: RemoteAccess| Remote::open_with(Arc::clone(&depot), &access);
     let other = RemoteGrant { remote: RemoteId::from_bytes([9; 16]), ..grant.clone() };

@@ -1,4 +1,4 @@
-//! Keeps what is known about a broken build in the folder that is named, and asks what was known before.
+//! Records claims about a broken build in a store in the given folder, and reads an earlier state.
 
 use forge_store::admin::{VerifyDepth, VerifyOutcome};
 use forge_store::{

@@ -1,6 +1,6 @@
 //! The browser from the outside: keys in, screens out.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chart;
 mod editor;

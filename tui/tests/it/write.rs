@@ -1,4 +1,4 @@
-//! Writing from within the browser.
+//! Writes to the store from the browser.
 
 use crate::hand::Hand;
 use forge_store::model::{Key, Kind, Value};
@@ -36,7 +36,7 @@ fn a_note_an_idea_and_a_question_are_written_and_appear() {
 }
 
 #[test]
-fn evidence_moves_the_selected_hypothesis_and_a_settled_one_has_its_reason() {
+fn typed_evidence_changes_the_selected_confidence_and_a_rejection_stores_its_reason() {
     let (store, mut hand) = on_example(120, 40);
     hand.press("i").type_in("the cache is stale").press("<enter>");
     assert!(hand.app.row().unwrap().title.starts_with("H7 new"));
@@ -65,7 +65,7 @@ fn evidence_moves_the_selected_hypothesis_and_a_settled_one_has_its_reason() {
 }
 
 #[test]
-fn a_wrong_strength_keeps_what_was_typed() {
+fn a_wrong_strength_keeps_the_typed_text() {
     let (store, mut hand) = on_example(120, 40);
     let count = hand.app.session.count;
     hand.press("i").type_in("a").press("<enter> +").type_in("7 it fails").press("<enter>");
@@ -86,7 +86,7 @@ fn without_a_selected_hypothesis_no_input_is_opened() {
         assert!(hand.app.overlays.is_empty(), "{key}");
         assert!(hand.app.status.as_ref().unwrap().text.starts_with("no hypothesis is selected"));
     }
-    // In the pane of what was held one can be selected.
+    // A hypothesis can be selected in the pane of the held claims.
     hand.press("G 3 l C").type_in("seen").press("<enter>");
     assert!(
         hand.app.status.as_ref().unwrap().text.contains("is confirmed"),
@@ -115,7 +115,7 @@ fn a_checkpoint_a_tag_and_a_branch_are_made_and_their_commands_shown() {
 }
 
 #[test]
-fn a_restore_is_shown_first_then_done_and_undone() {
+fn a_restore_is_previewed_then_done_and_undone() {
     let (_, mut hand) = on_example(100, 30);
     let before = hand.app.session.claims;
     hand.press("t").type_in("when H4 was confirmed").press("<enter> R");

@@ -190,7 +190,7 @@ fn an_agent_that_was_started_by_an_agent_names_it() {
 }
 
 #[test]
-fn other_progress_is_ignored() {
+fn progress_lines_without_a_message_of_an_agent_are_ignored() {
     let piece = Script::new()
         .line("progress", json!({ "data": { "type": "bash_progress", "output": "x" } }))
         .line("progress", json!({ "data": "odd" }))

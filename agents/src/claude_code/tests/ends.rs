@@ -96,11 +96,11 @@ fn repeated_notices_end_a_command_once() {
 }
 
 #[test]
-fn a_note_that_a_command_still_runs_ends_nothing() {
+fn a_notice_that_a_command_still_runs_does_not_end_it() {
     let text = "<task-notification>\n<task-id>b1</task-id>\n<summary>Background command \"failed\" is still \
                 running after 5 min</summary>\n</task-notification>";
     let piece = started("make").line("user", notified(text)).read();
-    assert_eq!(text_of(&piece), [Some("background")]);
+    assert_eq!(outcomes(&piece), [Some("background")]);
 }
 
 #[test]
@@ -109,14 +109,14 @@ fn querying_or_stopping_a_task_reports_its_end() {
         json!({ "retrieval_status": "success", "task": { "task_id": "b1", "task_type": "local_bash",
                 "status": status, "output": "boom", "exitCode": code } })
     };
-    let ask = |noted: Json| {
+    let query = |noted: Json| {
         started("make")
             .call("t", "TaskOutput", json!({ "task_id": "b1" }))
             .result("t", "", noted)
             .read()
     };
-    assert_eq!(text_of(&ask(task("running", Json::Null))), [Some("background")]);
-    let piece = ask(task("failed", json!(2)));
+    assert_eq!(outcomes(&query(task("running", Json::Null))), [Some("background")]);
+    let piece = query(task("failed", json!(2)));
     let last = &of_kind(&piece, Kind::Command)[1].value;
     assert_eq!(
         (text(last, "outcome"), last.field("exit_code")),
@@ -127,27 +127,27 @@ fn querying_or_stopping_a_task_reports_its_end() {
     let noted = json!({ "shellId": "b1", "status": "completed", "exitCode": 0, "stdout": "fine" });
     let script = started("make").call("t", "BashOutput", json!({ "bash_id": "b1" }));
     assert_eq!(
-        text_of(&script.result("t", "", noted).read()),
+        outcomes(&script.result("t", "", noted).read()),
         [Some("background"), Some("finished")]
     );
     let result = "<retrieval_status>success</retrieval_status>\n\n<task_id>b1</task_id>\n\n\
                 <status>completed</status>\n\n<exit_code>0</exit_code>";
     let script = started("make").call("t", "TaskOutput", json!({ "task_id": "b1" }));
     assert_eq!(
-        text_of(&script.result("t", result, Json::Null).read()),
+        outcomes(&script.result("t", result, Json::Null).read()),
         [Some("background"), Some("finished")]
     );
 
     let noted = json!({ "message": "Successfully stopped task: b1 (make)", "task_id": "b1" });
     let script = started("make").call("t", "TaskStop", json!({ "task_id": "b1" }));
-    let script = script.result("t", "", noted).line("user", late());
-    assert_eq!(text_of(&script.read()), [Some("background"), Some("interrupted")]);
+    let script = script.result("t", "", noted).line("user", late_notice());
+    assert_eq!(outcomes(&script.read()), [Some("background"), Some("interrupted")]);
 }
 
-fn late() -> Json {
+fn late_notice() -> Json {
     notified(&notice("killed", "was stopped"))
 }
 
-fn text_of(piece: &TranscriptPiece) -> Vec<Option<&str>> {
+fn outcomes(piece: &TranscriptPiece) -> Vec<Option<&str>> {
     of_kind(piece, Kind::Command).iter().map(|fact| text(&fact.value, "outcome")).collect()
 }

@@ -5,7 +5,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn a_message_has_its_fields() {
+fn a_message_has_the_model_tokens_and_thinking_of_its_line() {
     let mut message = called("c", "Grep", json!({}));
     message["usage"] = json!({ "input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 7,
                                "cache_creation_input_tokens": null });
@@ -100,7 +100,7 @@ fn only_text_that_a_person_typed_is_a_prompt() {
 }
 
 #[test]
-fn other_lines_give_no_facts() {
+fn lines_of_other_types_give_no_facts() {
     let piece = Script::new()
         .line("file-history-snapshot", json!({ "snapshot": {} }))
         .line("queue-operation", json!({ "operation": "enqueue" }))
@@ -112,7 +112,7 @@ fn other_lines_give_no_facts() {
 }
 
 #[test]
-fn the_last_session_id_counts_and_none_is_no_error() {
+fn the_last_session_id_counts_and_a_transcript_without_one_has_no_session() {
     let script =
         Script::new().user("first\nmore").line("user", json!({ "sessionId": "t", "cwd": "/b" }));
     let session = script.read().session.unwrap();

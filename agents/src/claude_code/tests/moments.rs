@@ -11,7 +11,7 @@ fn keys(piece: &TranscriptPiece) -> Vec<(&str, i64)> {
 
 fn boundary(script: Script) -> Script {
     script.line("system", json!({
-        "subtype": "compact_boundary", "content": "Conversation compacted", "logicalParentUuid": "gone",
+        "subtype": "compact_boundary", "content": "Conversation compacted", "logicalParentUuid": "p0",
         "compactMetadata": { "trigger": "auto", "preTokens": 157_692 },
     }))
 }
@@ -32,7 +32,7 @@ fn a_compaction_is_one_checkpoint_with_its_summary() {
         ("trigger", "auto".into()),
         ("pre_tokens", Value::Int(157_692)),
         ("boundary", "m2".into()),
-        ("logical_parent", "gone".into()),
+        ("logical_parent", "p0".into()),
         ("summary", "so far".into()),
         ("summary_message", "m4".into()),
     ]);
@@ -77,7 +77,7 @@ fn a_summary_without_a_compaction_completes_nothing() {
 }
 
 #[test]
-fn a_microcompaction_is_a_message_that_lists_what_was_dropped() {
+fn a_microcompaction_is_a_message_that_lists_the_dropped_tool_calls() {
     let piece = Script::new()
         .line(
             "system",
@@ -96,7 +96,7 @@ fn a_microcompaction_is_a_message_that_lists_what_was_dropped() {
 }
 
 #[test]
-fn a_commit_is_a_checkpoint_of_the_state_with_its_result() {
+fn a_commit_makes_a_checkpoint_at_the_time_of_its_result() {
     let out = "[main 49f6518] fix: the test\n 1 file changed";
     let piece =
         Script::new().bash("git add . && git commit -m x", out, json!({ "stdout": out })).read();
@@ -122,7 +122,7 @@ fn a_failed_or_empty_commit_makes_no_checkpoint() {
 }
 
 #[test]
-fn the_first_message_more_than_five_minutes_on_is_a_checkpoint() {
+fn the_first_message_after_more_than_five_minutes_makes_a_checkpoint() {
     let piece = Script::new()
         .user("start at 1")
         .after(299)
@@ -137,7 +137,7 @@ fn the_first_message_more_than_five_minutes_on_is_a_checkpoint() {
 }
 
 #[test]
-fn time_counts_from_commits_and_compactions_too_in_the_order_of_the_file() {
+fn the_five_minutes_also_count_from_commits_and_compactions_in_the_order_of_the_file() {
     let out = "[main 49f6518] x";
     let script =
         Script::new().user("start").after(290).bash("git commit", out, json!({ "stdout": out }));
@@ -148,7 +148,7 @@ fn time_counts_from_commits_and_compactions_too_in_the_order_of_the_file() {
 }
 
 #[test]
-fn a_commit_five_minutes_on_is_one_checkpoint_not_two() {
+fn a_commit_after_five_minutes_makes_one_checkpoint_not_two() {
     let out = "[main 49f6518] x";
     let script = Script::new().user("start").call("c", "Bash", json!({ "command": "git commit" }));
     let piece = script.after(400).result("c", out, json!({ "stdout": out })).read();

@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn random_cuts_of_lines_good_and_bad_change_nothing(
+    fn reading_valid_and_invalid_lines_in_random_parts_gives_the_same_facts(
         picks in proptest::collection::vec(0_usize..LINES.len(), 0..20),
         mut cuts in proptest::collection::vec(0.0..1.0, 0..8),
         ended: bool,

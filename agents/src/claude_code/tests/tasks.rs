@@ -43,7 +43,7 @@ fn a_task_has_a_version_for_each_change() {
 }
 
 #[test]
-fn a_task_is_found_by_a_number_in_the_result() {
+fn the_id_of_a_new_task_is_read_from_the_text_of_the_result() {
     let piece = Script::new()
         .call("a", "TaskCreate", json!({ "subject": "x" }))
         .result("a", "Task #12 created successfully: x", json!(null))
@@ -52,7 +52,7 @@ fn a_task_is_found_by_a_number_in_the_result() {
 }
 
 #[test]
-fn todos_are_known_by_their_text() {
+fn the_id_of_a_todo_is_the_hash_of_its_text() {
     let todo =
         |text: &str, status: &str| json!({ "content": text, "status": status, "activeForm": "…" });
     let write = |script: Script, todos: serde_json::Value| {

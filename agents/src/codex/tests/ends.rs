@@ -410,7 +410,7 @@ fn a_commit_that_ends_in_a_poll_makes_its_checkpoint() {
 }
 
 #[test]
-fn ends_are_the_same_wherever_the_file_is_cut() {
+fn ends_of_commands_are_the_same_if_the_file_is_read_in_two_parts() {
     let script = [
         meta(),
         runs(1, "k1", "cargo test"),

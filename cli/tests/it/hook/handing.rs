@@ -256,7 +256,7 @@ fn the_brief_of_a_long_session_has_all_that_was_planted() {
 }
 
 #[test]
-fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn() {
+fn agents_without_a_start_after_a_compaction_get_the_brief_before_the_next_turn() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let project = environment.path("project");

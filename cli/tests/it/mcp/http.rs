@@ -172,7 +172,7 @@ fn both_eras_are_served_over_http() {
 }
 
 #[test]
-fn junk_over_http_is_an_error_and_the_server_lives_on() {
+fn invalid_http_requests_get_an_error_and_the_server_continues() {
     let environment = place().with("FORGE_MCP_TOKEN", TOKEN);
     let server = Http::begin(&environment);
     let bearer = format!("Bearer {TOKEN}");

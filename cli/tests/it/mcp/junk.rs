@@ -4,7 +4,7 @@ use super::{Server, place};
 use serde_json::json;
 
 #[test]
-fn junk_is_answered_with_an_error_and_the_server_lives_on() {
+fn invalid_requests_get_an_error_and_the_server_continues() {
     let environment = place();
     let mut server = Server::begin(&environment);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

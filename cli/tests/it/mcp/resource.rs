@@ -50,7 +50,7 @@ fn every_address_in_an_answer_can_be_read() {
 }
 
 #[test]
-fn the_lists_name_what_can_be_read() {
+fn every_listed_resource_and_template_can_be_read() {
     let environment = place();
     let mut server = Server::begin(&environment);
     let note = json!({ "kind": "note", "description": "x" });
@@ -81,7 +81,7 @@ fn the_lists_name_what_can_be_read() {
 }
 
 #[test]
-fn an_address_that_leads_nowhere_is_an_error_of_its_era() {
+fn an_unknown_address_gets_the_error_code_of_the_protocol_version() {
     let environment = place();
     let mut server = Server::begin(&environment);
     server.found("record_finding", &json!({ "kind": "note", "description": "x" }));

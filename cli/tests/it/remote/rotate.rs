@@ -1,4 +1,4 @@
-//! A new key for a remote, and what the machines with the key before are told.
+//! Rotation of the key of a remote, and the errors on machines that still have the old key.
 
 use super::{Machine, shared};
 use crate::environment::Environment;

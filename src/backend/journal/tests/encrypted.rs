@@ -12,7 +12,7 @@ fn opened(place: &Place, secret: u8) -> Journal {
 }
 
 #[test]
-fn payloads_are_hidden_in_the_files_and_read_as_they_were_written() {
+fn payloads_are_encrypted_in_the_files_and_decrypted_when_read() {
     let place = Place::new();
     let journal = place.create().with_cipher(cipher(1));
     let first = add(&journal, 0, "the first");
@@ -38,7 +38,7 @@ fn payloads_are_hidden_in_the_files_and_read_as_they_were_written() {
 }
 
 #[test]
-fn another_key_opens_nothing_and_a_wrong_byte_is_damage() {
+fn an_encrypted_journal_is_unreadable_with_another_key_and_a_wrong_byte_is_damage() {
     let place = Place::new();
     let journal = place.create().with_cipher(cipher(1));
     let end = add(&journal, 0, "the first").end;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_refusal_says_what_could_be_written() {
+fn every_refusal_of_a_time_gives_examples() {
     for text in [
         "",
         "soon",
@@ -80,7 +80,7 @@ fn long_and_strange_text_is_quoted_briefly_and_escaped() {
 }
 
 #[test]
-fn durations_are_lengths_in_microseconds() {
+fn durations_are_parsed_to_microseconds() {
     for (text, micros) in [
         ("2h", 7_200_000_000),
         ("10m", 600_000_000),
@@ -111,7 +111,7 @@ fn durations_are_lengths_in_microseconds() {
 }
 
 #[test]
-fn distance_has_two_units_at_most() {
+fn a_distance_has_at_most_two_units() {
     for (micros, text) in [
         (0, "0 s"),
         (7, "7 µs"),

@@ -87,7 +87,7 @@ fn iso_8601_without_separators_is_read() {
 }
 
 #[test]
-fn phrases_with_one_meaning_are_read() {
+fn unambiguous_english_times_are_read() {
     check_times(
         now(),
         &BERLIN,
@@ -136,7 +136,7 @@ fn a_time_with_an_abbreviated_zone_is_refused_and_the_zone_named() {
 }
 
 #[test]
-fn a_date_without_a_year_is_refused_with_a_way_to_write_it() {
+fn a_date_without_a_year_is_refused_with_an_example() {
     for text in ["Jun 18 14:30", "18 Jun", "Wed Jun 18 14:30:00", "Jun 18 14:30 UTC"] {
         let error = parse_time(text, now(), &BERLIN).unwrap_err().to_string();
         assert!(
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn every_distance_is_read_as_a_time_and_as_a_length(micros in 1_i64..4_000_000_000_000_000) {
+    fn every_printed_distance_is_read_as_a_time_and_as_a_duration(micros in 1_i64..4_000_000_000_000_000) {
         let distance = describe_distance(micros);
         prop_assert!(parse_duration(&distance).is_ok(), "{}", distance);
         let ago = parse_time(&format!("{distance} ago"), now(), &BERLIN);

@@ -5,7 +5,7 @@ use chrono::Utc;
 use chrono_tz::{America, Australia, Pacific};
 
 #[test]
-fn clock_changes_in_berlin_are_answered_and_noted() {
+fn times_at_clock_changes_in_berlin_are_read_with_a_note() {
     check_times(
         time("2025-11-01T12:00:00Z"),
         &BERLIN,
@@ -54,7 +54,7 @@ fn a_clock_time_alone_is_the_last_such_time_also_near_a_clock_change() {
 }
 
 #[test]
-fn new_york_and_a_change_of_half_an_hour_are_read_by_their_own_clocks() {
+fn clock_changes_of_new_york_and_of_half_an_hour_are_read_by_their_rules() {
     let now = time("2025-12-01T12:00:00Z");
     check_times(
         now,
@@ -82,7 +82,7 @@ fn new_york_and_a_change_of_half_an_hour_are_read_by_their_own_clocks() {
 }
 
 #[test]
-fn day_that_a_zone_skipped_is_read_as_the_next() {
+fn a_day_that_a_zone_skipped_is_read_as_the_next_day() {
     check_times(
         time("2011-12-31T12:00:00+14:00"),
         &Pacific::Apia,
@@ -102,7 +102,7 @@ fn day_that_a_zone_skipped_is_read_as_the_next() {
 }
 
 #[test]
-fn day_without_midnight_begins_when_its_clock_does() {
+fn a_day_without_midnight_begins_at_its_first_clock_time() {
     check_times(
         time("2018-12-01T00:00:00Z"),
         &America::Sao_Paulo,
@@ -134,7 +134,7 @@ fn utc_has_no_changes() {
 }
 
 #[test]
-fn offset_of_long_ago_with_seconds_is_read_back() {
+fn a_historic_offset_with_seconds_is_read_back() {
     let text = outcome("1850-01-01 12:00", now(), &BERLIN);
     assert_eq!(text, "1850-01-01 12:00:00 +00:53:28");
     assert_eq!(outcome(&text, now(), &BERLIN), text);

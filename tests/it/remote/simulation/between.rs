@@ -1,4 +1,4 @@
-//! What is written to a store while it waits for a remote.
+//! Writes to a store while one of its pulls waits for the remote.
 
 use super::depot::{Planted, SimulatedDepot, TaskEvent, TaskLink, Verdict};
 use crate::bundle::law::{same, told_alike};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-/// The pull was refused, because the session was new when it began.
+/// Regression: the pull was refused, because the session did not exist here when the pull began.
 #[test]
 fn a_write_between_the_packs_of_a_first_pull_is_joined() {
     let memory = MemoryDepot::default();

@@ -34,6 +34,6 @@ fn events_during_a_slow_pull_are_saved_in_the_pulled_session() {
     );
     first.starts("resume");
     assert_eq!(first.commands(), ["cargo test", "cargo run"]);
-    let there = first.forge(["session", "list", "--remote", "--json"]).json();
-    assert_eq!(there["sessions"].as_array().unwrap().len(), 1, "{there}");
+    let on_remote = first.forge(["session", "list", "--remote", "--json"]).json();
+    assert_eq!(on_remote["sessions"].as_array().unwrap().len(), 1, "{on_remote}");
 }
