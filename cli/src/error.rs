@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_a_chain_without_repetitions() {
+    fn causes_of_an_error_are_listed_without_repetitions() {
         let inner = CommandError::invalid("no such byte");
         let same = CommandError::invalid("cannot read").caused_by(inner);
         let outer = CommandError::invalid("cannot read").caused_by(same);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_id_wins_over_a_beginning() {
+    fn a_whole_id_has_priority_over_ids_that_begin_with_it() {
         assert_eq!(match_id(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
         assert_eq!(match_id(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
     }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_the_name_or_the_path_of_a_file() {
+    fn a_time_zone_is_known_by_the_name_or_the_path_of_its_file() {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join("Europe")).unwrap();
         std::fs::write(place.path().join("Europe/Berlin"), "TZif").unwrap();

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_touch_become_one() {
+    fn adjacent_cached_ranges_become_one() {
         let mut known = known();
         add(&mut known, 9, 12);
         assert_eq!(scan(&known, (4, 15), Ascending, 9), Some(vec![4, 6, 8, 10, 12, 14]));

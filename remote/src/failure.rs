@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_has_its_error() {
+    fn each_refusal_of_the_storage_gives_the_matching_error() {
         let error = |kind, status, code| error(kind, &seen(status, code));
         for (status, code, kind) in [
             (401, "", "Refused"),

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_item_is_worked_on_once_and_the_order_stays() {
+    fn parallel_map_handles_each_item_once_and_keeps_the_order() {
         for count in [0, 1, 2, 3, 100] {
             let items: Vec<usize> = (0..count).collect();
             for min_parallel in [0, 50, 1000] {

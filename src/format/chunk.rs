@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
+        fn decoding_any_bytes_does_not_panic(bytes: Vec<u8>) {
             let _ = StateChunk::decode(&bytes);
         }
     }

@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
+        fn decoding_any_bytes_does_not_panic(bytes: Vec<u8>) {
             let mut reader = ByteReader::new("anything", &bytes);
             while reader.varint().is_ok() && reader.bytes().is_ok() {}
             let _ = unpack::<crate::model::Value>("value", &bytes);

@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_sort_as_times_do() {
+    fn keys_with_times_sort_in_the_order_of_the_times() {
         let key = |micros| of(1).time(Timestamp::from_micros(micros)).build();
         assert!(key(-2) < key(-1) && key(-1) < key(0) && key(0) < key(i64::MAX));
         assert_eq!(time_at(&key(-2), 4), Some(Timestamp::from_micros(-2)));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_number_are_the_same_time() {
+    fn a_timestamp_is_read_back_from_text_messagepack_and_json() {
         for text in
             ["2025-01-20T14:30:00Z", "1969-12-31T23:59:59.999999Z", "2026-02-01T00:00:00.250Z"]
         {

@@ -354,7 +354,7 @@ fn the_words_of_a_seed_phrase_are_found() {
 }
 
 #[test]
-fn a_token_of_a_clear_shape_may_follow_a_letter() {
+fn a_token_with_a_distinct_prefix_is_found_after_a_letter() {
     let token = github(950);
     for template in ["x{}", "0x{}", "'b{}'"] {
         assert_removed(&template.replace("{}", &token), &token);

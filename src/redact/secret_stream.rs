@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn little_more_than_a_piece_is_held() {
+    fn a_search_in_pieces_keeps_little_more_than_one_piece() {
         let known = KnownSecrets::new(["a-secret-word"]).unwrap();
         let mut stream = SecretStream::new(&known);
         for _ in 0..100 {

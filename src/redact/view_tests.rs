@@ -50,7 +50,7 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
 }
 
 #[test]
-fn a_token_is_found_after_more_kinds_of_signs() {
+fn a_token_is_found_after_escapes_and_encoded_characters() {
     let token = github(802);
     for before in [
         "\\0",
@@ -170,7 +170,7 @@ fn the_next_line_is_no_part_of_a_token() {
 }
 
 #[test]
-fn quoted_printable_hides_no_secret() {
+fn secrets_in_quoted_printable_text_are_found() {
     let secret = "Vq8rT2mZx4Kp";
     assert_removed(&format!("DB_PASSWORD=3D\"{secret}\""), secret);
     assert_removed(&format!("password=3D{secret}"), secret);

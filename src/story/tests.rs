@@ -189,7 +189,7 @@ fn edits_are_one_line_until_something_else_has_a_line() {
 }
 
 #[test]
-fn a_sub_agent_is_one_line() {
+fn the_work_of_a_sub_agent_is_one_line_of_the_story() {
     let by_agent = |mut fact: Fact| {
         if let Value::Map(fields) = &mut fact.value {
             fields.insert("agent".to_owned(), "a1".into());

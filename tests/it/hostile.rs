@@ -105,7 +105,7 @@ fn on_little_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 }
 
 #[test]
-fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
+fn a_hundred_thousand_revisions_are_read_without_recursion() {
     const LENGTH: u64 = 100_000;
     on_little_stack(|| {
         // Without an index there is no keyframe: every state is replayed from the beginning.
@@ -143,7 +143,7 @@ fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
 }
 
 #[test]
-fn branches_that_begin_on_one_another_without_end_are_walked_in_a_loop() {
+fn thousands_of_nested_branches_are_read_without_recursion() {
     const DEPTH: u64 = 3000;
     on_little_stack(|| {
         let store = Store::in_memory().unwrap();

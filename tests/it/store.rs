@@ -219,7 +219,7 @@ fn an_imported_session_gets_no_time_checkpoints_from_other_writers() -> Result<(
 }
 
 #[test]
-fn an_event_has_one_checkpoint_that_later_reports_complete() -> Result<()> {
+fn later_reports_of_an_event_complete_its_one_checkpoint() -> Result<()> {
     for (store, _folder) in stores() {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         let of = |message: &str, body: Value| {

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_the_line_have_priority_over_its_text() {
+    fn fields_about_a_denied_call_have_priority_over_its_text() {
         let denial = |kind: &'static str, before_run, after_run| CallDenial {
             kind: LenientText(Some(kind.into())),
             before_run,

@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_above_the_output_say_how_it_ended() {
+    fn the_end_of_a_command_is_read_from_the_lines_above_its_output() {
         for (text, exit_code, outcome, duration_ms, rest) in [
             (
                 "Exit code: 1\nWall time: 0.5 seconds\nOutput:\nno\n",

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn options_beside_a_moment_stay_options() {
+    fn options_next_to_a_negative_moment_are_read_as_options() {
         for words in [
             &["forge", "checkpoint", "at", "-2h", "-q", "--json"][..],
             &["forge", "-q", "--json", "checkpoint", "at", "-2h"],

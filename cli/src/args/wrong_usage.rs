@@ -264,7 +264,7 @@ mod tests {
 
     /// No tip about a mistyped option proposes an option that weakens redaction.
     #[test]
-    fn no_tip_weakens_redaction() {
+    fn no_tip_proposes_an_option_that_weakens_redaction() {
         let mut tree = ForgeArgs::command();
         tree.build();
         for option in ["no-redac", "noredact", "redact", "redact-alow", "formatt", "no", "x"] {

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn any_input_is_read() {
+    fn any_input_of_the_status_line_is_accepted() {
         let given = GivenStatus::parse(
             r#"{"session_id":"s1","cwd":"/a","workspace":{"current_dir":"/b"}}"#,
         );

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_counts_as_a_word_only() {
+    fn an_id_is_found_in_a_summary_only_as_a_whole_word() {
         let lost = |summary| is_lost(LossKind::Hypothesis, "H1", "the cache is stale", summary);
         assert!(!lost("H1 was confirmed."));
         assert!(!lost("see (h1)"));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_is_equal_as_a_whole() {
+    fn an_identifier_is_mentioned_only_by_the_whole_identifier() {
         let summary = "generateCheckpointSummary is in explain.go.";
         assert!(is_mentioned("look at generateCheckpointSummary", summary));
         assert!(!is_mentioned("look at generateFromTranscript", summary));

@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_values_and_written_as_they_are_read() {
+    fn default_settings_are_valid_and_printed_as_they_are_written() {
         for key in SettingKey::all() {
             if let Some(text) = key.default {
                 assert_eq!(key.parse(text).unwrap().to_string(), text, "{}", key.name);

@@ -137,7 +137,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn each_rule_is_one_whole_command_that_there_is() {
+    fn each_permission_rule_is_one_existing_command() {
         for rule in ALLOWED {
             let mut command = ForgeArgs::command();
             command.build();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_allows_each_command_and_no_other() {
+    fn each_allowed_command_is_covered_by_one_short_rule() {
         let short = short_rules();
         assert!(short.len() < 45, "{}", short.len());
         for command in ALLOWED {

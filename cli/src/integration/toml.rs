@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_added_and_removed_again() {
+    fn a_toml_table_is_added_and_removed_without_other_changes() {
         for text in [
             "",
             "model = 'x' # mine\n",

@@ -203,7 +203,7 @@ fn items_are_listed_before_a_document_is_saved() {
 /// Regression: an item without a stage, from the flag or a saved document, was refused only after
 /// an execution had been created, which stayed empty.
 #[test]
-fn an_item_without_a_stage_makes_no_execution() {
+fn an_item_without_a_stage_is_refused_before_an_execution_is_created() {
     let environment = project();
     let sessions = || {
         let list = environment.forge(["session", "list", "--all", "--json"]).json();

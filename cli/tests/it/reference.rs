@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const MARK: &str = "<!-- cli/tests/it/reference.rs generates the rest of this page. -->\n";
 
 #[test]
-fn the_page_holds_the_reference_of_all_commands() {
+fn the_page_on_commands_has_the_reference_of_all_commands() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let (written, found) = text.split_once(MARK).expect("the page has the mark");

@@ -622,7 +622,7 @@ fn unpushed_operations_are_reported_without_the_remote() {
 }
 
 #[test]
-fn every_verb_has_json() {
+fn every_command_of_remotes_prints_json() {
     let environment = Environment::new();
     let first = shared(&environment);
     first.forge(["note", "add", "two"]).success();

@@ -4,7 +4,7 @@ use crate::environment::{Environment, mode};
 use insta::assert_snapshot;
 
 #[test]
-fn a_store_is_made_once() {
+fn a_second_init_does_not_change_an_existing_store() {
     let environment = Environment::new();
     assert_snapshot!(environment.forge(["init"]), @r"
     Made the store $ROOT/project/.forge

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_gives_settings() {
+    fn settings_are_read_from_a_postgresql_address() {
         for (address, expected) in [
             ("postgres://", ""),
             ("postgres:///", ""),

@@ -126,7 +126,7 @@ fn error_of(settings: &TlsSettings) -> String {
 }
 
 #[test]
-fn each_mode_accepts_what_it_should() {
+fn each_tls_mode_accepts_the_certificates_that_it_should() {
     use TlsMode::{Prefer, Require, VerifyCa, VerifyFull};
     let (_folder, [root, own]) = files([(ROOT, 0o644), (OWN, 0o644)]);
     let (root, own) = (Some(root.as_path()), Some(own.as_path()));

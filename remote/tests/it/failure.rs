@@ -109,7 +109,7 @@ const LAST_MODIFIED: (&str, &str) = ("last-modified", "Fri, 27 Nov 2026 15:40:48
 const DATE: (&str, &str) = ("date", "Fri, 27 Nov 2026 15:40:49 GMT");
 
 #[test]
-fn each_call_is_one_request() {
+fn each_call_of_a_depot_is_one_request() {
     let whole = Reply::Answer(200, &[("etag", "\"tag\""), LAST_MODIFIED, DATE], "text".to_owned());
     let server = ScriptedServer::start(&[whole]);
     let depot = server.depot();

@@ -218,7 +218,7 @@ fn everything_is_private_whatever_the_umask() {
 }
 
 #[test]
-fn files_stay_few_with_many_generations() {
+fn a_hundred_generations_leave_few_files() {
     let (folder, index) = index();
     for number in 0..100 {
         publish(&index, number * 20, number * 20 + 20);

@@ -316,7 +316,7 @@ fn metrics_count_claims_and_skip_idle_time() {
 }
 
 #[test]
-fn every_word_of_a_list_is_read_back() {
+fn every_status_is_read_back_from_its_word() {
     for status in HypothesisStatus::ALL {
         assert_eq!(status.word().parse(), Ok(*status));
     }

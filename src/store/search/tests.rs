@@ -95,7 +95,7 @@ fn a_search_finds_claims_after_a_long_fold() {
 }
 
 #[test]
-fn kinds_and_times_narrow_a_search_and_pages_follow_each_other() {
+fn a_search_can_be_limited_to_kinds_and_times_and_read_in_pages() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     for number in 0..7 {

@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn a_common_beginning_and_end_keep_their_ids(
+        fn elements_of_a_common_beginning_and_end_keep_their_ids(
             begin in proptest::collection::vec("[a-z]{3}", 0..10),
             removed in proptest::collection::vec("[0-4]{2}", 0..10),
             added in proptest::collection::vec("[5-9]{2}", 0..10),

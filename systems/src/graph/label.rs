@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn labels_are_short_plain_and_different(
+        fn labels_are_short_plain_and_unique(
             names in proptest::collection::btree_set(".{0,80}|(graph|gra:ph|a/b|a){1,3}~?", 1..40),
         ) {
             for label_of in [label, namespace_label] {

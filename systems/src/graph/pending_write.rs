@@ -82,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn folding_again_changes_nothing_and_each_slot_has_one_write(
+        fn folding_pending_writes_keeps_one_per_slot_and_is_idempotent(
             recorded in proptest::collection::vec(("[ab]", "[xy]", -2_i64..3, any::<u8>()), 0..30),
         ) {
             let recorded: Vec<PendingWrite> =

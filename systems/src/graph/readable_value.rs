@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_one_line() {
+    fn the_title_of_a_value_is_one_line() {
         let title = |value: &Packed| readable_title("msgpack", &pack(value)).unwrap();
         assert_eq!(title(&message("why is\nit stale?")), "HumanMessage: why is it stale?");
         for text in ["a b", " a b", "a b ", "a  b", "a\tb", "a\u{a0}b"] {
@@ -268,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_a_map_is_its_key_and_its_value() {
+    fn an_entry_of_a_map_is_shown_as_its_key_and_value() {
         let entry = [pack(&"total".into()), pack(&Packed::Array(vec![7.into(), (-1).into()]))];
         assert_eq!(json(&entry.concat()), r#"["total",[7,-1]]"#);
     }
 
     #[test]
-    fn each_extension_says_what_it_is() {
+    fn each_extension_value_is_shown_with_its_class() {
         let ext = |code, parts: Vec<Packed>| pack(&Packed::Ext(code, pack(&Packed::Array(parts))));
         let uuid = ext(extension::ONE_ARGUMENT, vec!["uuid".into(), "UUID".into(), "ab".into()]);
         assert_eq!(json(&uuid), r#"[{"class":"uuid.UUID","value":"ab"}]"#);

@@ -153,7 +153,7 @@ fn a_checkpoint_of_a_graph_is_read_back_as_it_was_put() {
 }
 
 #[test]
-fn a_value_is_kept_with_its_version_and_requested_otherwise() {
+fn a_channel_value_is_reused_by_its_version_and_requested_if_it_is_unknown() {
     let mut graph = Graph::new();
     let mut first = graph.step("t", "", "1", None);
     first.channels = vec![channel("a", 1, typed("a1")), channel("b", 1, typed("b1"))];

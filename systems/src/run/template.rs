@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_filled_whole() {
+    fn a_template_is_filled_completely() {
         assert_eq!(
             filled(
                 "Grade {item}: { conversation_3341_output }. Answer as {\"grade\": 1} or {{item}}."

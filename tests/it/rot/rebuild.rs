@@ -223,7 +223,7 @@ fn a_quick_check_finds_each_missing_revision() {
 /// Regression: a quick check read no row of a checkpoint, so it called a store clean in which a
 /// checkpoint could not be read.
 #[test]
-fn each_damaged_checkpoint_is_found_by_a_quick_check() {
+fn a_quick_check_finds_each_damaged_checkpoint() {
     let golden = rich();
     let elsewhere = |row: &[u8]| {
         let mut row = CheckpointRow::decode(row).unwrap();

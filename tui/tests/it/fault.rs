@@ -15,7 +15,7 @@ fn hypothesis(hand: &Hand, id: &str) -> (String, f64) {
 }
 
 #[test]
-fn a_typed_moment_shows_the_state_of_the_very_revision() {
+fn a_typed_moment_selects_its_revision_and_shows_the_state_there() {
     for moment in ["when H1 was rejected", "#62"] {
         let mut hand = Hand::on_example(140, 40);
         // What was held, by hypothesis.

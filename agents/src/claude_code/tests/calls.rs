@@ -30,7 +30,7 @@ fn a_command_that_ran_has_exit_code_0_and_its_output() {
 }
 
 #[test]
-fn an_error_has_the_exit_code_it_begins_with() {
+fn a_failed_command_has_the_exit_code_at_the_beginning_of_its_error() {
     let piece = Script::new().failed("ls x", "Exit code 2\nno such file").read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!(value.field("exit_code"), Some(&Value::Int(2)));

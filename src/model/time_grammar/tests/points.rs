@@ -288,7 +288,7 @@ fn clock_times_of_file_names_are_read_or_refused_but_never_as_an_offset() {
 }
 
 #[test]
-fn counts_of_small_units_since_1970_are_refused_with_the_seconds() {
+fn counts_of_milliseconds_since_1970_are_refused_with_the_count_of_seconds() {
     for (text, unit, seconds) in [
         ("1737383400000", "milliseconds", "'@1737383400'"),
         ("1737383400250", "milliseconds", "'@1737383400.25'"),
