@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 const SECRET: [u8; 32] = [7; 32];
 
-/// A depot that counts its calls. Each is one request; see `failure::each_call_of_a_depot_is_one_request`.
+/// A depot that counts its calls. Each is one request; see
+/// `failure::each_call_of_a_depot_is_one_request`.
 struct CountedDepot {
     depot: ObjectDepot,
     requests: Mutex<DepotRequests>,
