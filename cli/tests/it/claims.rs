@@ -158,7 +158,7 @@ fn notes_are_recorded() {
 }
 
 #[test]
-fn a_new_id_is_not_one_that_another_branch_uses() {
+fn a_new_id_is_different_from_ids_on_other_branches() {
     let environment = project();
     environment.forge(["note", "add", "one"]).success();
     environment.forge(["branch", "create", "other"]).success();
