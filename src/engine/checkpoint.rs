@@ -136,8 +136,8 @@ pub struct CheckpointFilter {
     pub before: Option<(Timestamp, u64)>,
     /// The id of the checkpoint that `before` means. Only a list of all sessions needs it: in
     /// several sessions, checkpoints can have the same time and number. Without it, such a list
-    /// repeats none of them, and skips those of this time that are not after all of them. If the
-    /// checkpoint was removed since, the list may repeat or skip checkpoints of its time.
+    /// begins after the last of them, so it may skip some. If the checkpoint was removed since, the
+    /// list may repeat or skip checkpoints of its time.
     pub before_id: Option<CheckpointId>,
     /// The maximum number of checkpoints. The first ones of the list are returned.
     pub limit: Option<usize>,

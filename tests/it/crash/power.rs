@@ -191,7 +191,8 @@ fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
         match keys {
             Keys::None => lost += usize::from(found.is_err()),
             _ => {
-                noticed += usize::from(found.is_err_and(|error| error.contains("its witness saw")))
+                let is_noticed = found.is_err_and(|error| error.contains("its witness saw"));
+                noticed += usize::from(is_noticed);
             }
         }
         drop(mount);

@@ -92,7 +92,7 @@ fn ids_on_a_branch_that_was_undone_are_not_given_again() {
     assert_eq!(add(&session).unwrap(), "N2");
     let context = act();
     let write = session.write(&context).after_or_fork(&first, "fork");
-    let done = write.add_next(Kind::Note, "N", text("on the fork")).commit().unwrap();
+    let done = write.add_next(Kind::Note, "N", described("on the fork")).commit().unwrap();
     assert_eq!((done.new_id.as_deref(), done.new_branch), (Some("N3"), true));
     session.undo(&act(), None).unwrap();
     assert_eq!(session.summary().unwrap().branch, "main");
