@@ -61,6 +61,7 @@ pub(crate) fn segments(
     before: &[u8],
     content: &[u8],
 ) -> Vec<RecordChange> {
+    let before = before.get(before.len().saturating_sub(PREFIX_BYTES)..).unwrap_or_default();
     let window = [before, content].concat();
     let parts = parts(offset, before.len(), &window);
     // On all cores: the prefix of each segment is known before any of them is compressed.
@@ -143,6 +144,9 @@ impl CachedBlob {
     fn read_to(&mut self, view: &ReadSnapshot, end: u64) -> Result<()> {
         let Self { session, blob, start, .. } = &*self;
         let (session, blob, start) = (*session, blob.clone(), *start);
+        let missing = end.min(start + RESTART_BYTES).saturating_sub(self.end());
+        let content = Arc::make_mut(&mut self.content);
+        content.reserve(usize::try_from(missing).unwrap_or_default());
         while self.end() < end {
             let at = self.end();
             let place = of(session).text(&blob).number(at).build();

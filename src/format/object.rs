@@ -4,7 +4,8 @@
 use super::codec::{ByteReader, DecodeError};
 use crate::model::ObjectId;
 use std::cell::RefCell;
-use std::io::{Read, Write};
+use std::io::Write;
+use zstd::zstd_safe::{self, DCtx};
 
 /// The kind of an object's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,11 +307,17 @@ fn check_content(object: &ParsedObject<'_>, content: &[u8]) -> Result<(), Decode
     Err(DecodeError::new("object", "its content does not match its name"))
 }
 
-fn decompress_with_prefix(prefix: &[u8], object: &ParsedObject<'_>) -> std::io::Result<Vec<u8>> {
-    let mut decoder = zstd::stream::read::Decoder::with_ref_prefix(object.stored, prefix)?;
-    decoder.window_log_max(WINDOW_LOG)?;
-    let mut content = Vec::new();
-    decoder.take(object.length as u64 + 1).read_to_end(&mut content)?;
+fn decompress_with_prefix(
+    prefix: &[u8],
+    object: &ParsedObject<'_>,
+) -> Result<Vec<u8>, &'static str> {
+    // In one call: a decoder of a stream would copy the content through a window of its own.
+    let mut context = DCtx::create();
+    let mut content = Vec::with_capacity(object.length);
+    context
+        .ref_prefix(prefix)
+        .and_then(|_| context.decompress(&mut content, object.stored))
+        .map_err(zstd_safe::get_error_name)?;
     Ok(content)
 }
 
