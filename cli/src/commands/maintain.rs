@@ -19,12 +19,12 @@ impl Verb for MaintainArgs {
         let store = &opened.store;
         let tail_bytes_before = store.tail_bytes()?;
         prune::prune_automatically(context, store)?;
-        let applied = store.maintain(0)?;
+        let mut applied = store.maintain(0)?;
         let undo = prune::undo_window(&context.config);
         let swept = store.sweep(context.now, context.now.plus_micros(-prune::micros(undo)))?;
         if swept.prunings > 0 || swept.prewritten > 0 {
             // This applies the sweep to the index, so that the compaction frees the space.
-            store.maintain(0)?;
+            applied |= store.maintain(0)?;
         }
         let compacted = store.compact()?;
         store.keep_reserve()?;
