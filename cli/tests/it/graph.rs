@@ -123,3 +123,17 @@ fn an_import_without_the_python_package_says_how_to_install_it() {
     let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
     assert!(failed.stderr.contains("there is no interpreter '/nowhere/python'"), "{failed}");
 }
+
+/// Regression: a missing driver was answered with how to install forge's own package.
+#[test]
+fn an_error_of_the_python_package_keeps_its_own_advice() {
+    let environment = environment();
+    let advice = "No module named 'psycopg'; run: pip install 'psycopg[binary]'";
+    let script = format!("echo \"error: no driver: {advice}\" >&2; exit 1");
+    let python = interpreter(&environment, &script);
+    let environment = environment.with("FORGE_PYTHON", &python);
+    let failed = environment.forge(["import", "langgraph", "--from", "postgres", "a"]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (2, ""), "{failed}");
+    assert!(failed.stderr.contains(advice), "{failed}");
+    assert!(!failed.stderr.contains("./python"), "{failed}");
+}

@@ -59,11 +59,14 @@ impl Verb for LangGraphImport {
             });
         }
         let last_line = stderr.trim().lines().last().unwrap_or_default();
+        // The package prints its own errors in this form, and says in them what to do.
+        if let Some(own) = last_line.strip_prefix("error: ") {
+            return Err(CommandError::invalid(own));
+        }
         if last_line.contains("No module named") || last_line.contains("ModuleNotFoundError") {
             let what = format!("'{interpreter}' lacks what the import needs: {last_line}");
             return Err(CommandError::not_found(what).hinted(INSTALL_HINT));
         }
-        // The package prints its own errors in this form.
-        Err(CommandError::invalid(last_line.trim_start_matches("error: ").to_owned()))
+        Err(CommandError::invalid(last_line))
     }
 }
