@@ -137,3 +137,14 @@ fn an_error_of_the_python_package_keeps_its_own_advice() {
     assert!(failed.stderr.contains(advice), "{failed}");
     assert!(!failed.stderr.contains("./python"), "{failed}");
 }
+
+/// Regression: if the interpreter was killed, the error had no message.
+#[test]
+fn an_import_whose_interpreter_is_killed_says_how_it_ended() {
+    let environment = environment();
+    let python = interpreter(&environment, "kill -KILL $$");
+    let environment = environment.with("FORGE_PYTHON", &python);
+    let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
+    assert_eq!(failed.code, 4, "{failed}");
+    assert!(failed.stderr.contains("ended without a message (signal: 9"), "{failed}");
+}

@@ -67,6 +67,13 @@ impl Verb for LangGraphImport {
             let what = format!("'{interpreter}' lacks what the import needs: {last_line}");
             return Err(CommandError::not_found(what).hinted(INSTALL_HINT));
         }
+        if last_line.is_empty() {
+            let what = format!("'{interpreter}' ended without a message ({})", ended.status);
+            return Err(CommandError::new(CommandErrorKind::Unavailable, what).hinted(
+                "what was imported stays; run the same command again, with more free memory if it \
+                 was killed",
+            ));
+        }
         Err(CommandError::invalid(last_line))
     }
 }
