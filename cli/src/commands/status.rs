@@ -1,6 +1,7 @@
 //! `forge status`.
 
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::hook::remote_exchange;
 use crate::remote;
 use crate::report::entity_write::MadeCheckpoint;
@@ -26,18 +27,20 @@ impl Verb for StatusArgs {
             Some(name) => Some(workspace::named_session(store, name)?),
             None => store.current_session()?,
         };
+        let unpushed = remote::unpushed_lines(context, store);
+        let failed = match &unpushed {
+            Ok(_) => remote_exchange::failed_exchanges(context, store),
+            // The warning about `unpushed` says that the remotes cannot be read.
+            Err(_) => Ok(Vec::new()),
+        };
         let mut status = StatusReport {
             path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
             sessions: session_count(store)?,
             tail_bytes: store.tail_bytes()?,
             unfinished: unfinished_imports(store)?,
             lost_in_repair: store.repair_losses()?.map(|losses| losses.count),
-            unpushed: remote::unpushed_lines(context, store).unwrap_or_else(|error| {
-                context.out.warn(error.message());
-                Vec::new()
-            }),
-            // Unreadable remotes were reported above. `forge doctor` reports an unreadable log.
-            failed_exchanges: remote_exchange::failed_exchanges(context, store).unwrap_or_default(),
+            unpushed: or_warning(context, unpushed),
+            failed_exchanges: or_warning(context, failed),
             session: None,
             branch: None,
             head: None,
@@ -57,6 +60,14 @@ impl Verb for StatusArgs {
         }
         Ok(status)
     }
+}
+
+/// Returns the lines; if they could not be read, warns and returns none.
+fn or_warning<T>(context: &Context, lines: Result<Vec<T>, CommandError>) -> Vec<T> {
+    lines.unwrap_or_else(|error| {
+        context.out.warn(error.message());
+        Vec::new()
+    })
 }
 
 fn session_count(store: &Store) -> Result<usize, Error> {

@@ -486,6 +486,17 @@ fn a_remote_that_cannot_be_used_is_reported_until_it_can() {
     assert_eq!(first.version(), Some(1));
 }
 
+/// Regression: `forge status` said nothing about failed exchanges if their log could not be read.
+#[test]
+fn status_warns_if_the_log_of_the_hooks_cannot_be_read() {
+    let environment = Environment::new();
+    let first = Machine::first(&environment, CLAUDE);
+    fs::create_dir_all(first.path("project/.forge/log/hooks.jsonl")).unwrap();
+    let status = first.forge(["status"]);
+    assert_eq!(status.code, 0, "{status}");
+    assert!(status.stderr.contains("cannot read the log of the hooks"), "{status}");
+}
+
 #[test]
 fn syncs_of_a_session_at_the_same_time_are_one() {
     let environment = Environment::new();
