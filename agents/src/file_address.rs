@@ -1,26 +1,15 @@
 //! Paths in `file:` URLs.
 
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
+
 /// Returns the decoded path of a `file:` URL; any other text is returned as it is.
 pub(crate) fn path_of(address: &str) -> String {
     let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
     // A `file:` URL may name a host before the path.
     let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut at = 0;
-    while let Some(byte) = path.as_bytes().get(at) {
-        let code = path.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
-        match code.filter(|_| *byte == b'%') {
-            Some(code) => {
-                bytes.push(code);
-                at += 3;
-            }
-            None => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    let decoded = String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned());
+    let decoded = percent_decode_str(path).decode_utf8();
+    let decoded = decoded.map_or_else(|_| path.to_owned(), Cow::into_owned);
     // `/C:/x` is a Windows path.
     let is_drive = decoded.as_bytes().get(2) == Some(&b':');
     if is_drive { decoded.trim_start_matches('/').to_owned() } else { decoded }
@@ -39,6 +28,8 @@ mod tests {
             ("file:///c%3A/w/a.rs", "c:/w/a.rs"),
             ("file:///w/100%.txt", "/w/100%.txt"),
             ("file:///w/%ff", "/w/%ff"),
+            // A sign is no digit.
+            ("file:///w/%+f", "/w/%+f"),
             ("/w/a%20b", "/w/a%20b"),
         ] {
             assert_eq!(path_of(address), path, "{address}");

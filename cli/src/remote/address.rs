@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use forge_store::error::{DepotError, Error};
 use forge_store::store::remote::{Depot, FolderDepot};
+use percent_encoding::percent_decode_str;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -153,14 +154,11 @@ fn encoded(path: &Path) -> String {
 }
 
 fn decoded(text: &str) -> Option<OsString> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    Some(OsString::from_vec(bytes))
+    let is_code = |part: &str| {
+        part.get(..2).is_some_and(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    let is_valid = text.split('%').skip(1).all(is_code);
+    is_valid.then(|| OsString::from_vec(percent_decode_str(text).collect()))
 }
 
 #[cfg(test)]
@@ -196,7 +194,8 @@ mod tests {
         assert_eq!(folder("file:///w/a%20project/./x%25y"), path("/w/a project/./x%y"));
         assert_eq!(folder("file:/mnt"), path("/mnt"));
         assert_eq!(folder("file://localhost/mnt"), path("/mnt"));
-        for wrong in ["file:mnt", "file://host/mnt", "file:///a%2", "file:///a%zz"] {
+        for wrong in ["file:mnt", "file://host/mnt", "file:///a%2", "file:///a%zz", "file:///a%+f"]
+        {
             assert_eq!(folder(wrong), None, "{wrong}");
         }
     }
