@@ -11,8 +11,12 @@ pub(crate) fn path_of(address: &str) -> String {
     let decoded = percent_decode_str(path).decode_utf8();
     let decoded = decoded.map_or_else(|_| path.to_owned(), Cow::into_owned);
     // `/C:/x` is a Windows path.
-    let is_drive = decoded.as_bytes().get(2) == Some(&b':');
-    if is_drive { decoded.trim_start_matches('/').to_owned() } else { decoded }
+    match decoded.as_bytes() {
+        [b'/', letter, b':'] | [b'/', letter, b':', b'/', ..] if letter.is_ascii_alphabetic() => {
+            decoded.trim_start_matches('/').to_owned()
+        }
+        _ => decoded,
+    }
 }
 
 #[cfg(test)]
@@ -26,6 +30,9 @@ mod tests {
             ("file:///w/my%20app/%5Bslug%5D.ts", "/w/my app/[slug].ts"),
             ("file://host/w/a.rs", "/w/a.rs"),
             ("file:///c%3A/w/a.rs", "c:/w/a.rs"),
+            ("file:///C:", "C:"),
+            ("file:///a:b", "/a:b"),
+            ("file:///1:/b", "/1:/b"),
             ("file:///w/100%.txt", "/w/100%.txt"),
             ("file:///w/%ff", "/w/%ff"),
             // A sign is no digit.
