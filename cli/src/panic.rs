@@ -20,15 +20,15 @@ pub(crate) fn catch_panics<T>(
     }));
     let outcome = catch_unwind(AssertUnwindSafe(work));
     set_hook(previous_hook);
-    outcome.unwrap_or_else(|_| {
-        let report = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Err(CommandError::internal(report.unwrap_or_default()))
-    })
+    // Also if `work` returned: another thread may have panicked meanwhile.
+    let report = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    outcome.unwrap_or_else(|_| Err(CommandError::internal(report.unwrap_or_default())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
 
     #[test]
     fn a_panic_becomes_an_internal_error_that_names_its_place() {
@@ -39,5 +39,17 @@ mod tests {
             message.starts_with("the tail is shorter than itself (cli/src/panic.rs:"),
             "{message}"
         );
+    }
+
+    /// Regression: the error named the panic of the other thread.
+    #[test]
+    fn an_error_does_not_name_a_panic_during_earlier_work() {
+        let work = || {
+            assert!(thread::spawn::<_, ()>(|| panic!("another thread")).join().is_err());
+            Ok(())
+        };
+        catch_panics(work).unwrap();
+        let error = catch_panics::<()>(|| panic!("the work itself")).unwrap_err();
+        assert!(error.message().starts_with("the work itself ("), "{}", error.message());
     }
 }
