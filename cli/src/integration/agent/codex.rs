@@ -41,7 +41,7 @@ pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedC
         ],
     });
     let hooks = hook_groups(CodingAgent::Codex, target, &EVENTS, |_| Vec::new());
-    let rules = WantedContent::Whole(rules(&target.word));
+    let rules = WantedContent::Whole(rules(target));
     vec![
         WantedChange::new(folder.join("hooks.json"), IntegrationPart::Hooks, hooks),
         WantedChange::new(folder.join("config.toml"), IntegrationPart::Server, server),
@@ -52,7 +52,7 @@ pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedC
 
 /// Returns the permission rules in Codex's language: one for the commands and groups that are
 /// allowed as a whole, and one for each other group, with its allowed commands.
-fn rules(word: &str) -> String {
+fn rules(target: &InstallTarget) -> String {
     let mut whole = Vec::new();
     let mut partial: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for command in permission_rules::short_rules() {
@@ -61,7 +61,9 @@ fn rules(word: &str) -> String {
             None => whole.push(command),
         }
     }
-    let word = serde_json::Value::from(word.trim_matches('\''));
+    // The rules are compared with words without quotes.
+    let word = if target.word == "forge" { &target.word } else { &target.forge };
+    let word = serde_json::Value::from(word.as_str());
     let list = |words: &[&str]| serde_json::Value::from(words.to_vec()).to_string();
     let mut text = format!("# {OWN_MARK}: commands that read and record\n");
     let mut rule = |rest: String| {

@@ -1,4 +1,5 @@
 use super::*;
+use forge_store::shell::quoted;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,6 +114,17 @@ fn without_a_receipt_forges_entries_are_recognised_by_their_content() {
         let left: String = house.tree().into_values().filter_map(|(_, text)| text).collect();
         assert!(!left.contains("forge"), "{agent:?} {scope:?}: {left}");
     }
+}
+
+/// Regression: the rules named another path if the path of the binary contains a quote.
+#[test]
+fn codex_allows_the_binary_at_a_path_with_a_quote() {
+    let mut house = House::new();
+    house.target.forge = "/opt/the team's/forge".to_owned();
+    house.target.word = quoted(&house.target.forge);
+    house.install(CodingAgent::Codex, InstallScope::User);
+    let rules = fs::read_to_string(house.target.home.join(".codex/rules/forge.rules")).unwrap();
+    assert!(rules.contains(r#"prefix_rule(pattern=["/opt/the team's/forge", "#), "{rules}");
 }
 
 #[test]
