@@ -38,7 +38,8 @@ impl Verb for ManArgs {
     }
 }
 
-/// Writes the page of a command and the pages of all commands below it, and adds their names.
+/// Writes the page of a command and the pages of all commands below it that are not hidden, and
+/// adds their names.
 fn write_pages(
     command: &clap::Command,
     name: &str,
@@ -50,7 +51,7 @@ fn write_pages(
     fs::write(&path, render_page(&command.clone().name(name.to_owned()))?)
         .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))?;
     pages.push(file);
-    for sub in command.get_subcommands() {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(sub, &format!("{name}-{}", sub.get_name()), directory, pages)?;
     }
     Ok(())

@@ -23,6 +23,7 @@ fn there_is_a_manual_page_for_each_command() {
         pages["pages"].as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
     assert_eq!(pages[0], "forge.1");
     assert!(pages.contains(&"forge-checkpoint-restore.1"));
+    assert!(!pages.contains(&"forge-complete.1"), "it is hidden");
     for page in pages {
         let text = environment.read(&format!("project/pages/man1/{page}"));
         assert!(text.contains(".SH NAME"), "{page}");
