@@ -88,7 +88,7 @@ kinds! {
             BELIEF_KIND,
             CONFIDENCE,
             SOURCE,
-            option("hypothesis", "Hypothesis that it is about"),
+            option("hypothesis", "Hypothesis that it rests on"),
             option("evidence", "Evidence for it"),
             option("on", "Beliefs that it rests on").ids_of(Kind::Belief),
         ];
