@@ -46,7 +46,7 @@ pub struct SessionNewArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct SessionListArgs {
-    /// Also list runs, progress, programs and threads
+    /// Also list sessions of all other kinds
     #[arg(long)]
     pub all: bool,
 
