@@ -77,7 +77,9 @@ impl Verb for InferenceListArgs {
         let wanted = (self.dismissed, self.promoted);
         super::entity::list_facts(&self.select, reading, context, |value| {
             let is = |field| value.field(field).is_some();
-            self.all || (is(DISMISSED), is(PROMOTED)) == wanted
+            let is_promoted = is(PROMOTED);
+            // An inference can be promoted after it was dismissed.
+            self.all || (is(DISMISSED) && !is_promoted, is_promoted) == wanted
         })
     }
 }
@@ -97,6 +99,13 @@ fn find_inference(writing: &SessionWriter, name: &str) -> Result<Fact, CommandEr
     Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is one of these facts' ids"))
 }
 
+/// Returns an error with this hint if the inference was promoted.
+fn check_not_promoted(fact: &Fact, hint: &str) -> Result<(), CommandError> {
+    let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) else { return Ok(()) };
+    let what = format!("'{}' was already promoted to claim '{claim}'", fact.id);
+    Err(CommandError::invalid(what).hinted(hint))
+}
+
 impl Verb for InferencePromoteArgs {
     const NAME: &'static str = "inference promote";
     type Opened = SessionWriter;
@@ -104,13 +113,7 @@ impl Verb for InferencePromoteArgs {
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let fact = find_inference(writing, &self.inference)?;
-        if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
-            return Err(CommandError::invalid(format!(
-                "'{}' was already promoted to claim '{claim}'",
-                fact.id
-            ))
-            .hinted("'forge inference list' lists the open inferences"));
-        }
+        check_not_promoted(&fact, "'forge inference list' lists the open inferences")?;
         let stated = fact.value.field("found").and_then(|found| found.field("kind"));
         let kind = stated.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
         let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
@@ -140,6 +143,7 @@ impl Verb for InferenceDismissArgs {
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let fact = find_inference(writing, &self.inference)?;
+        check_not_promoted(&fact, "correct the claim instead; 'forge show ID' shows it")?;
         let reason = Value::from(self.reason.clone());
         let fact = new_version(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
         let id = fact.id.clone();

@@ -48,12 +48,16 @@ fn inferences_are_promoted_or_put_aside() {
     let again = place.forge(["inference", "promote", "u1.1"]);
     assert_eq!(again.code, 2, "{again}");
     assert!(again.stderr.contains("'u1.1' was already promoted to claim 'b1'"), "{again}");
+    let dismissed = place.forge(["inference", "dismiss", "u1.1"]);
+    assert_eq!(dismissed.code, 2, "{dismissed}");
+    assert!(dismissed.stderr.contains("correct the claim instead"), "{dismissed}");
     place.forge(["inference", "dismiss", "u1.2", "--reason", "it was not"]).success();
     assert_eq!(ids(&[]), Vec::<String>::new());
     assert_eq!(ids(&["--dismissed"]), ["u1.2"]);
     assert_eq!(ids(&["--all"]).len(), 3);
-    // After an undo it is offered again.
+    // It can be promoted nevertheless. After an undo it is dismissed again.
     place.forge(["inference", "promote", "u1.2", "--id", "b2"]).success();
+    assert_eq!((ids(&["--dismissed"]).len(), ids(&["--promoted"]).len()), (0, 3));
     place.forge(["undo"]).success();
     assert_eq!(ids(&["--dismissed"]), ["u1.2"]);
 }
