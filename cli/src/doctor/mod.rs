@@ -25,7 +25,7 @@ pub enum FindingSeverity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
     pub severity: FindingSeverity,
-    /// What it is about: an agent's name, `store`, `database`, `remote` or `forge`.
+    /// What it is about: an agent's name, `store`, `database` or `remote`.
     pub about: String,
     /// What was found.
     pub what: String,
