@@ -91,9 +91,14 @@ impl PromptQueue {
         self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
     }
 
+    /// Returns the index of the first entry in the queue that has this text, or else of the first
+    /// one that left the queue.
     pub(super) fn index_of(&self, text: Option<&str>) -> Option<usize> {
         let text = hash(text?);
-        self.0.iter().position(|entry| entry.text == text)
+        let find = |in_queue: bool| {
+            self.0.iter().position(|entry| entry.text == text && entry.is_in_queue() == in_queue)
+        };
+        find(true).or_else(|| find(false))
     }
 
     /// Returns the index of the entry that an operation without a text removes: the first delivered
@@ -107,6 +112,10 @@ impl PromptQueue {
 }
 
 impl QueueEntry {
+    pub(super) fn is_in_queue(&self) -> bool {
+        !matches!(self.state, QueueEntryState::Leaving | QueueEntryState::Handed)
+    }
+
     pub(super) fn waits(&self) -> bool {
         matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
     }

@@ -84,9 +84,7 @@ impl PieceBuilder<'_> {
         }
         let handed = queue.0.iter().filter(|entry| entry.state == QueueEntryState::Handed);
         let mut new: Vec<QueueEntry> = handed.cloned().collect();
-        queue.0.retain(|entry| {
-            !matches!(entry.state, QueueEntryState::Leaving | QueueEntryState::Handed)
-        });
+        queue.0.retain(QueueEntry::is_in_queue);
         let due = |entry: &&mut QueueEntry| entry.due && entry.state == QueueEntryState::Waiting;
         for entry in queue.0.iter_mut().filter(due).filter(|entry| !entry.is_slash()) {
             entry.state = QueueEntryState::Recorded;

@@ -118,6 +118,34 @@ fn the_same_words_typed_again_are_another_prompt() {
     assert_eq!(times, [time(2), time(6)]);
 }
 
+/// Regression: the second removal was taken for one of the first text again, so that one of the two
+/// prompts was lost.
+#[test]
+fn the_same_words_queued_twice_are_two_prompts() {
+    let enqueue = || queue("enqueue", Some("go on"));
+    let remove = |reason: Option<&str>| {
+        let mut removed = queue("remove", Some("go on"));
+        removed["reason"] = json!(reason);
+        removed
+    };
+    let times = |script: Script| -> Vec<Timestamp> {
+        prompts(&agent_continues(script).read()).into_iter().map(|(_, at)| at).collect()
+    };
+    for reason in [None, Some("absorbed_mid_turn")] {
+        let script = agent_works()
+            .line("queue-operation", enqueue())
+            .line("queue-operation", enqueue())
+            .line("queue-operation", remove(reason))
+            .line("queue-operation", remove(reason));
+        assert_eq!(times(script.clone()), [time(2), time(3)]);
+        if reason.is_some() {
+            let line = queued(&json!("go on"));
+            let script = script.line("attachment", line.clone()).line("attachment", line);
+            assert_eq!(times(script), [time(6), time(7)]);
+        }
+    }
+}
+
 #[test]
 fn text_next_to_the_result_of_a_tool_is_a_prompt() {
     let mut message = answered("c", "ok", false);
