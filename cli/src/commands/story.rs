@@ -28,7 +28,8 @@ pub struct StoryArgs {
     pub since: Option<MomentArg>,
 
     /// Maximum number of lines; the last ones are shown
-    #[arg(short = 'n', long, value_name = "N")]
+    // `/forge:story` gives a number before the user's arguments, which may contain another one.
+    #[arg(short = 'n', long, value_name = "N", overrides_with = "limit")]
     pub limit: Option<usize>,
 
     /// Show what is otherwise only counted, too: every command, message and repeated check

@@ -39,6 +39,14 @@ fn the_story_of_a_session_is_printed_in_lines() {
     ");
 }
 
+/// Regression: `/forge:story -n 10` failed, because the command of the plugin gives a number too.
+#[test]
+fn the_last_number_of_lines_counts() {
+    let environment = example_session();
+    let story = environment.forge(["story", "-n", "2"]).success();
+    assert_eq!(environment.forge(["story", "-n", "40", "--limit", "2"]).success(), story);
+}
+
 #[test]
 fn the_story_of_an_empty_session_reports_that_it_is_empty() {
     let environment = Environment::new();
