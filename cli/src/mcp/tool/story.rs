@@ -27,7 +27,7 @@ pub(in crate::mcp) struct StoryArguments {
     /// Every command, message and repeated check, not only their counts.
     #[serde(default)]
     all: bool,
-    /// At most this many lines a page, without those that count.
+    /// At most this many lines a page; lines that only count others are not included.
     #[schemars(range(min = 1, max = MOST_ROWS))]
     limit: Option<usize>,
     /// The 'next_cursor' of the previous page, with the same arguments.
