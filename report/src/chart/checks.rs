@@ -6,29 +6,21 @@ use maud::{Markup, html};
 
 /// The height of the lane of a check, in pixels.
 const LANE: u32 = 40;
-/// The maximum number of checks in the chart.
-const MAX_CHECKS: usize = 12;
 
-/// Returns the maximum number of checks in the chart.
-pub(crate) const fn max_checks() -> usize {
-    MAX_CHECKS
-}
-
-/// Returns the chart of the first [`max_checks`] of these checks, each in a lane.
+/// Returns the chart of these checks, each in a lane.
 pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Markup {
-    let shown = || checks.iter().take(MAX_CHECKS);
-    let height = TOP + 4 + LANE * u32::try_from(shown().count()).unwrap_or(0) + 2;
+    let height = TOP + 4 + LANE * u32::try_from(checks.len()).unwrap_or(0) + 2;
     html! {
         div class="plot" {
             span {}
             div class="over" {
             ul class="checknames" aria-hidden="true" {
-                @for check in shown() { li { code { (check.name) } } }
+                @for check in checks { li { code { (check.name) } } }
             }
             svg class="chart" width="100%" height=(height) role="group"
                 aria-label="Runs of each check over time; the table below has the same in words" {
                 (frame.ground(height, false))
-                @for (row, check) in (0_u32..).zip(shown()) {
+                @for (row, check) in (0_u32..).zip(checks) {
                     @let middle = TOP + 4 + LANE * row + LANE * 3 / 4;
                     line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
                     @for run in check.runs.iter().filter(|run| !run.is_failure()) {
@@ -47,7 +39,7 @@ pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Mark
             }
             }
             ul class="counts checks" aria-hidden="true" {
-                @for check in shown() {
+                @for check in checks {
                     @let passed = check.runs.iter().filter(|run| run.is_pass()).count();
                     li {
                         @match check.runs.last() {

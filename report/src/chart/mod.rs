@@ -6,7 +6,7 @@ mod confidence;
 mod ticks;
 mod timeline;
 
-pub(crate) use checks::{check_chart, max_checks};
+pub(crate) use checks::check_chart;
 pub(crate) use confidence::{bar_place, confidence_chart};
 pub(crate) use timeline::timeline_chart;
 

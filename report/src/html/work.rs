@@ -3,35 +3,33 @@
 use super::{Page, counted, number};
 use crate::chart::{ChartFrame, check_chart, percent};
 use crate::model::{CheckPart, EditPart, FilePart};
-use forge_store::model::Timestamp;
 use forge_store::model::claim::VocabularyWord;
 use forge_store::story::{PatchLineKind, patch_lines};
 use maud::{Markup, html};
+use std::cmp::Reverse;
 
+/// The maximum number of checks in the chart.
+const MAX_CHECKS: usize = 12;
 /// The maximum length of a shown line of a patch, in characters.
 const PATCH_LINE_CHARS: usize = 240;
 
 impl Page<'_> {
     /// Returns the chart and the table of the checks; `None` if there are no checks.
     pub(super) fn checks(&self, frame: Option<&ChartFrame<'_>>) -> Option<Markup> {
-        let model = self.model;
-        if model.checks.is_empty() {
+        let checks = &self.model.checks;
+        if checks.is_empty() {
             return None;
         }
-        let mut checks: Vec<&CheckPart> = model.checks.iter().collect();
         let failures = |check: &CheckPart| check.runs.iter().filter(|run| run.is_failure()).count();
         let last = |check: &CheckPart| check.runs.last().map(|run| run.at).unwrap_or_default();
-        let first = |check: &CheckPart| check.runs.first().map_or(Timestamp::MAX, |run| run.at);
         // The chart shows the checks that ever failed before others, then those with the most runs,
         // then those that ran last. Chart and table are in the order of the first runs.
-        let weight = |check: &&CheckPart| {
-            std::cmp::Reverse((failures(check) > 0, check.runs.len(), last(check)))
-        };
-        checks.sort_by_key(weight);
-        let mut shown: Vec<&CheckPart> =
-            checks.iter().copied().take(crate::chart::max_checks()).collect();
-        shown.sort_by_key(|check| first(check));
-        checks.sort_by_key(|check| first(check));
+        let weight = |check: &CheckPart| (failures(check) > 0, check.runs.len(), last(check));
+        let mut shown: Vec<(usize, &CheckPart)> = checks.iter().enumerate().collect();
+        shown.sort_by_key(|(_, check)| Reverse(weight(check)));
+        shown.truncate(MAX_CHECKS);
+        shown.sort_by_key(|(place, _)| *place);
+        let shown: Vec<&CheckPart> = shown.into_iter().map(|(_, check)| check).collect();
         Some(html! {
             @if let Some(frame) = frame { (check_chart(frame, &shown)) }
             details {
