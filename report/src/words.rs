@@ -51,16 +51,11 @@ pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static 
 
 /// Returns a count with its noun: `2 commits`, `1 commit`.
 pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { many })
-}
-
-/// Returns a number with commas, as [`grouped`] does.
-pub(crate) fn number(number: u64) -> String {
-    usize::try_from(number).map(grouped).unwrap_or_default()
+    format!("{} {}", grouped(count as u64), if count == 1 { one } else { many })
 }
 
 /// Returns a number with commas: `1,259`.
-pub(crate) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + 3);
     for (place, digit) in digits.chars().enumerate() {

@@ -231,7 +231,7 @@ impl Page<'_> {
             article class="card edge-accent" {
                 p class="meta" {
                     (self.linked(one.anchor, &html! { b { (time) } }))
-                    @if let Some(tokens) = one.tokens { " · " (usize::try_from(tokens).map(super::grouped).unwrap_or_default()) " tokens" }
+                    @if let Some(tokens) = one.tokens { " · " (u64::try_from(tokens).map(super::grouped).unwrap_or_default()) " tokens" }
                     @if let Some(trigger) = &one.trigger { " · " (trigger) }
                 }
                 @match &one.lost {

@@ -11,8 +11,8 @@ use crate::assets;
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
 use crate::model::ReportModel;
 pub(crate) use crate::words::{
-    MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, number,
-    status_sign, status_words,
+    MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, status_sign,
+    status_words,
 };
 use forge_store::story::short_number;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
@@ -352,7 +352,7 @@ fn head(title: &str, policy: &str, is_report: bool) -> Markup {
 /// Returns a sentence about the entries that a list leaves out.
 pub(crate) fn more(all: usize, most: usize, what: &str) -> Markup {
     let more = all.saturating_sub(most);
-    html! { @if more > 0 { p class="soft" { (grouped(more)) " more " (what) " are not listed." } } }
+    html! { @if more > 0 { p class="soft" { (grouped(more as u64)) " more " (what) " are not listed." } } }
 }
 
 /// Returns an old and a new confidence; the new one in the colour of an increase or decrease.

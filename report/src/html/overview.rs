@@ -1,6 +1,6 @@
 //! The head of a page: its subject, the outcome, and the figures.
 
-use super::{Page, counted, grouped, idea_link, number};
+use super::{Page, counted, grouped, idea_link};
 use crate::message_html::message_html;
 use crate::model::{GapRow, Idea};
 use forge_store::model::claim::HypothesisStatus;
@@ -192,8 +192,8 @@ impl Page<'_> {
         let mut add = |count: usize, of: Option<usize>, one, many, note: Option<String>| {
             if count > 0 || of.is_some_and(|of| of > 0) {
                 figures.push(Figure {
-                    number: grouped(count),
-                    of: of.map(grouped),
+                    number: grouped(count as u64),
+                    of: of.map(|of| grouped(of as u64)),
                     words: if of.unwrap_or(count) == 1 { one } else { many },
                     note,
                 });
@@ -227,7 +227,7 @@ impl Page<'_> {
         add(passed, Some(runs), "check run passed", "check runs passed", note);
         let note = model
             .changed_lines()
-            .map(|(added, removed)| format!("+{} −{} lines", number(added), number(removed)));
+            .map(|(added, removed)| format!("+{} −{} lines", grouped(added), grouped(removed)));
         add(model.files.len(), None, "file changed", "files changed", note);
         add(model.outcome.commits.len(), None, "commit", "commits", None);
         let lost: usize =

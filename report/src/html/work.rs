@@ -1,6 +1,6 @@
 //! The sections about the checks and the edited files.
 
-use super::{Page, counted, number};
+use super::{Page, counted, grouped};
 use crate::chart::{ChartFrame, check_chart, percent};
 use crate::model::{CheckPart, EditPart, FilePart};
 use forge_store::model::claim::VocabularyWord;
@@ -140,8 +140,8 @@ fn churn(file: &FilePart, most: u64) -> Markup {
                     rect class="good" width=(percent(plus)) height="6" y="1" {}
                     rect class="bad" x=(percent(plus)) width=(percent(minus)) height="6" y="1" {}
                 }
-                span class="num good" { "+" (number(added)) }
-                span class="num bad" { "−" (number(removed)) }
+                span class="num good" { "+" (grouped(added)) }
+                span class="num bad" { "−" (grouped(removed)) }
             } @else { span {} span {} span {} }
             span class="soft small" { (counted(file.edits.len(), "edit", "edits")) }
         }
