@@ -3,6 +3,7 @@
 pub use super::moment::MomentArg;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use forge_store::model::claim::VocabularyWord;
+use forge_store::model::text::has_hidden;
 use forge_store::model::time_grammar;
 use forge_store::model::{Kind, SessionKind, Value};
 use std::fmt;
@@ -35,7 +36,7 @@ impl FromStr for NameArg {
         if text.len() > MAX_NAME_BYTES {
             return Err(format!("a name may have at most {MAX_NAME_BYTES} bytes"));
         }
-        if crate::output::sanitise::has_hidden(text) {
+        if has_hidden(text) {
             return Err("a name may not contain control or invisible characters".into());
         }
         Ok(Self(text.to_owned()))

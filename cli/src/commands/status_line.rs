@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::prompt_cache::PromptCache;
 use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_store::model::text::{NewlineMode, sanitise};
 use forge_store::store::{BriefLine, Session, Store};
 use forge_store::story::{Story, short_number};
 use std::io::{self, IsTerminal, Read};
@@ -158,8 +159,7 @@ fn line_or_nothing(line: impl FnOnce() -> Result<String, CommandError>) -> RawRe
         tracing::info!(error = error.message(), "the line is empty");
         String::new()
     });
-    let shown =
-        crate::output::sanitise::sanitise(&line, crate::output::sanitise::NewlineMode::Escape);
+    let shown = sanitise(&line, NewlineMode::Escape);
     RawReport(if shown.is_empty() { Vec::new() } else { format!("{shown}\n").into_bytes() })
 }
 

@@ -1,7 +1,7 @@
 //! Decides which paths a recovered file may have: paths that stay inside the checkout on every
 //! system and are not git's own.
 
-use crate::output::sanitise::has_hidden;
+use forge_store::model::text::has_hidden;
 
 /// The maximum length of a path, in bytes.
 const MAX_PATH_BYTES: usize = 4096;

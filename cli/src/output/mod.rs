@@ -3,7 +3,6 @@
 
 mod pager;
 pub mod progress;
-pub mod sanitise;
 mod screen;
 mod table;
 pub mod time;
@@ -16,7 +15,7 @@ use crate::context::Environment;
 use crate::error::{CommandError, CommandErrorKind, EXIT_OK};
 use chrono::Local;
 use forge_store::model::Timestamp;
-use sanitise::{NewlineMode, sanitise};
+use forge_store::model::text::{NewlineMode, sanitise};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};

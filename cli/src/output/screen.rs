@@ -1,11 +1,11 @@
 //! Text for people, line by line. Every text passes the sanitiser first.
 
-use super::sanitise::{NewlineMode, sanitise};
 use super::table::{self, TextTable};
 use super::time;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use forge_store::model::Timestamp;
+use forge_store::model::text::{NewlineMode, sanitise};
 use forge_store::model::time_grammar::{clock_time, day_name};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -236,6 +236,7 @@ fn wrapped(line: &str, room: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forge_store::model::text::has_hidden;
 
     fn screen(width: usize, colored: bool) -> Screen {
         Screen::new(Some(width), colored, Local, Timestamp::from_micros(0))
@@ -254,7 +255,7 @@ mod tests {
         let text = all.into_text();
         let own = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[0m", "\u{1b}[2m"];
         let rest = own.iter().fold(text, |text, escape| text.replace(escape, ""));
-        assert!(!super::super::sanitise::has_hidden(&rest.replace('\n', "")), "{rest:?}");
+        assert!(!has_hidden(&rest.replace('\n', "")), "{rest:?}");
         assert_eq!(rest.lines().count(), 7, "{rest}");
     }
 

@@ -1,8 +1,8 @@
 //! Tables that fit the screen: wide characters count twice, and long texts end with an ellipsis. On
 //! a narrow screen the last columns are omitted, so that the rest can be read.
 
-use super::sanitise::{NewlineMode, sanitise};
 use super::screen::{Tone, push_styled, style_of};
+use forge_store::model::text::{NewlineMode, sanitise};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 

@@ -7,11 +7,11 @@ use crate::git::UNFILTERED;
 use crate::git::restore::{
     CodePatch, CodeToRestore, ObjectDestination, RestoreRepository, RestoredCommit, UnrestoredFile,
 };
-use crate::output::sanitise::{NewlineMode, sanitise};
 use crate::report::recover::{CodeRecoverReport, RecoveredCode};
 use crate::session_reader::SessionReader;
 use crate::text::TextLength;
 use forge_store::model::Value;
+use forge_store::model::text::{NewlineMode, sanitise};
 use forge_store::shell::quoted;
 use forge_store::store::RecoverySummary;
 use forge_store::story::{PatchLineKind, patch_lines};
