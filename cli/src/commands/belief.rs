@@ -1,6 +1,6 @@
 //! `forge belief`.
 
-use super::blame::WhyArgs;
+use super::blame::{EntityMomentArgs, WhyArgs};
 use super::claim::{
     ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
 };
@@ -196,6 +196,6 @@ impl Verb for BeliefWhyArgs {
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
         let entity = value::EntityArg { kind: Some(Kind::Belief), id: self.id.clone() };
-        WhyArgs { entity, at: None }.run(reading, context)
+        WhyArgs { of: EntityMomentArgs { entity, at: None } }.run(reading, context)
     }
 }

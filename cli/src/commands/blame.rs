@@ -11,17 +11,19 @@ use forge_store::model::{Key, Value};
 
 #[derive(Debug, clap::Args)]
 pub struct BlameArgs {
-    /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
-    #[arg(value_name = "ENTITY")]
-    pub entity: EntityArg,
-
-    /// Moment at which to look at it
-    #[arg(long, value_name = "T")]
-    pub at: Option<MomentArg>,
+    #[command(flatten)]
+    pub of: EntityMomentArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
+    #[command(flatten)]
+    pub of: EntityMomentArgs,
+}
+
+/// Which entity to explain, and at which moment.
+#[derive(Debug, clap::Args)]
+pub struct EntityMomentArgs {
     /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
     #[arg(value_name = "ENTITY")]
     pub entity: EntityArg,
@@ -37,9 +39,9 @@ impl Verb for BlameArgs {
     type Report = BlameReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.point(context, self.at.as_ref())?;
+        let point = reading.point(context, self.of.at.as_ref())?;
         let state = reading.state(&point, false)?;
-        let known = find_entity_of_any_kind(&state, &self.entity)?;
+        let known = find_entity_of_any_kind(&state, &self.of.entity)?;
         let fields = match &known {
             KnownEntity::Claim(key, entry) => {
                 let history = reading.session.history(&point, key)?;
@@ -106,9 +108,9 @@ impl Verb for WhyArgs {
     type Report = WhyReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.point(context, self.at.as_ref())?;
+        let point = reading.point(context, self.of.at.as_ref())?;
         let state = reading.state(&point, false)?;
-        let known = find_entity_of_any_kind(&state, &self.entity)?;
+        let known = find_entity_of_any_kind(&state, &self.of.entity)?;
         super::dependency_graph::why(reading, &state, &known)
     }
 }

@@ -6,7 +6,7 @@ use super::super::request::McpRequest;
 use super::super::resource;
 use super::{McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
 use crate::args::value::EntityArg;
-use crate::commands::blame::{BlameArgs, WhyArgs};
+use crate::commands::blame::{BlameArgs, EntityMomentArgs, WhyArgs};
 use crate::error::CommandError;
 use crate::report::blame::{BlamedField, FieldOrigin};
 use crate::report::log::RevisionLine;
@@ -148,11 +148,11 @@ impl McpTool for WhyArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WhyAnswer>, CommandError> {
         let entity = parse_argument("id", &self.id)?;
         let at = parse_optional("at", self.at.as_ref())?;
-        let why = request.run(&WhyArgs { entity, at: at.clone() })?;
+        let why = request.run(&WhyArgs { of: EntityMomentArgs { entity, at: at.clone() } })?;
         let Key { kind, id } = why.entity;
         // The kind and the full id, so that it is the same entity.
         let entity = EntityArg { kind: Some(kind), id: id.clone() };
-        let blame = request.run(&BlameArgs { entity, at })?;
+        let blame = request.run(&BlameArgs { of: EntityMomentArgs { entity, at } })?;
         let mut omitted = BTreeMap::new();
         let mut warnings = request.take_warnings();
         warnings.dedup();
