@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The maximum number of fields of an object, or elements of a list, that a fact stores.
-const MAX_ENTRIES: usize = 32;
+pub(crate) const MAX_ENTRIES: usize = 32;
 /// The number of levels of lists and objects that a fact stores; the input itself is the first.
-const MAX_LEVELS: usize = 2;
+pub(crate) const MAX_LEVELS: usize = 2;
 /// The maximum size of an input in bytes. A larger one is not stored in the field `input`.
 const MAX_BYTES: usize = 1 << 20;
 

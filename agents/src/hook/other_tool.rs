@@ -4,13 +4,10 @@
 use super::event::ToolUse;
 use crate::claude_code::line_context::fields;
 use crate::long_text::{INLINE_BYTES, beginning};
+use crate::tool_use::{MAX_ENTRIES, MAX_LEVELS};
 use forge_store::model::{FieldMap, Timestamp, Value};
 use serde_json::Value as Json;
 
-/// Lists and objects at this depth of an input are stored as JSON text, or omitted if that is long.
-const DEPTH: usize = 2;
-/// The maximum number of members of an object, or elements of a list, that are kept.
-const MAX_INPUT_ENTRIES: usize = 32;
 /// Tools for the agent's own task list, and tools that start a sub-agent: their results are facts
 /// of other kinds.
 const TASK_AND_AGENT_TOOLS: [&str; 12] = [
@@ -66,7 +63,7 @@ pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
     ]))
 }
 
-fn kept(value: &Json, depth: usize) -> Value {
+fn kept(value: &Json, level: usize) -> Value {
     match value {
         Json::Null => Value::Null,
         Json::Bool(flag) => (*flag).into(),
@@ -76,16 +73,16 @@ fn kept(value: &Json, depth: usize) -> Value {
             (None, None) => Value::Null,
         },
         Json::String(text) => super::tool::kept(text).into(),
-        Json::Array(_) | Json::Object(_) if depth >= DEPTH => {
+        Json::Array(_) | Json::Object(_) if level >= MAX_LEVELS => {
             let json = value.to_string();
             if json.len() <= INLINE_BYTES { json.into() } else { Value::Null }
         }
-        Json::Array(list) => Value::List(
-            list.iter().take(MAX_INPUT_ENTRIES).map(|value| kept(value, depth + 1)).collect(),
-        ),
+        Json::Array(list) => {
+            Value::List(list.iter().take(MAX_ENTRIES).map(|value| kept(value, level + 1)).collect())
+        }
         Json::Object(map) => {
-            let members = map.iter().take(MAX_INPUT_ENTRIES);
-            let members = members.map(|(name, value)| (name.clone(), kept(value, depth + 1)));
+            let members = map.iter().take(MAX_ENTRIES);
+            let members = members.map(|(name, value)| (name.clone(), kept(value, level + 1)));
             Value::Map(members.filter(|(_, value)| *value != Value::Null).collect())
         }
     }
