@@ -10,7 +10,6 @@ use crate::report::doctor::DoctorReport;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::Store;
-use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct DoctorArgs {}
@@ -45,11 +44,12 @@ impl Verb for DoctorArgs {
                 compactions = found;
                 findings.extend(store_findings);
                 findings.extend(doctor::ignored_settings(context.config.ignored()));
-                let notes = Store::notes_of(&path, options.keyring.as_deref());
-                // Without a folder for notes there is no log, as there is no file at an empty path.
-                let log_path = notes.map_or_else(PathBuf::new, |notes| log::store_log(&notes));
-                log_lines = log::read(&log_path)
-                    .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
+                // Without a folder for notes there is no log.
+                if let Some(notes) = Store::notes_of(&path, options.keyring.as_deref()) {
+                    log_lines = log::read(&log::store_log(&notes)).map_err(|error| {
+                        CommandError::io("cannot read the log of the hooks", error)
+                    })?;
+                }
             }
             Err(error) if error.kind() == CommandErrorKind::NotFound => {}
             Err(error) => return Err(error),
