@@ -101,17 +101,21 @@ fn run_children(kind: &str, path: &Path, sessions: &[String], count: usize) -> (
     ((count * CREATES) as f64 / start.elapsed().as_secs_f64(), times)
 }
 
-/// Runs this many threads of this process, each in another session. Returns the same as
-/// [`run_children`].
-fn run_threads(store: &Store, count: usize) -> (f64, Vec<f64>) {
+/// Runs this many threads of this process. Each calls `begin` with its number and waits for the
+/// others, and then writes by calls of the returned function with the number of the write, which
+/// returns milliseconds. Returns the same as [`run_children`].
+fn run_threads<W: FnMut(usize) -> f64>(
+    count: usize,
+    begin: impl Fn(usize) -> W + Sync,
+) -> (f64, Vec<f64>) {
     let gate = Barrier::new(count + 1);
     let one = |place: usize| {
-        let session = store.session(&format!("s{place}")).expect("the session");
+        let write = begin(place);
         gate.wait();
-        let steps = 0..CREATES;
-        steps.map(|step| create(&session, step, [note(place, step, 300)])).collect::<Vec<_>>()
+        (0..CREATES).map(write).collect::<Vec<_>>()
     };
     std::thread::scope(|scope| {
+        let one = &one;
         let running: Vec<_> = (0..count).map(|place| scope.spawn(move || one(place))).collect();
         gate.wait();
         let start = Instant::now();
@@ -153,9 +157,20 @@ pub(super) fn writers() {
         for (name, count) in [("one_thread", 1), ("threads", 64)] {
             let (store, _) = store_with_sessions(&folder.path().join(name), count);
             let maintainer = store.maintainer();
-            add(name, run_threads(&store, count));
+            let begin = |place: usize| {
+                let session = store.session(&format!("s{place}")).expect("the session");
+                move |step| create(&session, step, [note(place, step, 300)])
+            };
+            add(name, run_threads(count, begin));
             drop(maintainer);
         }
+        let path = folder.path().join("thread_appends");
+        std::fs::create_dir(&path).expect("a folder");
+        let begin = |_| {
+            let file = open_to_append(&path);
+            move |_| append(&file)
+        };
+        add("thread_appends", run_threads(64, begin));
         turn
     };
     let turns: Vec<Json> = (0..TURNS).map(|_| turn()).collect();
