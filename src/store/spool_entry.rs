@@ -71,8 +71,9 @@ pub(super) fn checkpoint(
     write.checkpoints.push(SpooledCheckpoint { checkpoint, past: wanted.at.is_some() });
 }
 
-/// Saves a write to the spool, and returns its report: what the write would append now or, if the
-/// store cannot be read, all that it contains. `reason` says why it was not appended.
+/// Saves a write to the spool, unless it changes nothing. Returns its report: what the write would
+/// append now or, if the store cannot be read, all that it contains. `reason` says why it was not
+/// appended.
 pub(super) fn keep(store: &Store, write: &SpoolEntry, reason: &Error) -> Result<WriteReport> {
     let branch = write.branch.as_deref().unwrap_or_default();
     let mut report = WriteReport {
@@ -84,6 +85,7 @@ pub(super) fn keep(store: &Store, write: &SpoolEntry, reason: &Error) -> Result<
     };
     if let Some(record) = store.engine.spool(write)? {
         (report.checkpoint, report.checkpoints, report.facts) = (None, 0, 0);
+        report.spooled = !record.changes.is_empty();
         for change in record.changes {
             match change {
                 RecordChange::Revision { header, .. } => {
@@ -106,6 +108,9 @@ pub(super) fn keep(store: &Store, write: &SpoolEntry, reason: &Error) -> Result<
             .map_err(Error::corrupt("a note just made"))?;
         report.changed.push((Key::new(Kind::Note, note.id.clone()), Some(entry.value)));
     }
-    report.warnings.push(format!("kept in the spool until the store can be written: {reason}"));
+    if report.spooled {
+        let warning = format!("kept in the spool until the store can be written: {reason}");
+        report.warnings.push(warning);
+    }
     Ok(report)
 }

@@ -303,8 +303,11 @@ fn completions_of_a_checkpoint_in_the_spool_are_merged_in_any_order() {
     // Both have the same time, so either may come first.
     note(1, Some(TIME), "done");
     note(1, Some(TIME), "handed");
-    // An event that is announced twice is recorded once.
-    note(2, None, "again");
+    // An event that is announced twice is recorded once, and nothing more is kept in the spool.
+    let again = note(2, None, "again");
+    assert!(again.is_unchanged() && !again.spooled);
+    assert_eq!(again.warnings, Vec::<String>::new());
+    assert_eq!(store.spool_status().unwrap().writes, 3);
     let known = |store: &Store| {
         let found = store.session("s").unwrap().checkpoints(&CheckpointFilter::default()).unwrap();
         let fields = found.iter().filter_map(|one| one.body.as_map()).flat_map(|it| it.keys());
