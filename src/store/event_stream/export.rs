@@ -361,7 +361,7 @@ impl EventStreamWriter<'_> {
             message: checkpoint.message.clone(),
             tags: checkpoint.tags.clone(),
             trigger: checkpoint.trigger,
-            body: self.expand_body(&checkpoint.body)?,
+            body: self.expand_body(checkpoint.body.clone())?,
             key: checkpoint.key.clone(),
             of,
         };
