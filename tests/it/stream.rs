@@ -297,6 +297,24 @@ fn every_kind_of_event_line_is_imported() {
     assert_eq!(at(begin + 240).facts_of(Kind::Command).unwrap().len(), 1);
 }
 
+/// Regression: the page said that the second checkpoint completes the first.
+#[test]
+fn a_second_checkpoint_of_an_event_replaces_the_first_and_keeps_its_number() {
+    let line = |second: u8, rest: &str| {
+        let at = format!(r#""at":"2026-01-01T00:00:0{second}Z""#);
+        format!("{{{at},\"checkpoint\":{{\"key\":\"event\",{rest}}}}}\n")
+    };
+    let first = line(1, r#""message":"first","tags":["a"],"body":{"old":1}"#);
+    let store = Store::in_memory().unwrap();
+    import(&store, &(first + &line(2, r#""message":"second","body":{"new":2}"#))).unwrap();
+    let session = store.session("test").unwrap();
+    let checkpoints = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    let [one] = &checkpoints[..] else { panic!("one checkpoint: {checkpoints:?}") };
+    assert_eq!((one.sequence, one.message.as_str()), (1, "second"));
+    assert_eq!(one.tags, Vec::<String>::new());
+    assert_eq!(one.body, Value::from([("new", 2_i64.into())]));
+}
+
 #[test]
 fn a_repeated_import_changes_nothing_and_a_grown_stream_continues_at_any_cut() {
     let whole = Store::in_memory().unwrap();

@@ -99,10 +99,9 @@ pub(super) fn make_checkpoint(
     let mut tags = event.tags.clone();
     tags.sort();
     tags.dedup();
-    let sequence = refs.next_sequence + u64::from(new_head.is_some());
     let made = Checkpoint {
-        id: known.as_ref().map_or(id, |known| known.id),
-        sequence: known.as_ref().map_or(sequence, |known| known.sequence),
+        id,
+        sequence: refs.next_sequence + u64::from(new_head.is_some()),
         time,
         branch,
         revision,
@@ -112,7 +111,10 @@ pub(super) fn make_checkpoint(
         body: event.body.clone().without_nulls(),
         key: event.key.clone(),
     };
-    Ok((known.as_ref() != Some(&made)).then_some(made))
+    Ok(match known {
+        Some(known) => checkpoint::replaced(&known, made),
+        None => Some(made),
+    })
 }
 
 /// Returns the newest checkpoint with this message or tag, with its tags changed as the line says.
