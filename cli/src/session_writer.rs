@@ -226,18 +226,8 @@ impl SessionWriter {
 
     /// Removes unchanged claims from a rule's outcome, and replaces its event by the one to make a
     /// checkpoint for, if any.
-    fn guarded(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
-        // An unchanged claim must not cause a checkpoint.
-        outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
-        let event = match outcome.changes.as_slice() {
-            [] => None,
-            _ => self.triggers.select(outcome.trigger),
-        };
-        if event != outcome.trigger {
-            outcome.tag = None;
-        }
-        outcome.trigger = event;
-        outcome
+    fn guarded(&self, claims: &HeadClaims, outcome: RuleOutcome) -> RuleOutcome {
+        outcome.triggered(claims, |event| self.triggers.select(event))
     }
 }
 

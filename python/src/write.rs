@@ -284,15 +284,8 @@ impl<'a> VerbWriter<'a> {
 
     /// Removes unchanged claims from a rule's outcome, and sets the trigger of its checkpoint: none
     /// if nothing changes or events make no checkpoints.
-    fn without_unchanged(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
-        outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
-        let is_change = !outcome.changes.is_empty() || !outcome.removed.is_empty();
-        let event = if is_change { self.trigger(outcome.trigger) } else { None };
-        if event != outcome.trigger {
-            outcome.tag = None;
-        }
-        outcome.trigger = event;
-        outcome
+    fn without_unchanged(&self, claims: &HeadClaims, outcome: RuleOutcome) -> RuleOutcome {
+        outcome.triggered(claims, |event| self.trigger(event))
     }
 
     fn trigger(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {

@@ -64,13 +64,16 @@ fn an_event_that_is_switched_off_makes_no_checkpoint() {
 fn a_long_pause_makes_an_automatic_checkpoint() {
     let environment = project();
     environment.forge(["note", "add", "one"]).success();
-    let late = |text: &str| {
-        let mut command = environment.command(["note", "add", text, "--json"]);
-        command.env("FORGE_TEST_NOW", "2026-02-01T12:30:00Z");
+    let late = |time: &str, verb: &str, note: &str| {
+        let mut command = environment.command(["note", verb, note, "--json"]);
+        command.env("FORGE_TEST_NOW", time);
         environment.finished(&mut command).json()["checkpoint"]["trigger"].clone()
     };
-    assert_eq!(late("two")["automatic"], "significant_time_passed");
-    assert_eq!(late("three"), serde_json::Value::Null);
+    let passed = "significant_time_passed";
+    assert_eq!(late("2026-02-01T12:30:00Z", "add", "two")["automatic"], passed);
+    assert_eq!(late("2026-02-01T12:30:00Z", "add", "three"), serde_json::Value::Null);
+    // Regression: a command that only removes claims made none.
+    assert_eq!(late("2026-02-01T13:00:00Z", "retract", "N1")["automatic"], passed);
 }
 
 #[test]

@@ -90,6 +90,24 @@ impl RuleOutcome {
             ..Self::default()
         }
     }
+
+    /// Removes the unchanged claims, and replaces the trigger by the one that `select` returns for
+    /// it; by none if no claim changes or is removed. The tag stays only with its trigger.
+    #[must_use]
+    pub fn triggered(
+        mut self,
+        claims: &impl ClaimLookup,
+        select: impl FnOnce(Option<AutoTrigger>) -> Option<AutoTrigger>,
+    ) -> Self {
+        self.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
+        let is_unchanged = self.changes.is_empty() && self.removed.is_empty();
+        let trigger = if is_unchanged { None } else { select(self.trigger) };
+        if trigger != self.trigger {
+            self.tag = None;
+        }
+        self.trigger = trigger;
+        self
+    }
 }
 
 /// Why a rule rejects a verb.

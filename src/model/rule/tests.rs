@@ -411,3 +411,19 @@ fn a_retracted_belief_takes_its_dependencies_with_it() {
     assert_eq!(reason.as_text(), Some("belief by-field was retracted"));
     assert_eq!(field(&state, Kind::Belief, "contradicted", "in_doubt"), &Value::Null);
 }
+
+#[test]
+fn an_outcome_has_a_trigger_only_if_a_claim_changes_or_is_removed() {
+    let note = (Key::new(Kind::Note, "N1"), Value::from([("description", "a".into())]));
+    let claims = State::from([note.clone()]);
+    let passed = Some(AutoTrigger::SignificantTimePassed);
+    let retracted = retract_note(&claims, "N1").unwrap().triggered(&claims, |_| passed);
+    assert_eq!(retracted.trigger, passed);
+    let outcome = RuleOutcome {
+        changes: vec![note],
+        trigger: Some(AutoTrigger::GapFilled),
+        tag: Some("a tag"),
+        ..RuleOutcome::default()
+    };
+    assert_eq!(outcome.triggered(&claims, |_| passed), RuleOutcome::default());
+}

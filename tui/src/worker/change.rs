@@ -8,7 +8,7 @@ use crate::effect::{MomentTarget, WriteRequest};
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::error::{Error, Result};
-use forge_store::model::rule::{self, ClaimLookup, RuleOutcome};
+use forge_store::model::rule::{self, RuleOutcome};
 use forge_store::model::{AutoTrigger, BranchMetadata, Kind, Timestamp, Value};
 use forge_store::store::{HeadClaims, NewCheckpoint, OperationSummary, Session, WriteContext};
 
@@ -144,19 +144,13 @@ fn is_on(triggers: Option<&[AutoTrigger]>, trigger: AutoTrigger) -> bool {
 }
 
 /// Removes from a rule's outcome the unchanged claims, and the checkpoint if its trigger is
-/// switched off or no claim changes.
+/// switched off or nothing changes.
 fn guarded(
     claims: &HeadClaims,
-    mut outcome: RuleOutcome,
+    outcome: RuleOutcome,
     triggers: Option<&[AutoTrigger]>,
 ) -> RuleOutcome {
-    outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
-    let is_wanted = |trigger: &AutoTrigger| is_on(triggers, *trigger);
-    outcome.trigger = outcome.trigger.filter(is_wanted).filter(|_| !outcome.changes.is_empty());
-    if outcome.trigger.is_none() {
-        outcome.tag = None;
-    }
-    outcome
+    outcome.triggered(claims, |event| event.filter(|trigger| is_on(triggers, *trigger)))
 }
 
 /// Returns what an undo or a redo would do.
