@@ -185,7 +185,8 @@ impl<'a> SessionWrite<'a> {
     /// branch. If another revision follows it already, the write is refused. The cost does not
     /// depend on the size of the state.
     ///
-    /// If no claim changes, no branch is checked out, and a checkpoint is made at that revision.
+    /// If no claim changes, no branch is checked out, and a checkpoint is made at that revision,
+    /// also if other revisions follow it and the write names no claim.
     /// Such a write never waits in the spool.
     pub fn after(mut self, point: &ResolvedMoment) -> Self {
         self.preceding = Some(PrecedingRevision { point: point.clone(), fork: None });

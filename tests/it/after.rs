@@ -209,6 +209,22 @@ fn a_write_after_the_beginning_starts_without_claims() {
 }
 
 #[test]
+fn a_checkpoint_after_a_revision_is_of_it_although_others_follow_and_another_branch_is_current() {
+    let store = Store::in_memory().unwrap();
+    let session = two(&store);
+    let first = session.at_sequence(1).unwrap();
+    session.create_branch(&act(3), "side", Some(&first), Default::default()).unwrap();
+    session.switch_branch(&act(3), "side", true).unwrap();
+    let mut new = NewCheckpoint::manual("first");
+    new.at = first.time();
+    let done = session.write(&act(4)).after(&first).checkpoint(new).commit().unwrap();
+    let made = done.checkpoint.unwrap();
+    assert_eq!((made.revision, made.time), (Some(1), time(1)));
+    assert_eq!(session.branch_name(made.branch).unwrap(), "main");
+    assert_eq!(session.summary().unwrap().branch, "side");
+}
+
+#[test]
 fn a_checkpoint_without_a_change_is_one_of_the_revision_and_no_branch_begins() {
     let store = Store::in_memory().unwrap();
     let session = two(&store);

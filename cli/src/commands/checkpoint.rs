@@ -245,11 +245,13 @@ impl Verb for CheckpointCreateArgs {
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let message = self.message.as_deref().or(self.text.as_deref()).unwrap_or_default();
         let mut new = NewCheckpoint::manual(message).tags(self.tags.iter().map(NameArg::as_str));
+        let mut write = writing.write();
         if let Some(at) = self.at.as_ref() {
             let point = workspace::point(context, &writing.session, at)?;
             new.at = point.time();
+            write = write.after(&point);
         }
-        let done = writing.write().checkpoint(new).commit()?;
+        let done = write.checkpoint(new).commit()?;
         let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
         let report = EntityWriteReport::new("Made a checkpoint", done);
         Ok(report.about_checkpoint(id.unwrap_or_default()))

@@ -104,6 +104,27 @@ fn invalid_branches_are_refused() {
     environment.forge(["branch", "create", "_try"]).success();
 }
 
+/// Regression: only the time of the moment was used, so a later revision of that time, or one of
+/// the branch that was checked out then, got the checkpoint.
+#[test]
+fn a_checkpoint_at_a_named_revision_or_branch_is_of_that_revision() {
+    let environment = project();
+    environment.forge(["branch", "create", "side"]).success();
+    for text in ["lattice", "quartz"] {
+        let mut add = environment.command(["note", "add", text]);
+        environment.finished(add.env("FORGE_TEST_NOW", "2026-02-01T12:00:02Z")).success();
+    }
+    let notes_of = |tag: &str, moment: &str| {
+        let create = ["checkpoint", "create", "then", "--tags", tag, "--at", moment];
+        environment.forge(create).success();
+        let shown = environment.forge(["checkpoint", "show", tag, "--full"]).success();
+        (shown.contains("lattice"), shown.contains("quartz"))
+    };
+    assert_eq!(notes_of("a", "#2"), (true, false));
+    assert_eq!(notes_of("b", "side"), (false, false));
+    assert_eq!(notes_of("c", "#3"), (true, true));
+}
+
 #[test]
 fn checkpoints_are_made_tagged_and_scheduled() {
     let environment = project();

@@ -72,6 +72,8 @@ impl SessionWrite<'_> {
         }
         let session = session_refs(refs.as_ref().unwrap_or(&context.refs), number)?;
         let (branch, begins) = match (&self.preceding, &self.branch) {
+            // A write that changes no claim begins no branch.
+            (Some(preceding), _) if self.steps.is_empty() => (preceding.point.branch, None),
             (Some(preceding), _) => {
                 self.branch_after(context, (number, session), preceding, time)?
             }

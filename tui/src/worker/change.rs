@@ -24,12 +24,13 @@ pub(super) fn run(
         WriteRequest::Create { message, target } => {
             let act = WriteContext::asked("checkpoint create", now);
             let mut new = NewCheckpoint::manual(message.clone());
-            if *target != MomentTarget::Head
-                && let Some(time) = point(session, *target)?.time()
-            {
-                new = new.at(time);
+            let mut write = session.write(&act);
+            if *target != MomentTarget::Head {
+                let point = point(session, *target)?;
+                new.at = point.time();
+                write = write.after(&point);
             }
-            let done = session.write(&act).checkpoint(new).commit()?;
+            let done = write.checkpoint(new).commit()?;
             let sequence = done.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);
             format!("made checkpoint #{sequence}")
         }
