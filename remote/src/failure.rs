@@ -122,7 +122,11 @@ impl FailedCall<'_> {
                 unavailable(format!("{place} is in another region ({code}): set AWS_REGION"))
             }
             _ => {
-                let what = format!("{place} answered {code} to a request to {}", self.kind.verb());
+                let verb = self.kind.verb();
+                let what = format!(
+                    "{place} answered {code} to a request to {verb}: try again later, or check the \
+                     address and the service"
+                );
                 DepotError::Unavailable { what, source: Some(source) }
             }
         }
@@ -217,7 +221,10 @@ mod tests {
                 "permit forge to write s3://team/forge/refs/a (AccessDenied): check",
             ),
             (message(501, ""), "cannot write an object on a condition: use another one"),
-            (message(500, "InternalError"), "answered InternalError to a request to write"),
+            (
+                message(500, "InternalError"),
+                "answered InternalError to a request to write: try again later",
+            ),
             (message(0, ""), "cannot be reached (there was no answer in time): check"),
         ] {
             assert!(message.contains(expected), "{message}");

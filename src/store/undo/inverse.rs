@@ -132,10 +132,18 @@ impl Session {
                 OperationEffect::SessionShown { of } => {
                     let current =
                         [context.refs.pinned, context.refs.last_used].contains(&Some(*of));
-                    if current || session_refs(&context.refs, *of)?.removal.is_some() {
-                        return Err(Error::Conflict(
-                            "the session was used again, or pruned again, since".to_owned(),
-                        ));
+                    let own = session_refs(&context.refs, *of)?;
+                    let name = &own.info.name;
+                    if own.removal.is_some() {
+                        return Err(Error::Conflict(format!(
+                            "the session '{name}' was pruned again since: there is nothing to redo"
+                        )));
+                    }
+                    if current {
+                        return Err(Error::Conflict(format!(
+                            "the session '{name}' was used again since: prune or drop it again when \
+                             it has ended"
+                        )));
                     }
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
                     prune::check_pruning(view, &pruning)?;

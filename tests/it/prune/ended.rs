@@ -330,3 +330,20 @@ fn an_active_session_and_one_kept_by_rules_stay() {
     let young = store.session("work").unwrap().prune_preview(&rules(24 * HOUR), time(602));
     assert_eq!(young.unwrap().sessions, []);
 }
+
+/// Regression: the message did not say what to do next.
+#[test]
+fn a_pruning_is_not_redone_after_its_session_was_used_again() {
+    let store = Store::in_memory().unwrap();
+    let begin = |name: &str| store.create_session(&act(0), NewSession::named(name)).unwrap();
+    let (old, work) = (begin("old"), begin("work"));
+    revise(&old, 1, &[("n", Some("first".to_owned()))]);
+    revise(&work, 600, &[("n", Some("first".to_owned()))]);
+    let rules = RetentionPolicy { sessions: Some(HOUR), ..RetentionPolicy::none() };
+    work.prune(&act(601), &rules).unwrap();
+    work.undo(&act(602), None).unwrap();
+    revise(&old, 603, &[("n", Some("second".to_owned()))]);
+    let refused = work.redo(&act(604)).unwrap_err();
+    let expected = "the session 'old' was used again since: prune or drop it again";
+    assert!(refused.to_string().contains(expected), "{refused}");
+}
