@@ -32,6 +32,13 @@ pub(crate) struct KeyRange<'a> {
     pub(crate) to: &'a [u8],
 }
 
+impl KeyRange<'_> {
+    /// Returns the memory that the cache takes for this range.
+    const fn bytes(&self) -> usize {
+        self.from.len() + self.to.len() + ROW_BYTES
+    }
+}
+
 /// Returns whether one end of a range is before another end, or equal to it.
 fn ends_by(end: &[u8], other: &[u8]) -> bool {
     other.is_empty() || (!end.is_empty() && end <= other)
@@ -52,9 +59,11 @@ impl KnownTable {
         ends_by(end, to).then_some(KeyRange { from, to })
     }
 
-    /// Adds a range, and joins it with the ranges that it overlaps or touches.
-    fn add_range(&mut self, range: KeyRange<'_>) {
+    /// Adds a range, and joins it with the ranges that it overlaps or touches. Returns how many
+    /// bytes less the joined range takes than all of them.
+    fn add_range(&mut self, range: KeyRange<'_>) -> usize {
         let (mut from, mut to) = (range.from.to_vec(), range.to.to_vec());
+        let mut bytes = range.bytes();
         loop {
             let until = if to.is_empty() { Bound::Unbounded } else { Bound::Included(&*to) };
             // If the last of these ranges ends before this one begins, all of them do.
@@ -64,10 +73,13 @@ impl KnownTable {
             };
             let (start, end) = (start.clone(), end.clone());
             self.ranges.remove(&start);
+            bytes += KeyRange { from: &start, to: &end }.bytes();
             from = from.min(start);
             to = if ends_by(&end, &to) { to } else { end };
         }
+        bytes -= KeyRange { from: &from, to: &to }.bytes();
         self.ranges.insert(from, to);
+        bytes
     }
 }
 
@@ -126,7 +138,8 @@ impl KnownRows {
     ) {
         let table = self.tables.entry(table.0).or_default();
         let rows: Vec<_> = rows.filter(|(key, _)| !table.rows.contains_key(*key)).collect();
-        let range_bytes = range.map_or(0, |range| range.from.len() + range.to.len() + ROW_BYTES);
+        let range = range.filter(|range| range.to.is_empty() || range.from < range.to);
+        let range_bytes = range.map_or(0, |range| range.bytes());
         let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ROW_BYTES);
         let bytes = bytes.sum::<usize>() + range_bytes;
         if self.bytes + bytes > MAX_BYTES {
@@ -134,8 +147,8 @@ impl KnownRows {
         }
         self.bytes += bytes;
         table.rows.extend(rows.into_iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
-        if let Some(range) = range.filter(|range| range.to.is_empty() || range.from < range.to) {
-            table.add_range(range);
+        if let Some(range) = range {
+            self.bytes -= table.add_range(range);
         }
     }
 }
@@ -243,7 +256,12 @@ mod tests {
                 assert_eq!(known.get(TABLE, &[key]).is_some(), keys.contains(&key), "{key}");
             }
             let alone = keys.iter().filter(|key| !keys.contains(&(**key + 1))).count();
-            assert_eq!(known.tables[&TABLE.0].ranges.len(), alone);
+            let table = &known.tables[&TABLE.0];
+            assert_eq!(table.ranges.len(), alone);
+            // Regression: ranges were counted again although they were joined.
+            let held = table.rows.iter().chain(&table.ranges);
+            let bytes: usize = held.map(|(one, other)| one.len() + other.len() + ROW_BYTES).sum();
+            assert_eq!(known.bytes, bytes);
         }
     }
 
