@@ -290,6 +290,12 @@ pub enum Error {
         /// The error that the system reported.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The operating system gave no random bytes.
+    #[error("the operating system gave no random bytes: try again later")]
+    NoRandomBytes {
+        /// The error that it reported.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A bug in forge.
     #[error("forge contradicts itself: {0}")]
     Internal(String),
@@ -394,9 +400,11 @@ impl Error {
             Self::Held { .. }
             | Self::Backend(backend::Error::Busy { .. })
             | Self::Depot(DepotError::Busy { .. }) => ErrorKind::Locked,
-            Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) | Self::Depot(_) => {
-                ErrorKind::Unavailable
-            }
+            Self::ReadOnly { .. }
+            | Self::Connected { .. }
+            | Self::NoRandomBytes { .. }
+            | Self::Backend(_)
+            | Self::Depot(_) => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
