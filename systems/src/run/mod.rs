@@ -60,7 +60,7 @@ impl WorkflowRun {
     /// [`Error::NotFound`] if there is none; or any error of a read.
     pub fn of_item(store: &Store, item: &str) -> Result<Self> {
         let found = Self::find_item(store, item)?;
-        found.ok_or_else(|| Error::not_found("item in any run", item))
+        found.ok_or_else(|| Error::not_found("run with the item", item))
     }
 
     /// Like [`WorkflowRun::of_item`], but returns `None` if no run recorded the item.

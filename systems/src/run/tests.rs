@@ -134,7 +134,7 @@ fn the_run_of_an_item_is_the_one_that_last_recorded_it() {
     monday.record(&act(10), &step("a", "2", "again", to("3"))).unwrap();
     assert_eq!(WorkflowRun::of_item(&store, "a").unwrap().key(), "monday");
     let unknown = WorkflowRun::of_item(&store, "z").map(|_| ()).unwrap_err();
-    assert_eq!(unknown.to_string(), "there is no item in any run 'z'");
+    assert_eq!(unknown.to_string(), "there is no run with the item 'z'");
 }
 
 #[test]
