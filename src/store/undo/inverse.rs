@@ -271,8 +271,8 @@ impl Session {
         done_by: &OperationRow,
     ) -> Result<()> {
         let session = session_refs(&context.refs, self.number)?;
-        let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
+        let name = &own.name;
         // Undone work does not count. So the claims are compared with those that the operation left
         // on the branch or, if it made no revision there, with those at the fork.
         let left = revisions(done_by).get(&branch).map(|(_, last)| (branch, *last)).or(own.base);
@@ -351,9 +351,7 @@ impl Session {
             .collect::<Result<_>>()?;
         revision_plan::plan(context, place, &opposite, &mut None)
     }
-}
 
-impl Session {
     /// Names the operation that last changed a claim: `, by 'gap fill' (0123abcd)`. Empty if it is
     /// not found.
     fn last_change_by(

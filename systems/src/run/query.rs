@@ -178,9 +178,7 @@ impl WorkflowRun {
                 .or_else(|| field_text(state.input.as_ref(), other)),
         }
     }
-}
 
-impl WorkflowRun {
     /// Returns every current output of every item, sorted by the id of the output, for an audit.
     pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
