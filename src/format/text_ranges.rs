@@ -20,39 +20,26 @@ pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
             })
         };
         // The length of a text; of other values, the bytes to skip and the number of inner values.
-        let mut text = None;
-        let (skipped, values) = match mark {
-            0x00..=0x7f | 0xc0..=0xc3 | 0xe0..=0xff => (0, 0),
-            0x80..=0x8f => (0, u64::from(mark & 0x0f) * 2),
-            0x90..=0x9f => (0, u64::from(mark & 0x0f)),
-            0xa0..=0xbf => {
-                text = Some(u64::from(mark & 0x1f));
-                (0, 0)
-            }
-            0xc4 | 0xd9 => {
-                text = Some(length(&mut reader, 1)?);
-                (0, 0)
-            }
-            0xc5 | 0xda => {
-                text = Some(length(&mut reader, 2)?);
-                (0, 0)
-            }
-            0xc6 | 0xdb => {
-                text = Some(length(&mut reader, 4)?);
-                (0, 0)
-            }
-            0xc7 => (length(&mut reader, 1)? + 1, 0),
-            0xc8 => (length(&mut reader, 2)? + 1, 0),
-            0xc9 => (length(&mut reader, 4)? + 1, 0),
-            0xcc | 0xd0 => (1, 0),
-            0xcd | 0xd1 => (2, 0),
-            0xca | 0xce | 0xd2 => (4, 0),
-            0xcb | 0xcf | 0xd3 => (8, 0),
-            0xd4..=0xd8 => ((1 << (mark - 0xd4)) + 1, 0),
-            0xdc => (0, length(&mut reader, 2)?),
-            0xdd => (0, length(&mut reader, 4)?),
-            0xde => (0, length(&mut reader, 2)? * 2),
-            0xdf => (0, length(&mut reader, 4)? * 2),
+        let (text, skipped, values) = match mark {
+            0x00..=0x7f | 0xc0..=0xc3 | 0xe0..=0xff => (None, 0, 0),
+            0x80..=0x8f => (None, 0, u64::from(mark & 0x0f) * 2),
+            0x90..=0x9f => (None, 0, u64::from(mark & 0x0f)),
+            0xa0..=0xbf => (Some(u64::from(mark & 0x1f)), 0, 0),
+            0xc4 | 0xd9 => (Some(length(&mut reader, 1)?), 0, 0),
+            0xc5 | 0xda => (Some(length(&mut reader, 2)?), 0, 0),
+            0xc6 | 0xdb => (Some(length(&mut reader, 4)?), 0, 0),
+            0xc7 => (None, length(&mut reader, 1)? + 1, 0),
+            0xc8 => (None, length(&mut reader, 2)? + 1, 0),
+            0xc9 => (None, length(&mut reader, 4)? + 1, 0),
+            0xcc | 0xd0 => (None, 1, 0),
+            0xcd | 0xd1 => (None, 2, 0),
+            0xca | 0xce | 0xd2 => (None, 4, 0),
+            0xcb | 0xcf | 0xd3 => (None, 8, 0),
+            0xd4..=0xd8 => (None, (1 << (mark - 0xd4)) + 1, 0),
+            0xdc => (None, 0, length(&mut reader, 2)?),
+            0xdd => (None, 0, length(&mut reader, 4)?),
+            0xde => (None, 0, length(&mut reader, 2)? * 2),
+            0xdf => (None, 0, length(&mut reader, 4)? * 2),
         };
         values_left += values;
         let length = usize::try_from(text.unwrap_or(skipped))
