@@ -89,9 +89,7 @@ impl<'a> SanitizePlan<'a> {
         if self.waits(index, call) {
             return None;
         }
-        let known = self.options.results.get(call.given.as_ref().unwrap_or(&call.id));
-        let known = known.or_else(|| self.options.results.get(call.display_name()));
-        match (known, self.options.orphans) {
+        match (self.options.results.get(call.display_name()), self.options.orphans) {
             (Some(result), _) => result_message(self.form, call, result),
             (None, OrphanPolicy::Answer) => result_message(self.form, call, &CallResult::unknown()),
             (None, OrphanPolicy::Remove | OrphanPolicy::Leave) => None,

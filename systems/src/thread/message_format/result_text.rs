@@ -5,6 +5,7 @@ use super::{
     CallResult, FAILED, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
 };
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
+use std::borrow::Cow;
 
 /// Returns the result of a call as a message, or as a block in formats in which results are blocks.
 /// `None` if the result of a call of this kind cannot be a text.
@@ -91,14 +92,6 @@ fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
     }
 }
 
-/// Returns the content of a result if it is a text, otherwise its JSON.
-fn as_one_text(content: &str) -> String {
-    match text(content) {
-        Some(text) => text.into_owned(),
-        None => content.to_owned(),
-    }
-}
-
 /// Returns an unmatched result as blocks of a user message. Its own blocks are kept if a user
 /// message can contain all of them; otherwise the content becomes one text.
 pub(in crate::thread) fn result_as_user_blocks(
@@ -118,7 +111,7 @@ pub(in crate::thread) fn result_as_user_blocks(
     let blocks = list(&answer.content).filter(|blocks| !blocks.is_empty());
     let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|json| is_user_block(form, json)))
     else {
-        let content = as_one_text(&answer.content);
+        let content = text(&answer.content).unwrap_or(Cow::Borrowed(&answer.content));
         return vec![written(format!("{introduction}\n{content}").trim_end())];
     };
     let blocks = blocks.into_iter().map(str::to_owned);
