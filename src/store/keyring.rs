@@ -163,13 +163,10 @@ impl Keyring {
         Self { folder: folder.to_owned() }
     }
 
-    fn of_store(&self, store: &[u8; 16]) -> PathBuf {
+    /// Returns the folder of a store. It is also the folder for notes about an encrypted store,
+    /// whose own folder must not show them.
+    pub(super) fn of_store(&self, store: &[u8; 16]) -> PathBuf {
         self.folder.join(hex(store))
-    }
-
-    /// Returns the folder for notes about an encrypted store, whose own folder must not show them.
-    pub(super) fn notes(&self, store: &[u8; 16]) -> PathBuf {
-        self.of_store(store)
     }
 
     /// Returns the folder that records which spool writes were acknowledged, and which were

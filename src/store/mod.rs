@@ -323,7 +323,7 @@ impl Store {
     pub fn notes(&self) -> Option<PathBuf> {
         match self.engine.cipher {
             None => self.path.clone(),
-            Some(_) => Some(Keyring::of(&self.engine.options)?.notes(&self.engine.marker.id)),
+            Some(_) => Some(Keyring::of(&self.engine.options)?.of_store(&self.engine.marker.id)),
         }
     }
 
@@ -350,7 +350,9 @@ impl Store {
     pub fn notes_of(path: &Path, keyring: Option<&Path>) -> Option<PathBuf> {
         check_notes(path).ok()?;
         match read_marker(path) {
-            Ok(marker) if marker.is_encrypted() => Some(Keyring::new(keyring?).notes(&marker.id)),
+            Ok(marker) if marker.is_encrypted() => {
+                Some(Keyring::new(keyring?).of_store(&marker.id))
+            }
             Ok(_) => Some(path.to_owned()),
             // If the store may be encrypted, no notes are better than readable ones.
             Err(_) => {
