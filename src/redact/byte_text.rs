@@ -14,6 +14,11 @@ pub(super) fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> boo
     length
 }
 
+/// Returns how many backslashes in a row there are from `at` on: at most `max`.
+pub(super) fn backslashes(text: &[u8], at: usize, max: usize) -> usize {
+    text.iter().skip(at).take(max).take_while(|byte| **byte == b'\\').count()
+}
+
 /// Returns whether a word can begin at `at`: the letters and digits before it, if any, belong to an
 /// escape, a flag or a prefix such as `token_`.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Parts of JSON that may itself be inside a JSON string: its quotes then have backslashes before
 //! them.
 
+use super::byte_text::backslashes;
 use std::ops::Range;
 
 /// Returns the offset after the white space at `at`, escaped or not.
@@ -9,7 +10,7 @@ pub(super) fn spaces(text: &[u8], mut at: usize) -> usize {
         match text.get(at) {
             Some(b' ' | b'\n' | b'\r' | b'\t') => at += 1,
             Some(b'\\') => {
-                let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
+                let slashes = backslashes(text, at, usize::MAX);
                 match text.get(at + slashes) {
                     Some(b'n' | b'r' | b't') => at += slashes + 1,
                     _ => return at,
@@ -23,7 +24,7 @@ pub(super) fn spaces(text: &[u8], mut at: usize) -> usize {
 /// Returns the offset after the quote at `at` and the backslashes before it; `None` if there is no
 /// quote.
 pub(super) fn quote(text: &[u8], at: usize) -> Option<usize> {
-    let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes(text, at, usize::MAX);
     (text.get(at + slashes) == Some(&b'"')).then_some(at + slashes + 1)
 }
 
@@ -37,7 +38,7 @@ pub(super) fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>
         let rest = text.get(to..end)?;
         let length = rest.iter().position(|byte| matches!(byte, b'\\' | b'"'))?;
         to += length;
-        let slashes = rest.iter().skip(length).take_while(|byte| **byte == b'\\').count();
+        let slashes = backslashes(rest, length, usize::MAX);
         // A quote with more backslashes than the opening one is inside the string.
         if text.get(to + slashes) == Some(&b'"') && slashes < opening_bytes {
             return Some((from..to, to + slashes + 1));

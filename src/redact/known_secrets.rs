@@ -12,6 +12,7 @@ mod replacement;
 pub use hashed::HashedSecrets;
 pub(crate) use replacement::TextDifference;
 
+use super::byte_text::backslashes;
 use super::secret_detector::DetectorStream;
 use super::secret_stream::SecretStream;
 use crate::model::{MAX_PURGED_BYTES, MIN_HASHED_BYTES};
@@ -437,7 +438,7 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEn
             return Some((at + plain.len(), CharEncoding::Plain));
         }
     }
-    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes(rest, 0, MOST_SLASHES);
     if slashes == 0 {
         return None;
     }
@@ -457,11 +458,7 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEn
     let mut end = 0;
     for (place, wanted) in char.encode_utf16(&mut codes).iter().enumerate() {
         let rest = rest.get(end..)?;
-        let slashes = if place == 0 {
-            slashes
-        } else {
-            rest.iter().take(MOST_SLASHES).take_while(|b| **b == b'\\').count()
-        };
+        let slashes = if place == 0 { slashes } else { backslashes(rest, 0, MOST_SLASHES) };
         let digits = rest.get(slashes + 1..slashes + 5)?;
         let value = std::str::from_utf8(digits).ok().and_then(|d| u16::from_str_radix(d, 16).ok());
         if slashes == 0 || rest.get(slashes) != Some(&b'u') || value != Some(*wanted) {
@@ -474,7 +471,7 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, CharEn
 
 /// Returns whether the text or a string in it ends before `rest`, or says that it was truncated.
 fn is_cut(rest: &[u8]) -> bool {
-    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes(rest, 0, MOST_SLASHES);
     let bare = &rest[slashes..];
     rest.is_empty()
         || rest.starts_with(b"...")

@@ -1,6 +1,7 @@
 //! Kubernetes secrets: the values under `data` and `stringData` of an object of kind `Secret`, in
 //! YAML and JSON. Both may be inside a JSON string.
 
+use super::byte_text::backslashes;
 use super::json_text::{quote, spaces, string};
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, work_counter};
 use std::ops::Range;
@@ -160,12 +161,11 @@ fn line_end(rest: &[u8]) -> (usize, usize) {
         if rest.get(at) == Some(&b'\n') {
             return (at, at + 1);
         }
-        let slashes = rest.iter().skip(at).take_while(|byte| **byte == b'\\').count();
+        let slashes = backslashes(rest, at, usize::MAX);
         match rest.get(at + slashes) {
             Some(b'n') => return (at, at + slashes + 1),
             Some(b'r') => {
-                let more = rest.iter().skip(at + slashes + 1);
-                let more = more.take_while(|byte| **byte == b'\\').count();
+                let more = backslashes(rest, at + slashes + 1, usize::MAX);
                 return (at, rest.len().min(at + slashes + more + 2));
             }
             _ => from = at + slashes + 1,

@@ -6,6 +6,7 @@
 //! Escaped tokens are found in the view. The corresponding range of the text is removed, with whole
 //! escapes.
 
+use super::byte_text::backslashes;
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, SecretFinding, work_counter};
 use memchr::memchr3_iter;
@@ -152,7 +153,7 @@ fn percent(rest: &[u8]) -> Option<(usize, u8)> {
 
 fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let rest = text.get(at..)?;
-    let slashes = rest.iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes(rest, 0, MAX_SLASHES);
     let letter = at + slashes;
     let (digits, end) = match rest.get(slashes)? {
         b'/' => return Some((at..letter + 1, Some(b'/'))),
@@ -192,7 +193,7 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
 
 /// Returns the length of the colour code at the beginning, in any notation of the escape character.
 fn colour(rest: &[u8]) -> Option<usize> {
-    let slashes = rest.iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes(rest, 0, MAX_SLASHES);
     let begins: &[&[u8]] = match slashes {
         0 => &[b"\x1b[", b"\xc2\x9b", b"^[["],
         _ => &[b"u001b[", b"u001B[", b"x1b[", b"x1B[", b"033[", b"e[", b"u{1b}["],

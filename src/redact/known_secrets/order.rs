@@ -1,6 +1,7 @@
 //! Sorted secrets and suffixes of secrets, so that those at an offset of a text are found without
 //! comparing each.
 
+use super::super::byte_text::backslashes;
 use super::super::work_counter;
 use super::{JOINED, MAX_DEPTH, MOST_SLASHES, SecretPattern, step};
 use std::ops::Range;
@@ -114,7 +115,7 @@ impl Descent<'_> {
         };
         match plain {
             Some('\\') => {
-                let slashes = rest.iter().take(MOST_SLASHES).take_while(|b| **b == b'\\').count();
+                let slashes = backslashes(rest, 0, MOST_SLASHES);
                 let letter = match rest.get(slashes) {
                     Some(b'n') => Some('\n'),
                     Some(b'r') => Some('\r'),
@@ -152,7 +153,7 @@ fn code(rest: &[u8], slashes: usize) -> Option<char> {
         return Some(char);
     }
     let after = rest.get(slashes + 5..)?;
-    let more = after.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let more = backslashes(after, 0, MOST_SLASHES);
     let second = unit(slashes + 5 + more + 1)?;
     char::decode_utf16([first, second]).next()?.ok()
 }
