@@ -24,7 +24,7 @@ mod turn_end;
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::lenient::{LenientFlag, LenientInteger, LenientText, object};
 use crate::long_text::{self, SourceSpan};
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -189,7 +189,7 @@ pub(crate) fn line(
         git_branch: git_branch.as_deref(),
     };
     // Few lines have an id. Equal lines with equal times get the same one.
-    let own = || hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
+    let own = || text_hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
     let id = payload.id.text().map_or_else(own, str::to_owned);
     match kind {
         "response_item" => response(work, &context, &id, &payload, raw, copied),

@@ -18,8 +18,8 @@
 pub mod claude_code;
 mod codex;
 mod command_words;
-mod file_address;
 mod file_format;
+mod file_url;
 mod gemini;
 pub mod hook;
 mod imported_session;

@@ -7,7 +7,7 @@ use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::SubAgentState;
 use crate::lenient::{LenientInteger, LenientText};
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 
@@ -75,7 +75,7 @@ impl PieceBuilder<'_> {
         let first = spoken.content.full_text().filter(|_| spoken.speaker == LineSpeaker::User);
         let unknown = !self.carry.agents.contains_key(agent);
         let prompt = first.as_ref().filter(|_| unknown);
-        let call = prompt.and_then(|(prompt, _)| self.caller(&hash(prompt)));
+        let call = prompt.and_then(|(prompt, _)| self.caller(&text_hash(prompt)));
         self.note_agent(agent, call.as_deref(), context.at, || {
             let (text, pointer) = first.as_ref()?;
             Some(context.text(text, format!("/message/content{pointer}")))
@@ -165,7 +165,7 @@ impl PieceBuilder<'_> {
         more: FieldMap,
     ) {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
-        let result_hash = hash(&format!("{status} {result}"));
+        let result_hash = text_hash(&format!("{status} {result}"));
         if state.ended.as_ref() == Some(&result_hash) {
             return;
         }

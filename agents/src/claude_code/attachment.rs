@@ -6,7 +6,7 @@ use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
 use super::prompt::prompt_fields;
 use super::typed_text::{self, TextAuthor, TypedText};
-use crate::file_address::path_of;
+use crate::file_url::path_from_url;
 use crate::lenient::{LenientInteger, LenientList, LenientText};
 use crate::long_text;
 use forge_store::model::{Kind, Value};
@@ -197,7 +197,7 @@ impl PieceBuilder<'_> {
             if lines.is_empty() {
                 continue;
             }
-            let path = file.uri.text().map(path_of);
+            let path = file.uri.text().map(path_from_url);
             let value = fields([
                 ("type", "diagnostics".into()),
                 ("path", path.into()),

@@ -7,7 +7,7 @@ use super::{task, tool};
 use crate::lenient::{LenientFlag, LenientText};
 use crate::long_text;
 use crate::patch::{EditDescription, UnifiedPatch};
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::Value;
 use forge_store::shell;
@@ -75,13 +75,13 @@ fn command_request(
         command: context.text(line, format!("{pointer}/input/command")),
         description: input.description.text().map_or(Value::Null, described),
         background: input.run_in_background.0,
-        commit: commits(line),
+        commit: runs_git_commit(line),
         verification: CheckCommandLine::from_line(line),
     })
 }
 
 /// Whether a command line runs `git commit`.
-pub(crate) fn commits(line: &str) -> bool {
+pub(crate) fn runs_git_commit(line: &str) -> bool {
     line.contains("commit")
         && shell::split(line).iter().any(|command| {
             let mut words = command.words.iter().map(String::as_str);
@@ -123,23 +123,23 @@ fn agent_request(input: Option<&RawValue>) -> Option<CallRequest> {
     Some(CallRequest::Agent {
         kind: input.subagent_type.text().map(short),
         description: input.description.text().map(short),
-        prompt: hash(input.prompt.text().unwrap_or_default()),
+        prompt: text_hash(input.prompt.text().unwrap_or_default()),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::commits;
+    use super::runs_git_commit;
 
     #[test]
     fn a_commit_is_found_among_other_commands() {
         for line in
             ["git commit -m x", "git add . && git -C /a -c k=v commit -F -", "cd a; git commit"]
         {
-            assert!(commits(line), "{line}");
+            assert!(runs_git_commit(line), "{line}");
         }
         for line in ["git log commit", "echo git commit", "git -C commit status", "git show", ""] {
-            assert!(!commits(line), "{line}");
+            assert!(!runs_git_commit(line), "{line}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The prompts that wait in the client's queue.
 
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl PromptQueue {
             self.0.remove(0);
         }
         self.0.push(QueueEntry {
-            text: hash(text),
+            text: text_hash(text),
             prompt,
             at,
             place,
@@ -73,7 +73,7 @@ impl PromptQueue {
     /// Notes that a line with this text as a prompt was read. Returns whether the text is already a
     /// fact. `in_queue` says that a later line may still remove the text from the queue.
     pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
-        let text = hash(text);
+        let text = text_hash(text);
         let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
         let Some(entry) = self.0.get_mut(index) else { return false };
         let recorded = matches!(entry.state, QueueEntryState::Recorded | QueueEntryState::Leaving);
@@ -94,7 +94,7 @@ impl PromptQueue {
     /// Returns the index of the first entry in the queue that has this text, or else of the first
     /// one that left the queue.
     pub(super) fn index_of(&self, text: Option<&str>) -> Option<usize> {
-        let text = hash(text?);
+        let text = text_hash(text?);
         let find = |in_queue: bool| {
             self.0.iter().position(|entry| entry.text == text && entry.is_in_queue() == in_queue)
         };

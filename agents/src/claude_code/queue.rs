@@ -12,7 +12,7 @@
 use super::line_context::{LineContext, PieceBuilder};
 use super::prompt_queue::{PromptQueue, QueueEntry, QueueEntryState};
 use super::transcript_state::TranscriptState;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::Kind;
 
 /// Reasons for which the client removes a text that it passes to the model or to an agent.
@@ -95,7 +95,7 @@ impl PieceBuilder<'_> {
 
     fn record(&mut self, context: &LineContext<'_>, entry: &QueueEntry) {
         let Some(prompt) = &entry.prompt else { return };
-        let name = hash(&format!("{} {}", entry.at, entry.text));
+        let name = text_hash(&format!("{} {}", entry.at, entry.text));
         let id = format!("queue:{}", name.get(..16).unwrap_or(&name));
         let mut fact = context.fact(Kind::Prompt, &id, prompt.clone());
         (fact.at, fact.place) = (entry.at, entry.place);

@@ -5,7 +5,7 @@ use super::line_context::{LineContext, PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::{ClaudeCallResult, ToolUseResult};
 use crate::lenient::{LenientBool, LenientId, LenientList, LenientText};
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -76,7 +76,7 @@ pub(crate) fn task_request(
                 ("active_form", todo.active_form.text().into()),
                 ("priority", todo.priority.text().into()),
             ]);
-            Some((hash(text), item))
+            Some((text_hash(text), item))
         });
         return Some(CallRequest::Todos { items: items.collect() });
     }

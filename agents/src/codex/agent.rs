@@ -160,7 +160,7 @@ fn status(
         },
     };
     // Each call that waits for the agent reports the same end.
-    let end = format!("agent:{agent}:{word}:{}", crate::text_hash::hash(raw.get()));
+    let end = format!("agent:{agent}:{word}:{}", crate::text_hash::text_hash(raw.get()));
     let state = &mut work.carry.other.codex;
     if !state.has_ended(&end) {
         state.end(&end);

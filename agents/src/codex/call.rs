@@ -4,13 +4,13 @@ use super::LineContext;
 use super::patch::{self, PatchDirectory};
 use super::state::{PollTarget, ScriptCommand, push};
 use super::{script, tool};
-use crate::claude_code::call::commits;
+use crate::claude_code::call::runs_git_commit;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
 use crate::command_words::{command_line_of, is_patch_program, shell_line};
 use crate::lenient::{LenientId, LenientList, LenientText, elements, parse_object};
 use crate::long_text;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::Value;
 use serde::Deserialize;
@@ -213,7 +213,7 @@ pub(super) fn command_request(
         command,
         description,
         background: false,
-        commit: commits(line),
+        commit: runs_git_commit(line),
         verification: CheckCommandLine::from_line(line),
     }
 }
@@ -233,7 +233,11 @@ fn keep_script_commands(
         let cwd = working_directory(context, named.directory.as_deref());
         let request = command_request(context, &named.command, "", Value::Null);
         let call = OpenCall { called_at: context.at, cwd, tool: "exec".to_owned(), request };
-        ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }
+        ScriptCommand {
+            id: format!("{id}/{}", index + 1),
+            hash: text_hash(named.command.trim()),
+            call,
+        }
     });
     let commands: Vec<ScriptCommand> = commands.collect();
     work.carry.other.codex.scripts.insert(id.to_owned(), commands);
@@ -245,7 +249,7 @@ pub(super) fn take_script_command(
     work: &mut PieceBuilder<'_>,
     line: &str,
 ) -> Option<ScriptCommand> {
-    let own = hash(line.trim());
+    let own = text_hash(line.trim());
     let state = &mut work.carry.other.codex;
     if let Some(place) = state.unended.iter().position(|one| one.hash == own) {
         return Some(state.unended.remove(place));
@@ -272,7 +276,7 @@ fn plan(context: &LineContext<'_>, arguments: &CodexCallArguments<'_>, at: &str)
         let text = step.step.text()?;
         let subject = context.text(text, format!("{at}/plan/{index}/step"));
         let status = step.status.text().unwrap_or("pending");
-        Some((hash(text), fields([("subject", subject), ("status", status.into())])))
+        Some((text_hash(text), fields([("subject", subject), ("status", status.into())])))
     });
     CallRequest::Todos { items: items.collect() }
 }

@@ -6,7 +6,7 @@ use super::{LineContext, call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::OpenCall;
-use crate::file_address::path_of;
+use crate::file_url::path_from_url;
 use crate::lenient::{
     LenientBool, LenientId, LenientInteger, LenientList, LenientText, object, parse_object,
 };
@@ -190,7 +190,7 @@ pub(super) fn execution(
         },
     };
     let end = clear_code_if_not_started(reported);
-    let cwd = one.cwd.text().map(path_of).or_else(|| context.cwd.map(str::to_owned));
+    let cwd = one.cwd.text().map(path_from_url).or_else(|| context.cwd.map(str::to_owned));
     let description = match one.source.text() {
         Some("user_shell" | "userShell") => "typed by the person".into(),
         _ => Value::Null,
@@ -241,7 +241,7 @@ pub(super) fn changed(
     }
     let changes: BTreeMap<String, &RawValue> = object(one.changes);
     if !applied {
-        let first = changes.keys().next().map(|path| path_of(path));
+        let first = changes.keys().next().map(|path| path_from_url(path));
         if let (Some(path), true) = (first, one.status.is("declined")) {
             let reason = one.stderr.text().map(|text| context.text(text, format!("{base}/stderr")));
             tool::edit_not_made(work, context, id, &path, REFUSED, reason.into());
@@ -267,8 +267,8 @@ pub(super) fn changed(
         let deleted = change.kind.is("delete").then(|| change.content.text()).flatten();
         let value = fields([
             ("tool", "apply_patch".into()),
-            ("path", path_of(path).into()),
-            ("moved_to", change.move_path.text().map(path_of).into()),
+            ("path", path_from_url(path).into()),
+            ("moved_to", change.move_path.text().map(path_from_url).into()),
             ("patch", patch),
             ("lines_added", added.into()),
             ("lines_removed", removed.into()),

@@ -5,7 +5,7 @@ use super::state::ForkCopyState;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::{LenientList, LenientText};
 use crate::long_text;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::{Kind, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -183,7 +183,7 @@ pub(super) fn push_prompt(
     }
     // The kinds of lines differ in how they join the parts of a message.
     let same: String = prompt_text.split_whitespace().collect();
-    if !state.is_news(hash(&same), source, context.at) {
+    if !state.is_news(text_hash(&same), source, context.at) {
         return;
     }
     work.carry.session.note_prompt(prompt_text);

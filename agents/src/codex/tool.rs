@@ -7,10 +7,10 @@ use super::state::OpenToolCall;
 use super::{LineContext, agent};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::file_address::path_of;
+use crate::file_url::path_from_url;
 use crate::lenient::{LenientBool, LenientFlag, LenientList, LenientText, object, parse_object};
 use crate::long_text;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use crate::tool_use::input_fields;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -319,7 +319,7 @@ pub(super) fn item(
             let one: ReportedToolUse<'_> = object(Some(raw));
             let Some(id) = one.id.text() else { return };
             let Some(open) = take_unended_call(work, id) else { return };
-            let value = fields([("path", one.path.text().map(path_of).into())]);
+            let value = fields([("path", one.path.text().map(path_from_url).into())]);
             let called_at = open.map(|open| open.called_at).or(started_at);
             let ended = ToolUseEnd {
                 tool: "view_image",
@@ -384,7 +384,7 @@ pub(super) fn searched(
     if query.is_none() && address.is_none() {
         return;
     }
-    let same = hash(&format!("search\n{query:?}\n{address:?}\n{:?}", action.pattern.text()));
+    let same = text_hash(&format!("search\n{query:?}\n{address:?}\n{:?}", action.pattern.text()));
     if !work.carry.other.codex.is_news(same, source, context.at) {
         return;
     }

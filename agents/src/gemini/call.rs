@@ -1,13 +1,13 @@
 //! Calls of Gemini CLI's tools, with their results.
 
 use super::{shell, tool};
-use crate::claude_code::call::commits;
+use crate::claude_code::call::runs_git_commit;
 use crate::claude_code::command::{CommandRun, REFUSED, merged};
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::claude_code::transcript_state::BackgroundProcess;
 use crate::lenient::{LenientId, LenientText, object, objects};
 use crate::long_text;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use forge_store::story::changed_line_counts;
@@ -181,7 +181,7 @@ fn todos(
         let text = todo.description.text()?;
         let subject = context.text(text, format!("{base}/args/todos/{index}/description"));
         let status = todo.status.text().unwrap_or("pending");
-        Some((hash(text), fields([("subject", subject), ("status", status.into())])))
+        Some((text_hash(text), fields([("subject", subject), ("status", status.into())])))
     });
     work.todos(context, &items.collect());
 }
@@ -220,7 +220,7 @@ fn command(
     let command = context.text(line, format!("{base}/args/command"));
     let description =
         description.map_or(Value::Null, |it| context.text(it, format!("{base}/args/description")));
-    let commits = commits(line);
+    let commits = runs_git_commit(line);
     if let Some(pid) = end.pid {
         let running = &mut work.carry.other.running;
         if running.len() >= MAX_RUNNING {

@@ -2,7 +2,7 @@
 
 use crate::claude_code::TranscriptDialect;
 use crate::imported_session::agent_name;
-use crate::text_hash;
+use crate::text_hash::text_hash;
 use forge_store::error::{Error, Result};
 use forge_store::model::claim;
 
@@ -61,7 +61,7 @@ fn is_agent_file(name: &str) -> bool {
 }
 
 fn project_mark(project: &str) -> String {
-    let hash = text_hash::hash(project);
+    let hash = text_hash(project);
     format!("@{}", hash.get(..HASH_CHARACTERS).unwrap_or_default())
 }
 

@@ -260,7 +260,7 @@ impl TrajectoryRun {
                 verification: verification.as_ref(),
                 commits: ended.shell
                     && ended.outcome == "finished"
-                    && crate::claude_code::call::commits(ended.line),
+                    && crate::claude_code::call::runs_git_commit(ended.line),
             };
             work.push_command_run(context, ended.id, ran);
         });

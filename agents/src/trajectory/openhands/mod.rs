@@ -20,7 +20,7 @@ use crate::lenient::{LenientId, LenientInteger, LenientText, object, parse_objec
 use crate::long_text::{self, SourceSpan};
 use crate::patch::EditDescription;
 use crate::piece::TranscriptPiece;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use crate::tool_use::input_fields;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -171,7 +171,7 @@ pub(super) fn read(
     reading.finish();
     // A longer save of the same run has the same first event.
     let first = locations.first().map_or("", |location| location.json.get());
-    Ok(reading.run.piece(hash(first), started_at))
+    Ok(reading.run.piece(text_hash(first), started_at))
 }
 
 fn locations<'a>(

@@ -8,7 +8,7 @@ use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::fields;
 use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
 use crate::long_text;
-use crate::text_hash::hash;
+use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -267,7 +267,7 @@ pub(super) fn tasks(
             Some(status) => status,
         };
         let subject = long_text::value(title, place, || format!("{base}/{index}/title"));
-        Some((hash(title), fields([("subject", subject), ("status", status.into())])))
+        Some((text_hash(title), fields([("subject", subject), ("status", status.into())])))
     });
     items.collect()
 }

@@ -4,8 +4,8 @@ use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 
 /// Returns the decoded path of a `file:` URL; any other text is returned as it is.
-pub(crate) fn path_of(address: &str) -> String {
-    let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
+pub(crate) fn path_from_url(url: &str) -> String {
+    let Some(rest) = url.strip_prefix("file://") else { return url.to_owned() };
     // A `file:` URL may name a host before the path.
     let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest);
     let decoded = percent_decode_str(path).decode_utf8();
@@ -24,8 +24,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_of_an_address_is_decoded() {
-        for (address, path) in [
+    fn the_path_in_a_file_url_is_decoded() {
+        for (url, path) in [
             ("file:///w/a.rs", "/w/a.rs"),
             ("file:///w/my%20app/%5Bslug%5D.ts", "/w/my app/[slug].ts"),
             ("file://host/w/a.rs", "/w/a.rs"),
@@ -39,7 +39,7 @@ mod tests {
             ("file:///w/%+f", "/w/%+f"),
             ("/w/a%20b", "/w/a%20b"),
         ] {
-            assert_eq!(path_of(address), path, "{address}");
+            assert_eq!(path_from_url(url), path, "{url}");
         }
     }
 }
