@@ -31,6 +31,8 @@ mod mirror;
 mod patch;
 mod piece;
 #[cfg(test)]
+mod piece_facts;
+#[cfg(test)]
 mod recorded;
 mod text_hash;
 mod tool_use;

@@ -12,12 +12,13 @@ mod tasks;
 
 use super::{InputEnding, TranscriptOptions, TranscriptReader};
 use crate::piece::TranscriptPiece;
+use crate::piece_facts::of_kind;
 use forge_store::model::{Fact, Kind, Timestamp, Value};
 
 const RECORDED_AT: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
 /// Reads a whole file in one piece.
-fn at_once(bytes: &[u8]) -> TranscriptPiece {
+fn read_whole(bytes: &[u8]) -> TranscriptPiece {
     TranscriptReader::new(TranscriptOptions::default())
         .read(bytes, InputEnding::File, RECORDED_AT)
         .unwrap()
@@ -33,12 +34,8 @@ fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     Some((bytes, cuts.map(|cut| cut["bytes"].as_u64().unwrap() as usize).collect()))
 }
 
-fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
-    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
-}
-
 /// Returns the only fact of this kind.
-fn only(piece: &TranscriptPiece, kind: Kind) -> &Fact {
+fn only_of_kind(piece: &TranscriptPiece, kind: Kind) -> &Fact {
     let found = of_kind(piece, kind);
     assert_eq!(found.len(), 1, "{found:?}");
     found[0]

@@ -1,4 +1,5 @@
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
+use crate::piece_facts::of_kind;
 use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
@@ -40,10 +41,6 @@ fn shell(second: u32, id: &str, command: &str, status: &str, output: &str) -> Js
     json!({"id": id, "name": "run_shell_command", "args": {"command": command, "dir_path": "sub"},
         "status": status, "timestamp": time(second),
         "result": [{"functionResponse": {"id": id, "name": "run_shell_command", "response": {"output": output}}}]})
-}
-
-fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
-    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 fn field<'a>(fact: &'a Fact, name: &str) -> Option<&'a Value> {

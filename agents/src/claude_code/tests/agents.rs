@@ -46,13 +46,13 @@ fn commands_of_a_sub_agent_belong_to_the_session_and_its_messages_to_the_agent()
         .progress("a1", "user", &answered("e2", "no", true));
     let piece = done(script).read();
 
-    let command = only(&piece, Kind::Command);
+    let command = only_of_kind(&piece, Kind::Command);
     assert_eq!((command.id.as_str(), command.at), ("c1", time(4)), "the nested message's time");
     assert_eq!(text(&command.value, "agent"), Some("a1"));
     assert_eq!(command.value.field("exit_code"), Some(&Value::Int(101)));
     assert_eq!(text(&command.value, "stdout_preview"), Some("broken"));
-    assert_eq!(text(&only(&piece, Kind::Verification).value, "agent"), Some("a1"));
-    let code = only(&piece, Kind::Code);
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "agent"), Some("a1"));
+    let code = only_of_kind(&piece, Kind::Code);
     assert_eq!((text(&code.value, "agent"), text(&code.value, "path")), (Some("a1"), Some("/a")));
     assert!(text(&code.value, "patch").unwrap().ends_with("-x\n+y\n"));
     assert_eq!(of_kind(&piece, Kind::Message).len(), 2, "the call and its result");
@@ -107,7 +107,7 @@ fn unnamed_side_chains_are_distinguished_by_their_parents() {
         .read();
     let agents: Vec<_> = of_kind(&piece, Kind::Agent).iter().map(|fact| fact.id.as_str()).collect();
     assert_eq!(agents, ["x1", "y1", "x1", "x1", "x1"]);
-    assert_eq!(text(&only(&piece, Kind::Command).value, "agent"), Some("x1"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "agent"), Some("x1"));
     let last = &of_kind(&piece, Kind::Agent)[4].value;
     assert_eq!((text(last, "status"), text(last, "type")), (Some("completed"), Some("dev")));
 }
@@ -123,21 +123,21 @@ fn the_transcript_file_of_a_sub_agent_gives_its_versions_and_commands() {
     assert_eq!(of_kind(&piece, Kind::Message).len(), 0);
     assert_eq!(of_kind(&piece, Kind::Agent).len(), 3);
     assert_eq!(text(&of_kind(&piece, Kind::Agent)[2].value, "prompt"), Some("look around"));
-    assert_eq!(text(&only(&piece, Kind::Command).value, "agent"), Some("a1"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "agent"), Some("a1"));
     assert_eq!(piece.session.unwrap().agent_session, "s");
 }
 
 #[test]
 fn an_agent_that_left_no_lines_is_known_by_its_result() {
     let piece = done(task()).read();
-    let fact = only(&piece, Kind::Agent);
+    let fact = only_of_kind(&piece, Kind::Agent);
     assert_eq!((fact.id.as_str(), text(&fact.value, "description")), ("a1", Some("look")));
     let refused = "The user doesn't want to proceed with this tool use.";
     let piece = task().error("task", refused, json!("User rejected tool use")).read();
     assert_eq!(of_kind(&piece, Kind::Agent).len(), 0, "it never began");
     let launched = json!({ "agentId": "a2", "status": "async_launched" });
     let piece = task().result("task", "started", launched).read();
-    let value = &only(&piece, Kind::Agent).value;
+    let value = &only_of_kind(&piece, Kind::Agent).value;
     assert_eq!((text(value, "status"), value.field("result")), (Some("running"), None));
 }
 

@@ -7,7 +7,7 @@ use crate::piece::SkippedLine;
 use forge_store::model::TextRef;
 
 fn skipped(bytes: &[u8]) -> Vec<(u64, u64, String)> {
-    let piece = at_once(bytes);
+    let piece = read_whole(bytes);
     assert_eq!(piece.taken, bytes.len() as u64);
     piece.skipped.into_iter().map(|it| (it.line, it.offset, it.reason)).collect()
 }
@@ -58,9 +58,9 @@ fn deep_nesting_anywhere_in_a_message_is_reported() {
 #[test]
 fn a_text_cut_within_a_character_is_read() {
     let text = Script::new().user("cut HERE").text.replace("HERE", r"\ud83d");
-    let piece = at_once(text.as_bytes());
+    let piece = read_whole(text.as_bytes());
     assert_eq!(piece.skipped, []);
-    let prompt = &only(&piece, Kind::Prompt).value;
+    let prompt = &only_of_kind(&piece, Kind::Prompt).value;
     assert_eq!(super::text(prompt, "text"), Some("cut \u{fffd}"));
 }
 
@@ -80,7 +80,7 @@ fn a_byte_that_is_not_utf_8_does_not_lose_its_record() {
         } else {
             bytes.truncate(start - 1);
         }
-        let piece = at_once(&bytes);
+        let piece = read_whole(&bytes);
         assert_eq!(piece.taken, bytes.len() as u64);
         assert_eq!(piece.skipped.len(), 1);
         let noted = &piece.skipped[0];
@@ -117,7 +117,7 @@ fn a_last_line_waits_until_it_is_complete() {
     assert_eq!((next.taken as usize, of_kind(&next, Kind::Message).len()), (rest.len(), 1));
     assert_eq!(next.facts[0].place, whole.len() as u64);
     // A last line without a line break is not taken unless it is an object.
-    assert_eq!(at_once(b"[1]").taken, 0);
+    assert_eq!(read_whole(b"[1]").taken, 0);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_byte_order_mark_and_nul_bytes_hide_no_record() {
     let (one, two) = script.text.split_at(script.text.find('\n').unwrap() + 1);
     for before in ["\u{feff}", "\0\0\0\0", "\u{feff}\0 "] {
         let bytes = [before, one, before, two.trim_end(), "\0\0"].concat();
-        let piece = at_once(bytes.as_bytes());
+        let piece = read_whole(bytes.as_bytes());
         assert_eq!((prompts(&piece), piece.skipped.len()), (vec!["one", "two"], 0), "{before:?}");
         assert_eq!(piece.taken, bytes.len() as u64);
         assert_eq!(piece.session.unwrap().title.as_deref(), Some("one"));
@@ -172,11 +172,11 @@ fn two_records_on_one_line_are_both_read_and_a_torn_one_is_reported() {
     let script = Script::new().user("one").user("two").user("three");
     let lines: Vec<&str> = script.text.lines().collect();
     let whole = format!("{}{}\n{}\n", lines[0], lines[1], lines[2]);
-    let piece = at_once(whole.as_bytes());
+    let piece = read_whole(whole.as_bytes());
     assert_eq!((prompts(&piece), piece.skipped.len()), (vec!["one", "two", "three"], 0));
     assert_eq!(piece.facts[2].place, lines[0].len() as u64);
     let torn = format!("{}\n{}{}\n", lines[0], &lines[1][..100], lines[2]);
-    let piece = at_once(torn.as_bytes());
+    let piece = read_whole(torn.as_bytes());
     assert_eq!(prompts(&piece), ["one", "three"]);
     let lost: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
     assert_eq!(lost, [(2, lines[0].len() as u64 + 1)]);
@@ -192,7 +192,7 @@ fn a_long_text_of_the_second_record_on_a_line_is_resolved() {
     let long = "x".repeat(400);
     let script = Script::new().user("one").user(&long);
     let line = script.text.replacen("}\n{", "}{", 1);
-    let piece = at_once(line.as_bytes());
+    let piece = read_whole(line.as_bytes());
     let prompt = of_kind(&piece, Kind::Prompt)[1].value.field("text").unwrap().clone();
     let text = TextRef::from_value(&prompt).unwrap();
     let (offset, length) = text.place.unwrap();
@@ -216,7 +216,7 @@ fn unescaped_control_characters_lose_no_record() {
         (raw.trim_end().to_owned(), 0),
         (raw.replace('\n', "\r\n"), 0),
     ] {
-        let piece = at_once(text.as_bytes());
+        let piece = read_whole(text.as_bytes());
         assert_eq!(piece.skipped.len(), lost, "{text}");
         assert_eq!(piece.taken, text.len() as u64);
         let prompts = of_kind(&piece, Kind::Prompt);
@@ -246,7 +246,7 @@ fn one_bad_element_does_not_lose_a_list() {
         .result("t", "ok", serde_json::json!({}))
         .read();
     assert_eq!(prompts(&piece), ["first\nsecond"]);
-    assert_eq!(text(&only(&piece, Kind::Task).value, "subject"), Some("keep me"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Task).value, "subject"), Some("keep me"));
 }
 
 #[test]

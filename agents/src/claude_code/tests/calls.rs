@@ -14,7 +14,7 @@ fn a_command_that_ran_has_exit_code_0_and_its_output() {
     let input = json!({ "command": "ls", "description": "list" });
     let noted = json!({ "stdout": "a\nb", "stderr": "warned", "interrupted": false });
     let piece = Script::new().call("c", "Bash", input).result("c", "a\nb", noted).read();
-    let fact = only(&piece, Kind::Command);
+    let fact = only_of_kind(&piece, Kind::Command);
     assert_eq!((fact.id.as_str(), fact.at), ("c", time(2)));
     let expected = Value::from([
         ("command", "ls".into()),
@@ -32,7 +32,7 @@ fn a_command_that_ran_has_exit_code_0_and_its_output() {
 #[test]
 fn a_failed_command_has_the_exit_code_at_the_beginning_of_its_error() {
     let piece = Script::new().failed("ls x", "Exit code 2\nno such file").read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!(value.field("exit_code"), Some(&Value::Int(2)));
     assert_eq!(text(value, "outcome"), Some("failed"));
     assert_eq!(
@@ -44,25 +44,26 @@ fn a_failed_command_has_the_exit_code_at_the_beginning_of_its_error() {
 #[test]
 fn an_error_without_exit_code_has_an_unknown_code() {
     let piece = Script::new().failed("ls x", "spawn /bin/zsh ENOENT").read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
     assert_eq!(text(value, "stdout_preview"), Some("spawn /bin/zsh ENOENT"));
     // With an unknown message, it is not known either whether the command ran.
     let piece = Script::new().failed("cargo test", "the words of another client").read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("unknown")));
     assert_eq!(text(value, "reason"), Some("the words of another client"));
-    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("unknown"));
     let piece =
         Script::new().failed("cargo test", "test result: FAILED. 1 passed; 1 failed;").read();
-    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("failed"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("failed"));
 }
 
 #[test]
 fn a_command_with_a_time_out_is_recorded_as_such() {
     let answer = "Exit code 143\nCommand timed out after 2m 0s\nhalf of it";
-    let value =
-        &only(&Script::new().failed("make test", answer).read(), Kind::Command).value.clone();
+    let value = &only_of_kind(&Script::new().failed("make test", answer).read(), Kind::Command)
+        .value
+        .clone();
     assert_eq!(text(value, "outcome"), Some("timed_out"));
     assert_eq!(value.field("exit_code"), Some(&Value::Int(143)));
 }
@@ -72,7 +73,7 @@ fn an_exit_code_that_the_client_interprets_is_not_known() {
     let noted =
         json!({ "stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found" });
     let piece = Script::new().bash("grep x y", "", noted).read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("finished")));
 }
 
@@ -83,7 +84,7 @@ fn a_refused_call_did_not_run_and_has_a_reason() {
     for noted in [json!(format!("Error: {answer}")), json!("User rejected tool use")] {
         let script = Script::new().call("c", "Bash", json!({ "command": "make test" }));
         let piece = script.error("c", answer, noted).read();
-        let value = &only(&piece, Kind::Command).value;
+        let value = &only_of_kind(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
         assert_eq!(value.field("stdout_preview"), None);
         assert_eq!(text(value, "reason"), Some("not yet"));
@@ -97,18 +98,18 @@ fn a_refused_call_did_not_run_and_has_a_reason() {
 fn an_interrupted_command_has_no_exit_code() {
     let noted = json!({ "stdout": "half", "stderr": "", "interrupted": true });
     let piece = Script::new().bash("make test", "half", noted).read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("interrupted")));
     assert_eq!(value.field("interrupted"), Some(&true.into()));
-    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("unknown"));
     let piece = Script::new().failed("x", "[Request interrupted by user for tool use]").read();
-    assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("interrupted"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("interrupted"));
     let answer = "Exit code 137\n[Request interrupted by user for tool use]\nrunning 3 tests";
     let piece = Script::new().failed("cargo test", answer).read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!(text(value, "outcome"), Some("interrupted"));
     assert_eq!(value.field("exit_code"), Some(&Value::Int(137)));
-    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("unknown"));
 }
 
 #[test]
@@ -116,12 +117,12 @@ fn a_command_in_the_background_has_no_exit_code() {
     let noted =
         json!({ "stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": "b1" });
     let piece = Script::new().bash("make serve", "running", noted).read();
-    let value = &only(&piece, Kind::Command).value;
+    let value = &only_of_kind(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("background")));
     assert_eq!(text(value, "background_task"), Some("b1"));
     let input = json!({ "command": "sleep 9", "run_in_background": true });
     let piece = Script::new().call("c", "Bash", input).result("c", "id b2", ran("")).read();
-    assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("background"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("background"));
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn several_results_in_a_line_use_the_text_for_the_agent() {
 fn a_long_output_is_a_reference_to_its_source() {
     let long = "line of output\n".repeat(50);
     let script = Script::new().failed("x", &format!("Exit code 1\n{long}"));
-    let value = &only(&script.read(), Kind::Command).value.clone();
+    let value = &only_of_kind(&script.read(), Kind::Command).value.clone();
     let stdout = TextRef::from_value(value.field("stdout_preview").unwrap()).unwrap();
     assert_eq!(stdout.pointer, format!("/toolUseResult#19-{}", 19 + long.len()));
     let (offset, length) = stdout.place.unwrap();
@@ -167,7 +168,7 @@ fn a_long_output_is_a_reference_to_its_source() {
 fn a_check_is_a_verification_with_the_calls_id() {
     let piece =
         Script::new().bash("cargo test | tail -3", "", ran("test result: ok. 3 passed")).read();
-    let fact = only(&piece, Kind::Verification);
+    let fact = only_of_kind(&piece, Kind::Verification);
     let expected = Value::from([
         ("name", "cargo test".into()),
         ("tool", "cargo".into()),
@@ -180,7 +181,7 @@ fn a_check_is_a_verification_with_the_calls_id() {
     ]);
     assert_eq!((fact.id.as_str(), &fact.value), ("c", &expected));
     let piece = Script::new().failed("cargo test", "Exit code 101\ntest result: FAILED.").read();
-    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("failed"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("failed"));
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn an_edit_is_code_with_its_patch_and_the_file_as_it_was() {
     });
     let input = json!({ "file_path": "/a.rs", "old_string": "a", "new_string": "b" });
     let piece = Script::new().call("e", "Edit", input).result("e", "done", noted).read();
-    let fact = only(&piece, Kind::Code);
+    let fact = only_of_kind(&piece, Kind::Code);
     let expected = Value::from([
         ("tool", "Edit".into()),
         ("path", "/a.rs".into()),
@@ -306,7 +307,7 @@ fn a_call_that_never_started_is_refused() {
     ] {
         let piece = Script::new().failed("cargo test", answer).read();
         assert_eq!(of_kind(&piece, Kind::Verification).len(), 0, "{answer}");
-        let value = &only(&piece, Kind::Command).value;
+        let value = &only_of_kind(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
         assert_eq!(value.field("stdout_preview"), None, "{answer}");
         assert!(answer.contains(text(value, "reason").unwrap()), "{answer}");
@@ -314,7 +315,7 @@ fn a_call_that_never_started_is_refused() {
     // A command that prints the words of a refusal did run.
     let answer = "Exit code 1\nPermission to use Bash has been denied.";
     let piece = Script::new().failed("./run", answer).read();
-    assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("failed"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("failed"));
 }
 
 #[test]
@@ -333,7 +334,7 @@ fn the_kind_of_a_refusal_counts_before_its_words() {
         ("interrupted", false, "unknown"),
     ] {
         let script = script.clone().line("user", line(kind, after));
-        let value = &only(&script.read(), Kind::Command).value.clone();
+        let value = &only_of_kind(&script.read(), Kind::Command).value.clone();
         assert_eq!(text(value, "outcome"), Some(expected), "{kind}");
     }
 }
@@ -354,7 +355,7 @@ fn the_permission_decision_of_a_record_is_read() {
             json!({ "message": answered("c", answer, true), "toolUseResult": format!("Error: {answer}"),
                     "permissionDecision": decision }),
         );
-        let value = &only(&piece.read(), Kind::Command).value.clone();
+        let value = &only_of_kind(&piece.read(), Kind::Command).value.clone();
         assert_eq!(text(value, "outcome"), Some(outcome), "{decision} {answer}");
     }
 }

@@ -14,7 +14,7 @@ fn a_message_has_the_model_tokens_and_thinking_of_its_line() {
     blocks.insert(1, json!({ "type": "text", "text": "I look" }));
     let piece =
         Script::new().line("assistant", json!({ "message": message, "parentUuid": "p" })).read();
-    let fact = only(&piece, Kind::Message);
+    let fact = only_of_kind(&piece, Kind::Message);
     let expected = Value::from([
         ("role", "assistant".into()),
         ("parent", "p".into()),
@@ -39,7 +39,7 @@ fn several_text_blocks_of_a_message_become_one_text() {
     let block = |text: &str| json!({ "type": "text", "text": text });
     let content = json!([block("a"), { "type": "image" }, block(&long)]);
     let script = Script::new().line("user", json!({ "message": { "content": content } }));
-    let text = only(&script.read(), Kind::Prompt).value.field("text").cloned().unwrap();
+    let text = only_of_kind(&script.read(), Kind::Prompt).value.field("text").cloned().unwrap();
     let text = forge_store::model::TextRef::from_value(&text).unwrap();
     assert_eq!(text.pointer, "/message/content");
     let whole = crate::resolve(script.text.trim().as_bytes(), &text.pointer);
@@ -122,8 +122,8 @@ fn the_last_session_id_counts_and_a_transcript_without_one_has_no_session() {
     assert_eq!(session.title.as_deref(), Some("first"));
     let titled = script.line("ai-title", json!({ "aiTitle": "A title" })).read();
     assert_eq!(titled.session.unwrap().title.as_deref(), Some("A title"));
-    assert_eq!(at_once(b"").session, None);
-    assert_eq!(at_once(b"{\"type\":\"summary\"}\n").session, None);
+    assert_eq!(read_whole(b"").session, None);
+    assert_eq!(read_whole(b"{\"type\":\"summary\"}\n").session, None);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_order_of_lines_with_decreasing_times_is_kept_in_the_place() {
 #[test]
 fn a_repeated_line_gives_the_same_fact() {
     let script = Script::new().bash("ls", "x", json!({ "stdout": "x" }));
-    let twice = at_once(script.text.repeat(2).as_bytes());
+    let twice = read_whole(script.text.repeat(2).as_bytes());
     let once = script.read();
     let ids = |piece: &TranscriptPiece| {
         let of = piece.facts.iter().map(|fact| (fact.kind, fact.id.clone(), fact.at));

@@ -89,7 +89,7 @@ fn a_microcompaction_is_a_message_that_lists_the_dropped_tool_calls() {
         )
         .read();
     assert_eq!(piece.checkpoints, []);
-    let value = &only(&piece, Kind::Message).value;
+    let value = &only_of_kind(&piece, Kind::Message).value;
     assert_eq!(value.field("compacted_tool_ids"), Some(&vec!["a", "b"].into()));
     assert_eq!(value.field("tokens_saved"), Some(&Value::Int(4)));
     assert_eq!(text(value, "text"), Some("Context microcompacted"));
@@ -107,7 +107,7 @@ fn a_commit_makes_a_checkpoint_at_the_time_of_its_result() {
         ("fix: the test", &vec!["commit".to_owned()])
     );
     assert_eq!(text(&draft.body, "commit"), Some("49f6518"));
-    assert_eq!(only(&piece, Kind::Command).at, draft.time);
+    assert_eq!(only_of_kind(&piece, Kind::Command).at, draft.time);
 }
 
 #[test]

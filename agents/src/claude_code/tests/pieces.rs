@@ -26,9 +26,9 @@ impl Sum {
         self.taken += piece.taken;
     }
 
-    fn at_once(bytes: &[u8]) -> Self {
+    fn read_whole(bytes: &[u8]) -> Self {
         let mut sum = Self::default();
-        sum.add(at_once(bytes));
+        sum.add(read_whole(bytes));
         sum
     }
 }
@@ -88,15 +88,15 @@ fn the_saves_of_the_recorded_sessions_give_the_same_as_the_whole() {
     for name in ["review-e2e", "long", "small"] {
         let Some((bytes, cuts)) = recorded(name) else { return };
         assert!(cuts.len() > 3);
-        assert_eq!(in_saves(&bytes, &cuts), Sum::at_once(&bytes), "{name}");
-        assert_eq!(in_blocks(&bytes, 10_000), Sum::at_once(&bytes), "{name}");
+        assert_eq!(in_saves(&bytes, &cuts), Sum::read_whole(&bytes), "{name}");
+        assert_eq!(in_blocks(&bytes, 10_000), Sum::read_whole(&bytes), "{name}");
     }
 }
 
 #[test]
 fn a_cut_at_any_line_of_a_recorded_session_changes_nothing() {
     let Some((bytes, _)) = recorded("small") else { return };
-    let whole = Sum::at_once(&bytes);
+    let whole = Sum::read_whole(&bytes);
     let mut ends: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1).collect();
     for &end in &ends {
@@ -110,7 +110,7 @@ fn a_cut_at_any_line_of_a_recorded_session_changes_nothing() {
 #[test]
 fn blanks_after_an_object_without_a_line_break_are_taken_too() {
     let bytes = b"{\"type\":\"summary\",\"summary\":\"x\"}\r";
-    let whole = Sum::at_once(bytes);
+    let whole = Sum::read_whole(bytes);
     assert_eq!(whole.taken, bytes.len() as u64);
     assert_eq!(in_saves(bytes, &[bytes.len() - 1]), whole, "cut between the object and its \\r");
 }
@@ -135,7 +135,7 @@ proptest! {
     ) {
         let Some((bytes, _)) = recorded("long") else { return Ok(()) };
         cuts.sort_unstable();
-        prop_assert!(in_saves(&bytes, &cuts) == Sum::at_once(&bytes), "{cuts:?}");
+        prop_assert!(in_saves(&bytes, &cuts) == Sum::read_whole(&bytes), "{cuts:?}");
     }
 
     #[test]
@@ -157,8 +157,8 @@ proptest! {
         }
         cuts.sort_unstable_by(f64::total_cmp);
         let cuts: Vec<usize> = cuts.iter().map(|cut| (cut * bytes.len() as f64) as usize).collect();
-        prop_assert_eq!(in_saves(&bytes, &cuts), Sum::at_once(&bytes));
-        prop_assert_eq!(in_blocks(&bytes, 64), Sum::at_once(&bytes));
+        prop_assert_eq!(in_saves(&bytes, &cuts), Sum::read_whole(&bytes));
+        prop_assert_eq!(in_blocks(&bytes, 64), Sum::read_whole(&bytes));
     }
 }
 

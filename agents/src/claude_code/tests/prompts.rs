@@ -52,7 +52,7 @@ fn a_prompt_typed_while_the_agent_works_is_kept_at_its_own_time() {
 /// Returns the text that the pointer `/content` finds in the line of the only prompt.
 fn text_of_place(script: &Script) -> String {
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
-    let fact = only(&piece, Kind::Prompt);
+    let fact = only_of_kind(&piece, Kind::Prompt);
     let line = script.text.get(fact.place as usize..).unwrap().lines().next().unwrap();
     crate::resolve(line.as_bytes(), "/content").unwrap()
 }
@@ -67,7 +67,7 @@ fn a_prompt_in_several_lines_is_recorded_once() {
     assert_eq!(prompts(&agent_continues(script.clone()).read()), one(text, 2));
     let script = script.line("attachment", queued(&json!(text)));
     assert_eq!(prompts(&agent_continues(script.clone()).read()), one(text, 4));
-    assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
+    assert_eq!(only_of_kind(&script.read(), Kind::Prompt).id, "m4");
     // The attachment says what the text was: here a notice.
     let mut notice = queued(&json!(text));
     notice["attachment"]["commandMode"] = json!("task-notification");
@@ -170,7 +170,7 @@ fn the_words_of_a_prompt_are_found_after_the_context_of_the_editor() {
     ] {
         let script = Script::new().line("user", json!({ "message": { "content": content } }));
         let piece = script.read();
-        let prompt = only(&piece, Kind::Prompt).value.field("text").unwrap();
+        let prompt = only_of_kind(&piece, Kind::Prompt).value.field("text").unwrap();
         let shown = forge_store::model::TextRef::from_value(prompt).unwrap();
         let whole = crate::resolve(script.text.trim().as_bytes(), &shown.pointer).unwrap();
         assert!(whole.ends_with(&long) && !whole.contains('<'), "{content}: {whole}");
@@ -252,7 +252,7 @@ fn events_outside_the_conversation_are_notices_or_external_edits() {
         .line("assistant", answer("<synthetic>"))
         .line("assistant", answer("model-b"))
         .read();
-    let code = &only(&piece, Kind::Code).value;
+    let code = &only_of_kind(&piece, Kind::Code).value;
     assert_eq!((text(code, "tool"), text(code, "path")), (Some("outside"), Some("/w/a.rs")));
     assert_eq!((text(code, "snippet"), code.field("patch")), (Some("3: x"), None));
     let notices = of_kind(&piece, Kind::Notice);

@@ -56,7 +56,7 @@ fn counts(piece: &TranscriptPiece) -> Counts {
 #[test]
 fn the_review_recording_gives_the_expected_counts() {
     let Some((bytes, _)) = recorded("review-e2e") else { return };
-    let piece = at_once(&bytes);
+    let piece = read_whole(&bytes);
     assert_eq!(piece.skipped, []);
     let expected = Counts {
         messages: 524,
@@ -81,7 +81,7 @@ fn the_review_recording_gives_the_expected_counts() {
 #[test]
 fn the_long_recording_gives_the_expected_counts() {
     let Some((bytes, _)) = recorded("long") else { return };
-    let piece = at_once(&bytes);
+    let piece = read_whole(&bytes);
     assert_eq!(piece.skipped, []);
     let expected = Counts {
         messages: 750,
@@ -111,7 +111,7 @@ fn the_long_recording_gives_the_expected_counts() {
 #[test]
 fn the_small_recording_gives_the_expected_counts_and_last_line() {
     let Some((bytes, _)) = recorded("small") else { return };
-    let piece = at_once(&bytes);
+    let piece = read_whole(&bytes);
     assert_eq!(piece.skipped, []);
     let expected = Counts {
         messages: 122,
@@ -140,7 +140,7 @@ fn the_small_recording_gives_the_expected_counts_and_last_line() {
 fn every_compaction_has_its_summary_and_every_trigger_is_automatic() {
     for name in ["review-e2e", "long", "small"] {
         let Some((bytes, _)) = recorded(name) else { return };
-        for draft in at_once(&bytes).checkpoints {
+        for draft in read_whole(&bytes).checkpoints {
             let expected = match draft.key.split(':').next().unwrap() {
                 "compaction" => AutoTrigger::ContextCompactionWarning,
                 "commit" => AutoTrigger::CodeModified,
@@ -172,7 +172,7 @@ fn references(value: &Value, found: &mut Vec<TextRef>) {
 fn every_text_reference_resolves_to_its_text() {
     for name in ["review-e2e", "long", "small"] {
         let Some((bytes, _)) = recorded(name) else { return };
-        let piece = at_once(&bytes);
+        let piece = read_whole(&bytes);
         let mut found = Vec::new();
         piece.facts.iter().for_each(|fact| references(&fact.value, &mut found));
         piece.checkpoints.iter().for_each(|draft| references(&draft.body, &mut found));

@@ -95,7 +95,7 @@ impl Script {
     }
 
     pub(super) fn read(&self) -> TranscriptPiece {
-        let piece = at_once(self.text.as_bytes());
+        let piece = read_whole(self.text.as_bytes());
         assert_eq!(piece.skipped, []);
         assert_eq!(piece.taken, self.text.len() as u64);
         piece

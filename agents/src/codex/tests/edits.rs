@@ -4,7 +4,7 @@ use super::*;
 
 /// Returns the edits: id, path, lines added, lines removed.
 fn edits(piece: &TranscriptPiece) -> Vec<(String, String, i64, i64)> {
-    let code = of(piece, Kind::Code).into_iter().map(|fact| {
+    let code = of_kind(piece, Kind::Code).into_iter().map(|fact| {
         let number = |name| field(fact, name).and_then(Value::as_i64).unwrap();
         (
             fact.id.clone(),
@@ -50,9 +50,9 @@ fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
             [meta(), call(1, "exec_command", "k1", &arguments), output(2, "k1", &json!(done))];
         let piece = read(&script.concat());
         assert_eq!(edits(&piece), [edit("k1", path, 1, 1)], "{arguments}");
-        let patch = text(of(&piece, Kind::Code)[0], "patch").unwrap();
+        let patch = text(of_kind(&piece, Kind::Code)[0], "patch").unwrap();
         assert_eq!(patch, "*** Update File: a.txt\n@@\n-x\n+y\n");
-        assert_eq!(of(&piece, Kind::Command).len(), 0);
+        assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
     }
 }
 
@@ -99,7 +99,7 @@ fn a_patch_next_to_other_commands_is_an_edit_and_a_command() {
     );
     let piece = read(&[meta(), request.clone(), applied].concat());
     assert_eq!(edits(&piece), [edit("k1", "a.txt", 1, 1)]);
-    assert_eq!(of(&piece, Kind::Command).len(), 1);
+    assert_eq!(of_kind(&piece, Kind::Command).len(), 1);
     let failed = output(2, "k1", &result_text(1, "Failed to find expected lines in a.txt\n"));
     assert_eq!(edits(&read(&[meta(), request, failed].concat())), []);
 }
@@ -154,7 +154,7 @@ fn changes_that_only_an_item_or_an_event_reports_are_edits() {
                 edit("exec-1/3", "/w/c.py", 0, 1)
             ]
         );
-        let code = of(&piece, Kind::Code);
+        let code = of_kind(&piece, Kind::Code);
         assert_eq!(text(code[0], "moved_to").as_deref(), Some("/w/z.py"));
         assert_eq!(text(code[1], "patch").as_deref(), Some("@@ -0,0 +1,2 @@\n+one\n+two\n"));
         assert_eq!(text(code[2], "original_file").as_deref(), Some("gone\n"));
@@ -173,7 +173,8 @@ fn a_long_change_is_resolved_from_its_source() {
         "id": "e1", "status": "completed", "changes": {"/w/a~b.py": {"type": "add", "content": content}}}}),
         );
     let piece = read(&script);
-    let found = TextRef::from_value(field(of(&piece, Kind::Code)[0], "patch").unwrap()).unwrap();
+    let found =
+        TextRef::from_value(field(of_kind(&piece, Kind::Code)[0], "patch").unwrap()).unwrap();
     let (offset, length) = found.place.unwrap();
     let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
     let whole = resolve(&script.as_bytes()[from..to], &found.pointer).unwrap();
@@ -193,7 +194,7 @@ fn failed_changes_are_ignored_and_a_call_and_its_event_are_one() {
             );
         let piece = read(&script);
         assert_eq!(edits(&piece), []);
-        assert_eq!(of(&piece, Kind::Tool).len(), usize::from(status == "declined"));
+        assert_eq!(of_kind(&piece, Kind::Tool).len(), usize::from(status == "declined"));
     }
     let declined = json!({"type": "patch_apply_end", "call_id": "p1", "success": false, "status": "declined",
         "stderr": "patch rejected by user", "changes": changes()});
@@ -202,9 +203,9 @@ fn failed_changes_are_ignored_and_a_call_and_its_event_are_one() {
     let answer = json!({"type": "custom_tool_call_output", "call_id": "p1", "output": "patch rejected by user"});
     let script = [meta(), item(1, &request), at(2, "event_msg", &declined), item(3, &answer)];
     let piece = read(&script.concat());
-    assert_eq!((edits(&piece).len(), of(&piece, Kind::Tool).len()), (0, 1));
+    assert_eq!((edits(&piece).len(), of_kind(&piece, Kind::Tool).len()), (0, 1));
     assert_eq!(
-        text(of(&piece, Kind::Tool)[0], "reason").as_deref(),
+        text(of_kind(&piece, Kind::Tool)[0], "reason").as_deref(),
         Some("patch rejected by user")
     );
     let request =

@@ -7,7 +7,7 @@ use forge_store::model::FieldMap;
 
 /// Returns the versions of the commands: id, outcome, exit code, minute and second.
 fn ends(piece: &TranscriptPiece) -> Vec<(String, String, Option<i64>, String)> {
-    let commands = of(piece, Kind::Command).into_iter().map(|fact| {
+    let commands = of_kind(piece, Kind::Command).into_iter().map(|fact| {
         let code = field(fact, "exit_code").and_then(Value::as_i64);
         let at = fact.at.to_string().get(14..19).unwrap_or_default().to_owned();
         (fact.id.clone(), text(fact, "outcome").unwrap(), code, at)
@@ -25,7 +25,7 @@ fn end(
 }
 
 fn verdicts(piece: &TranscriptPiece) -> Vec<String> {
-    of(piece, Kind::Verification).iter().map(|fact| text(fact, "status").unwrap()).collect()
+    of_kind(piece, Kind::Verification).iter().map(|fact| text(fact, "status").unwrap()).collect()
 }
 
 fn runs(second: u32, id: &str, command: &str) -> String {
@@ -76,7 +76,7 @@ fn a_background_command_ends_with_the_poll_that_reports_it() {
         ends(&piece),
         [end("k1", "background", None, "00:12"), end("k1", "failed", Some(101), "00:50")]
     );
-    let last = of(&piece, Kind::Command)[1];
+    let last = of_kind(&piece, Kind::Command)[1];
     // The last poll printed nothing, so the output before it is shown.
     assert_eq!(text(last, "stdout_preview").as_deref(), Some("test result: ok\n"));
     assert_eq!(field(last, "duration_ms"), Some(&49_000_i64.into()));
@@ -153,7 +153,7 @@ fn an_end_that_several_lines_report_is_recorded_once() {
             end("k3", "finished", Some(0), "00:14"),
         ]
     );
-    let last = of(&piece, Kind::Command)[1];
+    let last = of_kind(&piece, Kind::Command)[1];
     assert_eq!(field(last, "duration_ms"), Some(&9000_i64.into()));
     assert_eq!(text(last, "stdout_preview").as_deref(), Some("test result: FAILED. 1 passed\n"));
 }
@@ -227,7 +227,7 @@ fn commands_of_a_script_are_read_from_their_items() {
         ends(&piece),
         [end("exec-1", "failed", Some(101), "00:08"), end("exec-2", "finished", Some(0), "00:30")]
     );
-    let first = of(&piece, Kind::Command)[0];
+    let first = of_kind(&piece, Kind::Command)[0];
     assert_eq!(text(first, "command").as_deref(), Some("cargo test"));
     assert_eq!(text(first, "working_dir").as_deref(), Some("/w/a b"));
     assert_eq!(field(first, "duration_ms"), Some(&6005_i64.into()));
@@ -244,7 +244,7 @@ fn a_script_without_items_leaves_its_commands_unknown() {
     let piece = read(&script.concat());
     assert_eq!(ends(&piece), [end("s1/1", "unknown", None, "00:02")]);
     assert_eq!(verdicts(&piece), ["unknown"]);
-    let command = of(&piece, Kind::Command)[0];
+    let command = of_kind(&piece, Kind::Command)[0];
     assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
     // A later item reports the end of the command, which becomes a version of the same fact.
     let late = item_of(3, &execution("exec-9", "7", "make lint; exit 3", "failed", Some(3)));
@@ -262,7 +262,7 @@ fn a_command_of_a_script_runs_below_the_directory_of_the_session() {
     let printed = json!({"type": "custom_tool_call_output", "call_id": "s1",
         "output": "Script completed\nWall time 0.1 seconds\nOutput:\n"});
     let piece = read(&[meta(), item(1, &call), item(2, &printed)].concat());
-    let command = of(&piece, Kind::Command)[0];
+    let command = of_kind(&piece, Kind::Command)[0];
     assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
 }
 
@@ -387,7 +387,7 @@ fn a_refused_or_failed_start_has_no_check() {
         ]
     );
     let reasons: Vec<_> =
-        of(&piece, Kind::Command).iter().filter_map(|fact| text(fact, "reason")).collect();
+        of_kind(&piece, Kind::Command).iter().filter_map(|fact| text(fact, "reason")).collect();
     assert_eq!(reasons, ["too risky", "exec command rejected by user"]);
     assert_eq!(verdicts(&piece), [] as [&str; 0]);
 }
@@ -449,12 +449,12 @@ fn a_bad_element_of_a_list_does_not_lose_the_others() {
     ]
     .concat();
     let piece = read(&script);
-    assert_eq!(text(of(&piece, Kind::Task)[0], "subject").as_deref(), Some("a"));
-    assert_eq!(text(of(&piece, Kind::Prompt)[0], "text").as_deref(), Some("go on"));
-    let [check] = of(&piece, Kind::Verification)[..] else { panic!("{:?}", piece.facts) };
+    assert_eq!(text(of_kind(&piece, Kind::Task)[0], "subject").as_deref(), Some("a"));
+    assert_eq!(text(of_kind(&piece, Kind::Prompt)[0], "text").as_deref(), Some("go on"));
+    let [check] = of_kind(&piece, Kind::Verification)[..] else { panic!("{:?}", piece.facts) };
     assert_eq!(text(check, "status").as_deref(), Some("failed"));
     // The reference leads to the line at its own place in the list.
-    let line = field(of(&piece, Kind::Command)[0], "command").unwrap();
+    let line = field(of_kind(&piece, Kind::Command)[0], "command").unwrap();
     let found = TextRef::from_value(line).unwrap();
     let (offset, length) = found.place.unwrap();
     let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());

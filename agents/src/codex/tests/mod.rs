@@ -7,6 +7,7 @@ mod turn_ends;
 mod wanted;
 
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
+use crate::piece_facts::of_kind;
 use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
@@ -49,10 +50,6 @@ fn read(text: &str) -> TranscriptPiece {
     TranscriptReader::new(options())
         .read(text.as_bytes(), InputEnding::File, Timestamp::default())
         .unwrap()
-}
-
-fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
-    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 fn field<'a>(fact: &'a Fact, name: &str) -> Option<&'a Value> {
@@ -127,8 +124,8 @@ fn a_prompt_and_messages_of_a_codex_session_are_read() {
     );
     assert_eq!(session.title.as_deref(), Some("fix the cache"));
     // The same words twice are two prompts. Two lines report each prompt, which is recorded once.
-    assert_eq!(of(&piece, Kind::Prompt).len(), 2);
-    let messages = of(&piece, Kind::Message);
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 2);
+    let messages = of_kind(&piece, Kind::Message);
     assert_eq!(messages.len(), 5);
     assert_eq!(field(messages[0], "meta"), Some(&true.into()));
     assert_eq!(text(messages[2], "thinking").as_deref(), Some("hm"));
@@ -161,7 +158,7 @@ fn commands_are_read_in_the_forms_of_all_codex_versions() {
     ]
     .concat();
     let piece = read(&script);
-    let commands = of(&piece, Kind::Command);
+    let commands = of_kind(&piece, Kind::Command);
     let actual: Vec<_> = commands
         .iter()
         .map(|fact| {
@@ -184,7 +181,7 @@ fn commands_are_read_in_the_forms_of_all_codex_versions() {
     assert_eq!(text(commands[1], "working_dir").as_deref(), Some("/w/sub"));
     assert_eq!(text(commands[2], "working_dir").as_deref(), Some("/w"));
     assert_eq!(text(commands[4], "working_dir").as_deref(), Some("/x"));
-    let checks = of(&piece, Kind::Verification);
+    let checks = of_kind(&piece, Kind::Verification);
     assert_eq!((checks.len(), text(checks[0], "status").as_deref()), (1, Some("failed")));
 }
 
@@ -211,7 +208,7 @@ fn a_patch_is_read_as_one_code_fact_for_each_file() {
     ]
     .concat();
     let piece = read(&script);
-    let code = of(&piece, Kind::Code);
+    let code = of_kind(&piece, Kind::Code);
     let actual: Vec<_> = code
         .iter()
         .map(|fact| {
@@ -257,7 +254,7 @@ fn a_plan_is_read_as_tasks_and_a_compaction_as_a_checkpoint() {
     .concat();
     let piece = read(&script);
     let tasks: Vec<_> =
-        of(&piece, Kind::Task).iter().map(|fact| text(fact, "status").unwrap()).collect();
+        of_kind(&piece, Kind::Task).iter().map(|fact| text(fact, "status").unwrap()).collect();
     assert_eq!(tasks.len(), 4);
     let [checkpoint] = piece.checkpoints.as_slice() else { panic!("{:?}", piece.checkpoints) };
     assert_eq!(checkpoint.tags, ["compaction"]);
@@ -278,7 +275,7 @@ fn a_long_text_is_resolved_from_its_source() {
     ]
     .concat();
     let piece = read(&script);
-    let command = of(&piece, Kind::Command)[0];
+    let command = of_kind(&piece, Kind::Command)[0];
     for (name, expected) in [("command", &line), ("stdout_preview", &long)] {
         let found = TextRef::from_value(field(command, name).unwrap()).unwrap();
         let (offset, length) = found.place.unwrap();
@@ -339,13 +336,13 @@ fn a_word_of_a_command_with_a_semicolon_or_bar_is_no_command() {
             + &output(second, &id, &json!("Exit code: 0\nWall time: 0.1 seconds\nOutput:\n"))
     });
     let piece = read(&(meta() + &calls.collect::<String>()));
-    let commands = of(&piece, Kind::Command);
+    let commands = of_kind(&piece, Kind::Command);
     let lines: Vec<_> = commands.iter().filter_map(|fact| text(fact, "command")).collect();
     assert_eq!(
         lines,
         ["git commit -m 'fix; cargo test'", "rg 'foo|cargo test' src", "ssh -oBatchMode=yes host"]
     );
-    assert!(of(&piece, Kind::Verification).is_empty());
+    assert!(of_kind(&piece, Kind::Verification).is_empty());
 }
 
 #[test]
@@ -358,7 +355,7 @@ fn unescaped_control_characters_lose_no_text() {
         .replace("BELL", "\u{7}\u{1b}[1mbold");
     let piece = read(&script);
     assert!(piece.skipped.is_empty());
-    let command = of(&piece, Kind::Command)[0];
+    let command = of_kind(&piece, Kind::Command)[0];
     assert_eq!(text(command, "command").as_deref(), Some("printf 'a\n\tb'"));
     assert_eq!(text(command, "stdout_preview").as_deref(), Some("\u{7}\u{1b}[1mbold"));
     check_same_in_pieces(&script);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn prompts(piece: &TranscriptPiece) -> Vec<String> {
-    of(piece, Kind::Prompt).iter().map(|fact| text(fact, "text").unwrap()).collect()
+    of_kind(piece, Kind::Prompt).iter().map(|fact| text(fact, "text").unwrap()).collect()
 }
 
 fn title(piece: &TranscriptPiece) -> Option<String> {
@@ -54,7 +54,7 @@ fn the_author_of_a_prompt_is_read_from_the_labels_of_its_record() {
     assert_eq!(prompts(&piece), ["<div> does not render", "use this"]);
     assert_eq!(title(&piece).as_deref(), Some("<div> does not render"));
     let meta: Vec<bool> =
-        of(&piece, Kind::Message).iter().map(|fact| field(fact, "meta").is_some()).collect();
+        of_kind(&piece, Kind::Message).iter().map(|fact| field(fact, "meta").is_some()).collect();
     assert_eq!(meta, [true, false, true, false]);
 }
 
@@ -98,7 +98,7 @@ fn texts_of_codex_in_the_persons_name_are_not_prompts() {
     let piece = read(&(meta() + &lines));
     assert_eq!(prompts(&piece), [] as [&str; 0]);
     assert_eq!(title(&piece), None);
-    assert_eq!(of(&piece, Kind::Message).len(), own.len());
+    assert_eq!(of_kind(&piece, Kind::Message).len(), own.len());
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_long_prompt_of_several_parts_is_resolved() {
     let script = meta()
         + &message_line(1, &["<environment_context></environment_context>", &long, "and"], &[]);
     let piece = read(&script);
-    let prompt = of(&piece, Kind::Prompt)[0];
+    let prompt = of_kind(&piece, Kind::Prompt)[0];
     let found = TextRef::from_value(field(prompt, "text").unwrap()).unwrap();
     let (offset, length) = found.place.unwrap();
     let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());

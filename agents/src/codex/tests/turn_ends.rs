@@ -21,7 +21,7 @@ fn runs(second: u32, id: &str, command: &str) -> String {
 /// Returns the versions of the facts of a kind: id, outcome or status, exit code, minute and
 /// second.
 fn ends(piece: &TranscriptPiece, kind: Kind) -> Vec<String> {
-    let ends = of(piece, kind).into_iter().map(|fact| {
+    let ends = of_kind(piece, kind).into_iter().map(|fact| {
         let outcome = text(fact, "outcome").or(text(fact, "status")).unwrap();
         let code = field(fact, "exit_code").and_then(Value::as_i64);
         let code = code.map(|code| format!(" {code}")).unwrap_or_default();
@@ -58,13 +58,13 @@ fn an_aborted_turn_interrupts_its_open_calls() {
     );
     assert_eq!(ends(&piece, Kind::Verification), ["k1 unknown 00:09"]);
     assert_eq!(ends(&piece, Kind::Tool), ["k3 interrupted 00:09", "k2 interrupted 00:09"]);
-    let commands = of(&piece, Kind::Command);
+    let commands = of_kind(&piece, Kind::Command);
     assert_eq!(text(commands[1], "command").as_deref(), Some("cargo test"));
     assert_eq!(text(commands[1], "called_at").as_deref(), Some("2026-05-01T10:00:03Z"));
     assert_eq!(field(commands[1], "interrupted"), Some(&true.into()));
-    assert_eq!(text(of(&piece, Kind::Tool)[0], "path").as_deref(), Some("a.txt"));
-    assert!(of(&piece, Kind::Code).is_empty());
-    assert!(of(&piece, Kind::Task).is_empty());
+    assert_eq!(text(of_kind(&piece, Kind::Tool)[0], "path").as_deref(), Some("a.txt"));
+    assert!(of_kind(&piece, Kind::Code).is_empty());
+    assert!(of_kind(&piece, Kind::Task).is_empty());
     check_same_in_pieces(&script);
 }
 

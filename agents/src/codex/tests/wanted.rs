@@ -29,7 +29,7 @@ fn uses_of_other_tools_keep_their_input() {
     ]
     .concat();
     let piece = read(&script);
-    let actual: Vec<_> = of(&piece, Kind::Tool)
+    let actual: Vec<_> = of_kind(&piece, Kind::Tool)
         .iter()
         .map(|fact| (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap()))
         .collect();
@@ -41,7 +41,7 @@ fn uses_of_other_tools_keep_their_input() {
         ("view_image", "failed"),
     ];
     assert_eq!(actual, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
-    let tools = of(&piece, Kind::Tool);
+    let tools = of_kind(&piece, Kind::Tool);
     assert_eq!(text(tools[0], "path").as_deref(), Some("/w/a.png"));
     assert_eq!(text(tools[1], "query").as_deref(), Some("lexer"));
     assert_eq!(field(tools[1], "duration_ms"), Some(&1000_i64.into()));
@@ -66,7 +66,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
         output(6, "s1", &json!("rejected by user")),
     ];
     let piece = read(&script.concat());
-    let tools = of(&piece, Kind::Tool);
+    let tools = of_kind(&piece, Kind::Tool);
     let actual: Vec<_> = tools
         .iter()
         .map(|fact| {
@@ -87,7 +87,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
     let answers = Value::from([("Which one?", "the first".into())]);
     assert_eq!(field(tools[0], "answers"), Some(&answers));
     assert_eq!(text(tools[1], "path").as_deref(), Some("src/a.rs"));
-    assert_eq!((of(&piece, Kind::Code).len(), of(&piece, Kind::Agent).len()), (0, 0));
+    assert_eq!((of_kind(&piece, Kind::Code).len(), of_kind(&piece, Kind::Agent).len()), (0, 0));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn start_and_end_of_a_sub_agent_are_read_from_the_parent_rollout() {
         output(11, "c1", &json!("{\"status\":{\"completed\":\"it is in lex.rs\"}}")),
     ];
     let piece = read(&script.concat());
-    let actual: Vec<_> = of(&piece, Kind::Agent)
+    let actual: Vec<_> = of_kind(&piece, Kind::Agent)
         .iter()
         .map(|fact| (fact.id.as_str(), text(fact, "status").unwrap(), text(fact, "result")))
         .collect();
@@ -120,9 +120,9 @@ fn start_and_end_of_a_sub_agent_are_read_from_the_parent_rollout() {
             ("a-1", "completed".to_owned(), Some("it is in lex.rs".to_owned())),
         ]
     );
-    let first = of(&piece, Kind::Agent)[0];
+    let first = of_kind(&piece, Kind::Agent)[0];
     assert_eq!(text(first, "prompt").as_deref(), Some("find the lexer"));
-    assert_eq!(of(&piece, Kind::Tool).len(), 0);
+    assert_eq!(of_kind(&piece, Kind::Tool).len(), 0);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn other_events_of_a_session_become_notices() {
         at(5, "event_msg", &json!({"type": "thread_name_updated", "thread_name": "The lexer"})),
     ];
     let piece = read(&script.concat());
-    let actual: Vec<_> = of(&piece, Kind::Notice)
+    let actual: Vec<_> = of_kind(&piece, Kind::Notice)
         .iter()
         .map(|fact| (text(fact, "type").unwrap(), text(fact, "text").unwrap()))
         .collect();
@@ -175,7 +175,7 @@ fn a_message_has_the_tokens_of_its_response() {
     ]
     .concat();
     let piece = read(&script);
-    let tokens: Vec<_> = of(&piece, Kind::Message)
+    let tokens: Vec<_> = of_kind(&piece, Kind::Message)
         .iter()
         .filter_map(|fact| {
             let number = |name| field(fact, name).and_then(Value::as_i64);
@@ -242,9 +242,9 @@ fn statements_of_the_agent_are_inferred_only_if_enabled() {
             .unwrap()
     };
     let wanted = read(true);
-    let [found] = of(&wanted, Kind::Inference)[..] else { panic!("{wanted:?}") };
+    let [found] = of_kind(&wanted, Kind::Inference)[..] else { panic!("{wanted:?}") };
     assert_eq!(text(found, "description").as_deref(), Some("The root cause is a stale cache."));
-    let messages = of(&wanted, Kind::Message);
+    let messages = of_kind(&wanted, Kind::Message);
     assert_eq!(text(found, "message").as_deref(), Some(messages[1].id.as_str()));
-    assert_eq!(of(&read(false), Kind::Inference).len(), 0);
+    assert_eq!(of_kind(&read(false), Kind::Inference).len(), 0);
 }

@@ -1,6 +1,7 @@
+use crate::piece_facts::of_kind;
 use crate::trajectory::{TrajectoryAuthor, read as read_trajectory};
 use crate::{TranscriptPiece, resolve};
-use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
+use forge_store::model::{Kind, TextRef, Timestamp, Value};
 use serde_json::{Value as Json, json};
 
 const START: Timestamp = Timestamp::from_micros(1_000_000);
@@ -14,10 +15,6 @@ fn piece(document: &Json) -> TranscriptPiece {
         false,
     )
     .unwrap()
-}
-
-fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
-    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 fn commands(piece: &TranscriptPiece) -> Vec<(&str, &str, Option<i64>)> {

@@ -1,3 +1,4 @@
+use crate::piece_facts::of_kind;
 use crate::trajectory::{TrajectoryAuthor, read as read_trajectory};
 use crate::{TranscriptPiece, resolve};
 use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
@@ -7,10 +8,6 @@ const START: Timestamp = Timestamp::from_micros(1_000_000);
 
 fn read(text: &str) -> TranscriptPiece {
     read_trajectory(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false).unwrap()
-}
-
-fn of_kind(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
-    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
 }
 
 fn text(fact: &Fact, name: &str) -> String {
