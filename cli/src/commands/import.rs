@@ -334,7 +334,7 @@ pub fn import_files(
     let total = files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
     let progress = ProgressIndicator::new(&context.out, "importing", Some(total));
     let done = std::cell::Cell::new(0);
-    let reached = |bytes: u64| progress.reach(done.get() + bytes);
+    let reached = |bytes: u64| progress.set_finished(done.get() + bytes);
     let mut importer =
         TranscriptImporter::new(store, &act, options, &reached).with_dialect(report.dialect);
     let mut outcome = Ok(());

@@ -4,7 +4,7 @@ use crate::args::moment::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::remote::transfer::{SharedSession, Transfer, once, time_of};
-use crate::remote::{Remotes, named};
+use crate::remote::{Remotes, remote_argument};
 use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PullScope, PulledSession, TransferReport, warn_of_pulled_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
@@ -59,7 +59,7 @@ impl Verb for PullArgs {
         let sessions = self.chosen(context, &transfer)?;
         if sessions.is_empty() && self.accept_history && !self.all && self.since.is_none() {
             let name = &transfer.known.name;
-            let (from, there) = (named(" --from ", name), named("=", name));
+            let (from, there) = (remote_argument(" --from ", name), remote_argument("=", name));
             return Err(CommandError::invalid(
                 "no session here was pushed or pulled before: there is no history to accept",
             )

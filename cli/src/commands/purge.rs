@@ -97,7 +97,7 @@ impl Verb for PurgeArgs {
             })?);
         }
         let progress = ProgressIndicator::new(&context.out, "MB searched", None);
-        let read = &|bytes: u64| progress.reach(bytes / 1_000_000);
+        let read = &|bytes: u64| progress.set_finished(bytes / 1_000_000);
         if let Some(pattern) = &self.pattern {
             let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
             let found = store.secrets(&opened.write_context, &seek, read)?;

@@ -5,7 +5,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::private_files;
 use crate::remote::address::{depot_url, is_address, open_depot, shown_url, with_credentials_hint};
 use crate::remote::transfer::Transfer;
-use crate::remote::{DEFAULT_NAME, Remotes, about, named, open_remote, read_key};
+use crate::remote::{DEFAULT_NAME, Remotes, about, open_remote, read_key, remote_argument};
 use crate::report::remote::{
     RemoteCheckReport, RemoteGrantReport, RemoteKeptReport, RemoteKeyExportReport,
     RemoteKeyRotateReport, RemoteLine, RemoteListReport, RemoteRemoveReport, RemoteShowReport,
@@ -165,7 +165,7 @@ impl Verb for RemoteCreateArgs {
             return Err(match is_there {
                 true => error.hinted(format!(
                     "'forge remote add URL{} --key FILE' joins it",
-                    named(" ", &known.name)
+                    remote_argument(" ", &known.name)
                 )),
                 false => error,
             });
@@ -216,7 +216,7 @@ pub fn keep(store: &Store, known: &KnownRemote) -> Result<bool, CommandError> {
             CommandError::invalid(format!("this store has a remote '{}' already", known.name))
                 .hinted(format!(
                     "give this one another name, or see 'forge remote show{}'",
-                    named(" ", &known.name)
+                    remote_argument(" ", &known.name)
                 ))
         }
         error => error.into(),
@@ -378,7 +378,10 @@ impl Verb for RemoteKeyRotateArgs {
                 "nothing is changed without '--yes': all other machines that use '{name}' need the \
                  new key then, and all containers new grants"
             ))
-            .hinted(format!("'forge remote key rotate{} --yes' does it", named(" ", name))));
+            .hinted(format!(
+                "'forge remote key rotate{} --yes' does it",
+                remote_argument(" ", name)
+            )));
         }
         let depot = open_depot(&known.url).map_err(|error| about(known, error))?;
         let rotated = opened.store.rotate_key(depot, name);

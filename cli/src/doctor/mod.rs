@@ -8,7 +8,7 @@ pub use store::examine as examine_store;
 
 use crate::config::IgnoredSetting;
 use crate::error::CommandError;
-use crate::remote::name::named;
+use crate::remote::name::remote_argument;
 use crate::report::remote::{FailedExchange, UnpushedLine};
 use serde::Serialize;
 
@@ -58,7 +58,10 @@ pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec
     match unpushed {
         Ok(lines) => {
             let advice = lines.iter().flat_map(|line| {
-                let (with, to) = (named(" --with ", &line.remote), named(" --to ", &line.remote));
+                let (with, to) = (
+                    remote_argument(" --with ", &line.remote),
+                    remote_argument(" --to ", &line.remote),
+                );
                 let exchange = format!("'forge sync{with}' exchanges them");
                 let work = line.describe(None).map(|text| (text, exchange));
                 let purges = line.describe_purges();

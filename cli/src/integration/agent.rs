@@ -76,11 +76,11 @@ impl CodingAgent {
     /// Returns what an installation needs in each file.
     pub fn wanted_changes(self, scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
         match self {
-            Self::Claude => claude::wanted(scope, target),
-            Self::Codex => codex::wanted(scope, target),
-            Self::Gemini => gemini::wanted(scope, target),
-            Self::Cursor => cursor::wanted(scope, target),
-            Self::OpenCode => opencode::wanted(scope, target),
+            Self::Claude => claude::wanted_changes(scope, target),
+            Self::Codex => codex::wanted_changes(scope, target),
+            Self::Gemini => gemini::wanted_changes(scope, target),
+            Self::Cursor => cursor::wanted_changes(scope, target),
+            Self::OpenCode => opencode::wanted_changes(scope, target),
         }
     }
 

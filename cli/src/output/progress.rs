@@ -30,7 +30,7 @@ impl ProgressIndicator {
     }
 
     /// Sets how many steps are finished.
-    pub fn reach(&self, steps: u64) {
+    pub fn set_finished(&self, steps: u64) {
         self.0.set_position(steps);
     }
 }

@@ -5,7 +5,7 @@ pub mod address;
 pub mod name;
 pub mod transfer;
 
-pub use name::{DEFAULT_NAME, named};
+pub use name::{DEFAULT_NAME, remote_argument};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -109,7 +109,7 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
 
 /// Adds to an error the name of the remote that it is about, and what to do next.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
-    let name = named(" ", &known.name);
+    let name = remote_argument(" ", &known.name);
     let hint = match error.store_error() {
         Some(Error::OtherRemote { .. }) => Some(format!(
             "'forge remote show{name}' says which it was; 'forge remote remove{name}' forgets it"

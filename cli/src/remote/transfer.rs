@@ -1,6 +1,6 @@
 //! Finds the sessions that a push or a pull is about, and pushes or pulls each.
 
-use super::{about, named, open_remote};
+use super::{about, open_remote, remote_argument};
 use crate::args::moment::MomentArg;
 use crate::config::key;
 use crate::context::Context;
@@ -190,7 +190,10 @@ impl<'a> Transfer<'a> {
 
     /// Adds to an error what to do next. `session` is the name of the session that it is about.
     pub fn hinted(&self, error: Error, session: &str) -> CommandError {
-        let (to, from) = (named(" --to ", &self.known.name), named(" --from ", &self.known.name));
+        let (to, from) = (
+            remote_argument(" --to ", &self.known.name),
+            remote_argument(" --from ", &self.known.name),
+        );
         let session = quoted(session);
         match error {
             Error::RemoteKeyChanged => about(&self.known, error.into()),
@@ -344,7 +347,7 @@ pub fn find_on_remote(
             || one.info.agent_session.as_deref() == Some(name)
             || (name.len() >= MIN_HANDLE_PREFIX && one.handle.to_string().starts_with(name))
     });
-    let list = format!("'forge session list --remote{}'", named("=", &known.name));
+    let list = format!("'forge session list --remote{}'", remote_argument("=", &known.name));
     match found.len() {
         0 if known.access.key().is_none() => Err(CommandError::from(Error::NotGranted)
             .with_context(format!("cannot look for the session '{name}' on {}", known.name))

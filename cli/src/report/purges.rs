@@ -2,7 +2,7 @@
 
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{OutputSink, Screen, Tone};
-use crate::remote::name::named;
+use crate::remote::name::remote_argument;
 use crate::text::{count_text, name_list};
 use forge_store::store::PurgeFinding;
 use forge_store::store::remote::{FinishedPurges, PurgeActivity, RewriteReason, UnpurgedSecret};
@@ -77,7 +77,7 @@ impl PurgesReport {
                  'forge maintain'",
             );
         }
-        let to = named(" --to ", remote);
+        let to = remote_argument(" --to ", remote);
         for name in &self.unpushed {
             out.warn(&format!(
                 "{remote} still has what was purged in {name}, which has operations that are not \

@@ -2,7 +2,7 @@
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::remote::address::shown_url;
-use crate::remote::name::named;
+use crate::remote::name::remote_argument;
 use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PulledSession, TransferredSession};
 use crate::text::count_text;
@@ -335,7 +335,7 @@ impl Report for RemoteKeyRotateReport {
         for handle in &self.unopened {
             screen.plain(&format!("  {handle} opens with neither key and is as it was"));
         }
-        let name = named(" ", &self.remote);
+        let name = remote_argument(" ", &self.remote);
         screen.plain(&format!(
             "  'forge remote key export FILE{name}' writes it for the other machines, where \
                  'forge remote add URL{name} --key FILE' replaces the key"

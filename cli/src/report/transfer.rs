@@ -3,7 +3,7 @@
 use super::purges::{PurgesReport, print_rewritten};
 use crate::error::CommandError;
 use crate::output::{OutputSink, Report, Screen, Tone};
-use crate::remote::name::named;
+use crate::remote::name::remote_argument;
 use crate::text::count_text;
 use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport, RewriteReason};
 use forge_store::store::{SplitBranch, SplitReason};
@@ -381,7 +381,7 @@ impl PullScope {
         };
         screen.plain(&none);
         if matches!(self, Self::Shared) {
-            let (there, from) = (named("=", remote), named(" --from ", remote));
+            let (there, from) = (remote_argument("=", remote), remote_argument(" --from ", remote));
             let text = format!(
                 "'forge session list --remote{there}' shows what is there, 'forge pull \
                  SESSION{from}' pulls one, 'forge pull --all{from}' pulls all."
@@ -451,7 +451,7 @@ impl TransferredSession for SyncedSession {
 impl SyncedSession {
     /// Notes that the last round still pulled or pushed something.
     pub fn set_unfinished(&mut self, remote: &str) {
-        let with = named(" --with ", remote);
+        let with = remote_argument(" --with ", remote);
         self.unfinished = Some(format!(
             "it changes at the same time, and more may remain: run 'forge sync{with}' again"
         ));

@@ -81,7 +81,7 @@ impl Verb for EventsImportArgs {
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
         let taken = store
             .import_events(&opened.write_context, stream, &mut || Ok(input.open()), &|bytes| {
-                progress.reach(bytes);
+                progress.set_finished(bytes);
             })
             .map_err(|error| {
                 let error = CommandError::from(error);

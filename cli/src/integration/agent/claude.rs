@@ -36,7 +36,7 @@ fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>,
     EVENTS.into_iter().filter(|(event, ..)| !(strict && YOUNG.contains(event))).collect()
 }
 
-pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let usual = target.home.join(".claude");
     let own = target.claude.as_ref().unwrap_or(&usual);
     // If the user's settings are in another directory, the agent's own notes are there too.

@@ -24,7 +24,7 @@ const EVENTS: [(&str, Option<&str>, u32); 10] = [
     ("SessionEnd", None, 3),
 ];
 
-pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let (folder, page) = match scope {
         InstallScope::User => {
             let codex_home = target.codex.clone().unwrap_or_else(|| target.home.join(".codex"));

@@ -17,7 +17,7 @@ const EVENTS: [&str; 7] = [
     "sessionEnd",
 ];
 
-pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let base = if scope == InstallScope::User { &target.home } else { &target.project };
     let folder = base.join(".cursor");
     let version = JsonEdit::Member {

@@ -17,7 +17,7 @@ const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("SessionEnd", None, 20_000),
 ];
 
-pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let own = target.home.join(".gemini");
     let (settings, page) = match scope {
         InstallScope::User => (own.join("settings.json"), own.join("GEMINI.md")),

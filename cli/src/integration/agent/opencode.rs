@@ -10,7 +10,7 @@ use crate::integration::{OWN_MARK, permission_rules};
 /// binary.
 const PLUGIN: &str = include_str!("opencode.js");
 
-pub(super) fn wanted(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
+pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {
     let (settings, plugins, page) = match scope {
         InstallScope::User => {
             let folder = target.config.join("opencode");
