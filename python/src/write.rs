@@ -112,11 +112,11 @@ impl<'a> VerbWriter<'a> {
         }
         if key.kind == Kind::Hypothesis
             && let Some(parent) = changed.get("parent").and_then(Value::as_text)
-            && let Some(way) = self.session.parent_circle(&key.id, parent)?
+            && let Some(path) = self.session.parent_cycle(&key.id, parent)?
         {
             return Err(Error::invalid(format!(
                 "a cycle of parents: {}; name another parent",
-                way.join(" -> ")
+                path.join(" -> ")
             )));
         }
         let done = self.rule(|claims| {

@@ -32,7 +32,7 @@ mod maintenance;
 mod merge;
 mod new_checkpoint;
 mod new_session;
-mod parent_circle;
+mod parent_cycle;
 mod prune;
 mod purge;
 mod recover;

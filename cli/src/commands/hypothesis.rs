@@ -38,11 +38,11 @@ impl RecordedClaim for Hypothesis {
     ) -> Result<(), CommandError> {
         let parent = fields.get("parent").and_then(Value::as_text);
         let Some(parent) = parent else { return Ok(()) };
-        match writing.session.parent_circle(id, parent)? {
+        match writing.session.parent_cycle(id, parent)? {
             None => Ok(()),
-            Some(way) => {
-                let way = way.join(" -> ");
-                Err(CommandError::invalid(format!("a cycle of parents: {way}"))
+            Some(path) => {
+                let path = path.join(" -> ");
+                Err(CommandError::invalid(format!("a cycle of parents: {path}"))
                     .hinted("name another parent"))
             }
         }

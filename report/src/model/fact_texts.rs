@@ -45,7 +45,7 @@ impl<'a> FactTexts<'a> {
 
     /// Reads a text of a fact in full, or its beginning if the full text was removed. `None` if the
     /// field is absent or holds no text.
-    pub(super) fn whole(&self, known: &SourcedFact, field: &str) -> Result<Option<PageText>> {
+    pub(super) fn full_text(&self, known: &SourcedFact, field: &str) -> Result<Option<PageText>> {
         let text = known.fact.value.field(field).filter(|value| **value != Value::Null);
         let Some(text) = text.and_then(FactText::read) else { return Ok(None) };
         let Some(long) = text.whole() else { return Ok(Some(self.clean(text.preview()))) };
@@ -58,7 +58,7 @@ impl<'a> FactTexts<'a> {
 
     /// Returns a text of a fact, or its beginning if it is long. `None` if it is absent, empty
     /// or not a text.
-    pub(super) fn beginning(&self, known: &SourcedFact, field: &str) -> Option<PageText> {
+    pub(super) fn preview(&self, known: &SourcedFact, field: &str) -> Option<PageText> {
         let text = FactText::read(known.fact.value.field(field)?)?;
         Some(self.clean(text.preview())).filter(|text| !text.is_empty())
     }

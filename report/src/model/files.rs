@@ -29,7 +29,7 @@ pub(super) fn files(
             continue;
         };
         let path = texts.path(path);
-        let patch = texts.whole(known, "patch")?;
+        let patch = texts.full_text(known, "patch")?;
         let counted = || patch.as_ref().map(|patch| changed_line_counts(patch.as_str()));
         let edit = EditPart {
             at: fact.at,

@@ -125,7 +125,9 @@ impl<'a> LineWriter<'a> {
         let entity = entity_of(item);
         let fact = entity.and_then(|key| texts.fact(key.kind, &key.id));
         let whole = match (item.kind, fact) {
-            (StoryKind::Prompt | StoryKind::Message, Some(known)) => texts.whole(known, "text")?,
+            (StoryKind::Prompt | StoryKind::Message, Some(known)) => {
+                texts.full_text(known, "text")?
+            }
             _ => None,
         };
         let on_branch = item.branch.as_ref().filter(|branch| **branch != self.branch).cloned();
@@ -166,7 +168,7 @@ impl<'a> LineWriter<'a> {
         let items = item.agent.as_deref().and_then(|agent| self.work.get(agent));
         let steps = items.map(|items| self.merged(items)).unwrap_or_default();
         let result = match fact {
-            Some(known) if !self.shared => self.texts.whole(known, "result")?,
+            Some(known) if !self.shared => self.texts.full_text(known, "result")?,
             _ => None,
         };
         let has_any = !steps.is_empty() || result.is_some();
@@ -229,6 +231,6 @@ impl<'a> LineWriter<'a> {
         }
         let key = entity_of(item)?;
         let known = self.texts.fact(key.kind, &key.id)?;
-        Some(self.texts.beginning(known, "stdout_preview")?.short(OUTPUT_CHARS))
+        Some(self.texts.preview(known, "stdout_preview")?.short(OUTPUT_CHARS))
     }
 }

@@ -57,7 +57,7 @@ pub trait HistorySource {
 }
 
 /// Returns the histories of channels before a checkpoint, each back to its seed. It follows the
-/// parents, since ids need not be in the order of age, and ends if they form a circle.
+/// parents, since ids need not be in the order of age, and ends if they form a cycle.
 ///
 /// # Errors
 /// Fails if the source does.

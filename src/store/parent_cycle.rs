@@ -7,7 +7,7 @@ use crate::model::{Key, Kind, Value};
 impl Session {
     /// Returns the cycle that arises on the current branch if `parent` becomes the parent of the
     /// hypothesis `id`: the ids from `id` upwards to `id` again. `None` if there is no cycle.
-    pub fn parent_circle(&self, id: &str, parent: &str) -> Result<Option<Vec<String>>> {
+    pub fn parent_cycle(&self, id: &str, parent: &str) -> Result<Option<Vec<String>>> {
         let head = self.head()?;
         let mut path = vec![id.to_owned()];
         let mut next = Some(parent.to_owned());
