@@ -411,10 +411,11 @@ fn is_name_of_login(name: &[u8]) -> bool {
 /// it.
 fn header_value(text: &[u8], end: usize) -> usize {
     let field = || {
-        let from = json_text::quote(text, json_text::spaces(text, end))?;
+        let from = json_text::skip_quote(text, json_text::skip_spaces(text, end))?;
         let name = text.get(from..from + 5)?.eq_ignore_ascii_case(b"value");
-        let colon = json_text::spaces(text, json_text::quote(text, from + 5).filter(|_| name)?);
-        (text.get(colon) == Some(&b':')).then(|| json_text::spaces(text, colon + 1))
+        let colon =
+            json_text::skip_spaces(text, json_text::skip_quote(text, from + 5).filter(|_| name)?);
+        (text.get(colon) == Some(&b':')).then(|| json_text::skip_spaces(text, colon + 1))
     };
     field().unwrap_or(end)
 }
@@ -424,14 +425,14 @@ fn header_value(text: &[u8], end: usize) -> usize {
 pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
     let mut found = Vec::new();
     let limit = text.len().min(end + MAX_SECRET_BYTES);
-    let mut at = json_text::spaces(text, end);
+    let mut at = json_text::skip_spaces(text, end);
     if text.get(at) != Some(&b'[') {
         return (found, end);
     }
     let (mut name, mut value): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
     // Reads field after field of each object. An array inside an object ends the list.
     while at < limit {
-        at = json_text::spaces(text, at + 1);
+        at = json_text::skip_spaces(text, at + 1);
         let byte = text.get(at);
         if matches!(byte, Some(b'}')) {
             if let (Some(name), Some(value)) = (name.take(), value.take())
@@ -445,14 +446,14 @@ pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize
         if matches!(byte, Some(b'{' | b',')) {
             continue;
         }
-        let Some((field, end)) = json_text::string(text, at, limit) else { break };
-        let colon = json_text::spaces(text, end);
+        let Some((field, end)) = json_text::parse_string(text, at, limit) else { break };
+        let colon = json_text::skip_spaces(text, end);
         if text.get(colon) != Some(&b':') {
             break;
         }
-        let from = json_text::spaces(text, colon + 1);
+        let from = json_text::skip_spaces(text, colon + 1);
         let is_field = |known: &[u8]| text.get(field.clone()) == Some(known);
-        match json_text::string(text, from, limit) {
+        match json_text::parse_string(text, from, limit) {
             Some((content, end)) => {
                 if is_field(b"name") {
                     name = Some(content);

@@ -5,7 +5,7 @@ use super::byte_text::backslashes;
 use std::ops::Range;
 
 /// Returns the offset after the white space at `at`, escaped or not.
-pub(super) fn spaces(text: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_spaces(text: &[u8], mut at: usize) -> usize {
     loop {
         match text.get(at) {
             Some(b' ' | b'\n' | b'\r' | b'\t') => at += 1,
@@ -23,15 +23,15 @@ pub(super) fn spaces(text: &[u8], mut at: usize) -> usize {
 
 /// Returns the offset after the quote at `at` and the backslashes before it; `None` if there is no
 /// quote.
-pub(super) fn quote(text: &[u8], at: usize) -> Option<usize> {
+pub(super) fn skip_quote(text: &[u8], at: usize) -> Option<usize> {
     let slashes = backslashes(text, at, usize::MAX);
     (text.get(at + slashes) == Some(&b'"')).then_some(at + slashes + 1)
 }
 
 /// Parses the string at `at`. Returns the range inside its quotes, and the offset after it; `None`
 /// if there is none, or if its closing quote is not before `end`.
-pub(super) fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
-    let from = quote(text, at)?;
+pub(super) fn parse_string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
+    let from = skip_quote(text, at)?;
     let opening_bytes = from - at;
     let mut to = from;
     loop {

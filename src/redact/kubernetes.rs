@@ -2,7 +2,7 @@
 //! YAML and JSON. Both may be inside a JSON string.
 
 use super::byte_text::backslashes;
-use super::json_text::{quote, spaces, string};
+use super::json_text::{parse_string, skip_quote, skip_spaces};
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, work_counter};
 use std::ops::Range;
 
@@ -82,27 +82,28 @@ fn fields(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>))
     let mut from = object.start;
     while let Some(at) = data(text, from, object.end) {
         from = at;
-        let Some(colon) = quote(text, at).map(|at| spaces(text, at)) else { continue };
+        let Some(colon) = skip_quote(text, at).map(|at| skip_spaces(text, at)) else { continue };
         if text.get(colon) != Some(&b':') {
             continue;
         }
-        let open = spaces(text, colon + 1);
+        let open = skip_spaces(text, colon + 1);
         if text.get(open) != Some(&b'{') {
             continue;
         }
-        let mut next = spaces(text, open + 1);
-        while let Some((_, at)) = string(text, next, object.end) {
-            let colon = spaces(text, at);
-            let Some((value, at)) = string(text, spaces(text, colon + 1), object.end) else {
+        let mut next = skip_spaces(text, open + 1);
+        while let Some((_, at)) = parse_string(text, next, object.end) {
+            let colon = skip_spaces(text, at);
+            let Some((value, at)) = parse_string(text, skip_spaces(text, colon + 1), object.end)
+            else {
                 break;
             };
             add(value);
-            let comma = spaces(text, at);
+            let comma = skip_spaces(text, at);
             from = comma;
             if text.get(comma) != Some(&b',') {
                 break;
             }
-            next = spaces(text, comma + 1);
+            next = skip_spaces(text, comma + 1);
         }
     }
 }
