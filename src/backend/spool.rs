@@ -109,8 +109,8 @@ impl SpoolFolder {
             names.extend(witness.acknowledged()?);
         }
         // A write that was appended is also known from the journal.
-        let brought = self.brought_in().unwrap_or_default();
-        names.retain(|name| !brought.contains(name));
+        let appended = self.appended_names().unwrap_or_default();
+        names.retain(|name| !appended.contains(name));
         Ok(names.into_iter().collect())
     }
 
@@ -176,7 +176,7 @@ impl SpoolFolder {
 
     /// Returns the writes recorded as appended: in the ledger outside the store, which a process
     /// that can only change the store cannot forge, or without one, in the ledger inside.
-    fn brought_in(&self) -> Result<BTreeSet<String>, Error> {
+    fn appended_names(&self) -> Result<BTreeSet<String>, Error> {
         match &self.witness {
             Some(witness) => witness.appended(),
             None => Ledger::new(self.copies.clone()).appended(),
@@ -291,7 +291,7 @@ pub(crate) fn is_own(name: &str) -> bool {
 
 /// Returns whether a name in the folder of copies belongs to the spool.
 pub(crate) fn is_own_copy(name: &str) -> bool {
-    is_own(name) || name == ledger::BROUGHT
+    is_own(name) || name == ledger::APPENDED_LIST
 }
 
 impl Spool for SpoolFolder {
@@ -302,8 +302,8 @@ impl Spool for SpoolFolder {
             names.extend(witness.acknowledged()?);
         }
         if !names.is_empty() {
-            let brought = self.brought_in()?;
-            names.retain(|name| !brought.contains(name));
+            let appended = self.appended_names()?;
+            names.retain(|name| !appended.contains(name));
         }
         Ok(names.into_iter().collect())
     }
@@ -335,7 +335,7 @@ impl Spool for SpoolFolder {
         match first {
             Some(first) => first.map(Some),
             // A write is recorded as appended before its files are removed.
-            None if self.is_acknowledged(name) && !self.brought_in()?.contains(name) => {
+            None if self.is_acknowledged(name) && !self.appended_names()?.contains(name) => {
                 let what = format!(
                     "the write '{name}', which waited in the spool, is missing: both of its files were removed"
                 );
@@ -398,9 +398,9 @@ impl Spool for SpoolFolder {
         if there.is_empty() {
             return Ok(());
         }
-        let brought = self.brought_in()?;
+        let appended = self.appended_names()?;
         for (path, name) in there {
-            if brought.contains(&name) {
+            if appended.contains(&name) {
                 files::remove(&path)?;
             }
             // A file that cannot be opened was finished or removed meanwhile.

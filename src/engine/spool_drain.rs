@@ -50,13 +50,13 @@ impl Engine {
         if names.is_empty() {
             return Ok(());
         }
-        let (mut found, mut brought) = (Vec::with_capacity(names.len()), Vec::new());
+        let (mut found, mut appended) = (Vec::with_capacity(names.len()), Vec::new());
         for name in names {
             match read(&**spool, &name)? {
                 Some(Ok(waiting)) => found.push(waiting),
                 Some(Err(error)) => {
                     if is_written(&self.follower.written_view()?, &name)? {
-                        brought.push(name);
+                        appended.push(name);
                     } else {
                         tracing::warn!(name, %error, "a write in the spool stays there");
                     }
@@ -71,7 +71,7 @@ impl Engine {
                 Ok((plan(&context.view()?, waiting, NameClashPolicy::Rename)?, ()))
             });
             match done {
-                Ok(()) => brought.push(waiting.operation.id.to_string()),
+                Ok(()) => appended.push(waiting.operation.id.to_string()),
                 Err(error) => {
                     let locked = error.kind() == ErrorKind::Locked;
                     outcome = Err(error);
@@ -81,11 +81,11 @@ impl Engine {
                 }
             }
         }
-        if !brought.is_empty() {
+        if !appended.is_empty() {
             // Other processes may have appended some of these writes and been killed before their
             // sync. This sync covers their records too.
             self.sync()?;
-            spool.record_appended(&brought)?;
+            spool.record_appended(&appended)?;
         }
         outcome
     }

@@ -60,7 +60,7 @@ pub(super) fn rescue(
         RescuedIndex::default()
     };
     if let Some(cipher) = cipher {
-        index = encrypted::rescued(index, cipher, key::hidden, correct_bit);
+        index = encrypted::decrypt_rescued(index, cipher, key::hidden, correct_bit);
     }
     let (breach, corrected_bits) = (index.breach.clone(), index.corrected_bits);
     let folder = path.join(JOURNAL_FOLDER);

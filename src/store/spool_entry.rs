@@ -14,7 +14,7 @@ use crate::model::{
 };
 
 /// Returns a spooled write that contains nothing but its session.
-pub(super) fn begin(operation: Operation, session: SessionMetadata) -> Result<SpoolEntry> {
+pub(super) fn new_entry(operation: Operation, session: SessionMetadata) -> Result<SpoolEntry> {
     Ok(SpoolEntry {
         time: operation.time,
         operation,
@@ -30,14 +30,19 @@ pub(super) fn begin(operation: Operation, session: SessionMetadata) -> Result<Sp
 }
 
 /// Adds a note. By default it was added at the time of the write.
-pub(super) fn note(write: &mut SpoolEntry, id: &str, value: &Value, added_at: Option<Timestamp>) {
+pub(super) fn add_note(
+    write: &mut SpoolEntry,
+    id: &str,
+    value: &Value,
+    added_at: Option<Timestamp>,
+) {
     let added_at = added_at.unwrap_or(write.time);
     let entry = encode_entry(&ClaimEntry { added_at, value: value.clone() });
     write.notes.push(SpooledNote { id: id.to_owned(), entry: RecordBytes(entry.to_vec()) });
 }
 
 /// Adds the pages of facts that [`fact_pages`](super::fact_pages::fact_pages) made.
-pub(super) fn pages(write: &mut SpoolEntry, facts: &[RecordChange]) {
+pub(super) fn add_pages(write: &mut SpoolEntry, facts: &[RecordChange]) {
     for change in facts {
         if let RecordChange::Facts { count, first, last, page: DeltaPart::Inline(page), .. } =
             change
@@ -50,7 +55,7 @@ pub(super) fn pages(write: &mut SpoolEntry, facts: &[RecordChange]) {
 
 /// Adds a checkpoint. Its number and branch are assigned when the write is appended. `seen` is the
 /// last revision that its author saw.
-pub(super) fn checkpoint(
+pub(super) fn add_checkpoint(
     write: &mut SpoolEntry,
     wanted: NewCheckpoint,
     id: CheckpointId,
@@ -74,7 +79,7 @@ pub(super) fn checkpoint(
 /// Saves a write to the spool, unless it changes nothing. Returns its report: what the write would
 /// append now or, if the store cannot be read, all that it contains. `reason` says why it was not
 /// appended.
-pub(super) fn keep(store: &Store, write: &SpoolEntry, reason: &Error) -> Result<WriteReport> {
+pub(super) fn save(store: &Store, write: &SpoolEntry, reason: &Error) -> Result<WriteReport> {
     let branch = write.branch.as_deref().unwrap_or_default();
     let mut report = WriteReport {
         checkpoint: write.checkpoints.last().map(|one| one.checkpoint.clone()),

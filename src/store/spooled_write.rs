@@ -4,7 +4,7 @@ use super::fact_pages::fact_pages;
 use super::new_checkpoint::NewCheckpoint;
 use super::new_session::NewSession;
 use super::redaction_gate::{RedactionCounts, warning};
-use super::spool_entry::{begin, checkpoint, keep, note, pages};
+use super::spool_entry::{add_checkpoint, add_note, add_pages, new_entry, save};
 use super::validate::{check_checkpoint, check_claim, check_fact};
 use super::write_context::WriteContext;
 use super::write_report::WriteReport;
@@ -110,7 +110,7 @@ impl Store {
         info: &SessionMetadata,
         used: bool,
     ) -> Result<Session> {
-        let mut waiting = begin(operation.clone(), info.clone())?;
+        let mut waiting = new_entry(operation.clone(), info.clone())?;
         waiting.used = used;
         self.engine.spool(&waiting)?;
         let (refs, _) = self.engine.follower.refs()?;
@@ -165,29 +165,29 @@ impl SpooledWrite<'_> {
     /// # Errors
     /// [`Error::Invalid`] for values that are not valid, [`Error::ReadOnly`], [`Error::Backend`].
     pub fn save(mut self) -> Result<WriteReport> {
-        let mut waiting = begin(self.act.operation()?, self.session)?;
+        let mut waiting = new_entry(self.act.operation()?, self.session)?;
         waiting.used = self.takes_over;
         let (gate, mut removed) = (self.store.gate(), RedactionCounts::new());
         for fact in &mut self.facts {
             check_fact(gate, fact, &mut removed)?;
         }
         // The session number is not stored in a page.
-        pages(&mut waiting, &fact_pages(0, None, self.facts));
+        add_pages(&mut waiting, &fact_pages(0, None, self.facts));
         for (id, value) in self.notes {
             let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
             gate.claim(&mut change, &mut removed)?;
             check_claim(&mut change)?;
-            note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
+            add_note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
         }
         for mut wanted in self.checkpoints {
             check_checkpoint(gate, &mut wanted, &mut removed)?;
-            checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
+            add_checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
         }
         if self.store.engine.follower.spool.is_none() {
             return Err(Error::Conflict("a store in memory has no spool".to_owned()));
         }
         let reason = Error::Conflict("the write was made for the spool".to_owned());
-        let mut done = keep(self.store, &waiting, &reason)?;
+        let mut done = save(self.store, &waiting, &reason)?;
         done.warnings.extend(warning(&removed));
         Ok(done)
     }

@@ -404,7 +404,7 @@ impl<'a> SessionWrite<'a> {
             else {
                 return Err(error);
             };
-            match spool_entry::keep(self.store, &waiting, &error) {
+            match spool_entry::save(self.store, &waiting, &error) {
                 // The spool has no lock: another process put a note with this id there first.
                 Err(Error::Duplicate { kind, id })
                     if kind == Kind::Note.name() && next.as_ref() == Some(&id) => {}
@@ -494,7 +494,7 @@ impl<'a> SessionWrite<'a> {
         if self.by_import || self.operation.is_some() || self.preceding.is_some() || self.replaces {
             return Ok(None);
         }
-        let mut waiting = spool_entry::begin(operation.clone(), session.info.clone())?;
+        let mut waiting = spool_entry::new_entry(operation.clone(), session.info.clone())?;
         waiting.used = session.info.kind == SessionKind::Debug;
         let branch = match &self.branch {
             Some(name) => session.branch_named(name).map(|number| (number, name.clone())),
@@ -512,19 +512,19 @@ impl<'a> SessionWrite<'a> {
                     let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
                         return Ok(None);
                     };
-                    spool_entry::note(&mut waiting, &change.key.id, value, change.added_at);
+                    spool_entry::add_note(&mut waiting, &change.key.id, value, change.added_at);
                 }
                 (WriteStep::AddNext(value), Some(id), Some(next)) if next.kind == Kind::Note => {
-                    spool_entry::note(&mut waiting, id, value, None);
+                    spool_entry::add_note(&mut waiting, id, value, None);
                 }
                 _ => return Ok(None),
             }
         }
-        spool_entry::pages(&mut waiting, facts);
+        spool_entry::add_pages(&mut waiting, facts);
         if let Some(id) = next_id {
             let removed = &mut self.removed.clone();
             let next_pages = self.next_fact_pages(self.target.number(), id, removed)?;
-            spool_entry::pages(&mut waiting, &next_pages);
+            spool_entry::add_pages(&mut waiting, &next_pages);
         }
         for change in &self.extra {
             let RecordChange::Object { object } = change else { return Ok(None) };
@@ -538,7 +538,7 @@ impl<'a> SessionWrite<'a> {
         let head = number.and_then(|number| session.branch(number).ok()?.head);
         let seen = head.map(|head| head.sequence);
         for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
-            spool_entry::checkpoint(&mut waiting, wanted, *id, seen);
+            spool_entry::add_checkpoint(&mut waiting, wanted, *id, seen);
         }
         Ok(Some(waiting))
     }

@@ -13,7 +13,7 @@ mod scan;
 mod tests;
 
 pub use hidden_keys::{HiddenKeyBytes, KeyHidingRule};
-pub(crate) use rescue::rescued;
+pub(crate) use rescue::decrypt_rescued;
 
 use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
 use super::{Cipher, EncryptionContext, Error, RESERVED, Snapshot, TableId, TableRow};

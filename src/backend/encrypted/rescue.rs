@@ -12,7 +12,7 @@ const MAX_REPAIR_ATTEMPTS: usize = 256;
 /// Decrypts the salvaged rows. If a value does not decrypt, `repair` tries to correct it, for at
 /// most [`MAX_REPAIR_ATTEMPTS`] rows. Rows that still do not decrypt are left out; their number
 /// becomes the problem of the result, unless it has one already.
-pub(crate) fn rescued(
+pub(crate) fn decrypt_rescued(
     stored: RescuedIndex,
     cipher: &Cipher,
     hidden: KeyHidingRule,

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// The name of the list of appended writes, one per line.
-pub(super) const BROUGHT: &str = "BROUGHT";
+pub(super) const APPENDED_LIST: &str = "BROUGHT";
 /// The maximum size of the list: 33 bytes for each write that ever waited.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -50,7 +50,7 @@ impl Ledger {
 
     /// Returns the appended writes.
     pub(super) fn appended(&self) -> Result<BTreeSet<String>, Error> {
-        let path = self.folder.join(BROUGHT);
+        let path = self.folder.join(APPENDED_LIST);
         let bytes = plain_file::read_if_there(&path, MAX_BYTES)?.unwrap_or_default();
         // A truncated or damaged line is ignored.
         let text = String::from_utf8_lossy(&bytes);
@@ -59,7 +59,7 @@ impl Ledger {
 
     /// Records durably that writes were appended.
     pub(super) fn record_appended(&self, names: &[String]) -> Result<(), Error> {
-        let path = self.folder.join(BROUGHT);
+        let path = self.folder.join(APPENDED_LIST);
         let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
         let write = || {
             files::create_private_folder(&self.folder)?;

@@ -1,6 +1,8 @@
 //! Importing an event stream: applies lines as writes.
 
-use super::line_plan::{branch_changes, check_not_before_head, make_checkpoint, resolve, tagged};
+use super::line_plan::{
+    branch_changes, check_not_before_head, make_checkpoint, resolve_selector, retagged_checkpoint,
+};
 use super::unfinished::{BegunImport, check_untouched, written_mark};
 use super::{StreamImportReport, StreamImportRequest, at_line};
 use crate::engine::commit::CommitDurability;
@@ -581,13 +583,13 @@ impl<'a> StreamImporter<'a> {
                     RecordChange::branch_changed(number, branch, change)
                 }
                 StreamEvent::Tag(event) => {
-                    RecordChange::checkpoint(number, tagged(context, number, event)?)
+                    RecordChange::checkpoint(number, retagged_checkpoint(context, number, event)?)
                 }
                 StreamEvent::Restore(target) => {
                     let on = refs.branch_by_name(branch)?;
                     check_not_before_head(refs, on, at)?;
                     let place = CommitTarget { session: number, branch: on, time: at, operation };
-                    let to = resolve(context, number, branch, target)?;
+                    let to = resolve_selector(context, number, branch, target)?;
                     let planned = session.plan_reset(context, place, to)?;
                     let head = refs.branch(on)?.head;
                     let now = head.map_or_else(Default::default, |head| (head.digest, head.count));

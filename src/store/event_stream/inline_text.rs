@@ -20,7 +20,7 @@ impl EventStreamWriter<'_> {
 
     /// Returns a fact's value with its long texts inlined. `source` is the source that the texts
     /// refer to. If its bytes were pruned or dropped, the preview of a text is used.
-    pub(super) fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
+    pub(super) fn expand_fact(&self, value: Value, source: Option<&str>) -> Result<Value> {
         let resolve = self.resolve.unwrap_or(&|_, _| None);
         inlined(value, &|text| self.session.text(source, text, resolve))
     }
@@ -64,7 +64,7 @@ mod tests {
     use crate::model::ObjectId;
 
     #[test]
-    fn the_preview_stands_for_a_text_that_is_gone_and_not_for_one_that_cannot_be_read() {
+    fn a_preview_replaces_a_removed_text_but_not_an_unreadable_one() {
         let hash = ObjectId::from_bytes([1; 32]);
         let (preview, pointer) = ("the beginning".to_owned(), String::new());
         let text = TextRef { preview, bytes: 5000, hash, place: None, pointer };

@@ -36,7 +36,7 @@ pub(super) fn check_not_before_head(
 
 /// Returns the revision that a selector names; `None` for the state before the first revision.
 /// `branch` is the branch of the line.
-pub(super) fn resolve(
+pub(super) fn resolve_selector(
     context: &PlanContext<'_>,
     number: SessionNumber,
     branch: &str,
@@ -89,7 +89,9 @@ pub(super) fn make_checkpoint(
 ) -> Result<Option<Checkpoint>> {
     let own = refs.branch(branch)?;
     let revision = match &event.of {
-        Some(target) => resolve(context, session, &own.name, target)?.map(|at| at.sequence),
+        Some(target) => {
+            resolve_selector(context, session, &own.name, target)?.map(|at| at.sequence)
+        }
         None => new_head.or(own.head.map(|head| head.sequence)),
     };
     let known = match &event.key {
@@ -118,7 +120,7 @@ pub(super) fn make_checkpoint(
 }
 
 /// Returns the newest checkpoint with this message or tag, with its tags changed as the line says.
-pub(super) fn tagged(
+pub(super) fn retagged_checkpoint(
     context: &PlanContext<'_>,
     number: SessionNumber,
     event: &TagEvent,
@@ -174,7 +176,7 @@ pub(super) fn branch_changes(
     let from = event.from.as_deref().unwrap_or(MAIN);
     let on = refs.branch_by_name(from)?;
     let at = match &event.base {
-        Some(target) => resolve(context, session, from, target)?,
+        Some(target) => resolve_selector(context, session, from, target)?,
         None => timeline::head_of(&context.refs, session, on)?,
     };
     let (base, head) = match at {

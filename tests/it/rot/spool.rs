@@ -24,7 +24,7 @@ struct Place {
     path: PathBuf,
     options: Options,
     waiting: Vec<String>,
-    brought_in: (String, Vec<u8>),
+    appended: (String, Vec<u8>),
 }
 
 fn new_session() -> NewSession {
@@ -71,7 +71,7 @@ impl Place {
         let bytes = fs::read(path.join("spool").join(&old)).unwrap();
         store.drain().unwrap();
         let waiting = ["one", "two", "three"].map(|name| keep(&store, name)).to_vec();
-        Self { _folder: folder, path, options, waiting, brought_in: (old, bytes) }
+        Self { _folder: folder, path, options, waiting, appended: (old, bytes) }
     }
 
     fn open(&self, path: &Path) -> Store {
@@ -156,7 +156,7 @@ impl Damage {
                 fs::create_dir(&folder).unwrap();
             }
             Self::OldPutBack => {
-                let (name, bytes) = &place.brought_in;
+                let (name, bytes) = &place.appended;
                 fs::write(folder.join(name), bytes).unwrap();
             }
         }

@@ -29,7 +29,7 @@ impl EventStreamWriter<'_> {
                 let mut before: BTreeMap<String, (Timestamp, Value)> = BTreeMap::new();
                 for known in fact::all_versions(self.view, &self.view.refs, number, kind)? {
                     let mut fact = known.fact;
-                    fact.value = self.expanded(fact.value, known.source.as_deref())?;
+                    fact.value = self.expand_fact(fact.value, known.source.as_deref())?;
                     let version = (fact.at, fact.value.clone());
                     // A version equal to the one before is omitted.
                     if before.insert(fact.id.clone(), version.clone()) != Some(version) {
