@@ -145,10 +145,10 @@ impl<W: Write> BrowserRun<W> {
 
     fn run(&mut self, effects: Vec<AppEffect>) -> Result<(), Fault> {
         for effect in effects {
-            if let AppEffect::Ask { generation, request } = effect {
+            if let AppEffect::Ask { request_number, request } = effect {
                 let slow = request.slot().is_slow();
                 let queue = if slow { &self.slow_requests } else { &self.requests };
-                queue.send((generation, *request))?;
+                queue.send((request_number, *request))?;
             }
         }
         Ok(())

@@ -85,7 +85,7 @@ impl TimelineRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerReply {
     /// The number of the request that it answers.
-    pub generation: u64,
+    pub request_number: u64,
     pub slot: PaneSlot,
     /// The answer, or the error.
     pub answer: Result<WorkerAnswer, WorkerFailure>,

@@ -139,8 +139,8 @@ pub struct App {
     pub status: Option<StatusMessage>,
     /// The number of the latest request for each pane.
     pub requested: BTreeMap<PaneSlot, u64>,
-    /// The number of requests so far.
-    pub generation: u64,
+    /// The number of the latest request; 0 before the first.
+    pub request_number: u64,
     /// Whether a request to watch the store is open.
     pub watching: bool,
     /// When the strip was last requested.
@@ -248,9 +248,9 @@ impl App {
     /// Builds a request to the worker. Answers to earlier requests for the same pane are ignored,
     /// except in the slot [`PaneSlot::Session`].
     pub fn ask(&mut self, request: WorkerRequest) -> AppEffect {
-        self.generation += 1;
-        self.requested.insert(request.slot(), self.generation);
-        AppEffect::Ask { generation: self.generation, request: Box::new(request) }
+        self.request_number += 1;
+        self.requested.insert(request.slot(), self.request_number);
+        AppEffect::Ask { request_number: self.request_number, request: Box::new(request) }
     }
 
     /// Sets the message in the status line.

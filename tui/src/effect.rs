@@ -309,7 +309,7 @@ pub enum WorkerRequest {
         /// Where the search starts.
         from: HistoryPosition,
         /// The direction of the search.
-        way: PageDirection,
+        direction: PageDirection,
     },
     /// Find the moment for a typed text.
     Jump {
@@ -369,7 +369,7 @@ pub enum AppEffect {
     /// Send a request to the worker.
     Ask {
         /// The number that the answer must have.
-        generation: u64,
+        request_number: u64,
         request: Box<WorkerRequest>,
     },
     /// Copy this text to the terminal's clipboard.

@@ -78,9 +78,9 @@ struct WorkerQueues {
 }
 
 impl WorkerQueues {
-    fn send(&self, generation: u64, request: WorkerRequest) -> Result<(), BrowserError> {
+    fn send(&self, request_number: u64, request: WorkerRequest) -> Result<(), BrowserError> {
         let queue = if request.slot().is_slow() { &self.slow } else { &self.fast };
-        queue.send((generation, request)).map_err(|_| BrowserError::Worker)
+        queue.send((request_number, request)).map_err(|_| BrowserError::Worker)
     }
 }
 
@@ -252,7 +252,9 @@ impl BrowserLoop<'_> {
         more: &mut Vec<AppEffect>,
     ) -> Result<Option<i32>, BrowserError> {
         match effect {
-            AppEffect::Ask { generation, request } => self.requests.send(generation, *request)?,
+            AppEffect::Ask { request_number, request } => {
+                self.requests.send(request_number, *request)?;
+            }
             AppEffect::Copy(text) => self.screen.copy(&text)?,
             AppEffect::Notify(text) => self.screen.notify(&text)?,
             AppEffect::Suspend => {

@@ -57,7 +57,7 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
             refresh_activity(app)
         }
         BrowserAction::Focus(_) => Vec::new(),
-        BrowserAction::Edited(text) => editor::edited(app, text),
+        BrowserAction::Edited(text) => editor::submit_edited(app, text),
         BrowserAction::Said(result) => {
             match result {
                 Ok(said) => app.say(TextTone::Good, said),
@@ -67,7 +67,7 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
         }
         BrowserAction::Tick(now) => tick(app, now),
         BrowserAction::Reply(reply) => {
-            let latest = app.requested.get(&reply.slot) == Some(&reply.generation);
+            let latest = app.requested.get(&reply.slot) == Some(&reply.request_number);
             if latest || reply.slot == PaneSlot::Session {
                 reply::apply_reply(app, *reply)
             } else {
@@ -256,7 +256,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::ScrollDown => navigation::scroll_detail(app, 1),
         BrowserCommand::ScrollUp => navigation::scroll_detail(app, -1),
         other => {
-            let (kind, way) = match other {
+            let (kind, direction) = match other {
                 BrowserCommand::OlderCheckpoint => (LandmarkKind::Checkpoint, Older),
                 BrowserCommand::NewerCheckpoint => (LandmarkKind::Checkpoint, Newer),
                 BrowserCommand::OlderTag => (LandmarkKind::Tag, Older),
@@ -271,7 +271,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
                 BrowserCommand::NextFailure => (LandmarkKind::Failure, Newer),
                 _ => return Vec::new(),
             };
-            return landmark::find(app, kind, way);
+            return landmark::find(app, kind, direction);
         }
     }
     Vec::new()

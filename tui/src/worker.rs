@@ -83,18 +83,18 @@ impl StoreWorker {
             while let Ok(request) = requests.try_recv() {
                 queue_request(&mut waiting, request);
             }
-            let Some((generation, request)) = waiting.pop_front() else { continue };
-            let reply = self.answer(generation, request);
+            let Some((request_number, request)) = waiting.pop_front() else { continue };
+            let reply = self.answer(request_number, request);
             if replies.send(wrap(reply)).is_err() {
                 return;
             }
         }
     }
 
-    pub fn answer(&mut self, generation: u64, request: WorkerRequest) -> WorkerReply {
+    pub fn answer(&mut self, request_number: u64, request: WorkerRequest) -> WorkerReply {
         let slot = request.slot();
         let answer = self.run(request).map_err(|error| failure(&error));
-        WorkerReply { generation, slot, answer }
+        WorkerReply { request_number, slot, answer }
     }
 
     fn run(&mut self, request: WorkerRequest) -> Result<WorkerAnswer> {
@@ -185,8 +185,8 @@ impl StoreWorker {
                 let activity = session.activity(from, to, period_count)?;
                 Ok(WorkerAnswer::Strip(Box::new(ActivityStrip { from, to, activity })))
             }
-            WorkerRequest::Find { wanted, from, way } => {
-                landmark_search::next_landmark(self.session()?, wanted, from, way)
+            WorkerRequest::Find { wanted, from, direction } => {
+                landmark_search::next_landmark(self.session()?, wanted, from, direction)
             }
             WorkerRequest::Jump { text, now } => {
                 landmark_search::jump(self.session()?, &text, now, self.zone)
@@ -309,7 +309,7 @@ fn rows(
     level: TimelineLevel,
     filter: &TimelineFilter,
     from: Option<HistoryPosition>,
-    way: PageDirection,
+    direction: PageDirection,
     limit: usize,
 ) -> Result<(Vec<crate::answer::TimelineRow>, Option<HistoryPosition>)> {
     let kinds = PageKinds {
@@ -320,7 +320,8 @@ fn rows(
     let (mut found, mut next, mut scanned) = (Vec::new(), from, 0);
     loop {
         let wanted = if filter.is_empty() { limit } else { limit.max(250) };
-        let page = session.history_page(kinds, filter.branch.as_deref(), next, way, wanted)?;
+        let page =
+            session.history_page(kinds, filter.branch.as_deref(), next, direction, wanted)?;
         scanned += wanted;
         for item in &page.items {
             if row::matches_filter(item, filter) && !row::has_no_text(item) {
@@ -328,7 +329,7 @@ fn rows(
             }
         }
         next = page.next;
-        let past = match way {
+        let past = match direction {
             PageDirection::Older => {
                 filter.since.is_some_and(|since| next.is_some_and(|next| next.time < since))
             }
@@ -421,10 +422,10 @@ mod tests {
         queue_request(&mut waiting, (1, WorkerRequest::Watch));
         queue_request(&mut waiting, (2, WorkerRequest::Strip(80)));
         queue_request(&mut waiting, (3, WorkerRequest::Strip(90)));
-        for generation in [4, 5] {
-            queue_request(&mut waiting, (generation, WorkerRequest::Open(None)));
+        for request_number in [4, 5] {
+            queue_request(&mut waiting, (request_number, WorkerRequest::Open(None)));
         }
-        let order: Vec<u64> = waiting.iter().map(|(generation, _)| *generation).collect();
+        let order: Vec<u64> = waiting.iter().map(|(request_number, _)| *request_number).collect();
         assert_eq!(order, [4, 5, 3, 1]);
     }
 }

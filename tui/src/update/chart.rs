@@ -20,13 +20,13 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
     if let Some(index) = selected.and_then(|id| series.clone().position(|one| one.id == id)) {
         app.chart.cursor = index;
     } else {
-        select_step(app);
+        select_hypothesis_of_row(app);
     }
     Vec::new()
 }
 
 /// Selects in the charts the hypothesis that the selected row is about, if there is one.
-pub(super) fn select_step(app: &mut App) {
+pub(super) fn select_hypothesis_of_row(app: &mut App) {
     let story = app.row().and_then(|row| row.story.as_ref());
     let id = story.and_then(|story| {
         story.entities().find(|key| key.kind == Kind::Hypothesis).map(|key| key.id.clone())

@@ -57,18 +57,18 @@ pub(super) fn accept_find(app: &mut App, find: FindState) -> Vec<AppEffect> {
 }
 
 /// Goes to the next or previous match in time.
-pub(super) fn step_match(app: &mut App, way: PageDirection) -> Vec<AppEffect> {
+pub(super) fn step_match(app: &mut App, direction: PageDirection) -> Vec<AppEffect> {
     let cursor = app.timeline.cursor;
     let Some(find) = &app.find else { return Vec::new() };
     let all = find.matches.iter().copied();
-    let found = match way {
+    let found = match direction {
         PageDirection::Newer => all.filter(|row| *row < cursor).max(),
         PageDirection::Older => all.filter(|row| *row > cursor).min(),
     };
     match found {
         Some(row) => navigation::move_to_row(app, row),
         None => {
-            let side = if way == PageDirection::Newer { "after" } else { "before" };
+            let side = if direction == PageDirection::Newer { "after" } else { "before" };
             app.say(TextTone::Warning, format!("no match {side} this moment"));
             Vec::new()
         }

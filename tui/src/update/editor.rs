@@ -24,7 +24,7 @@ pub(super) fn note(app: &mut App) -> Vec<AppEffect> {
 
 /// Submits the text that was written in the editor. If the editor failed, the text stays in the
 /// input.
-pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
+pub(super) fn submit_edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
     let Some(OverlayPane::Input { purpose, text }) = app.overlays.last_mut() else {
         return Vec::new();
     };
@@ -45,10 +45,9 @@ pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
     input::submit(app, &purpose, written)
 }
 
-/// Shows the text of a write that failed in the input again. `request` is the number of its
-/// request.
-pub(super) fn restore(app: &mut App, request: u64) {
-    if let Some(UnsentText { purpose, text }) = app.unsent.remove(&request) {
+/// Shows the text of a write that failed in the input again.
+pub(super) fn restore(app: &mut App, request_number: u64) {
+    if let Some(UnsentText { purpose, text }) = app.unsent.remove(&request_number) {
         app.overlays.push(OverlayPane::Input { purpose, text });
     }
 }

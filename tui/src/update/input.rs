@@ -144,10 +144,10 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
     }
     let target = app.target();
     // The write is the next request.
-    let generation = app.generation + 1;
+    let request_number = app.request_number + 1;
     if purpose.is_text() {
         let (purpose, text) = (purpose.clone(), text.to_owned());
-        app.unsent.insert(generation, UnsentText { purpose, text });
+        app.unsent.insert(request_number, UnsentText { purpose, text });
     }
     match purpose {
         InputPurpose::Jump => {
@@ -174,11 +174,11 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
             let text = crate::view::text(app);
             vec![app.ask(WorkerRequest::Export { path, text })]
         }
-        purpose => match write::of_text(purpose, text) {
+        purpose => match write::request_of_text(purpose, text) {
             Ok(change) => send(app, change),
             Err(problem) => {
                 // Shows the text again, so that it can be corrected.
-                editor::restore(app, generation);
+                editor::restore(app, request_number);
                 app.say(TextTone::Warning, problem);
                 Vec::new()
             }

@@ -21,7 +21,7 @@ pub(super) fn find(
         return among_rows(app, wanted, direction);
     }
     let Some(from) = app.row().map(|row| row.place) else { return Vec::new() };
-    vec![app.ask(WorkerRequest::Find { wanted, from, way: direction })]
+    vec![app.ask(WorkerRequest::Find { wanted, from, direction })]
 }
 
 /// Finds a landmark among the rows that are loaded.

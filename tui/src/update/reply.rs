@@ -15,15 +15,15 @@ use forge_store::store::{HistoryPosition, HistoryRank};
 
 pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
     match reply.answer {
-        Ok(answer) => apply_answer(app, reply.generation, answer),
+        Ok(answer) => apply_answer(app, reply.request_number, answer),
         Err(failure) => {
-            failed(app, reply.generation, reply.slot, failure);
+            failed(app, reply.request_number, reply.slot, failure);
             Vec::new()
         }
     }
 }
 
-fn failed(app: &mut App, generation: u64, slot: PaneSlot, failure: WorkerFailure) {
+fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFailure) {
     match slot {
         PaneSlot::Watch => app.watching = false,
         PaneSlot::Page => app.timeline.loading = false,
@@ -60,13 +60,13 @@ fn failed(app: &mut App, generation: u64, slot: PaneSlot, failure: WorkerFailure
             } else {
                 format!(": {}", failure.advice)
             };
-            editor::restore(app, generation);
+            editor::restore(app, request_number);
             app.say(TextTone::Bad, format!("{}{advice}", failure.message));
         }
     }
 }
 
-fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<AppEffect> {
+fn apply_answer(app: &mut App, request_number: u64, answer: WorkerAnswer) -> Vec<AppEffect> {
     match answer {
         WorkerAnswer::Opened(overview) => return opened(app, *overview),
         WorkerAnswer::NoSession => app.stage = AppStage::Empty,
@@ -141,7 +141,7 @@ fn apply_answer(app: &mut App, generation: u64, answer: WorkerAnswer) -> Vec<App
             // The story is read again without a pause, so that it shows this write.
             app.story_requested = None;
             app.looked.own = true;
-            app.unsent.remove(&generation);
+            app.unsent.remove(&request_number);
             let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }

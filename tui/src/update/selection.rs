@@ -115,7 +115,7 @@ pub(super) fn focus(app: &mut App, pane: PaneFocus) -> Vec<AppEffect> {
     app.focus = pane;
     navigation::scroll(app);
     if pane == PaneFocus::Time {
-        chart::select_step(app);
+        chart::select_hypothesis_of_row(app);
     }
     if held_entity(app) == was_about { Vec::new() } else { detail(app) }
 }

@@ -16,7 +16,7 @@ pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPur
 }
 
 /// Returns the write for a typed text. The error says what is wrong with the text.
-pub(super) fn of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest, String> {
+pub(super) fn request_of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest, String> {
     match purpose {
         InputPurpose::Note => Ok(WriteRequest::Note(text.to_owned())),
         InputPurpose::Idea => Ok(WriteRequest::Hypothesis(text.to_owned())),
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn evidence_is_a_strength_and_a_text() {
         let evidence = |supports| InputPurpose::Evidence { hypothesis: "H1".to_owned(), supports };
-        let write = of_text(&evidence(false), ".7 it fails").unwrap();
+        let write = request_of_text(&evidence(false), ".7 it fails").unwrap();
         let expected = WriteRequest::Evidence {
             hypothesis: "H1".to_owned(),
             hundredths: -70,
@@ -66,7 +66,7 @@ mod tests {
             "forge evidence add 'it fails' --hypothesis H1 --strength=-0.7"
         );
         for text in ["", ".7", "7 it fails", "it fails", "-.7 it fails"] {
-            assert!(of_text(&evidence(true), text).is_err(), "{text}");
+            assert!(request_of_text(&evidence(true), text).is_err(), "{text}");
         }
     }
 }

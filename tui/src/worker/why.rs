@@ -22,7 +22,7 @@ const MAX_STEPS: u16 = 8;
 /// The maximum number of lines shown of the command or check that evidence comes from.
 const OUTPUT_LINES: usize = 12;
 
-/// Which way the relations are followed.
+/// The direction in which the relations are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WalkDirection {
     /// To what a claim rests on.
@@ -73,7 +73,7 @@ impl ClaimGraph {
     fn walk(
         &self,
         from: &Key,
-        way: WalkDirection,
+        direction: WalkDirection,
         depth: u16,
         seen: &mut BTreeSet<Key>,
         lines: &mut Vec<SheetLine>,
@@ -82,7 +82,7 @@ impl ClaimGraph {
             return;
         }
         for (upper, lower) in &self.edges {
-            let (near, far) = match way {
+            let (near, far) = match direction {
                 WalkDirection::Down => (upper, lower),
                 WalkDirection::Up => (lower, upper),
             };
@@ -90,7 +90,7 @@ impl ClaimGraph {
                 continue;
             }
             lines.push(self.line(far, depth));
-            self.walk(far, way, depth + 1, seen, lines);
+            self.walk(far, direction, depth + 1, seen, lines);
         }
     }
 
@@ -137,10 +137,11 @@ pub(super) fn why(
         return Err(Error::not_found(key.kind.name(), key.id.clone()));
     }
     let mut sections = vec![section("", vec![graph.line(key, 0)])];
-    let ways = [("It rests on", WalkDirection::Down), ("What rests on it", WalkDirection::Up)];
-    for (title, way) in ways {
+    let directions =
+        [("It rests on", WalkDirection::Down), ("What rests on it", WalkDirection::Up)];
+    for (title, direction) in directions {
         let (mut lines, mut seen) = (Vec::new(), BTreeSet::from([key.clone()]));
-        graph.walk(key, way, 1, &mut seen, &mut lines);
+        graph.walk(key, direction, 1, &mut seen, &mut lines);
         if lines.is_empty() {
             lines.push(line(TextTone::Dim, 2, "nothing"));
         }

@@ -95,16 +95,16 @@ fn only_the_failure_of_a_write_opens_its_text_again() {
     hand.press("n").type_in("slow");
     let enter = KeyChord::parse_all("<enter>").unwrap().remove(0);
     let effects = update(&mut hand.app, BrowserAction::Key(enter));
-    let [AppEffect::Ask { generation, .. }] = effects[..] else { panic!("{effects:?}") };
-    let mut fails = |generation: u64| {
+    let [AppEffect::Ask { request_number, .. }] = effects[..] else { panic!("{effects:?}") };
+    let mut fails = |request_number: u64| {
         let failure =
             WorkerFailure { message: "no".to_owned(), advice: "wait".to_owned(), damaged: false };
-        let reply = WorkerReply { generation, slot: PaneSlot::Session, answer: Err(failure) };
+        let reply = WorkerReply { request_number, slot: PaneSlot::Session, answer: Err(failure) };
         hand.act(BrowserAction::Reply(Box::new(reply)));
         hand.app.overlays.last().cloned()
     };
-    assert!(fails(generation - 1).is_none());
-    let Some(OverlayPane::Input { text, .. }) = fails(generation) else { panic!("not opened") };
+    assert!(fails(request_number - 1).is_none());
+    let Some(OverlayPane::Input { text, .. }) = fails(request_number) else { panic!("not opened") };
     assert_eq!(text, "slow");
 }
 
@@ -118,13 +118,13 @@ fn each_write_that_fails_opens_its_own_text_again() {
         hand.press("n").type_in(text);
         let enter = KeyChord::parse_all("<enter>").unwrap().remove(0);
         let effects = update(&mut hand.app, BrowserAction::Key(enter));
-        let [AppEffect::Ask { generation, .. }] = effects[..] else { panic!("{effects:?}") };
-        sent.push((generation, text));
+        let [AppEffect::Ask { request_number, .. }] = effects[..] else { panic!("{effects:?}") };
+        sent.push((request_number, text));
     }
-    for (generation, typed) in sent {
+    for (request_number, typed) in sent {
         let failure =
             WorkerFailure { message: "no".to_owned(), advice: "wait".to_owned(), damaged: false };
-        let reply = WorkerReply { generation, slot: PaneSlot::Session, answer: Err(failure) };
+        let reply = WorkerReply { request_number, slot: PaneSlot::Session, answer: Err(failure) };
         hand.act(BrowserAction::Reply(Box::new(reply)));
         let Some(OverlayPane::Input { text, .. }) = hand.app.overlays.last() else {
             panic!("'{typed}' is not opened: {}", hand.screen());

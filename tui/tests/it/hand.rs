@@ -66,8 +66,8 @@ impl Hand {
         let mut waiting = VecDeque::from(effects);
         while let Some(effect) = waiting.pop_front() {
             match effect {
-                AppEffect::Ask { generation, request } => {
-                    let reply = Box::new(self.worker.answer(generation, *request));
+                AppEffect::Ask { request_number, request } => {
+                    let reply = Box::new(self.worker.answer(request_number, *request));
                     waiting.extend(update(&mut self.app, BrowserAction::Reply(reply)));
                 }
                 AppEffect::Copy(text) => self.copied.push(text),

@@ -216,7 +216,7 @@ fn the_story_of_a_very_long_session_is_not_read_automatically() {
     hand.app.story = None;
     hand.app.requested.remove(&PaneSlot::Story);
     let reply = forge_tui::answer::WorkerReply {
-        generation: 0,
+        request_number: 0,
         slot: PaneSlot::Session,
         answer: Ok(opened),
     };

@@ -143,7 +143,7 @@ fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
         damaged: true,
     };
     let reply = |hand: &Hand, slot: PaneSlot| WorkerReply {
-        generation: *hand.app.requested.get(&slot).unwrap(),
+        request_number: *hand.app.requested.get(&slot).unwrap(),
         slot,
         answer: Err(failure.clone()),
     };
