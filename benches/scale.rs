@@ -130,13 +130,13 @@ fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
             }
         }
     }
-    let said = |[open, state, list, created, memory]: [Vec<f64>; 5]| {
+    let summarize = |[open, state, list, created, memory]: [Vec<f64>; 5]| {
         let memory = memory.into_iter().fold(0.0, f64::max);
         let created = (!created.is_empty()).then(|| summary(created));
         let [open, state, list] = [open, state, list].map(summary);
         json!({ "open": open, "at": state, "list": list, "create": created, "visitor_mb": memory })
     };
-    parts.into_iter().map(said).collect()
+    parts.into_iter().map(summarize).collect()
 }
 
 /// Makes one visit at the moment of this round, and prints its figures. With `creates`, it ends
@@ -364,8 +364,8 @@ fn pushes(size: usize) {
             pusher.args(["pusher", "0"]).arg(&path).arg(&name).stdout(Stdio::piped());
             let mut pusher = pusher.spawn().expect("a process");
             // The measurement begins after the first push.
-            let said = pusher.stdout.take().expect("a pipe");
-            let mut lines = std::io::BufReader::new(said).lines();
+            let output = pusher.stdout.take().expect("a pipe");
+            let mut lines = std::io::BufReader::new(output).lines();
             lines.next().expect("a push").expect("a line");
             let beside = summary(creates());
             pusher.kill().expect("the end");

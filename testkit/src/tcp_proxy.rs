@@ -71,11 +71,11 @@ fn connect(client: TcpStream, state: &Arc<ProxyState>) -> io::Result<()> {
     // trip.
     let answered = Arc::new(AtomicBool::new(true));
     let (requests, answers) = ((client.try_clone()?, server.try_clone()?), (server, client));
-    let (asked, state) = (Arc::clone(&answered), Arc::clone(state));
+    let (answered_before, state) = (Arc::clone(&answered), Arc::clone(state));
     let delay = state.delay;
     thread::spawn(move || {
         pass(requests, delay, || {
-            if asked.swap(false, Ordering::Relaxed) {
+            if answered_before.swap(false, Ordering::Relaxed) {
                 state.round_trips.fetch_add(1, Ordering::Relaxed);
             }
         });

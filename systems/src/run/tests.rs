@@ -25,7 +25,7 @@ pub(super) fn step(item: &str, step: &str, output: &str, next: NextStep) -> Step
     }
 }
 
-pub(super) fn to(next: &str) -> NextStep {
+pub(super) fn next_step(next: &str) -> NextStep {
     NextStep::Step(next.to_owned())
 }
 
@@ -37,7 +37,7 @@ pub(super) fn run(store: &Store) -> WorkflowRun {
 fn one_record_is_one_revision_and_makes_run_and_item() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
-    let done = run.record(&act(1), &step("123", "3341", "Summary", to("3342"))).unwrap();
+    let done = run.record(&act(1), &step("123", "3341", "Summary", next_step("3342"))).unwrap();
     assert_eq!(done.revision.map(|(sequence, _)| sequence), Some(1));
     assert_eq!(run.output("123", "3341").unwrap().content, "Summary");
     let item = run.item("123").unwrap();
@@ -52,7 +52,7 @@ fn one_record_is_one_revision_and_makes_run_and_item() {
 fn the_same_record_again_changes_nothing_and_another_output_replaces_it() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
-    let first = step("123", "3341", "Summary", to("3342"));
+    let first = step("123", "3341", "Summary", next_step("3342"));
     run.record(&act(1), &first).unwrap();
     assert!(run.record(&act(2), &first).unwrap().is_unchanged());
     let better = step("123", "3341", "Better", NextStep::Unknown);
@@ -88,7 +88,7 @@ fn a_run_is_finished_with_its_last_item_and_running_again_with_a_new_one() {
     run.record(&act(3), &step("2", "s", "x", NextStep::Terminal)).unwrap();
     let ended = run.state().unwrap();
     assert_eq!((ended.status, ended.ended_at), (RunStatus::Finished, Some(act(3).now)));
-    run.record(&act(4), &step("3", "s", "x", to("t"))).unwrap();
+    run.record(&act(4), &step("3", "s", "x", next_step("t"))).unwrap();
     let again = run.state().unwrap();
     assert_eq!((again.status, again.ended_at, again.items), (RunStatus::Running, None, 3));
     run.end(&act(5), RunStatus::Failed, Some("no power")).unwrap();
@@ -103,7 +103,7 @@ fn a_run_is_finished_with_its_last_item_and_running_again_with_a_new_one() {
 fn the_step_of_a_forgotten_output_is_next_and_the_history_keeps_the_output() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
-    run.record(&act(1), &step("a", "1", "bad", to("2"))).unwrap();
+    run.record(&act(1), &step("a", "1", "bad", next_step("2"))).unwrap();
     run.record(&act(2), &step("a", "2", "worse", NextStep::Terminal)).unwrap();
     let wrong = run.forget(&act(3), "a", &["1".to_owned(), "9".to_owned()]).unwrap_err();
     assert_eq!(wrong.to_string(), "there is no output '9' of the item 'a' in the run 'nightly'");
@@ -126,12 +126,12 @@ fn the_run_of_an_item_is_the_one_that_last_recorded_it() {
     let store = Store::in_memory().unwrap();
     for (second, name) in [(1, "monday"), (2, "tuesday")] {
         let run = WorkflowRun::open_or_create(&store, &act(0), name).unwrap();
-        run.record(&act(second), &step("a", "1", name, to("2"))).unwrap();
+        run.record(&act(second), &step("a", "1", name, next_step("2"))).unwrap();
     }
     let monday = WorkflowRun::open(&store, "monday").unwrap();
-    monday.record(&act(9), &step("b", "1", "later", to("2"))).unwrap();
+    monday.record(&act(9), &step("b", "1", "later", next_step("2"))).unwrap();
     assert_eq!(WorkflowRun::of_item(&store, "a").unwrap().key(), "tuesday");
-    monday.record(&act(10), &step("a", "2", "again", to("3"))).unwrap();
+    monday.record(&act(10), &step("a", "2", "again", next_step("3"))).unwrap();
     assert_eq!(WorkflowRun::of_item(&store, "a").unwrap().key(), "monday");
     let unknown = WorkflowRun::of_item(&store, "z").map(|_| ()).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no run with the item 'z'");
@@ -141,10 +141,11 @@ fn the_run_of_an_item_is_the_one_that_last_recorded_it() {
 fn items_are_found_by_step_and_order_and_runs_by_what_is_left() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
-    let wave = ["a", "b", "c"].map(|item| step(item, "1", "x", to("2")));
+    let wave = ["a", "b", "c"].map(|item| step(item, "1", "x", next_step("2")));
     let done = run.record_all(&act(1), &wave).unwrap();
     assert_eq!(done.revision.map(|(sequence, _)| sequence), Some(1));
-    run.record(&act(2), &StepRecord { order: Some(7), ..step("b", "2", "y", to("3")) }).unwrap();
+    run.record(&act(2), &StepRecord { order: Some(7), ..step("b", "2", "y", next_step("3")) })
+        .unwrap();
     run.record(&act(3), &step("c", "2", "y", NextStep::Terminal)).unwrap();
     let names = |items: Vec<RunItem>| items.into_iter().map(|item| item.item).collect::<Vec<_>>();
     assert_eq!(names(run.at_step("2").unwrap()), ["a"]);
@@ -170,13 +171,13 @@ fn invalid_names_are_refused_and_change_nothing() {
         step("a", "", "x", NextStep::Unknown),
         step("a\n", "1", "x", NextStep::Unknown),
         step(&long, &long, "x", NextStep::Unknown),
-        step("a", "1", "x", to("")),
+        step("a", "1", "x", next_step("")),
     ] {
         let error = run.record(&act(1), &wrong).unwrap_err();
         assert_eq!(error.kind(), forge_store::error::ErrorKind::Invalid, "{error}");
     }
     assert!(run.session().head().unwrap().revision().is_none());
-    run.record(&act(1), &step("a/b", "%2F", "x", to("c/d"))).unwrap();
+    run.record(&act(1), &step("a/b", "%2F", "x", next_step("c/d"))).unwrap();
     assert_eq!(run.load("a/b").unwrap().outputs[0].step, "%2F");
     assert_eq!(run.resume().unwrap().items[0].outputs.len(), 1);
 }
@@ -184,7 +185,7 @@ fn invalid_names_are_refused_and_change_nothing() {
 fn row(number: i64, name: &str, outputs: &[(&str, &str)]) -> CheckpointRow {
     let others = outputs.iter().map(|(step, output)| ((*step).to_owned(), (*output).to_owned()));
     let own = outputs.iter().find(|(step, _)| *step == name).unwrap().1;
-    CheckpointRow { number, record: step("a", name, own, to("9")), others: others.collect() }
+    CheckpointRow { number, record: step("a", name, own, next_step("9")), others: others.collect() }
 }
 
 #[test]

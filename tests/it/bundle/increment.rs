@@ -1,6 +1,6 @@
 //! Bundles that contain only what was written since an export.
 
-use super::law::{follow, same, step, told};
+use super::law::{follow, same, session_contents, step};
 use super::{act, note, whole};
 use forge_store::model::{BranchMetadata, Fact, FactOrigin, Kind, Timestamp, Value};
 use forge_store::redact::{PartEnding, TextForm};
@@ -107,7 +107,7 @@ fn an_operation_that_spans_several_exports_is_imported_completely() {
         note(&session, &format!("N{line}"), "between");
     }
     follow(&store, &session, &mut mark, &copy);
-    same(&told(&copy), &told(&store), "continued");
+    same(&session_contents(&copy), &session_contents(&store), "continued");
     store.maintain(0).unwrap();
     assert_eq!(since(&store, &session, &mark.unwrap()).unwrap().0, 0);
 }
@@ -153,6 +153,6 @@ fn retention_after_an_export_is_continued() {
             step(&store, &session, minute, one, "");
             follow(&store, &session, &mut mark, &copy);
         }
-        same(&told(&copy), &told(&store), "step by step");
+        same(&session_contents(&copy), &session_contents(&store), "step by step");
     }
 }

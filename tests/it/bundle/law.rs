@@ -142,27 +142,27 @@ pub(crate) fn step(
 }
 
 /// Returns everything that can be read from the session `s`.
-pub(crate) fn told(store: &Store) -> String {
+pub(crate) fn session_contents(store: &Store) -> String {
     let session = store.session("s").unwrap();
-    told_at(&session, &session.head().unwrap())
+    contents_at(&session, &session.head().unwrap())
 }
 
 /// Returns what must be equal on all machines: everything except which branch is checked out.
-pub(crate) fn told_alike(store: &Store) -> String {
-    told_session_alike(&store.session("s").unwrap())
+pub(crate) fn shared_contents(store: &Store) -> String {
+    shared_session_contents(&store.session("s").unwrap())
 }
 
-/// Like [`told_alike`], for any session.
-pub(crate) fn told_session_alike(session: &Session) -> String {
+/// Like [`shared_contents`], for any session.
+pub(crate) fn shared_session_contents(session: &Session) -> String {
     let last = session.summary().unwrap().last_sequence;
     let head = (1..=last).rev().find_map(|number| session.at_sequence(number).ok());
     let head = head.unwrap_or_else(|| session.head().unwrap());
-    let text = told_at(session, &head)
+    let text = contents_at(session, &head)
         .replace("checked out a branch in another store", "checked out a branch");
     text.replace(", current: true", "").replace(", current: false", "")
 }
 
-fn told_at(session: &Session, head: &ResolvedMoment) -> String {
+fn contents_at(session: &Session, head: &ResolvedMoment) -> String {
     let mut text = String::new();
     let mut note = |what: &str, value: String| writeln!(text, "{what}: {value}").unwrap();
     let summary = session.summary().unwrap();
@@ -259,7 +259,7 @@ fn a_range_with_an_undone_fold_contains_the_swept_changes() {
     for (minute, step_) in (1..).zip(steps) {
         step(&store, &session, minute, step_, "");
     }
-    let wanted = told(&store);
+    let wanted = session_contents(&store);
     let range = |from, to| BundleRange { session: session.clone(), from, to };
     let mut in_parts = 0;
     for cut in 1..=session.summary().unwrap().last_sequence {
@@ -267,7 +267,7 @@ fn a_range_with_an_undone_fold_contains_the_swept_changes() {
         let parts = Store::in_memory().unwrap();
         import(&parts, &first);
         import(&parts, &export(&store, &[range(cut, None)]));
-        same(&told(&parts), &wanted, &format!("in parts, cut after #{cut}"));
+        same(&session_contents(&parts), &wanted, &format!("in parts, cut after #{cut}"));
         in_parts += 1;
     }
     assert!(in_parts > 3, "{in_parts}");
@@ -298,19 +298,19 @@ proptest! {
             }
         }
         follow(&store, &session, &mut mark, &followed);
-        let wanted = told(&store);
+        let wanted = session_contents(&store);
         let bytes = whole(&store);
 
         let other = Store::in_memory().unwrap();
         import(&other, &bytes);
-        same(&told(&other), &wanted, "at once");
+        same(&session_contents(&other), &wanted, "at once");
         prop_assert!(whole(&other) == bytes, "the same session gives other bytes");
         import(&other, &bytes);
-        same(&told(&other), &wanted, "again");
+        same(&session_contents(&other), &wanted, "again");
 
         import(&piecewise, &bytes);
-        same(&told(&piecewise), &wanted, "what came since");
-        same(&told(&followed), &wanted, "increment by increment");
+        same(&session_contents(&piecewise), &wanted, "what came since");
+        same(&session_contents(&followed), &wanted, "increment by increment");
 
         let last = session.summary().unwrap().last_sequence;
         let cut = part.index(usize::try_from(last).unwrap() + 1) as u64;
@@ -320,7 +320,7 @@ proptest! {
             Ok(first) if cut > 0 => {
                 import(&parts, &first);
                 import(&parts, &export(&store, &[range(cut, None)]));
-                same(&told(&parts), &wanted, "in parts");
+                same(&session_contents(&parts), &wanted, "in parts");
             }
             Ok(_) => {}
             Err(error) => prop_assert!(error.to_string().contains("permanently pruned"), "{}", error),

@@ -8,7 +8,7 @@ pub(crate) mod increment;
 mod kill;
 pub(crate) mod law;
 
-use crate::rot::store::{Read as Told, make, read as told};
+use crate::rot::store::{Read as StoreContents, make, read as read_all};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::{
@@ -79,8 +79,8 @@ fn rich(path: &Path) -> (Store, Vec<u8>) {
     (store, bytes)
 }
 
-fn everything(path: &Path) -> Told {
-    told(path, &Options::default(), 100)
+fn everything(path: &Path) -> StoreContents {
+    read_all(path, &Options::default(), 100)
 }
 
 #[test]

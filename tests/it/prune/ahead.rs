@@ -338,7 +338,7 @@ fn stopped(
         ])
         .env(FOLDER, path)
         .stdout(Stdio::null())
-        .stderr(File::create(path.with_extension("said")).unwrap())
+        .stderr(File::create(path.with_extension("stderr")).unwrap())
         .spawn()
         .unwrap();
     let mut stood = false;
@@ -381,7 +381,7 @@ fn a_sweep_loses_nothing_of_a_process_stopped_while_it_pre_writes() {
                     let _ = store.maintain(0);
                     (beside, went) = (beside + 1, found.prewritten);
                 });
-                let report = std::fs::read_to_string(path.with_extension("said")).unwrap();
+                let report = std::fs::read_to_string(path.with_extension("stderr")).unwrap();
                 let what = format!("{role} stopped at {call} {nth}: {report}");
                 swept += went;
                 // A process that reports a failed write has written nothing, and can retry.

@@ -45,7 +45,7 @@ fn prose(seed: u64, length: usize) -> String {
 
 /// Returns the bytes that a preview reports, and those that pruning and sweeping free, in a store
 /// that `fill` made.
-fn told_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
+fn previewed_and_freed(rules: &RetentionPolicy, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = create(&path);
@@ -90,7 +90,7 @@ fn begin(store: &Store, name: &str) -> Session {
 
 #[test]
 fn the_reported_bytes_of_folds_are_about_the_freed_bytes() {
-    assert_about(told_and_freed(&bare(), &|store| {
+    assert_about(previewed_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         for minute in 1..=2000 {
             let id = format!("n{}", minute % 40);
@@ -102,7 +102,7 @@ fn the_reported_bytes_of_folds_are_about_the_freed_bytes() {
 
 #[test]
 fn the_reported_bytes_of_large_values_are_about_the_freed_bytes() {
-    assert_about(told_and_freed(&bare(), &|store| {
+    assert_about(previewed_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         for minute in 1..=60 {
             let id = format!("n{}", minute % 3);
@@ -115,7 +115,7 @@ fn the_reported_bytes_of_large_values_are_about_the_freed_bytes() {
 /// Half of the removed bytes are full states of many claims, with few changes between two of them.
 #[test]
 fn the_reported_bytes_of_full_states_are_about_the_freed_bytes() {
-    assert_about(told_and_freed(&bare(), &|store| {
+    assert_about(previewed_and_freed(&bare(), &|store| {
         let session = begin(store, "s");
         let many: Vec<_> = (0..1500).map(|one| (format!("n{one}"), prose(one, 900))).collect();
         let all: Vec<_> = many.iter().map(|(id, text)| (&**id, Some(text.clone()))).collect();
@@ -135,7 +135,7 @@ fn the_reported_bytes_of_full_states_are_about_the_freed_bytes() {
 
 #[test]
 fn the_reported_bytes_of_checkpoints_are_about_the_freed_bytes() {
-    assert_about(told_and_freed(
+    assert_about(previewed_and_freed(
         &RetentionPolicy { revisions: 1000 * 60 * 24 * MINUTE, ..bare() },
         &|store| {
             let session = begin(store, "s");
@@ -151,7 +151,7 @@ fn the_reported_bytes_of_checkpoints_are_about_the_freed_bytes() {
 #[test]
 fn the_reported_bytes_of_transcripts_are_about_the_freed_bytes() {
     let rules = RetentionPolicy { texts: Some(MINUTE), ..RetentionPolicy::none() };
-    assert_about(told_and_freed(&rules, &|store| {
+    assert_about(previewed_and_freed(&rules, &|store| {
         let old = begin(store, "old");
         let mut source = Vec::new();
         for minute in 1..=20 {
@@ -194,7 +194,7 @@ fn lived(store: &Store, name: &str) {
 fn the_reported_bytes_of_sessions_are_about_the_freed_bytes() {
     let rules =
         RetentionPolicy { sessions: Some(MINUTE), texts: Some(MINUTE), ..RetentionPolicy::none() };
-    assert_about(told_and_freed(&rules, &|store| {
+    assert_about(previewed_and_freed(&rules, &|store| {
         lived(store, "old");
         lived(store, "older");
         store.create_session(&act(600), NewSession::named("work")).unwrap()

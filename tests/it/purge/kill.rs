@@ -4,7 +4,9 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 #![allow(clippy::print_stdout, reason = "a child process reports to its test")]
 
-use super::{MASK, SECRET, comparable, in_files, known, planted, resolve, said, time, try_purge};
+use super::{
+    MASK, SECRET, comparable, in_files, known, planted, resolve, store_contents, time, try_purge,
+};
 use crate::bundle::law::same;
 use crate::fault::{can_inject_faults, copy, count, struck_at};
 use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
@@ -97,7 +99,7 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
     });
     let cut = format!("purged{}", "x".repeat(6));
     let masked = |text: &str| comparable(&text.replace(SECRET, MASK).replace(&SECRET[..12], &cut));
-    let wanted = firsts.each_ref().map(|first| masked(&said(&first.open())));
+    let wanted = firsts.each_ref().map(|first| masked(&store_contents(&first.open())));
     let (mut struck, mut done) = (0, 0);
     for fault in faults {
         for nth in (1..6).chain((6..).step_by(step)) {
@@ -114,10 +116,10 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
             }
             let store = place.open();
             // Before or after the purge: the texts are the old ones or the new ones.
-            same(&masked(&said(&store)), &wanted[which], &context);
+            same(&masked(&store_contents(&store)), &wanted[which], &context);
             let purged = super::purge(&store, 40);
             assert!(purged.is_done(), "{context}: {purged:#?}");
-            same(&comparable(&said(&store)), &wanted[which], &context);
+            same(&comparable(&store_contents(&store)), &wanted[which], &context);
             drop(store);
             place.assert_clean(&context);
             place.assert_whole(&context);

@@ -220,8 +220,8 @@ fn in_files(folder: &Path, text: &str) -> usize {
     files_below(folder).into_iter().map(count).sum()
 }
 
-/// Everything that the store returns about all sessions.
-fn said(store: &Store) -> String {
+/// Returns everything that the store returns about all sessions.
+fn store_contents(store: &Store) -> String {
     let mut all = String::new();
     for session in store.every_session().unwrap() {
         let summary = session.summary().unwrap();
@@ -277,7 +277,7 @@ fn a_secret_is_removed_everywhere_and_the_rest_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".forge");
     let store = planted(&path, Options::default());
-    let before = said(&store);
+    let before = store_contents(&store);
     assert!(in_files(&path, SECRET) > 20, "it is there before");
     let preview = store.purge_preview(&act(30), &known(), &resolve, &|_| ()).unwrap();
     let kinds: BTreeSet<_> = preview.places.iter().map(|place| place.kind).collect();
@@ -294,16 +294,16 @@ fn a_secret_is_removed_everywhere_and_the_rest_is_unchanged() {
         PurgeKind::Bytes,
     ];
     assert_eq!(kinds, all.into(), "{:#?}", preview.places);
-    assert!(!format!("{preview:?}").contains(SECRET), "the secret is not told");
+    assert!(!format!("{preview:?}").contains(SECRET), "the secret is not shown");
     assert_eq!(preview.removed.len(), 1, "the copy of texts: {:?}", preview.removed);
-    assert_eq!(said(&store), before, "a look changes nothing");
+    assert_eq!(store_contents(&store), before, "a look changes nothing");
 
     let purged = purge(&store, 31);
     assert!(purged.is_done(), "{purged:#?}");
     assert_eq!(purged.places, preview.places);
     assert_eq!(in_files(&path, SECRET), 0);
     assert_eq!(in_files(&path, &SECRET[..12]), 0, "nor its beginning");
-    let after = said(&store);
+    let after = store_contents(&store);
     assert!(!after.contains(SECRET) && !after.contains(&SECRET[..12]));
     let cut = format!("purged{}", "x".repeat(6));
     let wanted = before.replace(SECRET, MASK).replace(&SECRET[..12], &cut);
@@ -312,7 +312,7 @@ fn a_secret_is_removed_everywhere_and_the_rest_is_unchanged() {
     // Another process sees the same, and purging again finds nothing.
     drop(store);
     let again = Store::open(&path, Options::default()).unwrap();
-    assert_eq!(said(&again), after);
+    assert_eq!(store_contents(&again), after);
     let nothing = purge(&again, 32);
     assert!(nothing.places.is_empty() && nothing.is_done(), "{nothing:#?}");
     assert_whole(&path);
@@ -397,7 +397,7 @@ fn spooled_writes_are_purged_even_if_they_are_unreadable() {
     assert!(purged.is_done() && !damaged.exists(), "{purged:#?}");
     assert_eq!(purged.removed, [damaged]);
     assert_eq!(in_files(&path, SECRET), 0);
-    assert!(said(&store).contains(MASK));
+    assert!(store_contents(&store).contains(MASK));
     assert_whole(&path);
 }
 
@@ -430,17 +430,17 @@ fn claims_and_sessions_that_would_get_one_name_are_refused() {
         let known = KnownSecrets::new(secrets).unwrap();
         store.purge(&act(4), &known, None, &resolve, &|_| ())
     };
-    let before = said(&store);
+    let before = store_contents(&store);
     let refused = |found: Result<_, Error>| {
         assert!(matches!(found, Err(Error::Invalid { .. })), "{found:?}");
     };
     refused(purge(&["first-secret", "other-secret"]));
-    assert_eq!(said(&store), before);
+    assert_eq!(store_contents(&store), before);
     assert!(purge(&["first-secret"]).unwrap().is_done());
     // The second one would get the name that the first one has now.
-    let before = said(&store);
+    let before = store_contents(&store);
     refused(purge(&["other-secret"]));
-    assert_eq!(said(&store), before);
+    assert_eq!(store_contents(&store), before);
     assert_whole(&path);
 }
 
@@ -457,11 +457,11 @@ fn sessions_that_would_get_one_name_are_refused_after_many_lookups() {
     for _ in 0..40 {
         store.session("first-secret").unwrap();
     }
-    let before = said(&store);
+    let before = store_contents(&store);
     let known = KnownSecrets::new(["first-secret", "other-secret"]).unwrap();
     let refused = store.purge(&act(4), &known, None, &resolve, &|_| ()).unwrap_err();
     assert!(matches!(refused, Error::Invalid { .. }), "{refused:?}");
-    assert_eq!(said(&store), before);
+    assert_eq!(store_contents(&store), before);
     assert_whole(&path);
 }
 
@@ -505,12 +505,12 @@ fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
         .change(change("other-secret"))
         .commit()
         .unwrap();
-    let before = said(&store);
+    let before = store_contents(&store);
     for secrets in [vec!["first-secret", "other-secret"], vec!["operation"]] {
         let known = KnownSecrets::new(&secrets).unwrap();
         let refused = store.purge(&act(4), &known, None, &resolve, &|_| ()).unwrap_err();
         assert!(matches!(refused, Error::Invalid { .. }), "{refused:?}");
-        assert_eq!(said(&store), before);
+        assert_eq!(store_contents(&store), before);
     }
     assert_whole(&path);
 }
@@ -551,7 +551,7 @@ fn a_process_that_reads_old_data_is_named_and_the_next_purge_finishes() {
     assert_eq!(purged.held.len(), 1, "{purged:#?}");
     let pids: Vec<_> = purged.holders.iter().map(|holder| holder.pid).collect();
     assert_eq!(pids, [reader.id()], "{purged:#?}");
-    assert!(!said(&store).contains(SECRET), "here it is gone already");
+    assert!(!store_contents(&store).contains(SECRET), "here it is gone already");
     drop(reader.stdin.take());
     reader.wait().unwrap();
     let purged = purge(&store, 32);
@@ -576,8 +576,8 @@ fn a_process_with_old_data_in_memory_does_not_write_it_again() {
     // This process refers to the head by its id, which has not changed.
     note(&session, 7, "n", "something else");
     assert_eq!(in_files(&path, SECRET), 0);
-    assert!(!said(&store).contains(SECRET));
-    assert!(said(&store).contains(&format!("5 {MASK}")));
+    assert!(!store_contents(&store).contains(SECRET));
+    assert!(store_contents(&store).contains(&format!("5 {MASK}")));
     store.maintain(0).unwrap();
     assert_whole(&path);
 }

@@ -2,7 +2,7 @@
 //! two machines.
 
 use super::{Machine, command, shared};
-use crate::bundle::law::{same, told_alike};
+use crate::bundle::law::{same, shared_contents};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
 use forge_store::model::{BranchMetadata, Kind};
@@ -80,11 +80,11 @@ fn a_pull_that_may_not_join_changes_nothing() {
     assert_eq!(second.pull().unwrap().operations, 0, "the remote has nothing new");
     note(&first.session(), "E", "there");
     first.push().unwrap();
-    let before = told_alike(&second.store);
+    let before = shared_contents(&second.store);
     let refused = second.pull().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert!(refused.to_string().contains("changed here and on the remote"), "{refused}");
-    same(&told_alike(&second.store), &before, "nothing was changed");
+    same(&shared_contents(&second.store), &before, "nothing was changed");
 }
 
 /// Begins the session of an agent, or returns the one that is there.

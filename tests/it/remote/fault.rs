@@ -1,7 +1,7 @@
 //! Requests that fail, and answers that are lost.
 
 use super::{Machine, SECRET, read};
-use crate::bundle::law::{same, told_alike};
+use crate::bundle::law::{same, shared_contents};
 use crate::bundle::{act, note};
 use forge_store::error::DepotError;
 use forge_store::model::Timestamp;
@@ -132,7 +132,7 @@ fn a_push_or_pull_with_a_lost_request_or_answer_is_repeated_and_nothing_is_lost_
             }
             second.pull().unwrap();
             let what = format!("{fault:?} after {before}");
-            same(&told_alike(&second.store), &told_alike(&flaky.store), &what);
+            same(&shared_contents(&second.store), &shared_contents(&flaky.store), &what);
             assert_eq!(flaky.push().unwrap().operations, 0, "{what}");
             assert_eq!(second.remote.sessions().unwrap()[0].summary.claims, 4, "{what}");
         }
@@ -170,5 +170,5 @@ fn a_pack_that_is_not_there_is_named_and_nothing_is_imported() {
     memory.put_new(&name, &whole).unwrap();
     let second = Machine::new(&depot);
     second.pull().unwrap();
-    same(&told_alike(&second.store), &told_alike(&first.store), "with the pack");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "with the pack");
 }

@@ -1,6 +1,6 @@
 //! A grant opens one session of a remote, and nothing else of it.
 
-use super::{Machine, SECRET, act, note, overwrite, read, shared, told};
+use super::{Machine, SECRET, act, note, overwrite, read, session_contents, shared};
 use forge_store::error::RemoteFormatError;
 use forge_store::format::remote::{RemoteKeys, RemoteRef, SessionPlace, open_pack, pack_in};
 use forge_store::model::{RefLink, RemoteId, SessionHandle};
@@ -50,7 +50,7 @@ fn a_grant_is_enough_to_pull_and_push_its_session() {
     first.store.pull(&act("pull"), &first.remote, &handle, None).unwrap();
     let third = container(&depot, &grant);
     third.pull().unwrap();
-    assert_eq!(told(&third.store), told(&second.store));
+    assert_eq!(session_contents(&third.store), session_contents(&second.store));
     let claims = |machine: &Machine| machine.store.session("s").unwrap().summary().unwrap().claims;
     assert_eq!((claims(&first), claims(&second)), (4, 4));
 }
@@ -86,11 +86,15 @@ fn the_pushes_of_a_container_are_searched_for_purged_secrets() {
     owner.push().unwrap();
     let new = Machine::new(&depot);
     pull(&new);
-    assert!(!told(&new.store).contains(WORD));
+    assert!(!session_contents(&new.store).contains(WORD));
     pull(&first);
     for machine in [&owner, &first] {
         assert_eq!(machine.session().summary().unwrap().claims, 4);
-        assert!(!told(&machine.store).contains(WORD), "{}", told(&machine.store));
+        assert!(
+            !session_contents(&machine.store).contains(WORD),
+            "{}",
+            session_contents(&machine.store)
+        );
     }
 }
 

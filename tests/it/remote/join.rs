@@ -3,7 +3,7 @@
 
 use super::purge::Place;
 use super::{Machine, SECRET, command, revisions, shared, step_of};
-use crate::bundle::law::{same, time, told, told_alike};
+use crate::bundle::law::{same, session_contents, shared_contents, time};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
 use forge_store::model::claim::{Confidence, Evidence, Hypothesis, Note, Strength};
@@ -76,7 +76,7 @@ fn meet(first: &Machine, second: &Machine) {
 /// Everything that can be read from the session, with its operations sorted, because each machine
 /// lists them in the order in which it got them.
 fn unordered(store: &Store) -> String {
-    let text = told_alike(store);
+    let text = shared_contents(store);
     let (before, rest) = text.split_once("operations: ").unwrap();
     let (operations, after) = rest.split_once("history: ").unwrap();
     let mut operations: Vec<_> = operations.lines().collect();
@@ -634,16 +634,16 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
     note(&second.session(), "H", "here");
     let known = KnownSecrets::new(["correct horse battery staple"]).unwrap();
     second.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
-    let before = told(&second.store);
+    let before = session_contents(&second.store);
     let refused = second.pull().unwrap_err();
     assert!(refused.to_string().contains("a purge here was not pushed yet"), "{refused}");
-    same(&told(&second.store), &before, "nothing changed");
+    same(&session_contents(&second.store), &before, "nothing changed");
     // A purge of data that was not pushed does not prevent a join.
     note(&fourth.session(), "G", "another horse battery staple");
     let other = KnownSecrets::new(["another horse battery staple"]).unwrap();
     fourth.store.purge(&act("purge"), &other, None, &|_, _| None, &|_| ()).unwrap();
     fourth.pull().unwrap();
-    let joined = told(&fourth.store);
+    let joined = session_contents(&fourth.store);
     assert!(joined.contains("note G") || joined.contains("\"G\""), "{joined}");
     assert!(!joined.contains("another horse"), "{joined}");
     // Nor does a purge that was pushed.
@@ -781,7 +781,7 @@ fn a_session_that_was_removed_here_is_pulled_again() {
     let later = Timestamp::from_micros(crate::bundle::NOW.as_micros() + 3_600_000_000);
     second.store.sweep(later, later).unwrap();
     assert_eq!(second.pull().unwrap().operations, 1);
-    same(&told_alike(&first.store), &told_alike(&second.store), "pulled again");
+    same(&shared_contents(&first.store), &shared_contents(&second.store), "pulled again");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{Machine, SECRET};
-use crate::bundle::law::told;
+use crate::bundle::law::session_contents;
 use crate::bundle::{act, note};
 use crate::fault::{can_inject_faults, copy, killed_at};
 use forge_store::redact::KnownSecrets;
@@ -226,7 +226,7 @@ fn a_purge_killed_anywhere_is_finished_by_the_next_contact() {
         finish_purges(&own);
         // If the kill came before the purge was noted, nothing has happened, and the command is
         // given again.
-        if told(&own.store).contains(WORD) {
+        if session_contents(&own.store).contains(WORD) {
             purge(&own);
             finish_purges(&own);
         } else {
@@ -238,7 +238,7 @@ fn a_purge_killed_anywhere_is_finished_by_the_next_contact() {
         assert_eq!(finish_purges(&own), FinishedPurges::default(), "{context}");
         let new = Machine::new(&depot(place));
         new.pull().expect(context);
-        assert!(!told(&new.store).contains(WORD), "{context}");
+        assert!(!session_contents(&new.store).contains(WORD), "{context}");
         assert!(new.remote.take_purge_activity().replaced.is_empty(), "{context}");
     });
     assert!(finished > 3, "{finished} were finished by the next contact");

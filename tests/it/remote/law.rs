@@ -2,7 +2,7 @@
 
 use super::{Machine, SECRET, step_of};
 use crate::bundle::act;
-use crate::bundle::law::{same, told_alike};
+use crate::bundle::law::{same, shared_contents};
 use forge_store::model::Timestamp;
 use forge_store::store::NewSession;
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
@@ -38,7 +38,7 @@ proptest! {
         }
         for machine in &machines {
             machine.pull().unwrap();
-            same(&told_alike(&machine.store), &told_alike(&machines[0].store), "at the end");
+            same(&shared_contents(&machine.store), &shared_contents(&machines[0].store), "at the end");
             prop_assert_eq!(machine.push().unwrap().operations, 0);
         }
     }
@@ -66,5 +66,5 @@ fn a_write_after_a_pulled_pruned_revision_begins_with_its_state() {
     turn(&second, 2, &[write, prune, sweep]);
     turn(&first, 5, &[write]);
     second.pull().unwrap();
-    same(&told_alike(&second.store), &told_alike(&first.store), "at the end");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "at the end");
 }

@@ -14,7 +14,7 @@ mod simulation;
 mod two_remotes;
 mod witness;
 
-use crate::bundle::law::{same, step, time, told, told_alike};
+use crate::bundle::law::{same, session_contents, shared_contents, step, time};
 use crate::bundle::{act, note};
 use crate::fault::copy;
 use forge_store::error::RemoteFormatError;
@@ -99,7 +99,7 @@ fn a_session_is_continued_on_another_machine_and_pulled_back() {
     let second = Machine::new(&depot);
     let report = second.pull().unwrap();
     assert_eq!((report.session.as_str(), report.version, report.operations), ("s", 1, 1));
-    same(&told_alike(&second.store), &told_alike(&first.store), "pulled");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "pulled");
     for (round, machine) in [(1, &second), (2, &first), (3, &second)] {
         machine.pull().unwrap();
         note(&machine.session(), &format!("N{round}"), "more");
@@ -108,7 +108,7 @@ fn a_session_is_continued_on_another_machine_and_pulled_back() {
         assert_eq!((report.version, report.operations, report.pulled), (round + 1, 2, 0));
     }
     first.pull().unwrap();
-    same(&told_alike(&second.store), &told_alike(&first.store), "at the end");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "at the end");
     let listed = first.remote.sessions().unwrap();
     assert_eq!((listed.len(), listed[0].version, listed[0].summary.claims), (1, 4, 4));
     assert_eq!(listed[0].info.name, "s");
@@ -173,7 +173,7 @@ fn a_push_and_a_pull_take_few_requests() {
     assert_eq!(memory.take_requests(), expected);
     assert_eq!(pull().operations, 41);
     assert_eq!(memory.take_requests(), DepotRequests { get: 3, ..DepotRequests::default() });
-    same(&told_alike(&second.store), &told_alike(&first.store), "at the end");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "at the end");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_store_without_its_track_of_a_remote_can_push_and_pull() {
     assert_eq!(again.push().unwrap().operations, 0);
     let second = Machine::new(&depot);
     second.pull().unwrap();
-    same(&told_alike(&second.store), &told_alike(&again.store), "pulled");
+    same(&shared_contents(&second.store), &shared_contents(&again.store), "pulled");
     let verified = Store::verify(&path, VerifyDepth::ReadData, time(2), None).unwrap();
     assert_eq!(verified.outcome, VerifyOutcome::Clean);
 }
@@ -245,7 +245,7 @@ fn a_store_restored_from_a_backup_can_pull() {
     let pulled = restored.pull().unwrap();
     assert_eq!(pulled.operations, 1);
     first.pull().unwrap();
-    same(&told_alike(&restored.store), &told_alike(&first.store), "restored");
+    same(&shared_contents(&restored.store), &shared_contents(&first.store), "restored");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn many_pushes_leave_few_packs_and_garbage_is_removed_after_a_day() {
     second.pull().unwrap();
     let read = memory.take_requests().get;
     assert!(read < 40, "{read} requests for 151 pushes");
-    same(&told_alike(&second.store), &told_alike(&first.store), "pulled");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "pulled");
     assert_eq!(first.remote.tidy().unwrap(), 0);
     memory.set_now(Timestamp::from_micros(25 * 3_600_000_000));
     let removed = first.remote.tidy().unwrap();
@@ -276,8 +276,8 @@ fn many_pushes_leave_few_packs_and_garbage_is_removed_after_a_day() {
     let third = Machine::new(&depot);
     third.pull().unwrap();
     same(
-        &told_alike(&third.store),
-        &told_alike(&first.store),
+        &shared_contents(&third.store),
+        &shared_contents(&first.store),
         "pulled after the garbage was removed",
     );
 }
@@ -300,8 +300,8 @@ fn a_purge_leaves_no_pack_that_has_the_secret() {
     assert_eq!(memory.list("packs/", "").unwrap().len(), 0);
     let second = Machine::new(&depot);
     second.pull().unwrap();
-    let told = told(&second.store);
-    assert!(told.contains("later") && !told.contains(secret), "{told}");
+    let contents = session_contents(&second.store);
+    assert!(contents.contains("later") && !contents.contains(secret), "{contents}");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_remote_that_is_set_back_replaced_or_damaged_is_refused() {
     first.push().unwrap();
     second.pull().unwrap();
     let newest = read(&memory, &name);
-    let before = told(&second.store);
+    let before = session_contents(&second.store);
     overwrite(&memory, &name, &old);
     for refused in [second.pull().map(drop), {
         note(&second.session(), "D", "mine");
@@ -362,7 +362,7 @@ fn a_remote_that_is_set_back_replaced_or_damaged_is_refused() {
         assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{error}");
         assert!(third.store.every_session().unwrap().is_empty());
     }
-    assert_ne!(told(&second.store), before);
+    assert_ne!(session_contents(&second.store), before);
 }
 
 pub(crate) fn step_of(machine: &Machine, minute: u64, what: (u8, u8)) {
@@ -377,7 +377,7 @@ fn check_clone_after_many_pushes(depot: &Arc<dyn Depot>, machine: &Machine, cont
     }
     let new = Machine::new(depot);
     new.pull().unwrap_or_else(|error| panic!("{context}: {error}"));
-    same(&told_alike(&new.store), &told_alike(&machine.store), context);
+    same(&shared_contents(&new.store), &shared_contents(&machine.store), context);
 }
 
 /// Regression: a store that had pulled packs, or that did not know its own push, took the end of the

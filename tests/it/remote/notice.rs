@@ -2,7 +2,7 @@
 
 use super::purge::{Place, WORD, cleaned, leaked};
 use super::{Machine, SECRET, access_of, judged};
-use crate::bundle::law::told;
+use crate::bundle::law::session_contents;
 use crate::bundle::{act, note};
 use forge_store::Error;
 use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name};
@@ -159,7 +159,7 @@ fn missing_notices_are_written_again_by_a_clone_that_has_seen_them() {
         for place in [&first, &second, &third] {
             place.machine.pull().unwrap();
             place.check("at the end");
-            assert_eq!(told(&place.machine.store).contains(keeps), !other);
+            assert_eq!(session_contents(&place.machine.store).contains(keeps), !other);
         }
         cleaned(&memory, &depot, "at the end");
     }
@@ -184,7 +184,7 @@ fn a_secret_that_cannot_be_purged_stops_only_the_sessions_that_contain_it() {
     assert_eq!((sessions.as_slice(), activity.ignored), (&["s".to_owned()][..], 1));
     assert!(reason.contains("two ids differ by nothing but secrets"), "{reason}");
     second.check("all that can be");
-    let here = told(&second.machine.store);
+    let here = session_contents(&second.machine.store);
     assert_eq!(TWINS.iter().filter(|twin| here.contains(*twin)).count(), 1, "{here}");
     // It is reported once, and the rest continues.
     assert_eq!(second.finish_purges().activity, PurgeActivity::default());

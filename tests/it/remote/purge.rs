@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, FaultyDepot};
 use super::{Machine, SECRET, access_of, command, judged};
-use crate::bundle::law::{same, time, told};
+use crate::bundle::law::{same, session_contents, time};
 use crate::bundle::{act, note};
 use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in, ref_name};
 use forge_store::model::{CloneId, NoticeSalt, Value};
@@ -117,14 +117,14 @@ pub(super) fn cleaned(memory: &MemoryDepot, depot: &Arc<dyn Depot>, context: &st
         let (handle, _) = pack_in(&entry.name).unwrap();
         assert!(remote.session(&handle).unwrap().is_some(), "{context}: {}", entry.name);
     }
-    told(store)
+    session_contents(store)
 }
 
 /// Returns what a machine has of the session `s`, without its operations, because each store has its
 /// own operations of purges.
 fn content(machine: &Machine) -> String {
-    let told = told(&machine.store);
-    told.split("\noperations: ").next().unwrap().to_owned()
+    let contents = session_contents(&machine.store);
+    contents.split("\noperations: ").next().unwrap().to_owned()
 }
 
 /// Regression: the mark of what was pushed is before the fact, so the secret after it seemed to be
@@ -176,7 +176,7 @@ fn a_purge_reaches_a_store_that_had_pulled() {
     first.machine.pull().unwrap();
     let expected = cleaned(&memory, &depot, "at the end");
     for place in [&first, &second] {
-        let has = told(&place.machine.store);
+        let has = session_contents(&place.machine.store);
         assert_eq!(has.contains("more"), expected.contains("more"));
         place.check("at the end");
     }
@@ -462,7 +462,7 @@ fn a_store_in_memory_applies_purges_of_others_when_it_pushes() {
     first.purge().unwrap();
     first.finish_purges();
     third.push().unwrap();
-    assert!(!told(&third.store).contains("battery"));
+    assert!(!session_contents(&third.store).contains("battery"));
     assert!(!session_text(&third.session()).contains("battery"));
     cleaned(&memory, &depot, "pushed");
 }

@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, FaultyDepot};
 use super::{act, note, overwrite, read};
-use crate::bundle::law::{same, told_alike};
+use crate::bundle::law::{same, shared_contents};
 use forge_store::error::DepotError;
 use forge_store::format::remote::{PurgeNotice, RemoteRef, SessionPlace, handle_in};
 use forge_store::model::{SessionHandle, Timestamp};
@@ -143,7 +143,7 @@ impl Machine {
     /// Returns what the machine has of the session `s`, without its operations, because each store
     /// has its own operations of purges.
     fn content(&self) -> String {
-        told_alike(&self.store).split("\noperations: ").next().unwrap().to_owned()
+        shared_contents(&self.store).split("\noperations: ").next().unwrap().to_owned()
     }
 
     fn has_secret(&self) -> bool {

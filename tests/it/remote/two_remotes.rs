@@ -2,7 +2,7 @@
 
 use super::purge::{Place, WORD, cleaned};
 use super::{Machine, SECRET, access_of, judged, shared};
-use crate::bundle::law::{same, told_alike};
+use crate::bundle::law::{same, shared_contents};
 use crate::bundle::{act, note};
 use forge_store::store::Store;
 use forge_store::store::remote::{
@@ -63,7 +63,7 @@ fn a_remote_with_one_pushing_machine_adopts_the_operation_order_of_the_other_rem
     assert_eq!(both_there.push().unwrap().operations, 0);
     reader.pull().unwrap();
     for machine in [&reader, &clone_of(&other)] {
-        same(&told_alike(&machine.store), &told_alike(&both.store), "the other remote");
+        same(&shared_contents(&machine.store), &shared_contents(&both.store), "the other remote");
     }
 }
 
@@ -101,7 +101,7 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
     first.push().unwrap();
     assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
     both.push().unwrap();
-    let before = told_alike(&both.store);
+    let before = shared_contents(&both.store);
     for refused in [both_there.push().map(drop), {
         note(&third.session(), "E", "more");
         third.push().unwrap();
@@ -111,11 +111,11 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.to_string().contains("joined with another remote"), "{error}");
     }
-    same(&told_alike(&both.store), &before, "refused");
+    same(&shared_contents(&both.store), &before, "refused");
     // Each remote still has one session that new machines get.
     for (depot, machine) in [(&depot, &first), (&other, &third)] {
         machine.pull().unwrap();
-        same(&told_alike(&clone_of(depot).store), &told_alike(&machine.store), "a clone");
+        same(&shared_contents(&clone_of(depot).store), &shared_contents(&machine.store), "a clone");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_shared_remote_with_combined_packs_is_not_rewritten_in_another_operation_ord
         note(&third.session(), "E", "more");
         third.pull().unwrap();
         third.push().unwrap();
-        same(&told_alike(&clone_of(&other).store), &told_alike(&third.store), "a clone");
+        same(&shared_contents(&clone_of(&other).store), &shared_contents(&third.store), "a clone");
     }
 }
 
@@ -174,13 +174,13 @@ fn a_join_that_reorders_operations_of_another_shared_remote_is_refused_unchanged
     let (_folder, both, there, [first, third]) = between_two();
     note(&first.session(), "B", "at the first remote");
     first.push().unwrap();
-    let before = told_alike(&both.store);
+    let before = shared_contents(&both.store);
     for refused in [both.pull().map(drop), both.push().map(drop)] {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.to_string().contains("the remote 'other' too"), "{error}");
     }
-    same(&told_alike(&both.store), &before, "refused");
+    same(&shared_contents(&both.store), &before, "refused");
     note(&third.session(), "D", "more");
     third.push().unwrap();
     assert_eq!(there.pull().unwrap().operations, 1);
@@ -189,7 +189,7 @@ fn a_join_that_reorders_operations_of_another_shared_remote_is_refused_unchanged
     assert_eq!(both.pull().unwrap().renumbered, [(2, 3), (3, 4)]);
     both.push().unwrap();
     first.pull().unwrap();
-    same(&told_alike(&first.store), &told_alike(&both.store), "joined");
+    same(&shared_contents(&first.store), &shared_contents(&both.store), "joined");
 }
 
 /// What the other remote has keeps its numbers.
@@ -204,7 +204,7 @@ fn a_join_that_reorders_only_unshared_operations_is_accepted() {
     assert_eq!(both.push().unwrap().renumbered, [(3, 4)]);
     there.push().unwrap();
     third.pull().unwrap();
-    same(&told_alike(&third.store), &told_alike(&both.store), "the other remote");
+    same(&shared_contents(&third.store), &shared_contents(&both.store), "the other remote");
 }
 
 /// What this store knew of the other remote was lost, or the other remote was set back on purpose.
@@ -230,7 +230,11 @@ fn a_remote_with_one_pushing_machine_adopts_another_operation_order_without_a_tr
         }
         let pushed = there.push().unwrap();
         assert_eq!(pushed.rewritten, Some(RewriteReason::Reordered), "{is_accepted}");
-        same(&told_alike(&clone_of(&other).store), &told_alike(&both.store), "the other remote");
+        same(
+            &shared_contents(&clone_of(&other).store),
+            &shared_contents(&both.store),
+            "the other remote",
+        );
     }
 }
 
@@ -272,7 +276,7 @@ fn a_machine_without_changes_adopts_the_operation_order_of_the_remote() {
     third.pull().unwrap();
     let here = Machine { store: third.store, remote: clone_of(&depot).remote };
     here.pull().unwrap();
-    same(&told_alike(&here.store), &told_alike(&second.store), "the first remote");
+    same(&shared_contents(&here.store), &shared_contents(&second.store), "the first remote");
 }
 
 #[test]

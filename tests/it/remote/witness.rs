@@ -1,7 +1,7 @@
 //! What was seen of a remote is kept outside of the store, so a remote that was set back or
 //! replaced is noticed.
 
-use super::{SECRET, act, note, time, told};
+use super::{SECRET, act, note, session_contents, time};
 use crate::fault::copy;
 use forge_store::store::remote::{Depot, FolderDepot, KnownRemote, Remote, RemoteKeyFile, SeenRef};
 use forge_store::store::{NewSession, Options, Session, Store};
@@ -144,7 +144,7 @@ fn a_store_that_is_made_again_or_restored_refuses_a_remote_that_was_set_back() {
     assert_eq!(anew.pull().unwrap(), 3);
     assert_eq!(restored.push().unwrap(), 4);
     assert_eq!(anew.pull().unwrap(), 4);
-    assert_eq!(told(&anew.store), told(&restored.store));
+    assert_eq!(session_contents(&anew.store), session_contents(&restored.store));
 }
 
 #[test]
@@ -185,16 +185,16 @@ fn another_history_can_be_accepted() {
     // It was set back on purpose: a pull accepts that, and a push sends what is missing.
     fs::write(place.ref_file(), &old).unwrap();
     refused(first.pull(), SET_BACK);
-    let before = told(&first.store);
+    let before = session_contents(&first.store);
     first.remote = first.remote.accepting_history();
     assert_eq!(first.pull().unwrap(), 2);
-    assert_eq!(told(&first.store), before);
+    assert_eq!(session_contents(&first.store), before);
     first.remote = Remote::open_with(place.depot(), &place.key.clone().into()).unwrap();
     assert_eq!(place.new_clone("second", place.options()).pull().unwrap(), 2);
     assert_eq!(first.push().unwrap(), 3);
     let anew = place.new_clone("anew", place.options());
     assert_eq!(anew.pull().unwrap(), 3);
-    assert_eq!(told(&anew.store), before);
+    assert_eq!(session_contents(&anew.store), before);
     // A push does both, also if nothing is left.
     fs::write(place.ref_file(), &old).unwrap();
     note(&first.session(), "D", "fourth");
@@ -205,7 +205,7 @@ fn another_history_can_be_accepted() {
     assert_eq!(first.push().unwrap(), 1);
     let last = place.new_clone("last", Options::default());
     last.pull().unwrap();
-    assert_eq!(told(&last.store), told(&first.store));
+    assert_eq!(session_contents(&last.store), session_contents(&first.store));
 }
 
 #[test]

@@ -122,10 +122,14 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     // A read that meets the damage must report it as such, and not ask for a retry. A FORMAT of
     // another version is not damage.
     let met = read.iter().filter(|(thing, result)| golden.read.get(*thing) != Some(*result));
-    let is_told = |text: &str| ["Corrupt", "Forged"].iter().any(|kind| text.starts_with(kind));
+    let is_damage_error =
+        |text: &str| ["Corrupt", "Forged"].iter().any(|kind| text.starts_with(kind));
     let names_all = |what: &str| !what.starts_with("FORMAT");
     for (thing, result) in met.filter(|_| names_all(what)) {
-        assert!(result.as_ref().is_err_and(|text| is_told(text)), "{what}: {thing}: {result:?}");
+        assert!(
+            result.as_ref().is_err_and(|text| is_damage_error(text)),
+            "{what}: {thing}: {result:?}"
+        );
     }
     assert!(
         errors == 0 || outcome != VerifyOutcome::Clean,

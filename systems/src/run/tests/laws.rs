@@ -85,7 +85,7 @@ proptest! {
                     let again = run.item(&item).is_ok_and(|known| known.step.as_ref() == Some(&name));
                     let goes = match (terminal, next) {
                         (true, _) => NextStep::Terminal,
-                        (false, Some(next)) => to(&format!("s{next}")),
+                        (false, Some(next)) => next_step(&format!("s{next}")),
                         (false, None) => NextStep::Unknown,
                     };
                     let stays = again && goes == NextStep::Unknown;
@@ -129,7 +129,7 @@ proptest! {
                     second += 1;
                     prop_assert!(!loaded.is_done(name));
                     *done.entry((loaded.item.item.clone(), *name)).or_default() += 1;
-                    let next = STEPS.get(at + 1).map_or(NextStep::Terminal, |next| to(next));
+                    let next = STEPS.get(at + 1).map_or(NextStep::Terminal, |next| next_step(next));
                     first.record(&act(second), &step(&loaded.item.item, name, "x", next)).unwrap();
                 }
             }

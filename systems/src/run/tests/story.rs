@@ -23,7 +23,7 @@ fn a_wave_in_another_process_has_every_output_of_the_previous_wave() {
             let record = StepRecord {
                 order: Some(2),
                 name: Some("extract_summary".to_owned()),
-                ..step(&posting.to_string(), "3341", &summary, to("3342"))
+                ..step(&posting.to_string(), "3341", &summary, next_step("3342"))
             };
             run.record(&act(posting), &record).unwrap();
         }
@@ -51,7 +51,7 @@ fn a_wave_in_another_process_has_every_output_of_the_previous_wave() {
 fn an_item_without_its_outputs_is_an_error_and_no_prompt() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
-    run.record(&act(1), &step("123", "3341", "Summary", to("3342"))).unwrap();
+    run.record(&act(1), &step("123", "3341", "Summary", next_step("3342"))).unwrap();
     let removal = ClaimChange::remove(Key::new(Kind::Output, "123/3341"));
     run.session().write(&act(2)).change(removal).commit().unwrap();
     let errors = [
@@ -72,7 +72,7 @@ fn an_item_without_its_outputs_is_an_error_and_no_prompt() {
 fn a_template_that_needs_a_missing_step_is_refused_with_its_name() {
     let store = Store::in_memory().unwrap();
     let run = run(&store);
-    run.record(&act(1), &step("123", "3340", "x", to("3341"))).unwrap();
+    run.record(&act(1), &step("123", "3340", "x", next_step("3341"))).unwrap();
     let refusal = run.render(TEMPLATE, "123").unwrap().unwrap_err();
     assert_eq!(refusal.to_string(), "nothing is recorded for {conversation_3341_output}");
     let missing = run.output("123", "3341").unwrap_err();

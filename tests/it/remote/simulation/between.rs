@@ -1,7 +1,7 @@
 //! Writes to a store while one of its pulls waits for the remote.
 
 use super::depot::{Planted, SimulatedDepot, TaskEvent, TaskLink, Verdict};
-use crate::bundle::law::{same, told_alike};
+use crate::bundle::law::{same, shared_contents};
 use crate::bundle::{act, note};
 use crate::remote::{Machine, SECRET};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
@@ -54,5 +54,5 @@ fn a_write_between_the_packs_of_a_first_pull_is_joined() {
     assert_eq!((written, second.session().summary().unwrap().claims), (1, 3));
     second.push().unwrap();
     first.pull().unwrap();
-    same(&told_alike(&second.store), &told_alike(&first.store), "joined");
+    same(&shared_contents(&second.store), &shared_contents(&first.store), "joined");
 }

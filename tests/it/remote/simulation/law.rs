@@ -5,7 +5,7 @@ use super::task::is_apart;
 use super::world::{
     Acknowledged, SESSIONS, SharedSession, SimulatedClone, World, act, shared_operations,
 };
-use crate::bundle::law::{time, told_session_alike};
+use crate::bundle::law::{shared_session_contents, time};
 use crate::remote::{SECRET, revisions};
 use forge_store::format::remote::{
     RemoteKeys, RemoteRef, SessionPlace, handle_in, pack_name, ref_name,
@@ -51,7 +51,7 @@ fn read(memory: &MemoryDepot, name: &str) -> Option<Vec<u8>> {
 /// What must be equal in all clones of a session. Operations are sorted, because each clone lists
 /// them in the order in which it got them. Purges are left out, because they belong to one store.
 fn alike(session: &Session) -> String {
-    let text = told_session_alike(session);
+    let text = shared_session_contents(session);
     let (before, rest) = text.split_once("\noperations: ").unwrap();
     let (_, after) = rest.split_once("\nhistory: ").unwrap();
     let mut operations: Vec<_> = shared_operations(session)

@@ -352,8 +352,9 @@ impl World {
     /// Returns a secret that the clone may write: a new one, or one that the clone does not know to
     /// be purged.
     fn secret_for(&mut self, which: usize) -> String {
-        let is_told = !matches!(self.planted, Planted::OwnNotices | Planted::ForgottenPurge);
-        let contact = if is_told { self.clones[which].contact } else { 0 };
+        let learns_of_purges =
+            !matches!(self.planted, Planted::OwnNotices | Planted::ForgottenPurge);
+        let contact = if learns_of_purges { self.clones[which].contact } else { 0 };
         let known = self.secrets.iter().filter(|one| one.purged.is_none_or(|turn| turn > contact));
         let known: Vec<_> = known.map(|one| one.word.clone()).collect();
         if !known.is_empty() && self.happens(50) {
