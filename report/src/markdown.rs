@@ -1,6 +1,6 @@
 //! The report as Markdown, for a pull request or a post-mortem.
 
-use crate::model::{Idea, LinePart, LostPart, ReportModel};
+use crate::model::{HypothesisRow, LinePart, LostPart, ReportModel};
 use crate::page_text::PageText;
 use crate::words::counted;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
@@ -41,8 +41,8 @@ impl Writer<'_, '_> {
             }
         }
         self.outcome()?;
-        self.ideas_of("Confirmed", HypothesisStatus::Confirmed)?;
-        self.ideas_of("Rejected, and why", HypothesisStatus::Rejected)?;
+        self.hypotheses_of("Confirmed", HypothesisStatus::Confirmed)?;
+        self.hypotheses_of("Rejected, and why", HypothesisStatus::Rejected)?;
         self.given_up()?;
         self.questions()?;
         self.confidence()?;
@@ -126,7 +126,7 @@ impl Writer<'_, '_> {
             let question = escaped(question, LINE_CHARS);
             lines.push(format!("? The agent waits for an answer: {question}"));
         }
-        if model.ideas.is_empty()
+        if model.hypotheses.is_empty()
             && let Some(word) = &outcome.last_word
         {
             lines.push(format!("The agent's last words: {}", escaped(word, 600)));
@@ -141,21 +141,22 @@ impl Writer<'_, '_> {
         if lines.is_empty() { Ok(()) } else { writeln!(self.out) }
     }
 
-    fn ideas_of(&mut self, title: &str, status: HypothesisStatus) -> std::fmt::Result {
-        let ideas = self.model.ideas.iter().filter(|idea| idea.status == Some(status));
-        let line = |idea: &Idea| {
-            let sure = idea.confidence.map(|sure| format!(" ({})", short_number(sure)));
-            let reason = idea.reason.as_ref();
+    fn hypotheses_of(&mut self, title: &str, status: HypothesisStatus) -> std::fmt::Result {
+        let hypotheses =
+            self.model.hypotheses.iter().filter(|hypothesis| hypothesis.status == Some(status));
+        let line = |hypothesis: &HypothesisRow| {
+            let sure = hypothesis.confidence.map(|sure| format!(" ({})", short_number(sure)));
+            let reason = hypothesis.reason.as_ref();
             let reason = reason.map(|reason| format!(" – {}", escaped(reason, LINE_CHARS)));
             format!(
                 "**{}**{} {}{}",
-                escaped(&idea.id, 40),
+                escaped(&hypothesis.id, 40),
                 sure.unwrap_or_default(),
-                escaped(&idea.text, 400),
+                escaped(&hypothesis.text, 400),
                 reason.unwrap_or_default()
             )
         };
-        self.titled(title, ideas.map(line))
+        self.titled(title, hypotheses.map(line))
     }
 
     fn titled(&mut self, title: &str, lines: impl Iterator<Item = String>) -> std::fmt::Result {
@@ -189,23 +190,26 @@ impl Writer<'_, '_> {
     }
 
     fn confidence(&mut self) -> std::fmt::Result {
-        let with_steps = |idea: &&Idea| idea.steps.iter().any(|step| step.confidence.is_some());
-        let ideas: Vec<&Idea> = self.model.ideas.iter().filter(with_steps).collect();
-        if ideas.is_empty() {
+        let with_steps = |hypothesis: &&HypothesisRow| {
+            hypothesis.steps.iter().any(|step| step.confidence.is_some())
+        };
+        let hypotheses: Vec<&HypothesisRow> =
+            self.model.hypotheses.iter().filter(with_steps).collect();
+        if hypotheses.is_empty() {
             return Ok(());
         }
-        writeln!(self.out, "| Idea | Confidence over time | Now |\n|---|---|---|")?;
-        for idea in ideas {
+        writeln!(self.out, "| Hypothesis | Confidence over time | Now |\n|---|---|---|")?;
+        for hypothesis in hypotheses {
             let mut points: Vec<f64> = Vec::new();
-            for sure in idea.steps.iter().filter_map(|step| step.confidence) {
+            for sure in hypothesis.steps.iter().filter_map(|step| step.confidence) {
                 if points.last().is_none_or(|last| short_number(*last) != short_number(sure)) {
                     points.push(sure);
                 }
             }
             let bars: String = points.iter().map(|sure| bar(*sure)).collect();
             let path: Vec<String> = points.iter().map(|sure| short_number(*sure)).collect();
-            let (word, _) = crate::words::status_words(idea.status);
-            let id = escaped(&idea.id, 40).replace('|', "\\|");
+            let (word, _) = crate::words::status_words(hypothesis.status);
+            let id = escaped(&hypothesis.id, 40).replace('|', "\\|");
             writeln!(self.out, "| {id} | `{bars}` {} | {word} |", path.join(" → "))?;
         }
         writeln!(self.out)

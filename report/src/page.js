@@ -67,19 +67,19 @@
 
   // What was known after the first moments, by replaying their changes.
   const knownAt = (data, place) => {
-    const known = { ideas: new Map(), open: new Map(), failing: [] };
+    const known = { hypotheses: new Map(), open: new Map(), failing: [] };
     for (const moment of data.moments.slice(0, place + 1)) {
-      for (const [number, ...rest] of moment.i || []) known.ideas.set(number, rest);
+      for (const [number, ...rest] of moment.i || []) known.hypotheses.set(number, rest);
       for (const [number, isOpen] of moment.g || []) known.open.set(number, isOpen);
       known.failing = moment.f || known.failing;
     }
     return known;
   };
   const counted = (count, one, many) => count + " " + (count === 1 ? one : many);
-  const ideaLink = (data, number) => {
-    const [id, , address] = data.ideas[number];
+  const hypothesisLink = (data, number) => {
+    const [id, , address] = data.hypotheses[number];
     const name = link(address, id);
-    name.className = "ideaid hue" + ((number % 8) + 1);
+    name.className = "hypothesis-id hue" + ((number % 8) + 1);
     return name;
   };
 
@@ -88,14 +88,14 @@
     const [before, after] = [knownAt(data, from), knownAt(data, to)];
     const list = make("ul", "");
     const put = (...parts) => list.append(make("li", "", ...parts));
-    for (const [number, [sure, word, kind, sign]] of [...after.ideas].sort((a, b) => a[0] - b[0])) {
-      const [oldSure, oldWord] = before.ideas.get(number) || [];
+    for (const [number, [sure, word, kind, sign]] of [...after.hypotheses].sort((a, b) => a[0] - b[0])) {
+      const [oldSure, oldWord] = before.hypotheses.get(number) || [];
       if (sure === oldSure && word === oldWord) continue;
-      const text = " " + data.ideas[number][1];
-      if (!word) { if (oldWord) put(ideaLink(data, number), make("b", "bad", " removed"), text); continue; }
+      const text = " " + data.hypotheses[number][1];
+      if (!word) { if (oldWord) put(hypothesisLink(data, number), make("b", "bad", " removed"), text); continue; }
       const path = !oldWord ? " new" + (sure ? ", " + sure : "") : sure === oldSure ? " " + (sure || "") : " " + (oldSure || "–") + " → " + (sure || "–");
       const status = word === oldWord ? "" : " " + sign + " " + word;
-      put(ideaLink(data, number), make("b", "num " + (status ? kind : ""), path + status), text);
+      put(hypothesisLink(data, number), make("b", "num " + (status ? kind : ""), path + status), text);
     }
     for (const [number, isOpen] of after.open) {
       const [id, text] = data.questions[number];
@@ -141,19 +141,19 @@
     const draw = () => {
       const place = Number(slider.value);
       const now = data.moments[place];
-      const { ideas, open, failing } = knownAt(data, place);
+      const { hypotheses, open, failing } = knownAt(data, place);
       slider.setAttribute("aria-valuetext", now.t + ", " + now.l);
       const head = make("p", "meta", make("b", "", now.t), " · ", link(now.e, now.l));
       if (now.u) head.append(" · ", link(now.u, "the page as of then"));
       const parts = [head];
       if (now.q !== undefined) parts.push(make("p", "", make("span", "who", "Asked"), " ", data.asked[now.q]));
       const list = make("ul", "");
-      for (const [number, [sure, word, kind, sign]] of [...ideas].sort((a, b) => a[0] - b[0])) {
+      for (const [number, [sure, word, kind, sign]] of [...hypotheses].sort((a, b) => a[0] - b[0])) {
         if (!word) continue;
         const bar = svg("svg", { class: "bar", width: 52, height: 8, "aria-hidden": "true" });
         bar.append(svg("rect", { class: "all", width: "100%", height: 6, y: 1, rx: 3 }));
         bar.append(svg("rect", { class: "plain", width: Number(sure || 0) * 100 + "%", height: 6, y: 1, rx: 3 }));
-        list.append(make("li", "held", ideaLink(data, number), bar, make("span", "num " + kind, (sure || "–") + " " + sign + " " + word), make("span", "text", data.ideas[number][1])));
+        list.append(make("li", "held", hypothesisLink(data, number), bar, make("span", "num " + kind, (sure || "–") + " " + sign + " " + word), make("span", "text", data.hypotheses[number][1])));
       }
       if (list.children.length) parts.push(list);
       const asked = [...open].filter(([, isOpen]) => isOpen).map(([number]) => data.questions[number]);

@@ -7,17 +7,17 @@ pub(crate) fn line_link(anchor: usize) -> String {
     format!("#e{anchor}")
 }
 
-/// The maximum number of ideas (hypotheses) with a card.
-pub(crate) const MAX_IDEAS: usize = 300;
+/// The maximum number of hypotheses with a card.
+pub(crate) const MAX_HYPOTHESES: usize = 300;
 /// The maximum number of listed files.
 pub(crate) const MAX_FILES: usize = 500;
 /// The maximum number of rows of a table.
 pub(crate) const MAX_ROWS: usize = 500;
 
-/// Returns the link to the card of the idea at an index, or to the section "What is known" if the
-/// idea has no card.
-pub(crate) fn idea_link(place: usize) -> String {
-    if place < MAX_IDEAS { format!("#idea-{}", place + 1) } else { "#known".to_owned() }
+/// Returns the link to the card of the hypothesis at an index, or to the section "What is known" if
+/// the hypothesis has no card.
+pub(crate) fn hypothesis_link(place: usize) -> String {
+    if place < MAX_HYPOTHESES { format!("#hypothesis-{}", place + 1) } else { "#known".to_owned() }
 }
 
 /// Returns the link to the file at an index, or to the section of files if it is not listed.
@@ -25,7 +25,7 @@ pub(crate) fn file_link(place: usize) -> String {
     if place < MAX_FILES { format!("#file-{}", place + 1) } else { "#files".to_owned() }
 }
 
-/// Returns the sign of a status; `None` is for an idea that is only on another branch.
+/// Returns the sign of a status; `None` is for a hypothesis that is only on another branch.
 pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static str {
     match status {
         Some(HypothesisStatus::Confirmed) => "✓",

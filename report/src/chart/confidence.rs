@@ -1,8 +1,8 @@
 //! The confidence in each hypothesis over time.
 
 use super::{ChartFrame, TOP, hue, percent};
-use crate::model::{Idea, IdeaMove};
-use crate::words::{idea_link, status_sign};
+use crate::model::{HypothesisMove, HypothesisRow};
+use crate::words::{hypothesis_link, status_sign};
 use forge_store::model::Timestamp;
 use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
 use forge_store::story::short_number;
@@ -24,27 +24,27 @@ fn height_of(confidence: f64) -> f64 {
 }
 
 /// A hypothesis as a line.
-struct IdeaLine<'m> {
-    idea: &'m Idea,
+struct HypothesisLine<'m> {
+    hypothesis: &'m HypothesisRow,
     number: usize,
     /// The changes of the confidence, without repetitions.
-    points: Vec<(&'m IdeaMove, f64)>,
+    points: Vec<(&'m HypothesisMove, f64)>,
     /// How many pixels the line is moved down, so that lines of the same confidence are apart.
     shift: f64,
     /// When its status was last settled, if it is rejected, archived or not on the page's branch.
     given_up_at: Option<Timestamp>,
 }
 
-impl<'m> IdeaLine<'m> {
+impl<'m> HypothesisLine<'m> {
     /// Returns the hypothesis as it is at the moment of the page; `None` if it is stated later.
-    fn held(&self, frame: &ChartFrame<'m>) -> Option<&'m Idea> {
-        frame.held.ideas.iter().find(|idea| idea.id == self.idea.id)
+    fn held(&self, frame: &ChartFrame<'m>) -> Option<&'m HypothesisRow> {
+        frame.held.hypotheses.iter().find(|hypothesis| hypothesis.id == self.hypothesis.id)
     }
 
     /// Returns the confidence at the moment of the page.
     fn held_confidence(&self, frame: &ChartFrame<'_>) -> f64 {
         let now = frame.now();
-        let is_known = |point: &&(&IdeaMove, f64)| now.is_none_or(|now| point.0.at <= now);
+        let is_known = |point: &&(&HypothesisMove, f64)| now.is_none_or(|now| point.0.at <= now);
         self.points.iter().rfind(is_known).map_or(0.5, |point| point.1)
     }
 }
@@ -74,7 +74,7 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
             svg class="gutter" width="100%" height=(HEIGHT) aria-hidden="true" {
                 @for (line, y) in ends(frame, &lines) {
                     text class={ "end " (hue(line.number)) } x="0" y=(format!("{y:.0}")) {
-                        (line.idea.id.short(8)) " " (short_number(line.held_confidence(frame))) " " (status_sign(line.held(frame).and_then(|idea| idea.status)))
+                        (line.hypothesis.id.short(8)) " " (short_number(line.held_confidence(frame))) " " (status_sign(line.held(frame).and_then(|hypothesis| hypothesis.status)))
                     }
                 }
             }
@@ -82,42 +82,42 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
         ul class="legend" {
             @for (line, held) in lines.iter().filter_map(|line| Some((line, line.held(frame)?))) {
                 li class=(hue(line.number)) {
-                    a href=(idea_link(line.number)) {
+                    a href=(hypothesis_link(line.number)) {
                         svg class="stroke" width="26" height="10" aria-hidden="true" { line class="path" x1="1" x2="25" y1="5" y2="5" {} }
-                        b class="ideaid" { (held.id) " " (status_sign(held.status)) } " " (held.text.short(90).inline())
+                        b class="hypothesis-id" { (held.id) " " (status_sign(held.status)) } " " (held.text.short(90).inline())
                     }
                 }
             }
         }
-        @if frame.model.ideas.len() > lines.len() {
-            p class="soft" { "The chart has " (lines.len()) " of " (frame.model.ideas.len()) " ideas; the table has all of them." }
+        @if frame.model.hypotheses.len() > lines.len() {
+            p class="soft" { "The chart has " (lines.len()) " of " (frame.model.hypotheses.len()) " hypotheses; the table has all of them." }
         }
     })
 }
 
-fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
-    let mut lines: Vec<IdeaLine<'m>> = Vec::new();
-    for (number, idea) in frame.model.ideas.iter().enumerate() {
-        let mut points: Vec<(&IdeaMove, f64)> = Vec::new();
-        for step in &idea.steps {
+fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<HypothesisLine<'m>> {
+    let mut lines: Vec<HypothesisLine<'m>> = Vec::new();
+    for (number, hypothesis) in frame.model.hypotheses.iter().enumerate() {
+        let mut points: Vec<(&HypothesisMove, f64)> = Vec::new();
+        for step in &hypothesis.steps {
             let Some(confidence) = step.confidence else { continue };
             if points.last().is_none_or(|last| short_number(last.1) != short_number(confidence)) {
                 points.push((step, confidence));
             }
         }
         let is_given_up = matches!(
-            idea.status,
+            hypothesis.status,
             None | Some(HypothesisStatus::Rejected | HypothesisStatus::Archived)
         );
-        let given_up_at = idea.settlements().last().filter(|_| is_given_up).map(|(at, _)| at);
+        let given_up_at = hypothesis.settlements().last().filter(|_| is_given_up).map(|(at, _)| at);
         if !points.is_empty() {
-            lines.push(IdeaLine { idea, number, points, shift: 0.0, given_up_at });
+            lines.push(HypothesisLine { hypothesis, number, points, shift: 0.0, given_up_at });
         }
     }
     if lines.len() > MAX_LINES {
         // Keeps confirmed hypotheses first, then the ones whose confidence changed most often.
-        let weight = |line: &IdeaLine<'_>| {
-            let confirmed = line.idea.status == Some(HypothesisStatus::Confirmed);
+        let weight = |line: &HypothesisLine<'_>| {
+            let confirmed = line.hypothesis.status == Some(HypothesisStatus::Confirmed);
             (confirmed, line.points.len())
         };
         lines.sort_by_key(|line| (std::cmp::Reverse(weight(line)), line.number));
@@ -133,7 +133,7 @@ fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
     lines
 }
 
-fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
+fn draw(frame: &ChartFrame<'_>, line: &HypothesisLine<'_>) -> Markup {
     let end = frame.ruler.span().1;
     let y = |confidence: f64| format!("{:.1}", height_of(confidence) + line.shift);
     let nexts = line.points.iter().skip(1).map(Some).chain([None]);
@@ -158,15 +158,15 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                 }
             }
             @for (place, (step, confidence)) in line.points.iter().enumerate() {
-                (frame.mark(step.at, step.anchor, &move_words(line.idea, step, *confidence), &html! {
+                (frame.mark(step.at, step.anchor, &move_words(line.hypothesis, step, *confidence), &html! {
                     circle class="dot" cx=(frame.place(step.at)) cy=(y(*confidence)) r=(if place == 0 { "3" } else { "4" }) {}
                 }))
             }
-            @for (at, status) in line.idea.settlements().filter(|(at, _)| frame.is_shown(*at)) {
+            @for (at, status) in line.hypothesis.settlements().filter(|(at, _)| frame.is_shown(*at)) {
                 @let level = line.points.iter().rfind(|(step, _)| step.at <= at).map_or(0.5, |point| point.1);
                 @let middle = height_of(level) + line.shift;
                 g {
-                    title { (frame.zone().clock(at)) " " (line.idea.id) " " (status.word()) }
+                    title { (frame.zone().clock(at)) " " (line.hypothesis.id) " " (status.word()) }
                     circle class="seal" cx=(frame.place(at)) cy=(format!("{middle:.1}")) r="9" {}
                     text class="sealsign" x=(frame.place(at)) y=(format!("{:.1}", middle + 4.5)) { (status_sign(Some(status))) }
                 }
@@ -176,12 +176,17 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
 }
 
 /// Returns a change in words, with its cause.
-fn move_words(idea: &Idea, step: &IdeaMove, confidence: f64) -> String {
+fn move_words(hypothesis: &HypothesisRow, step: &HypothesisMove, confidence: f64) -> String {
     let mut words = match step.before {
         Some(before) => {
-            format!("{} {} → {}", idea.id.as_str(), short_number(before), short_number(confidence))
+            format!(
+                "{} {} → {}",
+                hypothesis.id.as_str(),
+                short_number(before),
+                short_number(confidence)
+            )
         }
-        None => format!("{} stated at {}", idea.id.as_str(), short_number(confidence)),
+        None => format!("{} stated at {}", hypothesis.id.as_str(), short_number(confidence)),
     };
     for found in &step.evidence {
         let strength = found.strength.map(|it| format!(" {it:+.2}")).unwrap_or_default();
@@ -194,8 +199,11 @@ fn move_words(idea: &Idea, step: &IdeaMove, confidence: f64) -> String {
 }
 
 /// Returns the lines with the vertical places of their labels, which do not overlap.
-fn ends<'l, 'm>(frame: &ChartFrame<'m>, lines: &'l [IdeaLine<'m>]) -> Vec<(&'l IdeaLine<'m>, f64)> {
-    let end = |line: &IdeaLine<'m>| height_of(line.held_confidence(frame)) + line.shift + 4.0;
+fn ends<'l, 'm>(
+    frame: &ChartFrame<'m>,
+    lines: &'l [HypothesisLine<'m>],
+) -> Vec<(&'l HypothesisLine<'m>, f64)> {
+    let end = |line: &HypothesisLine<'m>| height_of(line.held_confidence(frame)) + line.shift + 4.0;
     let held = lines.iter().filter(|line| line.held(frame).is_some());
     let mut ends: Vec<_> = held.map(|line| (line, end(line))).collect();
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));

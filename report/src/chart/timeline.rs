@@ -1,7 +1,7 @@
 //! Draws the timeline of a session: the activity, and below it a lane for each kind of event.
 
 use super::{ChartFrame, TOP, hue, percent};
-use crate::model::{Idea, ReportModel};
+use crate::model::{HypothesisRow, ReportModel};
 use crate::words::status_sign;
 use forge_store::model::claim::HypothesisStatus;
 use maud::{Markup, html};
@@ -12,8 +12,8 @@ const LANE: u32 = 22;
 const ACTIVITY: u32 = 30;
 /// The number of columns of the activity.
 const COLUMNS: usize = 140;
-/// Ideas at a smaller distance share a text. The unit is the width of the chart.
-const IDEA_ROOM: f64 = 0.034;
+/// Hypotheses at a smaller distance share a text. The unit is the width of the chart.
+const HYPOTHESIS_ROOM: f64 = 0.034;
 
 struct Lane {
     name: &'static str,
@@ -32,8 +32,8 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
     if model.prompts().next().is_some() {
         add("Prompts", held.prompts().count().to_string(), &|y| prompt_marks(frame, y));
     }
-    if !model.ideas.is_empty() {
-        add("Ideas", held.ideas.len().to_string(), &|y| idea_marks(frame, y));
+    if !model.hypotheses.is_empty() {
+        add("Hypotheses", held.hypotheses.len().to_string(), &|y| hypothesis_marks(frame, y));
     }
     if !model.agents.is_empty() {
         add("Sub-agents", held.agents.len().to_string(), &|y| agent_marks(frame, y));
@@ -84,8 +84,8 @@ fn legend(model: &ReportModel) -> Markup {
             @if model.ruler.as_ref().is_some_and(|ruler| ruler.folds().next().is_some()) {
                 span { i class="swatch fold" {} "pause, folded" }
             }
-            span { b class="bad" { "✗" } @if model.ideas.is_empty() { "check failed" } @else { "check failed, or idea rejected" } }
-            @if !model.ideas.is_empty() { span { b class="good" { "✓" } "idea confirmed" } }
+            span { b class="bad" { "✗" } @if model.hypotheses.is_empty() { "check failed" } @else { "check failed, or hypothesis rejected" } }
+            @if !model.hypotheses.is_empty() { span { b class="good" { "✓" } "hypothesis confirmed" } }
         }
     }
 }
@@ -132,40 +132,42 @@ fn prompt_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     }
 }
 
-/// The mark of an idea at the moment at which it was stated, confirmed or rejected.
-struct IdeaMark<'m> {
+/// The mark of a hypothesis at the moment at which it was stated, confirmed or rejected.
+struct HypothesisMark<'m> {
     /// The place on the ruler, from 0 to 1.
     place: f64,
-    idea: &'m Idea,
-    /// The index of the idea, which chooses its colour.
+    hypothesis: &'m HypothesisRow,
+    /// The index of the hypothesis, which chooses its colour.
     number: usize,
     sign: &'static str,
     word: &'static str,
 }
 
-fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
+fn hypothesis_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     let mut marks = Vec::new();
-    for (number, idea) in frame.model.ideas.iter().enumerate() {
-        if !frame.is_shown(idea.stated_at) {
+    for (number, hypothesis) in frame.model.hypotheses.iter().enumerate() {
+        if !frame.is_shown(hypothesis.stated_at) {
             continue;
         }
-        let place = frame.ruler.place(idea.stated_at);
-        marks.push(IdeaMark { place, idea, number, sign: "", word: "stated" });
-        for (at, status) in idea.settlements() {
+        let place = frame.ruler.place(hypothesis.stated_at);
+        marks.push(HypothesisMark { place, hypothesis, number, sign: "", word: "stated" });
+        for (at, status) in hypothesis.settlements() {
             let word = match status {
                 HypothesisStatus::Confirmed => "confirmed",
                 HypothesisStatus::Rejected => "rejected",
                 _ => continue,
             };
             let (place, sign) = (frame.ruler.place(at), status_sign(Some(status)));
-            marks.push(IdeaMark { place, idea, number, sign, word });
+            marks.push(HypothesisMark { place, hypothesis, number, sign, word });
         }
     }
     marks.sort_by(|a, b| a.place.total_cmp(&b.place).then(a.number.cmp(&b.number)));
-    let mut groups: Vec<Vec<&IdeaMark<'_>>> = Vec::new();
+    let mut groups: Vec<Vec<&HypothesisMark<'_>>> = Vec::new();
     for mark in &marks {
         match groups.last_mut() {
-            Some(group) if group.last().is_some_and(|last| mark.place - last.place < IDEA_ROOM) => {
+            Some(group)
+                if group.last().is_some_and(|last| mark.place - last.place < HYPOTHESIS_ROOM) =>
+            {
                 group.push(mark);
             }
             _ => groups.push(vec![mark]),
@@ -174,9 +176,9 @@ fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     html! {
         @for group in &groups {
             @let middle = group.iter().map(|mark| mark.place).sum::<f64>() / to_f64(group.len());
-            text class="idea wideonly" x=(percent(middle)) y=(y + 4) {
-                title { @for mark in group { (mark.idea.id) " " (mark.word) ": " (mark.idea.text.short(70)) "\n" } }
-                @for mark in group.iter().take(5) { tspan class=(hue(mark.number)) { (mark.idea.id.short(10)) (mark.sign) " " } }
+            text class="hypothesis wideonly" x=(percent(middle)) y=(y + 4) {
+                title { @for mark in group { (mark.hypothesis.id) " " (mark.word) ": " (mark.hypothesis.text.short(70)) "\n" } }
+                @for mark in group.iter().take(5) { tspan class=(hue(mark.number)) { (mark.hypothesis.id.short(10)) (mark.sign) " " } }
                 @if group.len() > 5 { tspan { "…" } }
             }
         }

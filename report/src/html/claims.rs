@@ -1,12 +1,12 @@
-//! The sections about claims: ideas (hypotheses), beliefs, questions (gaps), and what compactions
-//! lost.
+//! The sections about claims: hypotheses, beliefs, questions (gaps), and what compactions lost.
 
 use super::{
-    MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words, table,
+    MAX_HYPOTHESES, MAX_ROWS, Page, counted, hypothesis_link, more, moved, status_sign,
+    status_words, table,
 };
 use crate::chart::{bar_place, hue};
 use crate::message_html::message_html;
-use crate::model::{CompactionPart, EvidenceRow, GapRow, Idea, IdeaMove};
+use crate::model::{CompactionPart, EvidenceRow, GapRow, HypothesisMove, HypothesisRow};
 use forge_store::model::claim::HypothesisStatus;
 use forge_store::story::short_number;
 use maud::{Markup, html};
@@ -15,32 +15,32 @@ use maud::{Markup, html};
 const SUMMARY_CHARS: usize = 6_000;
 
 impl Page<'_> {
-    /// Returns the chart of the confidence of all ideas, with the table of its changes.
+    /// Returns the chart of the confidence of all hypotheses, with the table of its changes.
     pub(super) fn confidence(&self, chart: &Markup) -> Markup {
-        let mut rows: Vec<(usize, &Idea, &IdeaMove)> = Vec::new();
-        for (number, idea) in self.model.ideas.iter().enumerate() {
-            let changes = idea
+        let mut rows: Vec<(usize, &HypothesisRow, &HypothesisMove)> = Vec::new();
+        for (number, hypothesis) in self.model.hypotheses.iter().enumerate() {
+            let changes = hypothesis
                 .steps
                 .iter()
                 .filter(|step| step.confidence != step.before || step.status.is_some());
-            rows.extend(changes.map(|step| (number, idea, step)));
+            rows.extend(changes.map(|step| (number, hypothesis, step)));
         }
         rows.sort_by_key(|(number, _, step)| (step.at, *number));
         let all = rows.len();
         rows.drain(..all.saturating_sub(MAX_ROWS));
         let zone = self.model.zone;
         let rows = html! {
-            @for (number, idea, step) in &rows {
+            @for (number, hypothesis, step) in &rows {
                 tr {
                     td class="num" { (self.linked(step.anchor, &zone.day_and_clock(step.at))) }
-                    td { (idea_name(*number, idea)) }
+                    td { (hypothesis_name(*number, hypothesis)) }
                     td { (moved(step.before, step.confidence)) }
                     td { (became(step)) }
                     td { (cause(step)) }
                 }
             }
         };
-        let columns = ["At", "Idea", "Confidence", "Became", "Cause"];
+        let columns = ["At", "Hypothesis", "Confidence", "Became", "Cause"];
         html! {
             (chart)
             details {
@@ -51,24 +51,25 @@ impl Page<'_> {
         }
     }
 
-    /// Returns what is known: the ideas that are not rejected, and the beliefs.
+    /// Returns what is known: the hypotheses that are not rejected, and the beliefs.
     pub(super) fn known(&self) -> Option<Markup> {
         let model = self.model;
-        if model.ideas.is_empty() && model.beliefs.is_empty() {
-            return self.known_without_ideas();
+        if model.hypotheses.is_empty() && model.beliefs.is_empty() {
+            return self.known_without_hypotheses();
         }
-        let order = |idea: &Idea| match idea.status {
+        let order = |hypothesis: &HypothesisRow| match hypothesis.status {
             Some(HypothesisStatus::Confirmed) => 0,
             Some(HypothesisStatus::UnderTest) => 1,
             Some(HypothesisStatus::Active) => 2,
             Some(HypothesisStatus::Archived) => 3,
             _ => 4,
         };
-        let mut ideas: Vec<(usize, &Idea)> = model.ideas.iter().enumerate().collect();
-        ideas.retain(|(number, idea)| {
-            *number < MAX_IDEAS && idea.status != Some(HypothesisStatus::Rejected)
+        let mut hypotheses: Vec<(usize, &HypothesisRow)> =
+            model.hypotheses.iter().enumerate().collect();
+        hypotheses.retain(|(number, hypothesis)| {
+            *number < MAX_HYPOTHESES && hypothesis.status != Some(HypothesisStatus::Rejected)
         });
-        ideas.sort_by_key(|(number, idea)| (order(idea), *number));
+        hypotheses.sort_by_key(|(number, hypothesis)| (order(hypothesis), *number));
         let beliefs = html! {
             @for belief in model.beliefs.iter().take(MAX_ROWS) {
                 tr {
@@ -87,8 +88,8 @@ impl Page<'_> {
             }
         };
         Some(html! {
-            @for (number, idea) in ideas { (self.idea(number, idea)) }
-            (more(model.ideas.len(), MAX_IDEAS, "ideas"))
+            @for (number, hypothesis) in hypotheses { (self.hypothesis(number, hypothesis)) }
+            (more(model.hypotheses.len(), MAX_HYPOTHESES, "hypotheses"))
             @if !model.beliefs.is_empty() {
                 h3 { "Held to be true" }
                 (table("Table of beliefs", &["Id", "Confidence", "Belief"], &beliefs))
@@ -97,7 +98,7 @@ impl Page<'_> {
     }
 
     /// Returns the tasks and inferences, for a session without hypotheses and beliefs.
-    fn known_without_ideas(&self) -> Option<Markup> {
+    fn known_without_hypotheses(&self) -> Option<Markup> {
         let model = self.model;
         let done = model.tasks.iter().filter(|task| task.is_done).count();
         Some(html! {
@@ -127,43 +128,44 @@ impl Page<'_> {
         })
     }
 
-    fn idea(&self, number: usize, idea: &Idea) -> Markup {
-        let (word, class) = status_words(idea.status);
+    fn hypothesis(&self, number: usize, hypothesis: &HypothesisRow) -> Markup {
+        let (word, class) = status_words(hypothesis.status);
         let zone = self.model.zone;
-        let best = idea.steps.iter().filter_map(|step| step.confidence).fold(0.0, f64::max);
+        let best = hypothesis.steps.iter().filter_map(|step| step.confidence).fold(0.0, f64::max);
         html! {
-            article class={ "card edge-" (class) } id=(idea_link(number).trim_start_matches('#')) {
+            article class={ "card edge-" (class) } id=(hypothesis_link(number).trim_start_matches('#')) {
                 p class="meta" {
-                    (idea_name(number, idea)) " "
-                    b class=(class) { (status_sign(idea.status)) " " (word) }
-                    @if let Some(at) = idea.settled_at { " " (zone.day_and_clock(at)) }
-                    @if let Some(sure) = idea.confidence { " · confidence " b { (short_number(sure)) } }
-                    " · stated " (zone.day_and_clock(idea.stated_at))
-                    @if idea.status == Some(HypothesisStatus::Rejected) && best > idea.confidence.unwrap_or(1.0) + 0.05 {
+                    (hypothesis_name(number, hypothesis)) " "
+                    b class=(class) { (status_sign(hypothesis.status)) " " (word) }
+                    @if let Some(at) = hypothesis.settled_at { " " (zone.day_and_clock(at)) }
+                    @if let Some(sure) = hypothesis.confidence { " · confidence " b { (short_number(sure)) } }
+                    " · stated " (zone.day_and_clock(hypothesis.stated_at))
+                    @if hypothesis.status == Some(HypothesisStatus::Rejected) && best > hypothesis.confidence.unwrap_or(1.0) + 0.05 {
                         " · at most " (short_number(best))
                     }
                 }
-                p class="statement" { (idea.text.inline()) }
-                @if let Some(reason) = &idea.reason {
-                    p { b { @if idea.status == Some(HypothesisStatus::Rejected) { "Why not: " } @else { "Why: " } } (reason.inline()) }
+                p class="statement" { (hypothesis.text.inline()) }
+                @if let Some(reason) = &hypothesis.reason {
+                    p { b { @if hypothesis.status == Some(HypothesisStatus::Rejected) { "Why not: " } @else { "Why: " } } (reason.inline()) }
                 }
-                (evidence(&idea.evidence))
+                (evidence(&hypothesis.evidence))
             }
         }
     }
 
-    /// Returns the rejected ideas and the branches that were given up.
+    /// Returns the rejected hypotheses and the branches that were given up.
     pub(super) fn rejected(&self) -> Option<Markup> {
         let model = self.model;
         let rejected = || {
-            let ideas = model.ideas.iter().enumerate();
-            ideas.filter(|(_, idea)| idea.status == Some(HypothesisStatus::Rejected))
+            let hypotheses = model.hypotheses.iter().enumerate();
+            hypotheses
+                .filter(|(_, hypothesis)| hypothesis.status == Some(HypothesisStatus::Rejected))
         };
         if rejected().next().is_none() && model.given_up.is_empty() {
             return None;
         }
         Some(html! {
-            @for (number, idea) in rejected().filter(|(number, _)| *number < MAX_IDEAS) { (self.idea(number, idea)) }
+            @for (number, hypothesis) in rejected().filter(|(number, _)| *number < MAX_HYPOTHESES) { (self.hypothesis(number, hypothesis)) }
             @for branch in &model.given_up {
                 article class="card edge-bad" {
                     p class="meta" {
@@ -261,12 +263,12 @@ impl Page<'_> {
     }
 }
 
-/// Returns the id of an idea in its colour.
-pub(super) fn idea_name(number: usize, idea: &Idea) -> Markup {
-    html! { span class={ "ideaid " (hue(number)) } { (idea.id) } }
+/// Returns the id of a hypothesis in its colour.
+pub(super) fn hypothesis_name(number: usize, hypothesis: &HypothesisRow) -> Markup {
+    html! { span class={ "hypothesis-id " (hue(number)) } { (hypothesis.id) } }
 }
 
-fn became(step: &IdeaMove) -> Markup {
+fn became(step: &HypothesisMove) -> Markup {
     html! {
         @if let Some(status) = step.status {
             @let (word, class) = status_words(Some(status));
@@ -277,7 +279,7 @@ fn became(step: &IdeaMove) -> Markup {
     }
 }
 
-fn cause(step: &IdeaMove) -> Markup {
+fn cause(step: &HypothesisMove) -> Markup {
     html! {
         @for found in &step.evidence {
             span class="block" { (strength_words(found)) " " span class="claimid" { (found.id) } " " (found.text.inline()) }

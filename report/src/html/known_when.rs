@@ -1,7 +1,7 @@
 //! Builds the sliders of a page, and their data for the script: what was known at each moment, and
 //! what changed between two moments.
 
-use super::{Page, idea_link, status_sign, status_words};
+use super::{Page, hypothesis_link, status_sign, status_words};
 use crate::model::KnownMoment;
 use forge_store::story::short_number;
 use maud::{Markup, PreEscaped, html};
@@ -53,8 +53,12 @@ impl Page<'_> {
 
     fn moment_data(&self) -> String {
         let model = self.model;
-        let ideas = model.ideas.iter().enumerate().map(|(place, idea)| {
-            json!([idea.id.as_str(), idea.text.short(160).as_str(), idea_link(place)])
+        let hypotheses = model.hypotheses.iter().enumerate().map(|(place, hypothesis)| {
+            json!([
+                hypothesis.id.as_str(),
+                hypothesis.text.short(160).as_str(),
+                hypothesis_link(place)
+            ])
         });
         let questions = model
             .question_texts
@@ -62,7 +66,7 @@ impl Page<'_> {
             .map(|(id, text)| json!([id.as_str(), text.short(160).as_str()]));
         let prompts = model.prompt_texts.iter().map(|text| json!(text.as_str()));
         let data = json!({
-            "ideas": ideas.collect::<Vec<_>>(),
+            "hypotheses": hypotheses.collect::<Vec<_>>(),
             "questions": questions.collect::<Vec<_>>(),
             "asked": prompts.collect::<Vec<_>>(),
             "moments": model.moments.iter().map(|moment| self.moment(moment)).collect::<Vec<_>>(),
@@ -75,7 +79,7 @@ impl Page<'_> {
     fn moment(&self, moment: &KnownMoment) -> Value {
         let model = self.model;
         let place = model.ruler.as_ref().map_or(0.0, |ruler| ruler.place(moment.at));
-        let ideas = moment.ideas.iter().map(|(number, confidence, status)| {
+        let hypotheses = moment.hypotheses.iter().map(|(number, confidence, status)| {
             let (word, class) = status_words(*status);
             let gone = status.is_none();
             json!([
@@ -96,9 +100,9 @@ impl Page<'_> {
         });
         if let Some(data) = data.as_object_mut() {
             let mut add = |name: &str, value: Value| data.insert(name.to_owned(), value);
-            let ideas: Vec<Value> = ideas.collect();
-            if !ideas.is_empty() {
-                add("i", json!(ideas));
+            let hypotheses: Vec<Value> = hypotheses.collect();
+            if !hypotheses.is_empty() {
+                add("i", json!(hypotheses));
             }
             if !moment.gaps.is_empty() {
                 add("g", json!(moment.gaps));

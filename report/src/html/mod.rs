@@ -11,8 +11,8 @@ use crate::assets;
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
 use crate::model::ReportModel;
 pub(crate) use crate::words::{
-    MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, status_sign,
-    status_words,
+    MAX_FILES, MAX_HYPOTHESES, MAX_ROWS, counted, file_link, grouped, hypothesis_link, line_link,
+    status_sign, status_words,
 };
 use forge_store::story::short_number;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
@@ -249,7 +249,8 @@ impl Page<'_> {
             .map(|frame| frame.until(model).with_lines(self.first_line, has_story));
         add("timeline", "Timeline", "", frame.as_ref().map(timeline_chart));
         let chart = frame.as_ref().and_then(confidence_chart);
-        let lead = "A line for each idea. A dot is a change; the table has the cause of each.";
+        let lead =
+            "A line for each hypothesis. A dot is a change; the table has the cause of each.";
         add("confidence", "Confidence over time", lead, chart.map(|chart| self.confidence(&chart)));
         let lead = "What was known at each moment, without hindsight: drag, or use the arrow keys.";
         add("moments", "What was known when", lead, self.known_when());

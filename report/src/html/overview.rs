@@ -1,8 +1,8 @@
 //! The head of a page: its subject, the outcome, and the figures.
 
-use super::{Page, counted, grouped, idea_link};
+use super::{Page, counted, grouped, hypothesis_link};
 use crate::message_html::message_html;
-use crate::model::{GapRow, Idea};
+use crate::model::{GapRow, HypothesisRow};
 use forge_store::model::claim::HypothesisStatus;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::short_number;
@@ -12,12 +12,12 @@ use maud::{Markup, html};
 const FILES_NAMED: usize = 8;
 /// The maximum length of a prompt in the head, in characters.
 const ASKED_CHARS: usize = 400;
-/// The maximum number of rejected ideas in the head.
-const IDEAS_NAMED: usize = 5;
+/// The maximum number of rejected hypotheses in the head.
+const HYPOTHESES_NAMED: usize = 5;
 /// The maximum number of open questions in the head.
 const GAPS_NAMED: usize = 3;
-/// The maximum length of the text of an idea or question, in characters.
-const IDEA_CHARS: usize = 140;
+/// The maximum length of the text of a hypothesis or question, in characters.
+const HYPOTHESIS_CHARS: usize = 140;
 /// The maximum length of the agent's last message in the head, in characters.
 const LAST_WORD_CHARS: usize = 6_000;
 
@@ -63,11 +63,11 @@ impl Page<'_> {
     fn outcome(&self) -> Markup {
         let model = self.model;
         let outcome = &model.outcome;
-        let confirmed: Vec<(usize, &Idea)> = model
-            .ideas
+        let confirmed: Vec<(usize, &HypothesisRow)> = model
+            .hypotheses
             .iter()
             .enumerate()
-            .filter(|(_, idea)| idea.status == Some(HypothesisStatus::Confirmed))
+            .filter(|(_, hypothesis)| hypothesis.status == Some(HypothesisStatus::Confirmed))
             .collect();
         let good = outcome.failing.is_empty() && (outcome.passing > 0 || !confirmed.is_empty());
         let class = if outcome.ends_failing() {
@@ -79,13 +79,13 @@ impl Page<'_> {
         };
         html! {
             div class=(class) {
-                @for (place, (number, idea)) in confirmed.iter().enumerate() {
+                @for (place, (number, hypothesis)) in confirmed.iter().enumerate() {
                     p class=(if place == 0 { "verdict" } else { "verdict second" }) {
                         span class="who good" { "Confirmed" } " "
-                        a class={ "ideaid " (crate::chart::hue(*number)) } href=(idea_link(*number)) { (idea.id) @if let Some(sure) = idea.confidence { " " (short_number(sure)) } }
-                        " " b { (idea.text.inline()) }
+                        a class={ "hypothesis-id " (crate::chart::hue(*number)) } href=(hypothesis_link(*number)) { (hypothesis.id) @if let Some(sure) = hypothesis.confidence { " " (short_number(sure)) } }
+                        " " b { (hypothesis.text.inline()) }
                     }
-                    @if let Some(reason) = &idea.reason { p class="because" { "Why: " (reason.inline()) } }
+                    @if let Some(reason) = &hypothesis.reason { p class="because" { "Why: " (reason.inline()) } }
                 }
                 (self.ruled_out())
                 (self.ends())
@@ -99,23 +99,24 @@ impl Page<'_> {
         }
     }
 
-    /// Returns a line for each rejected idea.
+    /// Returns a line for each rejected hypothesis.
     fn ruled_out(&self) -> Markup {
-        let ideas = self.model.ideas.iter().enumerate();
-        let rejected: Vec<(usize, &Idea)> =
-            ideas.filter(|(_, idea)| idea.status == Some(HypothesisStatus::Rejected)).collect();
+        let hypotheses = self.model.hypotheses.iter().enumerate();
+        let rejected: Vec<(usize, &HypothesisRow)> = hypotheses
+            .filter(|(_, hypothesis)| hypothesis.status == Some(HypothesisStatus::Rejected))
+            .collect();
         html! {
             @if !rejected.is_empty() {
                 ul class="ruledout" {
-                    @for (number, idea) in rejected.iter().take(IDEAS_NAMED) {
+                    @for (number, hypothesis) in rejected.iter().take(HYPOTHESES_NAMED) {
                         li {
                             span class="who bad" { "Ruled out" } " "
-                            a class={ "ideaid " (crate::chart::hue(*number)) } href=(idea_link(*number)) { (idea.id) }
-                            " " (idea.text.short(IDEA_CHARS).inline())
-                            @if let Some(reason) = &idea.reason { span class="because" { " – " (reason.short(IDEA_CHARS).inline()) } }
+                            a class={ "hypothesis-id " (crate::chart::hue(*number)) } href=(hypothesis_link(*number)) { (hypothesis.id) }
+                            " " (hypothesis.text.short(HYPOTHESIS_CHARS).inline())
+                            @if let Some(reason) = &hypothesis.reason { span class="because" { " – " (reason.short(HYPOTHESIS_CHARS).inline()) } }
                         }
                     }
-                    @if rejected.len() > IDEAS_NAMED { li { a href="#rejected" { "and " (rejected.len() - IDEAS_NAMED) " more" } } }
+                    @if rejected.len() > HYPOTHESES_NAMED { li { a href="#rejected" { "and " (rejected.len() - HYPOTHESES_NAMED) " more" } } }
                 }
             }
         }
@@ -161,7 +162,7 @@ impl Page<'_> {
                 }
                 @if outcome.uncommitted.is_empty() && !outcome.commits.is_empty() { li { b class="good" { "✓ " } "no file was edited after the last commit" } }
                 @for gap in open.iter().take(GAPS_NAMED) {
-                    li { b class="warn" { "? open: " } a href="#open" { (gap.id) } " " (gap.text.short(IDEA_CHARS).inline()) @if gap.answered_elsewhere.is_some() { " (answered on another branch)" } }
+                    li { b class="warn" { "? open: " } a href="#open" { (gap.id) } " " (gap.text.short(HYPOTHESIS_CHARS).inline()) @if gap.answered_elsewhere.is_some() { " (answered on another branch)" } }
                 }
                 @if open.len() > GAPS_NAMED { li { a href="#open" { "and " (counted(open.len() - GAPS_NAMED, "more open question", "more open questions")) } } }
                 @if let Some(question) = &outcome.last_question {
@@ -199,8 +200,9 @@ impl Page<'_> {
                 });
             }
         };
-        let of_status =
-            |status| model.ideas.iter().filter(|idea| idea.status == Some(status)).count();
+        let of_status = |status| {
+            model.hypotheses.iter().filter(|hypothesis| hypothesis.status == Some(status)).count()
+        };
         let settled =
             [(HypothesisStatus::Confirmed, "confirmed"), (HypothesisStatus::Rejected, "rejected")];
         let settled: Vec<String> = settled
@@ -209,8 +211,8 @@ impl Page<'_> {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        add(model.ideas.len(), None, "idea", "ideas", join(&settled));
-        let moves: usize = model.ideas.iter().map(moves).sum();
+        add(model.hypotheses.len(), None, "hypothesis", "hypotheses", join(&settled));
+        let moves: usize = model.hypotheses.iter().map(moves).sum();
         let note =
             (moves > 0).then(|| counted(moves, "change of confidence", "changes of confidence"));
         add(model.evidence_count, None, "piece of evidence", "pieces of evidence", note);
@@ -239,9 +241,13 @@ impl Page<'_> {
     }
 }
 
-/// Returns how often the confidence in an idea changed after the idea was stated.
-fn moves(idea: &Idea) -> usize {
-    idea.steps.iter().filter(|step| step.before.is_some() && step.before != step.confidence).count()
+/// Returns how often the confidence in a hypothesis changed after the hypothesis was stated.
+fn moves(hypothesis: &HypothesisRow) -> usize {
+    hypothesis
+        .steps
+        .iter()
+        .filter(|step| step.before.is_some() && step.before != step.confidence)
+        .count()
 }
 
 /// Returns a text in which a line may break inside long names.

@@ -155,14 +155,16 @@ impl Page<'_> {
     /// Returns the text of a line and its detail.
     fn words(&self, line: &LinePart, class: &str) -> Markup {
         let text = line.text.as_str();
-        let number = line.idea;
-        let idea = number.and_then(|number| Some((number, self.model.ideas.get(number)?)));
-        let of_idea = idea
-            .and_then(|(number, idea)| Some((number, idea, text.strip_prefix(idea.id.as_str())?)));
+        let number = line.hypothesis;
+        let hypothesis =
+            number.and_then(|number| Some((number, self.model.hypotheses.get(number)?)));
+        let of_hypothesis = hypothesis.and_then(|(number, hypothesis)| {
+            Some((number, hypothesis, text.strip_prefix(hypothesis.id.as_str())?))
+        });
         html! {
-            @match (of_idea, line.kind) {
-                (Some((number, idea, rest)), _) => {
-                    a class={ "ideaid " (hue(number)) } href=(super::idea_link(number)) { (idea.id) }
+            @match (of_hypothesis, line.kind) {
+                (Some((number, hypothesis, rest)), _) => {
+                    a class={ "hypothesis-id " (hue(number)) } href=(super::hypothesis_link(number)) { (hypothesis.id) }
                     b class=(class) { (rest) }
                 }
                 (_, StoryKind::Message) => { span class="saying" { span class="who" { "Agent" } " " (line.text.inline()) } }

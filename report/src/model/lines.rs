@@ -1,8 +1,8 @@
 //! The story as the lines of a page.
 
+use super::claims::AnchorsByRevision;
 use super::fact_texts::FactTexts;
 use super::files::AnchorsByFact;
-use super::ideas::AnchorsByRevision;
 use super::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart, TurnPart};
 use crate::page_text::PageText;
 use forge_store::error::Result;
@@ -71,7 +71,7 @@ pub(super) const fn has_line(item: &StoryItem) -> bool {
 pub(super) struct LineWriter<'a> {
     pub(super) texts: &'a FactTexts<'a>,
     /// The places of the hypotheses in the list of the page, by id.
-    pub(super) ideas: &'a HashMap<String, usize>,
+    pub(super) hypotheses: &'a HashMap<String, usize>,
     /// The places of the edited files in the list of the page, by path.
     pub(super) files: &'a HashMap<PageText, usize>,
     /// Whether to leave out outputs and reports.
@@ -85,7 +85,7 @@ pub(super) struct LineWriter<'a> {
 impl<'a> LineWriter<'a> {
     pub(super) fn new(
         texts: &'a FactTexts<'a>,
-        ideas: &'a HashMap<String, usize>,
+        hypotheses: &'a HashMap<String, usize>,
         files: &'a HashMap<PageText, usize>,
         shared: bool,
     ) -> Self {
@@ -95,7 +95,7 @@ impl<'a> LineWriter<'a> {
                 work.entry(agent).or_default().push(item);
             }
         }
-        Self { texts, ideas, files, shared, work, next: 0, branch: "main".to_owned() }
+        Self { texts, hypotheses, files, shared, work, next: 0, branch: "main".to_owned() }
     }
 
     pub(super) fn turns(&mut self) -> Result<Vec<TurnPart>> {
@@ -142,9 +142,9 @@ impl<'a> LineWriter<'a> {
             kind: item.kind,
             mark: item.mark,
             detail: item.detail.as_deref().map(|detail| texts.clean(detail)),
-            idea: entity
+            hypothesis: entity
                 .filter(|key| key.kind == Kind::Hypothesis)
-                .and_then(|key| self.ideas.get(&key.id).copied()),
+                .and_then(|key| self.hypotheses.get(&key.id).copied()),
             on_branch: on_branch.map(|branch| texts.clean(&branch)),
             files: item
                 .paths

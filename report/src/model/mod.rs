@@ -1,8 +1,8 @@
 //! The content of a report page, as plain data.
 
+mod claims;
 mod fact_texts;
 mod files;
-mod ideas;
 mod lines;
 mod moments;
 mod read;
@@ -48,7 +48,7 @@ pub struct ReportModel {
     /// The number of pieces of evidence about the hypotheses, on all branches.
     pub evidence_count: usize,
     /// The hypotheses, in the order in which they were stated.
-    pub ideas: Vec<Idea>,
+    pub hypotheses: Vec<HypothesisRow>,
     /// What is held to be true, the most confident first.
     pub beliefs: Vec<BeliefRow>,
     /// The gaps, open ones first, then by criticality.
@@ -149,7 +149,7 @@ pub struct CommitRow {
 
 /// A hypothesis.
 #[derive(Clone, Debug)]
-pub struct Idea {
+pub struct HypothesisRow {
     pub id: PageText,
     /// What it says.
     pub text: PageText,
@@ -163,12 +163,12 @@ pub struct Idea {
     /// When it got its status, if the status was changed after the hypothesis was stated.
     pub settled_at: Option<Timestamp>,
     /// Its changes, oldest first.
-    pub steps: Vec<IdeaMove>,
+    pub steps: Vec<HypothesisMove>,
     /// The evidence for and against it, the strongest first.
     pub evidence: Vec<EvidenceRow>,
 }
 
-impl Idea {
+impl HypothesisRow {
     /// Returns when it was confirmed, rejected or archived, without repeated statuses.
     pub fn settlements(&self) -> impl Iterator<Item = (Timestamp, HypothesisStatus)> {
         let mut last = None;
@@ -183,7 +183,7 @@ impl Idea {
 
 /// A change of a hypothesis.
 #[derive(Clone, Debug)]
-pub struct IdeaMove {
+pub struct HypothesisMove {
     pub at: Timestamp,
     /// The branch, if it is not the main one.
     pub branch: Option<PageText>,
@@ -364,8 +364,8 @@ pub struct LinePart {
     pub text: PageText,
     /// The reason or description.
     pub detail: Option<PageText>,
-    /// The hypothesis that it is about, by its place among the ideas.
-    pub idea: Option<usize>,
+    /// The hypothesis that it is about, by its place among the hypotheses.
+    pub hypothesis: Option<usize>,
     /// The branch, if the line before is on another one.
     pub on_branch: Option<PageText>,
     /// The edited files, by their place among the files.
@@ -500,9 +500,9 @@ pub struct KnownMoment {
     pub label: PageText,
     /// The number of its line in the story.
     pub anchor: usize,
-    /// The hypotheses that changed: the place among the ideas, the confidence, and the status,
+    /// The hypotheses that changed: the place among the hypotheses, the confidence, and the status,
     /// which is `None` if the hypothesis is gone.
-    pub ideas: Vec<(usize, Option<f64>, Option<HypothesisStatus>)>,
+    pub hypotheses: Vec<(usize, Option<f64>, Option<HypothesisStatus>)>,
     /// The questions that changed, by their place in [`ReportModel::question_texts`], and whether
     /// each is open.
     pub gaps: Vec<(usize, bool)>,

@@ -42,7 +42,7 @@ fn first_edit(file: &FilePart) -> Timestamp {
 /// Returns the moments at which what was known changed.
 pub(super) fn moments(
     texts: &FactTexts<'_>,
-    ideas: &HashMap<String, usize>,
+    hypotheses: &HashMap<String, usize>,
     files: &[FilePart],
 ) -> Result<KnownMoments> {
     let mut prompts = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn moments(
             at: group.at,
             label: texts.clean(&labels.join(", ")).short(LABEL_CHARS),
             anchor: group.anchor,
-            ideas: changed_ideas(&changes, ideas),
+            hypotheses: changed_hypotheses(&changes, hypotheses),
             gaps: changed_gaps(&changes, &mut questions),
             failing: failing.map(|names| names.iter().map(|name| texts.clean(name)).collect()),
             prompt: group.prompt,
@@ -142,11 +142,11 @@ fn word(value: &Value, name: &str) -> Option<String> {
     value.field(name)?.as_text().map(str::to_owned)
 }
 
-fn changed_ideas(
+fn changed_hypotheses(
     changes: &[EntryChange],
     places: &HashMap<String, usize>,
 ) -> Vec<(usize, Option<f64>, Option<HypothesisStatus>)> {
-    let ideas = changes.iter().filter(|change| change.key.kind == Kind::Hypothesis);
+    let hypotheses = changes.iter().filter(|change| change.key.kind == Kind::Hypothesis);
     let one = |change: &EntryChange| {
         let place = *places.get(&change.key.id)?;
         let Some(new) = &change.new else { return Some((place, None, None)) };
@@ -155,7 +155,7 @@ fn changed_ideas(
         let confidence = new.value.field("confidence").and_then(Value::as_f64);
         Some((place, confidence, Some(status.unwrap_or(HypothesisStatus::Active))))
     };
-    ideas.filter_map(one).collect()
+    hypotheses.filter_map(one).collect()
 }
 
 fn changed_gaps(

@@ -2,7 +2,7 @@
 
 use super::fact_texts::FactTexts;
 use super::lines::{LineAnchors, LineWriter};
-use super::{CompactionNote, ReportModel, files, ideas, moments, summary};
+use super::{CompactionNote, ReportModel, claims, files, moments, summary};
 use crate::page_clock::PageZone;
 use crate::page_text::{PageText, TextCleaner};
 use forge_store::error::{Error, Result};
@@ -69,7 +69,7 @@ impl ReportModel {
         let places = (0..).zip(&story.ideas);
         let places: HashMap<String, usize> =
             places.map(|(place, path)| (path.id.clone(), place)).collect();
-        let ideas = ideas::ideas(&texts, state, &anchors.revisions)?;
+        let hypotheses = claims::hypotheses(&texts, state, &anchors.revisions)?;
         let files = files::files(&texts, &facts, &anchors.facts, !limits.shared)?;
         let file_places: HashMap<PageText, usize> =
             (0..).zip(&files).map(|(place, file)| (file.path.clone(), place)).collect();
@@ -77,7 +77,7 @@ impl ReportModel {
         let known = moments::moments(&texts, &places, &files)?;
         let branches = state.branches()?;
         let answers = answers_elsewhere(state, &limits)?;
-        let gaps = ideas::gaps(&texts, state, &answers)?;
+        let gaps = claims::gaps(&texts, state, &answers)?;
 
         let activity: Vec<Timestamp> = facts
             .iter()
@@ -107,9 +107,9 @@ impl ReportModel {
             ruler,
             activity,
             outcome: summary::outcome(&texts, &brief, &turns),
-            evidence_count: ideas.iter().map(|idea| idea.evidence.len()).sum(),
-            beliefs: ideas::beliefs(&texts, state)?,
-            given_up: ideas::given_up(&texts, &branches),
+            evidence_count: hypotheses.iter().map(|hypothesis| hypothesis.evidence.len()).sum(),
+            beliefs: claims::beliefs(&texts, state)?,
+            given_up: claims::given_up(&texts, &branches),
             tasks: summary::tasks(&texts, &facts),
             inferences: summary::inferences(&texts, &facts),
             compactions: summary::compactions(&texts, source.compactions, &anchors, limits.shared),
@@ -125,7 +125,7 @@ impl ReportModel {
                 .map(|(id, text)| (texts.clean(id), texts.clean(text)))
                 .collect(),
             gaps,
-            ideas,
+            hypotheses,
             files,
             turns,
         })

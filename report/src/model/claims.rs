@@ -1,7 +1,7 @@
 //! The hypotheses with their evidence, the beliefs and the questions.
 
 use super::fact_texts::FactTexts;
-use super::{BeliefRow, EvidenceRow, GapRow, GivenUpBranch, Idea, IdeaMove};
+use super::{BeliefRow, EvidenceRow, GapRow, GivenUpBranch, HypothesisMove, HypothesisRow};
 use crate::page_text::PageText;
 use forge_store::error::Result;
 use forge_store::model::claim::{
@@ -17,11 +17,11 @@ use std::collections::HashMap;
 pub(super) type AnchorsByRevision = HashMap<(u64, String), usize>;
 
 /// Returns the hypotheses, including those that only another branch has.
-pub(super) fn ideas(
+pub(super) fn hypotheses(
     texts: &FactTexts<'_>,
     state: &StateAt,
     anchors: &AnchorsByRevision,
-) -> Result<Vec<Idea>> {
+) -> Result<Vec<HypothesisRow>> {
     let mut evidence: HashMap<String, Vec<EvidenceRow>> = HashMap::new();
     for (id, entry) in state.claims_of(Kind::Evidence)? {
         let Ok(found) = Evidence::from_value(&entry.value) else { continue };
@@ -33,7 +33,7 @@ pub(super) fn ideas(
             source: found.source.as_deref().map(|source| texts.clean(source)),
         });
     }
-    let mut ideas = Vec::new();
+    let mut hypotheses = Vec::new();
     for path in &texts.story.ideas {
         let held = state.claim(Kind::Hypothesis, &path.id)?;
         let held = held.and_then(|value| Hypothesis::from_value(&value).ok());
@@ -47,9 +47,9 @@ pub(super) fn ideas(
         }
         let strength = |row: &EvidenceRow| row.strength.unwrap_or(0.0).abs();
         rows.sort_by(|a, b| strength(b).total_cmp(&strength(a)).then_with(|| a.id.cmp(&b.id)));
-        ideas.push(idea(texts, path, held, rows, anchors));
+        hypotheses.push(hypothesis(texts, path, held, rows, anchors));
     }
-    Ok(ideas)
+    Ok(hypotheses)
 }
 
 fn step_evidence(texts: &FactTexts<'_>, found: &StepEvidence) -> EvidenceRow {
@@ -61,14 +61,14 @@ fn step_evidence(texts: &FactTexts<'_>, found: &StepEvidence) -> EvidenceRow {
     }
 }
 
-fn idea(
+fn hypothesis(
     texts: &FactTexts<'_>,
     path: &IdeaPath,
     held: Option<Hypothesis>,
     evidence: Vec<EvidenceRow>,
     anchors: &AnchorsByRevision,
-) -> Idea {
-    let moves = path.steps.iter().map(|step| IdeaMove {
+) -> HypothesisRow {
+    let moves = path.steps.iter().map(|step| HypothesisMove {
         at: step.at,
         branch: (step.branch != "main").then(|| texts.clean(&step.branch)),
         before: step.before,
@@ -84,7 +84,7 @@ fn idea(
     let status = is_held.then(|| held.status.unwrap_or(HypothesisStatus::Active));
     let settled =
         path.steps.iter().skip(1).rfind(|step| step.status.is_some() && step.status == status);
-    Idea {
+    HypothesisRow {
         id: texts.clean(&path.id),
         text: texts.clean(held.description.as_deref().unwrap_or(&path.description)),
         status,
