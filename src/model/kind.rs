@@ -86,7 +86,7 @@ kinds! {
     MemoryItem = 17, "memory_item", "memory_items";
     /// A message of a conversation.
     Message = 32, "message", "messages";
-    /// What a person asked for.
+    /// A person's instruction or question to an agent.
     Prompt = 33, "prompt", "prompts";
     /// A command that was run.
     Command = 34, "command", "commands";

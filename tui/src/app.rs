@@ -117,7 +117,7 @@ pub struct App {
     pub story: Option<Box<StoryView>>,
     /// The pane that gets the keys.
     pub focus: PaneFocus,
-    /// Whether the focused pane fills the place of all panes.
+    /// Whether only the focused pane is shown.
     pub zoomed: bool,
     /// The overlay panes, the topmost last.
     pub overlays: Vec<OverlayPane>,

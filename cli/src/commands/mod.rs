@@ -146,7 +146,7 @@ pub enum ForgeCommand {
     Diff(LazyArgs<checkpoint::CheckpointDiffArgs<true>>),
     /// Restore the claims of a moment, as a new revision
     Restore(LazyArgs<checkpoint::CheckpointRestoreArgs<true>>),
-    /// Find words in everything that was ever said
+    /// Find words in everything that was ever recorded
     Search(LazyArgs<search::SearchArgs>),
     /// Tell what happened: prompts, claims, checks that turned, edits, commits
     Story(LazyArgs<story::StoryArgs>),

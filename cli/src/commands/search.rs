@@ -19,11 +19,11 @@ pub struct SearchArgs {
     #[arg(long, value_name = "KIND")]
     pub kind: Vec<Kind>,
 
-    /// Earliest time at which it was first said, such as -2h or 'yesterday 14:30'
+    /// Earliest time at which a hit first contained the words, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<MomentArg>,
 
-    /// Latest time at which it was first said
+    /// Latest time at which a hit first contained the words
     #[arg(long, value_name = "T")]
     pub until: Option<MomentArg>,
 

@@ -39,7 +39,7 @@ record! {
         "hypothesis" => hypothesis: String,
         /// The ids of the evidence it rests on.
         "evidence" => evidence: Vec<String>,
-        /// Whether what it rests on is gone or contradicted.
+        /// Whether something that it rests on was rejected or contradicted.
         "in_doubt" => in_doubt: bool,
         /// Why it is in doubt.
         "doubt_reason" => doubt_reason: String,

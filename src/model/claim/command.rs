@@ -44,7 +44,7 @@ record! {
         "description" => description: FactText,
         /// Why it was refused.
         "reason" => reason: FactText,
-        /// When it was asked for; it ended at the fact's own time.
+        /// When it was called; it ended at the fact's own time.
         "called_at" => called_at: FactText,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,

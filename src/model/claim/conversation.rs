@@ -8,15 +8,15 @@ use crate::model::Value;
 record! {
     /// A message of a conversation.
     Message, Message {
-        /// Who speaks: user, assistant, system.
+        /// The role of its author: user, assistant, system.
         "role" => role: FactText,
-        /// What is said.
+        /// Its text.
         "text" => text: FactText,
         /// The message it answers.
         "parent" => parent: String,
         /// The id that the model's provider gave it.
         "message_id" => message_id: String,
-        /// The model that spoke.
+        /// The model that wrote it.
         "model" => model: FactText,
         /// The branch of the version control checked out then.
         "git_branch" => git_branch: FactText,
@@ -36,9 +36,9 @@ record! {
 }
 
 record! {
-    /// What a person asked for.
+    /// A person's instruction or question to an agent.
     Prompt, Prompt {
-        /// What was asked.
+        /// Its text.
         "text" => text: FactText,
         /// Words that find it.
         "tags" => tags: Vec<String>,
@@ -90,7 +90,7 @@ record! {
         "answers" => answers: Value,
         /// The plan it was given to show.
         "plan" => plan: FactText,
-        /// When it was asked for; it ended at the fact's own time.
+        /// When it was called; it ended at the fact's own time.
         "called_at" => called_at: FactText,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,

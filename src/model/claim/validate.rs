@@ -224,7 +224,7 @@ fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
             "updated_at": "When it was last saved.",
         },
         Kind::ThreadMessage => unchecked! {
-            "role": "Who speaks.",
+            "role": "The role of its author.",
             "message": "The message, as the JSON text that was given.",
             "message_id": "The id that the message has itself.",
             "place": "Its place in the thread: messages are in the order of their places.",

@@ -28,9 +28,9 @@ pub(in crate::mcp) struct SearchArguments {
     /// The kinds to look in; all if left out.
     #[serde(default)]
     kinds: Vec<KindWord>,
-    /// Only what was first said at this moment or later.
+    /// Only what first contained the words at this moment or later.
     since: Option<String>,
-    /// Only what was first said at this moment or earlier.
+    /// Only what first contained the words at this moment or earlier.
     until: Option<String>,
     /// Search all sessions.
     #[serde(default)]
@@ -108,9 +108,9 @@ pub(in crate::mcp) struct SearchAnswer {
 impl McpTool for SearchArguments {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
-    const ABOUT: &'static str = "Find words in everything that was ever said or recorded: messages, commands and \
-        their output, edits, hypotheses, notes, checkpoints, also what was changed or removed later. Says when it \
-        was first said and at which revision, which 'state' takes. Get the next page with 'cursor'.";
+    const ABOUT: &'static str = "Find words in everything that was ever recorded: messages, commands and their \
+        output, edits, hypotheses, notes, checkpoints, also what was changed or removed later. Says when each first \
+        contained the words, and at which revision, which 'state' takes. Get the next page with 'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = SearchAnswer;
 
