@@ -1,5 +1,5 @@
-//! Stores whose journal and index are in a database. Their folder, if they have one, names the database
-//! and holds what belongs to the machine: settings, the spool, copies for searching.
+//! Stores whose journal and index are in a database. Their folder, if they have one, names the
+//! database and holds what belongs to the machine: settings, the spool, copies for searching.
 
 use super::folder::{FORMAT_FILE, check_unfinished, clear, private, read_marker, write_marker};
 use super::keyring::{Keyring, StoreTrust};

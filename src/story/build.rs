@@ -9,7 +9,7 @@ use super::edit_group::{EditGroup, edit_item, edited_path};
 use super::events::{CheckedCommands, StoryEvent, StoryEvents, shown_at, text_field};
 use super::findings::{DeliveredCommit, FindingsCollector};
 use super::gist::{ITEM_CHARS, one_line};
-use super::idea_path::IdeaCollector;
+use super::hypothesis_path::HypothesisCollector;
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
 use super::project_root::{ProjectRoot, shown_path};
 use super::record_item::{
@@ -41,7 +41,7 @@ pub(super) struct StoryBuilder {
     findings: FindingsCollector,
     checks: CheckTracker,
     runs: Vec<CheckRun>,
-    ideas: IdeaCollector,
+    hypotheses: HypothesisCollector,
     /// The checks that fail now.
     failing: Vec<String>,
     agents: AgentWork,
@@ -107,9 +107,9 @@ impl StoryBuilder {
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
         self.summarise_agents();
         let findings = self.findings.finish(&self.turns, self.checks.finish());
-        let Self { session, root, turns, runs, ideas, .. } = self;
-        let (ideas, checks) = (ideas.finish(), runs);
-        Ok(Story { session, root, turns, findings, ideas, checks, cut: None, unfolded: false })
+        let Self { session, root, turns, runs, hypotheses, .. } = self;
+        let (hypotheses, checks) = (hypotheses.finish(), runs);
+        Ok(Story { session, root, turns, findings, hypotheses, checks, cut: None, unfolded: false })
     }
 
     /// Adds an item to the current turn. If a sub-agent has a line in the story, its other items
@@ -280,7 +280,7 @@ impl StoryBuilder {
             }
             Err(error) => return Err(error),
         };
-        self.ideas.add(entry, &changes);
+        self.hypotheses.add(entry, &changes);
         let text = match (entry.merged, entry.reset_to) {
             (Some(merged), _) => Some((StoryKind::Branch, format!("merged #{merged}"))),
             (None, Some(0)) => Some((StoryKind::Restore, "back to no claims".to_owned())),

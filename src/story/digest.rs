@@ -75,9 +75,9 @@ impl Story {
 
     fn ruled_out(&self, hypotheses: &[(String, Hypothesis)]) -> String {
         let named = |(id, rejected): &(String, Hypothesis)| {
-            let path = self.ideas.iter().find(|idea| idea.id == *id);
-            let reason = path.and_then(|idea| {
-                let last = idea.steps.iter().rev().find(|step| step.status.is_some())?;
+            let path = self.hypotheses.iter().find(|path| path.id == *id);
+            let reason = path.and_then(|path| {
+                let last = path.steps.iter().rev().find(|step| step.status.is_some())?;
                 let is_rejection = last.status == Some(HypothesisStatus::Rejected);
                 last.reason.as_deref().filter(|_| is_rejection)
             });
@@ -88,7 +88,7 @@ impl Story {
         match parts.len() {
             0 => "nothing is recorded".to_owned(),
             1 => parts.join(""),
-            count => format!("{count} ideas: {}", parts.join("; ")),
+            count => format!("{count} hypotheses: {}", parts.join("; ")),
         }
     }
 

@@ -23,7 +23,7 @@ mod fact_item;
 mod failure_text;
 mod findings;
 mod gist;
-mod idea_path;
+mod hypothesis_path;
 mod item;
 mod line;
 mod patch_line;
@@ -41,7 +41,7 @@ pub use delivery::{Delivery, DeliveryKind};
 pub use digest::DigestLine;
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
 pub use gist::closing_question;
-pub use idea_path::{IdeaPath, IdeaStep, StepEvidence};
+pub use hypothesis_path::{HypothesisPath, HypothesisStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
 pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, short_number};
 pub use patch_line::{PatchLineKind, changed_line_counts, patch_lines};
@@ -68,7 +68,7 @@ pub struct Story {
     /// What concerns the whole story, such as its title.
     pub findings: StoryFindings,
     /// The history of each hypothesis, in the order in which they were stated.
-    pub ideas: Vec<IdeaPath>,
+    pub hypotheses: Vec<HypothesisPath>,
     /// The runs of checks, oldest first.
     pub checks: Vec<CheckRun>,
     /// Where the story begins, if older revisions were left out.
@@ -112,7 +112,8 @@ impl Story {
     /// and of the facts since the first of them. The memory that it takes grows with `count` and
     /// the number of facts and checkpoints, not with the number of revisions.
     ///
-    /// The findings cover the whole session. The ideas, checks and items begin at [`Story::cut`].
+    /// The findings cover the whole session. The hypotheses, checks and items begin at
+    /// [`Story::cut`].
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.

@@ -121,7 +121,7 @@ mod tests {
             root: None,
             turns: turns.into(),
             findings: StoryFindings::default(),
-            ideas: Vec::new(),
+            hypotheses: Vec::new(),
             checks: Vec::new(),
             cut: None,
             unfolded: false,

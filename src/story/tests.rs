@@ -317,7 +317,7 @@ fn each_step_of_a_confidence_has_its_evidence() {
     let more = ClaimChange::put(Key::new(Kind::Evidence, "E2"), more);
     session.write(&write(4)).change(more).commit().unwrap();
     let story = story_of(&session);
-    let [path] = story.ideas.as_slice() else { panic!("{:?}", story.ideas) };
+    let [path] = story.hypotheses.as_slice() else { panic!("{:?}", story.hypotheses) };
     let steps: Vec<_> =
         path.steps.iter().map(|step| (step.at, step.before, step.confidence)).collect();
     let expected = [
@@ -409,7 +409,8 @@ fn the_story_of_the_last_revisions_leaves_out_older_lines_and_keeps_the_findings
     assert_eq!(recent.findings.title, whole.findings.title);
     assert_eq!(recent.findings.failing, whole.findings.failing);
     assert_eq!(recent.findings.prompts, 1);
-    let steps: Vec<Option<f64>> = recent.ideas[0].steps.iter().map(|step| step.before).collect();
+    let steps: Vec<Option<f64>> =
+        recent.hypotheses[0].steps.iter().map(|step| step.before).collect();
     assert_eq!(steps, [Some(0.6), Some(0.7), Some(0.8)]);
     let all = Story::read_recent(&state, 8).unwrap();
     assert_eq!((all.cut, lines(&all)), (None, lines(&whole)));

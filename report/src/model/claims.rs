@@ -10,7 +10,7 @@ use forge_store::model::claim::{
 };
 use forge_store::model::{BranchStatus, Kind};
 use forge_store::store::{BranchSummary, StateAt};
-use forge_store::story::{IdeaPath, StepEvidence};
+use forge_store::story::{HypothesisPath, StepEvidence};
 use std::collections::HashMap;
 
 /// The numbers of the story's lines, by the number of a revision and the id of a hypothesis.
@@ -34,7 +34,7 @@ pub(super) fn hypotheses(
         });
     }
     let mut hypotheses = Vec::new();
-    for path in &texts.story.ideas {
+    for path in &texts.story.hypotheses {
         let held = state.claim(Kind::Hypothesis, &path.id)?;
         let held = held.and_then(|value| Hypothesis::from_value(&value).ok());
         let mut rows = evidence.remove(&path.id).unwrap_or_default();
@@ -63,7 +63,7 @@ fn step_evidence(texts: &FactTexts<'_>, found: &StepEvidence) -> EvidenceRow {
 
 fn hypothesis(
     texts: &FactTexts<'_>,
-    path: &IdeaPath,
+    path: &HypothesisPath,
     held: Option<Hypothesis>,
     evidence: Vec<EvidenceRow>,
     anchors: &AnchorsByRevision,

@@ -66,7 +66,7 @@ impl ReportModel {
         let anchors = LineAnchors::of(&story);
         let texts = FactTexts::new(session, resolve, &cleaner, &story, &facts);
 
-        let places = (0..).zip(&story.ideas);
+        let places = (0..).zip(&story.hypotheses);
         let places: HashMap<String, usize> =
             places.map(|(place, path)| (path.id.clone(), place)).collect();
         let hypotheses = claims::hypotheses(&texts, state, &anchors.revisions)?;

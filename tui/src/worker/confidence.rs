@@ -5,7 +5,7 @@ use forge_store::error::{ErrorKind, Result};
 use forge_store::model::claim::{Hypothesis, HypothesisStatus, VocabularyWord};
 use forge_store::model::{ClaimEntry, Kind};
 use forge_store::store::{BranchTimeline, HistoryRank, Session, StateAt};
-use forge_store::story::{IdeaPath, IdeaStep, Story, StoryCut};
+use forge_store::story::{HypothesisPath, HypothesisStep, Story, StoryCut};
 use std::collections::BTreeMap;
 
 /// Maximum number of hypotheses. More lines cannot be distinguished.
@@ -26,8 +26,8 @@ pub(super) fn series(
         Some(cut) => hypotheses_before(session, cut)?,
         None => BTreeMap::new(),
     };
-    let paths: BTreeMap<&str, &IdeaPath> =
-        story.ideas.iter().map(|path| (path.id.as_str(), path)).collect();
+    let paths: BTreeMap<&str, &HypothesisPath> =
+        story.hypotheses.iter().map(|path| (path.id.as_str(), path)).collect();
     let claims = head.claims_of(Kind::Hypothesis)?;
     let mut series = Vec::new();
     for (id, entry) in claims.into_iter().rev().take(MAX_SERIES) {
@@ -58,7 +58,7 @@ pub(super) fn series(
 }
 
 /// Adds the changes of a hypothesis that are in the history of the head.
-fn add_points(path: &IdeaPath, lineage: &Lineage<'_>, points: &mut Vec<ConfidencePoint>) {
+fn add_points(path: &HypothesisPath, lineage: &Lineage<'_>, points: &mut Vec<ConfidencePoint>) {
     for step in path.steps.iter().filter(|step| lineage.contains(step)) {
         let status = match (step.status, points.last()) {
             (Some(status), _) => status.word().to_owned(),
@@ -119,7 +119,7 @@ impl<'a> Lineage<'a> {
         Self { branches }
     }
 
-    fn contains(&self, step: &IdeaStep) -> bool {
+    fn contains(&self, step: &HypothesisStep) -> bool {
         self.branches.get(step.branch.as_str()).is_some_and(|last| step.sequence <= *last)
     }
 }

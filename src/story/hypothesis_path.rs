@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The history of a hypothesis: its confidence and its status over time, on all branches.
 #[derive(Clone, Debug, PartialEq)]
-pub struct IdeaPath {
+pub struct HypothesisPath {
     /// The id of the hypothesis.
     pub id: String,
     /// What it says.
@@ -15,12 +15,12 @@ pub struct IdeaPath {
     /// When it was stated; in a story with a cut, when it first changed after the cut.
     pub stated_at: Timestamp,
     /// Its changes, oldest first. Without a cut, the first one stated it.
-    pub steps: Vec<IdeaStep>,
+    pub steps: Vec<HypothesisStep>,
 }
 
 /// A change of a hypothesis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct IdeaStep {
+pub struct HypothesisStep {
     /// When it changed.
     pub at: Timestamp,
     /// The number of the revision.
@@ -52,8 +52,8 @@ pub struct StepEvidence {
 
 /// Collects the paths of hypotheses while revisions are read.
 #[derive(Debug, Default)]
-pub(super) struct IdeaCollector {
-    paths: Vec<IdeaPath>,
+pub(super) struct HypothesisCollector {
+    paths: Vec<HypothesisPath>,
     /// The place of each hypothesis in `paths`, by its id.
     places: HashMap<String, usize>,
 }
@@ -61,7 +61,7 @@ pub(super) struct IdeaCollector {
 /// The evidence that a revision added, by its hypothesis.
 type NewEvidence<'a> = BTreeMap<&'a str, Vec<StepEvidence>>;
 
-impl IdeaCollector {
+impl HypothesisCollector {
     pub(super) fn add(&mut self, revision: &LogEntry, changes: &[EntryChange]) {
         let mut evidence = new_evidence(changes);
         for change in changes.iter().filter(|change| change.key.kind == Kind::Hypothesis) {
@@ -74,7 +74,7 @@ impl IdeaCollector {
             let Some(path) = known else {
                 self.places.insert(id.clone(), self.paths.len());
                 let (id, stated_at, steps) = (id.clone(), revision.time, vec![step]);
-                self.paths.push(IdeaPath { id, description, stated_at, steps });
+                self.paths.push(HypothesisPath { id, description, stated_at, steps });
                 continue;
             };
             path.description = description;
@@ -87,10 +87,10 @@ impl IdeaCollector {
         for (id, found) in evidence {
             let place = self.places.get(id);
             if let Some(path) = place.and_then(|place| self.paths.get_mut(*place)) {
-                let on_branch = |step: &&IdeaStep| step.branch == revision.branch;
+                let on_branch = |step: &&HypothesisStep| step.branch == revision.branch;
                 let last = path.steps.iter().rfind(on_branch).or(path.steps.last());
                 let confidence = last.and_then(|step| step.confidence);
-                path.steps.push(IdeaStep {
+                path.steps.push(HypothesisStep {
                     at: revision.time,
                     sequence: revision.sequence,
                     branch: revision.branch.clone(),
@@ -105,7 +105,7 @@ impl IdeaCollector {
     }
 
     /// Returns the paths, in the order in which the hypotheses first changed.
-    pub(super) fn finish(self) -> Vec<IdeaPath> {
+    pub(super) fn finish(self) -> Vec<HypothesisPath> {
         self.paths
     }
 }
@@ -129,13 +129,13 @@ fn step(
     change: &EntryChange,
     new: &ClaimEntry,
     evidence: Vec<StepEvidence>,
-) -> IdeaStep {
+) -> HypothesisStep {
     let old = change.old.as_ref();
     let changed = |name: &str| {
         let now = text(Some(new), name)?;
         (text(old, name).as_ref() != Some(&now)).then_some(now)
     };
-    IdeaStep {
+    HypothesisStep {
         at: revision.time,
         sequence: revision.sequence,
         branch: revision.branch.clone(),
