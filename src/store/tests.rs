@@ -1,4 +1,5 @@
 use super::*;
+use crate::backend::memory::CountingLog;
 use crate::backend::{IndexWriter, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::engine::verify::VerifyFindings;
 use crate::error::ErrorKind;
@@ -650,4 +651,32 @@ fn a_checkpoint_that_belongs_to_no_session_is_a_finding() {
     let found: Vec<String> =
         findings.found.iter().map(|one| format!("{}: {}", one.place, one.problem)).collect();
     assert_eq!(found, ["the checkpoint #1: it belongs to no session"]);
+}
+
+/// Regression: each of 64 threads read and checked again what the other threads of the process had
+/// appended since it began its write. Together they were slower than one.
+#[test]
+fn a_write_reads_no_records_that_its_own_process_appended_meanwhile() {
+    let log = Arc::new(CountingLog::default());
+    write_first_record(&*log).unwrap();
+    let (marker, index) = (FormatMarker::new([1; 16], [2; 32]), Arc::new(MemoryIndex::default()));
+    let about = (SealStatus::Unsealed, SealMode::Absent, None);
+    let store =
+        Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None);
+    let act = WriteContext::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let mut plans = 0;
+    log.reset();
+    let next_sequence = store.engine.commit(CommitDurability::Now, &mut |context| {
+        plans += 1;
+        if plans == 1 {
+            note(&session, "N1");
+            note(&session, "N2");
+        }
+        let next = refs::session(&context.refs, session.number)?.next_sequence;
+        let changes = vec![RecordChange::Pinned { session: None }];
+        Ok((Some(Record { operation: act.operation()?, changes }), next))
+    });
+    assert_eq!((next_sequence.unwrap(), plans), (3, 2), "it is planned again after both notes");
+    assert_eq!((log.appends(), log.records_read()), (3, 0));
 }

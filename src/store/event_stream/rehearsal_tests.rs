@@ -1,8 +1,7 @@
 //! Imports that are rehearsed and written in parts.
 
 use super::*;
-use crate::backend::memory::MemoryIndex;
-use crate::backend::{self, AppendedRecord, WriteAheadLog};
+use crate::backend::memory::{CountingLog, MemoryIndex};
 use crate::format::FormatMarker;
 use crate::model::Timestamp;
 use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImportRequest};
@@ -12,8 +11,6 @@ use crate::store::write_context::WriteContext;
 use crate::store::{OperationSummary, VerifyDepth, VerifyOutcome};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Cursor, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The first of February 2026.
 const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
@@ -174,56 +171,6 @@ impl Read for Meanwhile {
     }
 }
 
-/// Counts the appends to a log: of one record, and of many at once.
-struct CountedLog(MemoryLog, Arc<[AtomicU64; 2]>);
-
-impl WriteAheadLog for CountedLog {
-    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, backend::Error> {
-        self.0.read(from, limit)
-    }
-
-    fn append(
-        &self,
-        from: LogPosition,
-        timeout: Duration,
-        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
-    ) -> Result<Option<AppendedRecord>, backend::Error> {
-        self.1[0].fetch_add(1, Ordering::Relaxed);
-        self.0.append(from, timeout, build)
-    }
-
-    fn append_all(
-        &self,
-        from: LogPosition,
-        timeout: Duration,
-        payloads: &[Vec<u8>],
-    ) -> Result<Option<Vec<AppendedRecord>>, backend::Error> {
-        self.1[1].fetch_add(1, Ordering::Relaxed);
-        self.0.append_all(from, timeout, payloads)
-    }
-
-    fn sync(&self, to: LogPosition) -> Result<(), backend::Error> {
-        self.0.sync(to)
-    }
-
-    fn rotate(
-        &self,
-        from: LogPosition,
-        timeout: Duration,
-        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
-    ) -> Result<Option<AppendedRecord>, backend::Error> {
-        self.0.rotate(from, timeout, first)
-    }
-
-    fn remove_before(&self, before: LogPosition) -> Result<(), backend::Error> {
-        self.0.remove_before(before)
-    }
-
-    fn start(&self) -> Result<LogPosition, backend::Error> {
-        self.0.start()
-    }
-}
-
 /// Regression: an import appended a record for each line, and then one for each session.
 #[test]
 fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
@@ -238,18 +185,18 @@ fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
         )
     };
     let appends = |lines: usize| {
-        let log = MemoryLog::default();
-        write_first_record(&log).unwrap();
-        let counts = Arc::<[AtomicU64; 2]>::default();
-        let log = CountedLog(log, Arc::clone(&counts));
+        let log = Arc::new(CountingLog::default());
+        write_first_record(&*log).unwrap();
+        log.reset();
         let marker = FormatMarker::new([1; 16], [2; 32]);
         let index = Arc::new(MemoryIndex::default());
         let about = (SealStatus::Unsealed, SealMode::Absent, None);
-        let store = Store::assemble(Arc::new(log), index, marker, Options::default(), about, None);
+        let store =
+            Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None);
         let text: String = (0..lines).map(line).collect();
         let taken = import(&store, &text, AT_ONCE as u64).unwrap();
         assert_eq!((taken.lines, taken.sessions.len()), (lines as u64, lines / 2));
-        [0, 1].map(|kind| counts[kind].load(Ordering::Relaxed))
+        [log.appends(), log.group_appends()]
     };
     // An append for each 64 lines, and one that ends the import.
     assert_eq!([256, 512, 1024].map(appends), [[0, 5], [0, 9], [0, 17]]);
