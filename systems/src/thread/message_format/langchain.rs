@@ -1,7 +1,7 @@
 //! LangChain's messages, as `messages_to_dict`, `model_dump` and `dumpd` write them.
 
 use super::openai_chat::{self, set_or_remove, without_entries};
-use super::recover_content::repair_blocks;
+use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
     CheckedMessage, ContentField, FormatEvidence, MessageRole, ToolCallPart, ToolResultPart,
     as_object, as_text, content, evidence, id_in, is_block, nonempty_text, own_id, repair_result,
@@ -107,7 +107,8 @@ pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: St
 
 /// Repairs the content so that it has only valid blocks and texts. Returns whether it changed.
 fn keep_blocks(body: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
-    let types = &openai_chat::TYPES;
+    // LangChain itself converts the texts of both APIs of OpenAI.
+    let types = &BlockTypes { refused_texts: &[], ..openai_chat::TYPES };
     let kept = match content(body, "content") {
         ContentField::Text(_) | ContentField::Nothing => return false,
         ContentField::Other(json) => {

@@ -89,7 +89,7 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
         match &*kind(json) {
             "text" => texts.push(json.to_owned()),
             "image_url" | "input_audio" | "file" => others.push(json.to_owned()),
-            _ => texts.push(as_text(json)),
+            _ => texts.push(TYPES.with_accepted_type(json).unwrap_or_else(|| as_text(json))),
         }
     }
     if texts.is_empty() {
@@ -197,6 +197,7 @@ fn tidy_content(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) ->
 pub(super) const TYPES: BlockTypes = BlockTypes {
     fields: &[("text", "text"), ("image_url", "image_url"), ("input_audio", "input_audio")],
     text: "text",
+    refused_texts: &["input_text", "output_text"],
 };
 
 /// Moves calls in Anthropic's format from the content to `tool_calls`. A call that is also there,

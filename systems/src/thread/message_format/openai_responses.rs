@@ -139,11 +139,15 @@ fn call(
 const INPUTS: BlockTypes = BlockTypes {
     fields: &[("text", "input_text"), ("image_url", "input_image"), ("file_data", "input_file")],
     text: "input_text",
+    refused_texts: &["text", "output_text"],
 };
 
 /// Fields by which the type of an output content block without one is inferred.
-const OUTPUTS: BlockTypes =
-    BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
+const OUTPUTS: BlockTypes = BlockTypes {
+    fields: &[("text", "output_text"), ("refusal", "refusal")],
+    text: "output_text",
+    refused_texts: &["text", "input_text"],
+};
 
 fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     checked.role = match object.text("role").as_deref() {

@@ -135,10 +135,31 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
     holds_content(json).then(|| json.to_owned())
 }
 
-/// The types of blocks without a type, by a field that only they have; and the type of text blocks.
+/// The types of blocks without a type, by a field that only they have; the type of text blocks; and
+/// the types that text blocks have elsewhere and that the provider refuses here.
 pub(super) struct BlockTypes {
     pub(super) fields: &'static [(&'static str, &'static str)],
     pub(super) text: &'static str,
+    pub(super) refused_texts: &'static [&'static str],
+}
+
+impl BlockTypes {
+    /// Returns the text block with the type that the provider accepts here; `None` if this is not a
+    /// text block with a refused type.
+    pub(super) fn with_accepted_type(&self, json: &str) -> Option<String> {
+        let mut block = RawObject::parse(json).filter(|block| block.text("text").is_some())?;
+        let kind = block.text("type")?.into_owned();
+        if !self.refused_texts.contains(&kind.as_str()) {
+            return None;
+        }
+        block.set("type", quoted(self.text));
+        if kind == "output_text" {
+            // Only a text of an answer of the Responses API has these fields.
+            block.remove("annotations");
+            block.remove("logprobs");
+        }
+        Some(block.write())
+    }
 }
 
 /// Returns the content blocks of a message with the invalid ones (by `is_valid`) repaired, or left
@@ -149,11 +170,16 @@ pub(super) fn repair_blocks(
     is_valid: fn(&str) -> bool,
     problems: &mut Vec<MessageProblem>,
 ) -> Option<Vec<String>> {
-    if blocks.iter().all(|json| is_valid(json)) {
+    if blocks.iter().all(|json| is_valid(json) && types.with_accepted_type(json).is_none()) {
         return None;
     }
     let mut kept = Vec::with_capacity(blocks.len());
     for json in blocks {
+        if let Some(json) = types.with_accepted_type(json) {
+            problems.push(MessageProblem::new(FaultKind::MalformedBlock, None, Remedy::Changed));
+            kept.push(json);
+            continue;
+        }
         if is_valid(json) {
             kept.push((*json).to_owned());
             continue;

@@ -292,3 +292,34 @@ fn an_image_in_a_result_goes_to_a_message_of_the_user() {
     let (out, _) = sanitized("openai_chat", &[user("hi"), result("a", json!([image]))]);
     assert_eq!(out[1]["content"][1], image);
 }
+
+/// Regression: such a text was reported as right, and the API refuses the request because of it.
+#[test]
+fn a_text_block_gets_the_type_that_the_api_of_the_thread_accepts() {
+    let says =
+        |role: &str, kind: &str| json!({"role": role, "content": [{"type": kind, "text": "x"}]});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
+    let result = json!({"role": "tool", "tool_call_id": "a", "content": [{"type": "input_text", "text": "r"}]});
+    let cited = json!({"role": "assistant", "content": [
+        {"type": "output_text", "text": "x", "annotations": [], "logprobs": []},
+    ]});
+    let (out, faults) =
+        sanitized("openai_chat", &[says("user", "input_text"), asks, result, cited]);
+    assert_eq!(out[0], says("user", "text"));
+    assert_eq!(out[2]["content"], json!([{"type": "text", "text": "r"}]));
+    assert_eq!((&out[3], faults.len()), (&says("assistant", "text"), 3), "{faults:?}");
+    assert_eq!(faults[0], "message 0: an invalid block in the content: corrected");
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let result = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    for (role, right) in [("user", "input_text"), ("assistant", "output_text")] {
+        for given in ["text", "input_text", "output_text"] {
+            let history = [says(role, given), call.clone(), result.clone()];
+            let (out, faults) = sanitized("openai_responses", &history);
+            assert_eq!(out[0], says(role, right));
+            assert_eq!(faults.len(), usize::from(given != right), "{faults:?}");
+        }
+    }
+    // LangChain converts both kinds of texts itself.
+    let history = [json!({"type": "human", "content": [{"type": "input_text", "text": "x"}]})];
+    assert_eq!(sanitized("langchain_flat", &history), (history.to_vec(), Vec::new()));
+}
