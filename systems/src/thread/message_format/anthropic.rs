@@ -56,6 +56,7 @@ fn fold_tool_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>)
     if !object.has("tool_calls") {
         return false;
     }
+    super::openai_chat::list_calls(object);
     let entries: Vec<String> =
         object.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
     object.remove("tool_calls");

@@ -7,7 +7,7 @@ use super::{
     result_as_user_message,
 };
 use crate::thread::fault::{FaultKind, Remedy};
-use crate::thread::raw_json::{RawObject, quoted, written_list};
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
@@ -27,6 +27,10 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         }
         "assistant" => {
             checked.role = MessageRole::Assistant;
+            if list_calls(&mut object) {
+                checked.note_repaired(FaultKind::MalformedCall, None);
+                changed = true;
+            }
             changed |= fold_blocks(&mut object, &mut checked);
             changed |= tidy_calls(&mut object, &mut checked);
             changed |= tidy_function_call(&mut object, &mut checked);
@@ -252,6 +256,27 @@ fn fold_blocks(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> 
 fn input_text(block: &RawObject<'_>) -> String {
     let input = block.get("input");
     as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
+}
+
+/// Makes `tool_calls` a list if it is a text with the list in it, as a column of a database holds
+/// it, or one call without a list. Returns whether it changed.
+pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
+    let calls = object.get("tool_calls").and_then(calls_as_list);
+    let is_changed = calls.is_some();
+    if let Some(calls) = calls {
+        object.set("tool_calls", calls);
+    }
+    is_changed
+}
+
+/// Returns the calls in this value of `tool_calls` as a list; `None` if it is one, or has no calls.
+fn calls_as_list(given: &str) -> Option<String> {
+    let said = text(given);
+    let json = said.as_deref().unwrap_or(given).trim();
+    match list(json) {
+        Some(entries) => said.is_some().then(|| written_list(&entries)),
+        None => call(json).map(|_| written_list(&[json])),
+    }
 }
 
 /// Keeps only valid calls in `tool_calls`. Returns whether it changed.

@@ -323,3 +323,30 @@ fn a_text_block_gets_the_type_that_the_api_of_the_thread_accepts() {
     let history = [json!({"type": "human", "content": [{"type": "input_text", "text": "x"}]})];
     assert_eq!(sanitized("langchain_flat", &history), (history.to_vec(), Vec::new()));
 }
+
+/// Regression: the call was removed as an "empty list of calls", and its result became a text.
+#[test]
+fn calls_that_are_not_in_a_list_are_put_into_one() {
+    let call = chat_call("a", "{}");
+    for given in [call.clone(), json!(json!([call]).to_string()), json!(call.to_string())] {
+        let asks = json!({"role": "assistant", "content": null, "tool_calls": given});
+        let (out, faults) = sanitized("openai_chat", &[user("hi"), asks.clone(), tool("a", "r")]);
+        assert_eq!(out[1]["tool_calls"], json!([call]));
+        assert_eq!((&out[2], faults.len()), (&tool("a", "r"), 1));
+        assert_eq!(faults, ["message 1: a malformed call: corrected"]);
+        // Among messages of Anthropic, the call becomes a block.
+        let result = json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "r"},
+        ]});
+        let mut asks = asks;
+        asks["content"] = json!([{"type": "tool_use", "id": "b", "name": "g", "input": {}}]);
+        let (out, _) = sanitized("anthropic", &[user("hi"), asks, result]);
+        let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+        assert_eq!(out[1]["content"][1], used, "{out:#?}");
+    }
+    for given in [json!(""), json!("no call"), json!({})] {
+        let asks = json!({"role": "assistant", "content": "x", "tool_calls": given});
+        let (out, faults) = sanitized("openai_chat", &[user("hi"), asks, user("go on")]);
+        assert_eq!((out[1].get("tool_calls"), faults.len()), (None, 1));
+    }
+}
