@@ -103,6 +103,15 @@ fn is_a(block: &RawObject<'_>, kind: &str) -> bool {
     block.text("type").is_some_and(|found| found == kind)
 }
 
+/// Returns whether a block of thinking lacks what proves its origin. Other providers give an empty
+/// signature, which Anthropic refuses.
+fn is_unsigned(block: &RawObject<'_>, kind: &str) -> bool {
+    if kind == "redacted_thinking" {
+        return nonempty_text(block, "data").is_none();
+    }
+    nonempty_text(block, "signature").is_none() || block.text("thinking").is_none()
+}
+
 /// Fields by which the type of a block without one is inferred, with the type.
 const TYPES: [(&str, &str); 4] = [
     ("tool_use_id", "tool_result"),
@@ -125,7 +134,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {
         "text" if is_blank(&block) => tidied.leave_out(FaultKind::EmptyMessage, None),
-        "thinking" if block.text("signature").is_none() || block.text("thinking").is_none() => {
+        "thinking" | "redacted_thinking" if is_unsigned(&block, &kind) => {
             tidied.leave_out(FaultKind::UnsignedThinking, None);
         }
         "tool_use" => {

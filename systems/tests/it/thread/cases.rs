@@ -586,12 +586,19 @@ fn thinking_left_at_the_end_by_a_moved_result_is_removed_at_once() {
     assert_eq!(sanitized("anthropic", &out), (out, Vec::new()));
 }
 
-/// A signature that is not a text is invalid.
+/// A signature that is empty or not a text is invalid, and redacted thinking has its own in `data`.
 #[test]
 fn thinking_with_an_invalid_signature_is_removed() {
-    let thinks = json!({"type": "thinking", "thinking": "hm", "signature": {"a": 1}});
-    let answer =
-        json!({"role": "assistant", "content": [thinks, {"type": "text", "text": "done"}]});
+    let thinks = [
+        json!({"type": "thinking", "thinking": "hm", "signature": {"a": 1}}),
+        json!({"type": "thinking", "thinking": "hm", "signature": ""}),
+        json!({"type": "redacted_thinking", "data": ""}),
+        json!({"type": "redacted_thinking"}),
+    ];
+    let [one, two, three, four] = thinks;
+    let answer = json!({"role": "assistant", "content": [
+        one, two, three, four, {"type": "text", "text": "done"},
+    ]});
     let call = json!({"role": "assistant", "content": [
         {"type": "tool_use", "id": "a", "name": "f", "input": {}},
     ]});
@@ -600,7 +607,7 @@ fn thinking_with_an_invalid_signature_is_removed() {
     ]});
     let (out, faults) = sanitized("anthropic", &[user("go"), call, result, answer]);
     assert_eq!(out[3]["content"], json!([{"type": "text", "text": "done"}]));
-    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert_eq!(faults.len(), 4, "{faults:?}");
 }
 
 /// Regression: a repeated field was split off again and again until the stack overflowed.
