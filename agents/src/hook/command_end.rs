@@ -14,6 +14,16 @@ pub(super) struct CommandResponse {
 
 /// Parses the response to a command. An exit code in a field has priority over one in the text.
 pub(super) fn read(response: &Value) -> CommandResponse {
+    let answer = model_text(response).unwrap_or_default();
+    let answer: &str = &answer;
+    let (end, output) =
+        codex(answer).or_else(|| gemini(answer)).unwrap_or((HookCommandEnd::Unknown, answer));
+    let ended = code_in_field(response).map_or(end, HookCommandEnd::Code);
+    CommandResponse { ended, output: output.to_owned() }
+}
+
+/// Returns the exit code that a field of the response holds.
+fn code_in_field(response: &Value) -> Option<i64> {
     const FIELDS: [&str; 6] = [
         "/exit_code",
         "/exitCode",
@@ -22,12 +32,23 @@ pub(super) fn read(response: &Value) -> CommandResponse {
         "/metadata/exitCode",
         "/exit",
     ];
-    let answer = model_text(response).unwrap_or_default();
-    let answer: &str = &answer;
-    let (end, output) =
-        codex(answer).or_else(|| gemini(answer)).unwrap_or((HookCommandEnd::Unknown, answer));
-    let field = FIELDS.iter().find_map(|pointer| code(response.pointer(pointer)?));
-    CommandResponse { ended: field.map_or(end, HookCommandEnd::Code), output: output.to_owned() }
+    FIELDS.iter().find_map(|pointer| code(response.pointer(pointer)?))
+}
+
+/// Returns the error that a response in Claude Code's form reports: a text that begins with an exit
+/// code, or a field with one other than 0. Claude Code has an event of its own for a failure, but a
+/// client that uses its hooks may not.
+pub(super) fn error_in_response(response: &Value) -> Option<String> {
+    if let Some(said) = response.as_str() {
+        let said = said.strip_prefix("Error: ").unwrap_or(said);
+        let first = said.lines().next()?.strip_prefix("Exit code ")?;
+        let code: i64 = first.trim().parse().ok()?;
+        return (code != 0).then(|| said.to_owned());
+    }
+    let code = code_in_field(response).filter(|code| *code != 0)?;
+    let printed = |name: &str| response.get(name).and_then(text).unwrap_or_default();
+    let output = [printed("stdout"), printed("stderr"), printed("output")].concat();
+    Some(format!("Exit code {code}\n{output}"))
 }
 
 /// Parses an exit code: an integer, or a text that contains only an integer.
@@ -38,7 +59,7 @@ fn code(value: &Value) -> Option<i64> {
 /// Returns the text in which the agent reports the command to its model.
 fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     text(response).or_else(|| {
-        ["stdout", "output", "llmContent", "returnDisplay"]
+        ["stdout", "output", "content", "llmContent", "returnDisplay"]
             .iter()
             .find_map(|name| text(response.get(*name)?))
     })
@@ -165,6 +186,11 @@ mod tests {
             (json!({"output":"x","exit_code":"4"}), HookCommandEnd::Code(4), "x"),
             (
                 json!([{"type":"text","text":"Exit code: 2\nOutput:\nx"}]),
+                HookCommandEnd::Code(2),
+                "x",
+            ),
+            (
+                json!({"content":[{"type":"text","text":"Exit code: 2\nOutput:\nx"}]}),
                 HookCommandEnd::Code(2),
                 "x",
             ),

@@ -31,7 +31,8 @@ pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
         // A shell that converts to another code page damages letters, but not the syntax of JSON.
         _ => String::from_utf8_lossy(input),
     };
-    let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}');
+    // The last is Ctrl+Z, the end of a text on Windows.
+    let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}' | '\u{1a}');
     let text = match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(around)),
         Cow::Owned(text) => Cow::Owned(text.trim_matches(around).to_owned()),
@@ -219,6 +220,9 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
         used.error = Some("failed".to_owned());
     }
     match agent {
+        HookAgent::Claude if used.tool == "Bash" && used.error.is_none() => {
+            used.error = command_end::error_in_response(&used.response);
+        }
         HookAgent::Claude => {}
         HookAgent::Cursor => cursor(&mut used, fields),
         _ => like_claude(&mut used, agent),

@@ -107,6 +107,7 @@ fn byte_order_marks_nuls_and_utf_16_from_shells_are_removed_from_the_input() {
         [b"\xef\xbb\xbf", text.as_bytes()].concat(),
         [text.as_bytes(), b"\0\0\r\n\0"].concat(),
         [b"\0\n", text.as_bytes()].concat(),
+        [text.as_bytes(), b"\r\n\x1a"].concat(),
         [b"\0", text.as_bytes()].concat(),
         [b"\xff\xfe".as_slice(), &little].concat(),
         [b"\xfe\xff".as_slice(), &big, b"\0\0"].concat(),
@@ -242,6 +243,28 @@ fn exit_codes_are_found_in_the_form_of_each_agent() {
     assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor reports no exit code");
     assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"unknown".into()));
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
+}
+
+/// Regression: a failure that only the response reports was stored as a check that passed.
+#[test]
+fn a_response_in_the_form_of_claude_code_may_report_a_failure() {
+    let input = |response: serde_json::Value| {
+        json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+            "tool_input":{"command":"make test"},"tool_response":response})
+    };
+    for (response, code, status) in [
+        (json!("Error: Exit code 2\nboom"), 2, "failed"),
+        (json!("Exit code 2\nboom"), 2, "failed"),
+        (json!({"stdout":"","stderr":"boom","exitCode":2}), 2, "failed"),
+        (json!({"stdout":"ok","exit_code":0}), 0, "passed"),
+        (json!({"stdout":"Exit code 2","stderr":"","interrupted":false}), 0, "passed"),
+    ] {
+        let facts = facts(HookAgent::Claude, "PostToolUse", &input(response.clone()));
+        let exit_code = field(&facts, Kind::Command, "exit_code");
+        assert_eq!(exit_code, Some(&Value::Int(code)), "{response}");
+        let found = field(&facts, Kind::Verification, "status");
+        assert_eq!(found, Some(&status.into()), "{response}");
+    }
 }
 
 #[test]
