@@ -21,14 +21,17 @@ pub(super) enum CredentialKind {
     Login,
     ToolFlag,
     Cookie,
-    /// The cookies of a request in an archive of HTTP (HAR): objects with a name and a value.
+    /// The cookies of a request in an archive of HTTP (HAR): objects with a name and a value. Or one
+    /// object with a field for each cookie, as clients of HTTP take them.
     CookieList,
+    /// A line of a file of cookies, such as `curl -c` writes: seven fields between tabs.
+    CookieLine,
     SessionName,
     Kubernetes,
 }
 
 /// Lower-case texts next to which there may be a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 47] = [
+pub(super) const HINTS: [(&str, CredentialKind); 56] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -55,15 +58,24 @@ pub(super) const HINTS: [(&str, CredentialKind); 47] = [
     ("masterauth ", CredentialKind::ToolFlag),
     ("identified by ", CredentialKind::ToolFlag),
     ("with password ", CredentialKind::ToolFlag),
-    ("cookie: ", CredentialKind::Cookie),
-    ("cookie:\"", CredentialKind::Cookie),
+    ("cookie:", CredentialKind::Cookie),
+    ("cookie=", CredentialKind::Cookie),
+    ("cookie = ", CredentialKind::Cookie),
     ("cookie\":", CredentialKind::Cookie),
     ("cookie\\\":", CredentialKind::Cookie),
+    ("cookie':", CredentialKind::Cookie),
     ("cookie', ", CredentialKind::Cookie),
     ("cookie\",", CredentialKind::Cookie),
     ("cookie\\\",", CredentialKind::Cookie),
     ("cookies\":", CredentialKind::CookieList),
     ("cookies\\\":", CredentialKind::CookieList),
+    ("cookies':", CredentialKind::CookieList),
+    ("cookies=", CredentialKind::CookieList),
+    ("cookies = ", CredentialKind::CookieList),
+    ("\ttrue\t/", CredentialKind::CookieLine),
+    ("\tfalse\t/", CredentialKind::CookieLine),
+    ("\\ttrue\\t/", CredentialKind::CookieLine),
+    ("\\tfalse\\t/", CredentialKind::CookieLine),
     ("--cookie ", CredentialKind::Cookie),
     (" -b ", CredentialKind::Cookie),
     ("phpsessid", CredentialKind::SessionName),
@@ -116,6 +128,7 @@ pub(super) fn find(
         CredentialKind::UserFlag => user_flag(text, start, end),
         CredentialKind::ToolFlag => tool_flag(text, start, end),
         CredentialKind::SessionName => session(text, end),
+        CredentialKind::CookieLine => cookie_line(text, end),
         // Text of these kinds may have several credentials, which `scan` finds.
         CredentialKind::Login
         | CredentialKind::Cookie
@@ -399,9 +412,24 @@ fn is_session(value: &[u8]) -> bool {
 
 /// Returns whether a cookie of this name identifies a session or login.
 fn is_name_of_login(name: &[u8]) -> bool {
-    const LOGIN_PARTS: [&str; 14] = [
-        "sess", "sid", "auth", "token", "jwt", "login", "remember", "csrf", "xsrf", "ticket",
-        "secret", "_key", "aspx", "identity",
+    const LOGIN_PARTS: [&str; 17] = [
+        "sess",
+        "sid",
+        "auth",
+        "token",
+        "jwt",
+        "login",
+        "logged_in",
+        "remember",
+        "csrf",
+        "xsrf",
+        "ticket",
+        "secret",
+        "_key",
+        "aspx",
+        "aspnet",
+        "identity",
+        "li_at",
     ];
     let lower = name.to_ascii_lowercase();
     LOGIN_PARTS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
@@ -426,6 +454,9 @@ pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize
     let mut found = Vec::new();
     let limit = text.len().min(end + MAX_SECRET_BYTES);
     let mut at = json_text::skip_spaces(text, end);
+    if text.get(at) == Some(&b'{') {
+        return cookie_fields(text, at + 1);
+    }
     if text.get(at) != Some(&b'[') {
         return (found, end);
     }
@@ -473,16 +504,97 @@ pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize
     (found, at.max(end))
 }
 
-/// Returns the cookies of a header that identify a session or login, and the end of the header.
+/// Returns the cookies in the fields of an object that identify a session or login, and the end of
+/// the last field: `{"sid": "SECRET", 'theme': 'dark'}`.
+fn cookie_fields(text: &[u8], from: usize) -> (Vec<SecretFinding>, usize) {
+    let mut found = Vec::new();
+    let limit = text.len().min(from + COOKIE_BYTES);
+    let mut at = from;
+    while at < limit {
+        let name = json_text::skip_spaces(text, at);
+        let name = name + run(text, name, 8, is_quote);
+        let name = name..name + run(text, name, 64, is_of_cookie_name);
+        let colon = name.end + run(text, name.end, 8, is_quote);
+        let colon = json_text::skip_spaces(text, colon);
+        if name.is_empty() || text.get(colon) != Some(&b':') {
+            break;
+        }
+        let value = json_text::skip_spaces(text, colon + 1);
+        let value = value + run(text, value, 8, is_quote);
+        let value = value..value + run(text, value, 512, is_of_cookie);
+        let end = value.end + run(text, value.end, 8, is_quote);
+        // What is not closed by a quote is an expression.
+        if end > value.end
+            && text.get(name).is_some_and(is_name_of_login)
+            && text.get(value.clone()).is_some_and(is_session)
+        {
+            found.push(SecretFinding { range: value, kind: COOKIE });
+        }
+        let comma = json_text::skip_spaces(text, end);
+        if text.get(comma) != Some(&b',') {
+            return (found, end);
+        }
+        at = comma + 1;
+    }
+    (found, at)
+}
+
+/// Finds the value in a line of a file of cookies. The hint ends at the path:
+/// `DOMAIN TRUE / FALSE EXPIRY NAME VALUE`, with tabs.
+fn cookie_line(text: &[u8], end: usize) -> Option<SecretFinding> {
+    let tab = |at: usize| match text.get(at..)? {
+        [b'\t', ..] => Some(at + 1),
+        [b'\\', b't', ..] => Some(at + 2),
+        _ => None,
+    };
+    let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    let secure = tab(end + run(text, end, 128, is_of_path))?;
+    let expiry = tab(secure + run(text, secure, 5, |byte| byte.is_ascii_alphabetic()))?;
+    let name = tab(expiry + run(text, expiry, 20, |byte| byte.is_ascii_digit()))?;
+    let name = name..name + run(text, name, 64, is_of_cookie_name);
+    let from = tab(name.end)?;
+    let value = from..from + run(text, from, 512, is_of_cookie);
+    (is_name_of_login(text.get(name)?) && is_session(text.get(value.clone())?))
+        .then_some(SecretFinding { range: value, kind: COOKIE })
+}
+
+fn is_of_cookie_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._-".contains(&byte)
+}
+
+/// Returns the cookies of a header that identify a session or login, and the end of the header. The
+/// value of the header may be a list: `["sid=SECRET; Path=/", "theme=dark"]`.
 pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
     let mut found = Vec::new();
+    let limit = text.len().min(end + COOKIE_BYTES);
     let opens =
         |at: usize| at + run(text, at, 8, |byte| is_quote(byte) || matches!(byte, b' ' | b'$'));
-    let mut at = opens(header_value(text, end));
-    let limit = text.len().min(end + COOKIE_BYTES);
+    let opened = opens(header_value(text, end));
+    if text.get(opened) != Some(&b'[') {
+        let end = cookie_pairs(text, opened, limit, &mut found);
+        return (found, end.max(opened));
+    }
+    let mut at = opened + 1;
     while at < limit {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        let name = at..at + run(text, at, 64, is_name);
+        let first = opens(json_text::skip_spaces(text, at));
+        let end = cookie_pairs(text, first, limit, &mut found);
+        // Attributes such as `HttpOnly` may follow, up to the closing quote.
+        let closing = end + run(text, end, 256, |byte| byte >= b' ' && !is_quote(byte));
+        let closed = closing + run(text, closing, 8, is_quote);
+        let comma = json_text::skip_spaces(text, closed);
+        if closed == closing || text.get(comma) != Some(&b',') {
+            return (found, closed);
+        }
+        at = comma + 1;
+    }
+    (found, at)
+}
+
+/// Adds the cookies that begin at an offset and identify a session or login to `found`. Returns the
+/// end of the cookies.
+fn cookie_pairs(text: &[u8], mut at: usize, limit: usize, found: &mut Vec<SecretFinding>) -> usize {
+    while at < limit {
+        let name = at..at + run(text, at, 64, is_of_cookie_name);
         if text.get(name.end) != Some(&b'=') {
             break;
         }
@@ -508,7 +620,7 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
         // An attribute with a value, such as `Path=/`, is skipped as a cookie that identifies
         // nothing. One without a value, such as `HttpOnly`, ends the header.
     }
-    (found, at.max(end))
+    at
 }
 
 /// Returns whether a value is a name and a password in base64, as after `auth` in Docker's
