@@ -31,12 +31,19 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 101] = [
+pub(super) const HINTS: [(&str, CommandPlace); 112] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
     ("--body ", CommandPlace::Word(1, "secret set")),
     ("--value ", CommandPlace::Word(1, "secret set")),
+    (" -b ", CommandPlace::Word(1, "secret set")),
+    ("mc alias set ", CommandPlace::Word(4, "")),
+    ("htpasswd -bc ", CommandPlace::Word(3, "")),
+    ("htpasswd -cb ", CommandPlace::Word(3, "")),
+    ("htpasswd -nb ", CommandPlace::Word(2, "")),
+    ("htpasswd -nbb ", CommandPlace::Word(2, "")),
+    ("pypi-token.", CommandPlace::Word(2, "poetry config")),
     ("--value ", CommandPlace::Word(1, "SecureString")),
     ("rocommunity ", CommandPlace::Word(1, "")),
     ("rwcommunity ", CommandPlace::Word(1, "")),
@@ -106,6 +113,10 @@ pub(super) const HINTS: [(&str, CommandPlace); 101] = [
     ("| wrangler secret", CommandPlace::Echo),
     ("| npx wrangler secret", CommandPlace::Echo),
     ("| gh secret", CommandPlace::Echo),
+    ("| gh auth login", CommandPlace::Echo),
+    ("| glab auth login", CommandPlace::Echo),
+    ("| secret-tool store", CommandPlace::Echo),
+    ("| zfs load-key", CommandPlace::Echo),
     ("| docker secret", CommandPlace::Echo),
     ("| vercel env", CommandPlace::Echo),
     ("<<<", CommandPlace::HereString),
@@ -138,8 +149,26 @@ pub(super) const HINTS: [(&str, CommandPlace); 101] = [
 /// Maximum distance from a hint to what belongs to it, in bytes.
 const LINE_BYTES: usize = 200;
 /// Programs that read a password from their input.
-const READERS: [&[u8]; 7] =
-    [b"chpasswd", b"sudo -S", b"kinit", b"passwd", b"gpg", b"docker login", b"cryptsetup"];
+const READERS: [&[u8]; 18] = [
+    b"chpasswd",
+    b"sudo -S",
+    b"kinit",
+    b"passwd",
+    b"gpg",
+    b"docker login",
+    b"cryptsetup",
+    b"gh auth login",
+    b"glab auth login",
+    b"gh secret set",
+    b"wrangler secret put",
+    b"vercel env add",
+    b"gcloud secrets",
+    b"docker secret create",
+    b"pass insert",
+    b"secret-tool store",
+    b"keyring set",
+    b"zfs load-key",
+];
 
 /// Finds the password next to a hint that spans `start` to `end`.
 pub(super) fn find(

@@ -8,9 +8,14 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const INDICATING_WORDS: [(&str, &str); 38] = [
+pub(super) const INDICATING_WORDS: [(&str, &str); 43] = [
     ("psk=", "password"),
     ("psk\"", "password"),
+    ("psk:", "password"),
+    ("_pw=", "password"),
+    ("_pw:", "password"),
+    ("_pw\"", "password"),
+    ("_pw'", "password"),
     ("presharedkey", "key"),
     ("auth-key", "key"),
     ("functions-key", "key"),
@@ -249,10 +254,7 @@ fn value_of(
     cursor.brackets();
     let spaces = cursor.spaces();
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
-    // A constant: `define('DB_PASSWORD', '...')`.
-    let before = text.get(name_start.saturating_sub(10)..name_start)?;
-    let is_constant = before.windows(7).any(|word| word == b"define(");
-    let listed = cursor.byte(0) == b',' && !is_constant;
+    let listed = cursor.byte(0) == b',' && !is_argument_of_setter(text, name_start);
     let separated = cursor.separator(quoted_name, of_service) || of_pair;
     // A directive in the settings of a server: `secret "..."`.
     let is_directive = || spaces && !quoted_name && cursor.byte(0) == b'"';
@@ -289,6 +291,38 @@ fn value_of(
         is_flag,
     };
     (named.whole.end > named.whole.start).then_some(named)
+}
+
+/// Functions whose first argument is a name and whose second is its value.
+const SETTERS: [&[u8]; 12] = [
+    b"define",
+    b"setenv",
+    b"getenv",
+    b"putenv",
+    b"stubenv",
+    b"set_var",
+    b"setenvironmentvariable",
+    b"setproperty",
+    b"setdefault",
+    b"setitem",
+    b"set",
+    b"get",
+];
+
+/// Returns whether a name is the first argument of a call that sets its value, or that has a
+/// default for it: `define('DB_PASSWORD', '...')`, `os.Setenv("DB_PASSWORD", "...")`.
+fn is_argument_of_setter(text: &[u8], name: usize) -> bool {
+    const MOST: usize = 32;
+    let before = text.get(name.saturating_sub(MOST)..name).unwrap_or_default();
+    let quotes = before.iter().rev().take_while(|byte| b"\"'`\\ ".contains(byte)).count();
+    let Some(call) = before.get(..before.len() - quotes).and_then(|call| call.strip_suffix(b"("))
+    else {
+        return false;
+    };
+    let is_of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    let length = call.iter().rev().take_while(is_of_name).count();
+    let function = call.get(call.len() - length..).unwrap_or_default();
+    SETTERS.iter().any(|known| function.eq_ignore_ascii_case(known))
 }
 
 struct NameCursor<'a> {

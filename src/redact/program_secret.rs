@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 56] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 67] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -87,6 +87,17 @@ pub(super) const HINTS: [(&str, ProgramPlace); 56] = [
     ("set -gx ", ProgramPlace::NamedWord),
     ("consul kv put ", ProgramPlace::NamedWord),
     ("etcdctl put ", ProgramPlace::NamedWord),
+    ("env ", ProgramPlace::NamedWord),
+    ("secrets set ", ProgramPlace::NamedWord),
+    ("env:set ", ProgramPlace::NamedWord),
+    ("config set --secret ", ProgramPlace::NamedWord),
+    ("aws configure set ", ProgramPlace::NamedWord),
+    ("cargo login ", ProgramPlace::NextWord),
+    ("wandb login ", ProgramPlace::NextWord),
+    ("snyk auth ", ProgramPlace::NextWord),
+    ("bw unlock ", ProgramPlace::NextWord),
+    ("vault encrypt_string ", ProgramPlace::NextWord),
+    ("config set _auth ", ProgramPlace::NextWord),
     (":_authtoken ", ProgramPlace::NextWord),
     ("sqlplus ", ProgramPlace::AfterSlash),
     ("thin:", ProgramPlace::AfterSlash),
@@ -131,8 +142,19 @@ pub(super) fn find(
         ProgramPlace::KeyNumber => return key_number(text, start, end),
         ProgramPlace::NextWord => word(quotes(end)),
         ProgramPlace::NamedWord => {
+            let hint = text.get(start..end)?;
+            // In capitals it is an instruction of a Dockerfile: `ENV NAME SECRET`.
+            if hint.eq_ignore_ascii_case(b"env ")
+                && (hint != b"ENV " || !byte_text::begins_word(text, start))
+            {
+                return None;
+            }
             let name = end..end + run(text, end, 64, |byte| !byte.is_ascii_whitespace());
             let named = std::str::from_utf8(text.get(name.clone())?).ok()?;
+            // The value of `NAME=SECRET` is found by its name.
+            if named.contains('=') {
+                return None;
+            }
             super::named_value::kind_of(named)?;
             word(quotes(name.end + 1))
         }

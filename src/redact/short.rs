@@ -12,8 +12,18 @@ const MIN_BYTES: usize = 6;
 const MIN_TOKEN_BYTES: usize = 12;
 
 /// The last parts of names of passwords.
-const PASSWORDS: [&str; 8] =
-    ["password", "passwd", "passphrase", "pass", "pwd", "passcode", "pgpass", "psk"];
+const PASSWORDS: [&str; 10] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "pw",
+    "passcode",
+    "pgpass",
+    "sshpass",
+    "psk",
+];
 /// The last parts of names of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
 /// The parts before a last `key` with which a name means a secret.
