@@ -346,6 +346,16 @@ fn passwords_among_the_words_of_commands_are_found() {
 }
 
 #[test]
+fn the_second_form_of_a_token_of_a_service_is_found() {
+    let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";
+    let amp = format!("sgamp_user_01JB7Q2M9XK4T8V3Z6R5C0WYPD_{hex}");
+    let posthog = format!("phs_{}", noise(947, 43));
+    for token in [&amp, &posthog] {
+        assert_removed(&format!("use {token} now"), token);
+    }
+}
+
+#[test]
 fn tokens_with_dots_are_found_without_a_known_prefix() {
     let discord = format!("M{}.{}.{}", noise(940, 23), noise(941, 6), noise(942, 38));
     let facebook = format!("1234509876543210|{}", noise(943, 30));

@@ -181,6 +181,26 @@ fn logins_of_docker_are_found() {
     }
 }
 
+/// Kubernetes prints the configuration of Docker in base64 (`.dockerconfigjson`).
+#[test]
+fn the_configuration_of_docker_is_found_in_base64() {
+    // `{"auths":{"ghcr.io":{"auth":"..."}}}`, on one line and as Docker writes it.
+    for encoded in [
+        "eyJhdXRocyI6eyJnaGNyLmlvIjp7ImF1dGgiOiJiV1U2YW1ReVFYTnFSRGRP\
+         TW10SVJEbEdVMVYxUlhKelJYbzFhbWg1TUVrNSJ9fX0=",
+        "ewoJImF1dGhzIjogewoJCSJnaGNyLmlvIjogewoJCQkiYXV0aCI6ICJiV1U2YW1ReVFYTnFS\
+         RGRPTW10SVJEbEdVMVYxUlhKelJYbzFhbWg1TUVrNSIKCQl9Cgl9Cn0=",
+    ] {
+        for text in [
+            format!("  .dockerconfigjson: {encoded}\n"),
+            encoded.to_owned(),
+            format!("{{\".dockerconfigjson\":\"{encoded}\"}}"),
+        ] {
+            assert_eq!(kinds_in(&text, TextForm::Plain), ["docker-token"], "{text}");
+        }
+    }
+}
+
 #[test]
 fn cookies_of_sessions_are_found() {
     let value = noise(31, 40);
