@@ -201,6 +201,11 @@ pub fn sanitize_history<T: AsRef<str>>(
     let is_lost = |one: &CheckedMessage<'_>| {
         one.is_unusable && (holds_result(&one.text) || is_none(one) && holds_message(&one.text))
     };
+    if let Some(index) = checked.iter().position(has_text_elsewhere) {
+        let seems =
+            format!("a message without `content`, {}", describe_unknown(&checked[index].text));
+        return Err(SanitizeError::UnknownForm { index, seems });
+    }
     if let Some(index) = checked.iter().position(is_lost) {
         let seems = format!(
             "content without a known role or type, {}",
@@ -209,4 +214,13 @@ pub fn sanitize_history<T: AsRef<str>>(
         return Err(SanitizeError::UnknownForm { index, seems });
     }
     Ok(SanitizePlan::new(form, checked, options).outcome())
+}
+
+/// Returns whether a message is empty in its form but has a text in a field of another name.
+fn has_text_elsewhere(message: &CheckedMessage<'_>) -> bool {
+    let has_text =
+        |object: RawObject<'_>| object.text("text").is_some_and(|said| !said.trim().is_empty());
+    message.is_unusable
+        && message.problems.iter().any(|problem| problem.fault == FaultKind::EmptyMessage)
+        && RawObject::parse(&message.text).is_some_and(has_text)
 }

@@ -114,8 +114,9 @@ pub(in crate::thread) fn holds_message(json: &str) -> bool {
     FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
 }
 
-/// Returns the text to keep of an invalid content block: its text, or its JSON if it has other
-/// content. `None` if it has no content, or is a call: an object with arguments and no result.
+/// Returns the text to keep of an invalid content block: its text, or its JSON if it is a number or
+/// a truth value or has other content. `None` if it has no content, or is a call: an object with
+/// arguments and no result.
 pub(super) fn kept_text(json: &str) -> Option<String> {
     const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
     if let Some(said) = text(json) {
@@ -129,6 +130,9 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
         if has(&["input", "arguments", "args"]) && !has(&RESULTS) {
             return None;
         }
+    } else if json.parse::<f64>().is_ok() || matches!(json, "true" | "false") {
+        // A table of messages may give the answer `5` as a number.
+        return Some(json.to_owned());
     } else {
         list(json)?;
     }

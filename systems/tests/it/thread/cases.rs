@@ -70,6 +70,10 @@ fn an_unknown_form_is_refused_with_a_description() {
         (vec![json!({})], "0: an empty object"),
         (vec![json!("hi"), json!("there")], "0: a text"),
         (vec![json!(7)], "0: a bare value"),
+        (
+            vec![user("hi"), json!({"role": "assistant", "text": "hello"})],
+            "1: a message without `content`, an object with the fields 'role', 'text'",
+        ),
         // Most of it has no known form.
         (vec![user("hi"), json!({"a": 1}), json!({"b": 2})], "1: an object with the fields 'a'"),
     ] {

@@ -350,3 +350,14 @@ fn calls_that_are_not_in_a_list_are_put_into_one() {
         assert_eq!((out[1].get("tool_calls"), faults.len()), (None, 1));
     }
 }
+
+/// Regression: a history of such messages became an empty one.
+#[test]
+fn content_that_is_a_number_or_a_truth_value_is_kept_as_a_text() {
+    for (given, said) in [(json!(5), "5"), (json!(-1.5), "-1.5"), (json!(false), "false")] {
+        let (out, faults) = sanitized("plain", &[json!({"role": "user", "content": given})]);
+        let text = json!([{"type": "text", "text": said}]);
+        assert_eq!(out, [json!({"role": "user", "content": text})]);
+        assert_eq!(faults, ["message 0: an invalid block in the content: corrected"]);
+    }
+}
