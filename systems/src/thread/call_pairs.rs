@@ -53,8 +53,8 @@ impl CallResultPairs {
     /// Pairs calls and results.
     ///
     /// - A result with an id belongs to an earlier call with this id: to the first unanswered one
-    ///   in the most recent group that has the id. If there is none, it belongs to the first later
-    ///   call with this id.
+    ///   in the most recent group that has the id, of the tool that the result names if there is
+    ///   one. If there is none, it belongs to the first later call with this id.
     /// - Calls with a result after them in their own message are a group without earlier calls.
     /// - If a call has several results, the first one counts, unless it only says that no result
     ///   was recorded.
@@ -144,8 +144,8 @@ impl CallResultPairs {
         (groups, early)
     }
 
-    /// Assigns a result to the first of these calls that has none. If all calls have a result,
-    /// marks this one as repeated or doubled, or lets it replace a result that only says that none
+    /// Assigns a result to the first of these calls that has none: to one of the tool that the
+    /// result names, if there is one. If all calls have a result, marks this one as repeated or doubled, or lets it replace a result that only says that none
     /// was recorded.
     fn assign_first_open(
         &mut self,
@@ -156,7 +156,8 @@ impl CallResultPairs {
         let result = &checked[answer.0].answers[answer.1];
         while let Some(call) = queue.calls.get(queue.answered) {
             if self.calls[call.0][call.1] == PairAssignment::Nothing {
-                return self.assign(*call, answer);
+                let of_tool = self.open_call_of_tool(checked, queue, result.name.as_deref());
+                return self.assign(of_tool.unwrap_or(*call), answer);
             }
             queue.answered += 1;
         }
@@ -173,6 +174,25 @@ impl CallResultPairs {
             }
         }
         self.answers[answer.0][answer.1] = PairAssignment::Doubled;
+    }
+
+    /// Returns the first of these calls that has no result and is of this tool.
+    fn open_call_of_tool(
+        &self,
+        checked: &[CheckedMessage<'_>],
+        queue: &CallQueue,
+        tool: Option<&str>,
+    ) -> Option<PartPosition> {
+        // A bound, so that the time stays linear if very many calls have one id.
+        const MOST: usize = 64;
+        let tool = tool?;
+        let mut open = queue
+            .calls
+            .iter()
+            .skip(queue.answered)
+            .take(MOST)
+            .filter(|call| self.calls[call.0][call.1] == PairAssignment::Nothing);
+        open.find(|call| checked[call.0].calls[call.1].name == tool).copied()
     }
 
     /// Makes a call and a result partners.

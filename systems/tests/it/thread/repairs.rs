@@ -351,6 +351,24 @@ fn calls_that_are_not_in_a_list_are_put_into_one() {
     }
 }
 
+/// Regression: the results were matched by their order, so each call got the result of the other.
+#[test]
+fn results_of_one_id_belong_to_the_calls_of_the_tools_that_they_name() {
+    let mut second = chat_call("x", "{}");
+    second["function"]["name"] = json!("g");
+    let asks =
+        json!({"role": "assistant", "content": null, "tool_calls": [chat_call("x", "{}"), second]});
+    let result = |name: &str| json!({"role": "tool", "tool_call_id": "x", "name": name, "content": format!("of {name}")});
+    let history = [user("hi"), asks, result("g"), result("f")];
+    let (out, _) = sanitized("openai_chat", &history);
+    for (place, name) in [(0_usize, "f"), (1, "g")] {
+        let call = &out[1]["tool_calls"][place];
+        assert_eq!(call["function"]["name"], name);
+        let found = out.iter().find(|one| one["tool_call_id"] == call["id"]).unwrap();
+        assert_eq!(found["content"], format!("of {name}"), "{out:#?}");
+    }
+}
+
 /// Regression: a history of such messages became an empty one.
 #[test]
 fn content_that_is_a_number_or_a_truth_value_is_kept_as_a_text() {
