@@ -292,6 +292,14 @@ pub(super) fn check_message<'a>(
         checked.note_repaired(FaultKind::MissingRole, None);
         return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
     }
+    if let Some(said) = recover_content::bare_content(&object) {
+        let mut whole = object;
+        whole.set("content", said);
+        let whole = whole.write();
+        let mut checked = check_message(&whole, RawObject::parse(&whole), form, around);
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
+    }
     let checked = match form {
         MessageFormat::Plain | MessageFormat::OpenaiChat => {
             openai_chat::check_message(text, object)

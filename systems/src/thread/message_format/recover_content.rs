@@ -56,6 +56,16 @@ fn role_of_blocks(object: &RawObject<'_>) -> Option<(&'static str, &'static str)
     Some(("role", role))
 }
 
+/// Returns the content of a message as JSON text if it is a number or a truth value: a table of
+/// messages may give the answer `5` as a number.
+pub(super) fn bare_content(object: &RawObject<'_>) -> Option<String> {
+    let role = object.text("role")?;
+    let is_speaker = ["user", "assistant", "system", "developer"].contains(&&*role);
+    let given = object.get("content")?;
+    let is_bare = given.parse::<f64>().is_ok() || matches!(given, "true" | "false");
+    (is_speaker && is_bare).then(|| quoted(given))
+}
+
 /// Returns whether this list contains a block of one of these types, or with one of these fields.
 fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
     let is_one = |json: &str| {
@@ -114,9 +124,8 @@ pub(in crate::thread) fn holds_message(json: &str) -> bool {
     FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
 }
 
-/// Returns the text to keep of an invalid content block: its text, or its JSON if it is a number or
-/// a truth value or has other content. `None` if it has no content, or is a call: an object with
-/// arguments and no result.
+/// Returns the text to keep of an invalid content block: its text, or its JSON if it has other
+/// content. `None` if it has no content, or is a call: an object with arguments and no result.
 pub(super) fn kept_text(json: &str) -> Option<String> {
     const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
     if let Some(said) = text(json) {
@@ -130,9 +139,6 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
         if has(&["input", "arguments", "args"]) && !has(&RESULTS) {
             return None;
         }
-    } else if json.parse::<f64>().is_ok() || matches!(json, "true" | "false") {
-        // A table of messages may give the answer `5` as a number.
-        return Some(json.to_owned());
     } else {
         list(json)?;
     }
