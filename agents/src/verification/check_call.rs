@@ -44,6 +44,8 @@ impl CheckCall {
         arguments: &[&str],
     ) -> Self {
         let (target, directory) = target::normalized_target(tool, call, arguments);
+        let ignores = ignores_failures(tool, arguments);
+        let exit = if ignores { ExitCodeMeaning::OnlyOutput } else { ExitCodeMeaning::Decides };
         Self {
             check,
             tool,
@@ -51,7 +53,7 @@ impl CheckCall {
             name,
             target,
             directory,
-            exit: ExitCodeMeaning::Decides,
+            exit,
             runners: Vec::new(),
             limits: RunLimits::of(arguments),
             may_not_run: false,
@@ -74,13 +76,13 @@ impl RunLimits {
     fn of(arguments: &[&str]) -> Self {
         const THRESHOLDS: [&str; 14] = [
             "--max-warnings",
+            "--warnings",
             "--cov-fail-under",
             "--fail-under",
             "--fail-on",
             "--failOn",
             "--error-on-warnings",
             "--deny-warnings",
-            "--warnings-as-errors",
             "--check-coverage",
             "--coverageThreshold",
             "--coverage.thresholds",
@@ -99,6 +101,41 @@ impl RunLimits {
             Self::None
         }
     }
+}
+
+/// Whether a tool with these arguments exits with 0 also if it found something.
+fn ignores_failures(tool: &str, arguments: &[&str]) -> bool {
+    let has = |options: &[&str]| arguments.iter().any(|word| options.contains(word));
+    let is_zero = |option: &str| {
+        let mut pairs = arguments.iter().zip(arguments.iter().skip(1));
+        pairs.any(|(word, value)| *word == option && *value == "0")
+            || arguments.iter().any(|word| word.strip_prefix(option) == Some("=0"))
+    };
+    match tool {
+        "make" => has(&["--ignore-errors"]) || has_make_flag(arguments, &['i']),
+        "mvn" => {
+            let ignores = |word: &&str| {
+                word.starts_with("-Dmaven.test.failure.ignore") && !word.ends_with("=false")
+            };
+            has(&["-fn", "--fail-never"]) || arguments.iter().any(ignores)
+        }
+        "golangci-lint" => is_zero("--issues-exit-code"),
+        "rspec" => is_zero("--failure-exit-code"),
+        "robot" => has(&["--nostatusrc", "--NoStatusRC"]),
+        "hadolint" => has(&["--no-fail"]),
+        "ng" => has(&["--force"]),
+        _ => has(&["--exit-zero"]),
+    }
+}
+
+/// Whether one of these flags of `make` is set, alone or with others in one word (`-kn`).
+fn has_make_flag(arguments: &[&str], flags: &[char]) -> bool {
+    // The letters of options that take the rest of the word as their value.
+    const VALUED: [char; 9] = ['C', 'f', 'I', 'j', 'l', 'o', 'O', 'W', 'E'];
+    arguments.iter().filter_map(|word| word.strip_prefix('-')).any(|word| {
+        let mut set = word.chars().take_while(|flag| !VALUED.contains(flag));
+        !word.starts_with('-') && set.any(|flag| flags.contains(&flag))
+    })
 }
 
 /// The runners and assignments before the words of a check.
@@ -358,7 +395,11 @@ fn tool_call(
     let call = call.split('|').next()?;
     let name = if call.is_empty() { program.to_owned() } else { format!("{program} {call}") };
     let found = CheckCall::new(tool.check, tool.programs.first()?, call, name, rest);
-    Some(CheckCall { exit: tool.exit, summary: Some(tool.summary), ..found })
+    let exit = match found.exit {
+        ExitCodeMeaning::OnlyOutput => ExitCodeMeaning::OnlyOutput,
+        _ => tool.exit,
+    };
+    Some(CheckCall { exit, summary: Some(tool.summary), ..found })
 }
 
 fn script_call(

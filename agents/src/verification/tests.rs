@@ -566,6 +566,36 @@ fn a_summary_does_not_hide_another_failure() {
     }
 }
 
+/// Regression: with an option by which the tool exits with 0 whatever it finds, the exit code 0
+/// counted as a pass.
+#[test]
+fn an_exit_code_that_an_option_fixes_proves_no_pass() {
+    let maven = "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS";
+    for (line, code, output, expected) in [
+        ("ruff check --exit-zero .", 0, "Found 3 errors.", "failed"),
+        ("ruff check --exit-zero .", 0, "All checks passed!", "passed"),
+        ("ruff check --exit-zero .", 2, "x", "failed"),
+        ("flake8 --exit-zero", 0, "./a.py:3:1: F401 'os' imported but unused", "failed"),
+        ("flake8 --exit-zero", 0, "", "passed"),
+        ("bandit --exit-zero -r a", 0, "x", "unknown"),
+        ("golangci-lint run --issues-exit-code=0", 0, "1 issues:", "failed"),
+        ("golangci-lint run --issues-exit-code 0", 0, "1 issues:", "failed"),
+        ("golangci-lint run --issues-exit-code 3", 0, "x", "passed"),
+        ("rspec --failure-exit-code 0", 0, "3 examples, 1 failure", "failed"),
+        ("robot --nostatusrc t", 0, "3 tests, 2 passed, 1 failed", "failed"),
+        ("hadolint --no-fail Dockerfile", 0, "Dockerfile:3 DL3008 error: Pin", "failed"),
+        ("make -i test", 0, "=== 1 failed, 2 passed in 0.10s ===", "failed"),
+        ("make -ki test", 0, "x", "unknown"),
+        ("make -Cinner test", 0, "x", "passed"),
+        ("mvn test -Dmaven.test.failure.ignore=true", 0, maven, "failed"),
+        ("mvn -fn test", 0, "x", "unknown"),
+        ("mvn -fn test | tail -1", 0, "[INFO] BUILD SUCCESS", "unknown"),
+        ("mvn test -Dmaven.test.failure.ignore=false", 0, "x", "passed"),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
 #[test]
 fn the_output_of_another_program_gives_no_verdict_on_a_check() {
     let green = "test result: ok. 1 passed";
