@@ -89,9 +89,11 @@ summaries! {
     );
     NEXTEST = summary(
         &[
+            (r"^\s*Summary \[[^\]]*\] .*tests? run: .*\b[1-9]\d* (?:exec )?(?:failed|timed out)\b", Failed),
+            // A run that was stopped counts its tests as `3/5 tests run`.
             (
-                r"^\s*Summary \[[^\]]*\] .*tests? run: \d+ passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) exec failed)?(?:, (\d+) timed out)?(?:, \d+ skipped)?",
-                Counts(Run),
+                r"^\s*Summary \[[^\]]*\] (?:.*[ :])?\d+ tests? run: [1-9]\d* passed(?: \([^)]*\))?(?:, \d+ skipped)?$",
+                Passed(Run),
             ),
             (r"^error: (?:test run failed|could not compile )", Failed),
         ],
@@ -162,7 +164,7 @@ summaries! {
     GO_LINT = silent(&[(r"^\S+\.go:\d+:\d+: .+$", Failed)], "a.go:3:2: this value is never used (SA4006)");
     PYTEST = summary(
         &[
-            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*s", Failed),
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*s", Failed),
             (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]*s", Passed(Run)),
             (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
             (r"^(?:FAIL|ERROR: )\s*(?:Required test coverage|Coverage failure)", Failed),
@@ -240,6 +242,7 @@ summaries! {
             (r"^\d+ files? would be reformatted", Failed),
             (r"^would reformat \S+", Failed),
             (r"^error: cannot format \S+", Failed),
+            (r"^(?:\d+ .*, )?\d+ files? would fail to reformat\b", Failed),
             (r"^\d+ files? would be left unchanged\.$", Passed(Run)),
         ],
         "3 files would be left unchanged.",
@@ -255,7 +258,8 @@ summaries! {
         ..summary(
             &[
                 (r"^\S+\.py:\d+:\d+: [CRWEF]\d{4}: ", Failed),
-                (r"^Your code has been rated at 10\.00/10", Passed(SoFar)),
+                // The rating is rounded: few messages in much code leave it at 10.00.
+                (r"^Your code has been rated at 10\.00/10", Passed(Part)),
             ],
             "Your code has been rated at 10.00/10",
             "a.py:3:0: W0611: Unused import os (unused-import)",
@@ -320,7 +324,7 @@ summaries! {
         "    ✔  All specs passed!                        00:01        3        3        -        -        -",
         "    ✖  1 of 2 failed (50%)                      00:01        3        2        1        -        -",
     );
-    NODE_TEST = summary(
+    NODE_TEST = SummaryPatterns { also_failing: &["# cancelled 1"], ..summary(
         &[
             (r"^(?:#|ℹ) (?:fail|cancelled) [1-9]\d*$", Failed),
             (COVERAGE, Failed),
@@ -328,7 +332,7 @@ summaries! {
         ],
         "# fail 0",
         "# fail 1",
-    );
+    ) };
     AVA = SummaryPatterns {
         in_scripts: false,
         ..summary(
@@ -344,6 +348,8 @@ summaries! {
         &[
             (r"^not ok \d+(?: [^#]*)?$", Failed),
             (r"^# failed [1-9]\d* ", Failed),
+            (r"^# fail +[1-9]\d*$", Failed),
+            (r"^Bail out!", Failed),
             (r"^Result: FAIL$", Failed),
             (r"^Result: PASS$", Passed(Run)),
             (r"^ok \d+", Passed(Part)),
@@ -389,6 +395,7 @@ summaries! {
     KARMA = summary(
         &[
             (r"Executed \d+ of \d+ .*\([1-9]\d* FAILED\)", Failed),
+            (r"Executed \d+ of \d+ (?:.* )?(?:DISCONNECTED|ERROR)\b", Failed),
             (r"Executed \d+ of \d+ .*\bSUCCESS\b", Passed(SoFar)),
         ],
         "Chrome 120.0.0.0 (Linux): Executed 3 of 3 SUCCESS (0.1 secs / 0.05 secs)",
@@ -490,8 +497,11 @@ summaries! {
     DOTNET_TEST = summary(
         &[
             (r"^(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+\d+", Counts(Part)),
-            (r"^Test summary: total: \d+, failed: (\d+)", Counts(Run)),
+            (r"^Test summary: total: \d+, failed: (\d+)", Counts(SoFar)),
             (r"^Test Run Failed\.", Failed),
+            (r"^Test run summary: Failed!", Failed),
+            (r"^Test run summary: Passed!", Passed(Part)),
+            (r"^\s*Build failed with \d+ error", Failed),
             (r"\berror (?:CS|MSB|NU)\d+:", Failed),
         ],
         "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
@@ -499,9 +509,9 @@ summaries! {
     );
     DOTNET_BUILD = summary(
         &[
-            (r"^\s*Build FAILED\.", Failed),
+            (r"^\s*Build (?:FAILED\.|failed with \d+ error)", Failed),
             (r"\berror (?:CS|MSB|NU)\d+:", Failed),
-            (r"^\s*Build succeeded(?:\.| in )", Passed(Run)),
+            (r"^\s*Build succeeded(?:\.| in | with \d+ warning)", Passed(Run)),
         ],
         "Build succeeded.",
         "Build FAILED.",
@@ -511,24 +521,28 @@ summaries! {
         "100% tests passed, 0 tests failed out of 3",
         "67% tests passed, 1 tests failed out of 3",
     );
-    MESON = summary(
+    MESON = SummaryPatterns { also_failing: &["Timeout:            1"], ..summary(
         &[
             (r"^(?:Fail|Timeout|Unexpected Pass):\s+[1-9]\d*$", Failed),
             (r"^Fail:\s+0$", Passed(SoFar)),
         ],
         "Fail:               0",
         "Fail:               1",
-    );
+    ) };
     NINJA = SummaryPatterns {
         in_scripts: true,
         ..summary(
-            &[(r"^ninja: build stopped: ", Failed), (r"^FAILED: \S+", Failed)],
+            &[
+                (r"^ninja: build stopped: ", Failed),
+                (r"^FAILED: \S+", Failed),
+                (r"^g?make(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)", Failed),
+            ],
             "",
             "ninja: build stopped: subcommand failed.",
         )
     };
     MAKE = summary(
-        &[(r"^(?:g?make)(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)", Failed)],
+        &[(r"^(?:g?make)(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.|\(core dumped\))", Failed)],
         "",
         "make: *** [Makefile:3: test] Error 1",
     );
@@ -565,14 +579,22 @@ summaries! {
     PHPUNIT = summary(
         &[
             (r"^(?:FAILURES|ERRORS)!$", Failed),
-            (r"^Tests: \d+, Assertions: \d+(?:, Errors: (\d+))?(?:, Failures: (\d+))?", Counts(Run)),
+            (r"^Tests: \d+, Assertions: \d+,(?:.*,)? (?:PHPUnit )?(?:Errors|Failures): [1-9]", Failed),
+            // Warnings fail the run in older versions, and in newer ones if the project says so.
+            (
+                r"^Tests: \d+, Assertions: \d+(?:, (?:PHPUnit )?(?:Deprecations|Notices|Skipped|Incomplete|Risky): \d+)*\.$",
+                Passed(Run),
+            ),
             (r"^OK \(\d+ tests?, \d+ assertions?\)", Passed(Run)),
         ],
         "OK (3 tests, 5 assertions)",
         "Tests: 3, Assertions: 5, Failures: 1.",
     );
     PEST = summary(
-        &[(r"^\s*Tests: +(?:(\d+) failed, )?(?:\d+ [a-z]+, )*\d+ passed \(\d+ assertions?\)", Counts(Run))],
+        &[
+            (r"^\s*Tests: +(?:\d+ [a-z]+, )*[1-9]\d* failed\b", Failed),
+            (r"^\s*Tests: +(?:\d+ [a-z]+, )*\d+ passed \(\d+ assertions?\)", Passed(Run)),
+        ],
         "  Tests:    3 passed (5 assertions)",
         "  Tests:    1 failed, 2 passed (5 assertions)",
     );
@@ -585,7 +607,11 @@ summaries! {
         " [ERROR] Found 1 error",
     );
     MIX = summary(
-        &[(r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(Run))],
+        &[
+            // Tests whose setup failed are `invalid`, and no failures.
+            (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, \d+ failures?,.*\b[1-9]\d* invalid\b", Failed),
+            (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(Run)),
+        ],
         "3 tests, 0 failures",
         "3 tests, 1 failure",
     );
@@ -609,8 +635,8 @@ summaries! {
     );
     XCODEBUILD = summary(
         &[
-            (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE)? FAILED \*\*", Failed),
-            (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE)? SUCCEEDED \*\*", Passed(Run)),
+            (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? FAILED \*\*", Failed),
+            (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? SUCCEEDED \*\*", Passed(Run)),
         ],
         "** TEST SUCCEEDED **",
         "** TEST FAILED **",
@@ -618,7 +644,7 @@ summaries! {
     FLUTTER_TEST = summary(
         &[
             (r"^\d+:\d+ \+\d+.* -\d+: Some tests failed\.", Failed),
-            (r"^\d+:\d+ \+\d+(?: ~\d+)?: All tests passed!", Passed(Run)),
+            (r"^\d+:\d+ \+\d+(?: ~\d+)?: All (?:other )?tests passed!", Passed(Run)),
         ],
         "00:01 +3: All tests passed!",
         "00:01 +2 -1: Some tests failed.",
@@ -633,7 +659,7 @@ summaries! {
     );
     SBT = summary(
         &[
-            (r"^\[error\] (?:Failed: Total \d+|\([^)]*\) .*(?:unsuccessful|failed))", Failed),
+            (r"^\[error\] (?:Failed: Total \d+|Total time: \d|\([^)]*\) .*(?:unsuccessful|failed))", Failed),
             (r"^\[info\] Passed: Total \d+, Failed 0, Errors 0", Passed(Part)),
             (r"^\[success\] Total time: ", Passed(Run)),
         ],
@@ -649,6 +675,9 @@ summaries! {
         &[
             (r"^Test suite \S+: FAIL", Failed),
             (r"^\d+ out of \d+ tests failed", Failed),
+            (r"^0 of \d+ test suites \(\d+ of \d+ test cases\) passed\.$", Failed),
+            (r"^\d+ examples?, [1-9]\d* failures?", Failed),
+            (r"^(?:cabal: )?Tests failed for ", Failed),
             (r"^Test suite \S+: PASS", Passed(Part)),
         ],
         "Test suite a-test: PASS",
@@ -678,7 +707,7 @@ summaries! {
     GLEAM = SummaryPatterns {
         in_scripts: false,
         ..summary(
-            &[(r"^\d+ passed, (\d+) failures?", Counts(Run)), (r"^(\d+) tests?, no failures$", Passed(Run))],
+            &[(r"^\d+ passed, (\d+) failures?", Counts(Run)), (r"^\d+ (?:tests?|passed), no failures$", Passed(Run))],
             "3 passed, 0 failures",
             "2 passed, 1 failures",
         )
@@ -731,6 +760,7 @@ summaries! {
     NX = summary(
         &[
             (r"^\s*(?:NX|>)?\s*Ran targets? .+ for .+\bfailed\b|^\s*(?:✖|×)\s+\d+/\d+ (?:targets )?failed", Failed),
+            (r"^\s*(?:NX|>)\s+Running targets? .+ for .+ failed$", Failed),
             (r"^\s*(?:NX|>)\s+Successfully ran targets? ", Passed(Run)),
         ],
         " NX   Successfully ran target test for project web",

@@ -566,6 +566,80 @@ fn a_summary_does_not_hide_another_failure() {
     }
 }
 
+/// Regression: a summary counted as a pass although one of its other counts told a failure, or a
+/// line that was not shown could.
+#[test]
+fn a_count_beside_the_failures_can_tell_a_failure() {
+    for (line, output, expected) in [
+        ("mix test | tail -2", "3 tests, 0 failures, 3 invalid", "failed"),
+        ("mix test | tail -2", "3 tests, 0 failures, 1 excluded", "passed"),
+        ("vendor/bin/phpunit | tail -1", "Tests: 3, Assertions: 3, Warnings: 1.", "unknown"),
+        ("phpunit | tail -1", "Tests: 3, Assertions: 3, Warnings: 1, Failures: 1.", "failed"),
+        ("phpunit | tail -1", "Tests: 3, Assertions: 3, Errors: 2.", "failed"),
+        ("phpunit | tail -1", "Tests: 3, Assertions: 3, Skipped: 1.", "passed"),
+        ("pest | tail -1", "  Tests:    1 warning, 1 failed, 2 passed (5 assertions)", "failed"),
+        ("pest | tail -1", "  Tests:    2 failed (5 assertions)", "failed"),
+        (
+            "karma start --single-run | tail -2",
+            "A: Executed 1 of 3 SUCCESS (0.1 secs)\nA: Executed 1 of 3 DISCONNECTED (30 secs)",
+            "failed",
+        ),
+        (
+            "cargo nextest run | tail -1",
+            "     Summary [   0.1s] 3/5 tests run: 3 passed, 0 skipped",
+            "unknown",
+        ),
+        (
+            "cargo nextest run | tail -1",
+            "     Summary [   0.1s] 3/5 tests run: 2 passed (1 slow), 1 timed out, 0 skipped",
+            "failed",
+        ),
+        (
+            "cargo nextest run | tail -1",
+            "     Summary [   0.1s] 3 tests run: 3 passed (1 flaky), 2 skipped",
+            "passed",
+        ),
+        ("pytest -q | tail -1", "1 subtests failed, 2 passed in 0.10s", "failed"),
+        ("node --test | grep -E '^# (pass|fail)'", "# pass 3\n# fail 0", "unknown"),
+        ("node --test | tail -3", "# fail 0\n# cancelled 0\n# todo 0", "passed"),
+        ("node --test | tail -3", "# fail 0\n# cancelled 1\n# todo 0", "failed"),
+        ("meson test -C b | grep Fail", "Fail:               0", "unknown"),
+        // The rating of pylint is rounded.
+        ("pylint a | tail -1", "Your code has been rated at 10.00/10", "unknown"),
+        ("pyright --warnings | tail -1", "0 errors, 1 warning, 0 informations", "unknown"),
+        ("pyright | tail -1", "0 errors, 1 warning, 0 informations", "passed"),
+        ("dotnet test | grep 'Test sum'", "Test summary: total: 3, failed: 0", "unknown"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+#[test]
+fn the_last_lines_of_more_tools_tell_their_verdict() {
+    for (line, output, expected) in [
+        ("tape t.js | tail -2", "# pass  2\n# fail  1", "failed"),
+        ("tap | tail -5", "Bail out! no database", "failed"),
+        ("dotnet build | tail -1", "Build failed with 1 error(s) in 3.2s", "failed"),
+        ("dotnet build | tail -1", "Build succeeded with 2 warning(s) in 3.2s", "passed"),
+        ("dotnet test | tail -1", "Build failed with 1 error(s) in 3.2s", "failed"),
+        ("dotnet test | tail", "Test run summary: Failed! - a.dll\n  failed: 1", "failed"),
+        ("dotnet test | tail", "Test run summary: Passed! - a.dll\n  failed: 0", "passed"),
+        ("xcodebuild test | tail -1", "** TEST BUILD FAILED **", "failed"),
+        ("dart test | tail -1", "00:01 +3 ~1: All other tests passed!", "passed"),
+        ("sbt test | tail -1", "[error] Total time: 3 s, completed May 1, 2026", "failed"),
+        ("cabal test | tail -1", "0 of 1 test suites (0 of 1 test cases) passed.", "failed"),
+        ("cabal test | tail -1", "1 of 2 test suites (1 of 2 test cases) passed.", "unknown"),
+        ("stack test | tail -1", "3 examples, 1 failure", "failed"),
+        ("gleam test | tail -1", "3 passed, no failures", "passed"),
+        ("nx run-many -t test | tail", " NX   Running target test for 2 projects failed", "failed"),
+        ("black --check . | tail -1", "1 file would fail to reformat.", "failed"),
+        ("cmake --build b | tail -1", "make: *** [Makefile:1: all] Error 2", "failed"),
+        ("make test | tail -1", "make: *** [a] Segmentation fault (core dumped)", "failed"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
 /// Regression: with an option by which the tool exits with 0 whatever it finds, the exit code 0
 /// counted as a pass.
 #[test]
