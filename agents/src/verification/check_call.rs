@@ -239,6 +239,73 @@ const NON_CHECKING_OPTIONS: &[&str] = &[
     "--show-settings",
 ];
 
+/// More words with which these programs check nothing: options, and subcommands of programs that
+/// also check without one.
+const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
+    (&["ava"], &["--reset-cache"]),
+    (&["bats"], &["--count", "-c"]),
+    (&["bazel", "bazelisk"], &["--nobuild"]),
+    (&["behave"], &["-d", "--steps-catalog"]),
+    (&["cargo", "cross"], &["--build-plan", "--unit-graph"]),
+    (&["ctest"], &["-N", "--show-only"]),
+    (&["deno"], &["--no-run"]),
+    (&["detekt"], &["--generate-config"]),
+    (&["dmypy"], &["start", "stop", "status", "kill", "suggest"]),
+    (&["eslint"], &["--env-info"]),
+    (&["ginkgo"], &["bootstrap", "generate", "help", "labels", "outline", "unfocus", "version"]),
+    (&["go"], &["-n"]),
+    (&["gofmt", "gofumpt", "goimports"], &["-w"]),
+    (
+        &["golangci-lint"],
+        &["cache", "completion", "config", "custom", "fmt", "formatters", "help", "linters"],
+    ),
+    (&["golangci-lint"], &["migrate", "version"]),
+    (&["gradle", "gradlew"], &["-m"]),
+    (&["jasmine"], &["init", "examples", "version"]),
+    (&["just"], &["-n", "-l", "-s", "--show", "--summary", "--evaluate", "--dump"]),
+    (&["mise", "rtx"], &["-n"]),
+    (&["ninja"], &["-n", "-t", "clean"]),
+    (&["nox"], &["-l", "--list-sessions"]),
+    (&["phpunit"], &["--list-suites", "--list-groups", "--list-test-files", "--check-version"]),
+    (&["phpunit"], &["--generate-configuration", "--migrate-configuration"]),
+    (&["prove"], &["--dry", "-D"]),
+    (&["pylint"], &["--list-msgs", "--list-msgs-enabled", "--help-msg", "--generate-rcfile"]),
+    (&["pylint"], &["--generate-toml-config", "--list-extensions"]),
+    (&["pyright", "basedpyright"], &["--createstub"]),
+    (&["pytest", "py.test"], &["--setup-plan", "--setup-only", "--cache-show"]),
+    (&["pytest", "py.test"], &["--fixtures-per-test"]),
+    (&["rake"], &["-n", "-T", "-P", "-W", "--tasks", "--prereqs"]),
+    (&["robot", "pabot"], &["--dryrun"]),
+    (&["rubocop"], &["-L", "--list-target-files", "--show-cops", "--auto-gen-config"]),
+    (&["staticcheck"], &["-version", "-explain", "-list-checks"]),
+    (&["swift"], &["list"]),
+    (&["swiftlint"], &["docs", "generate-docs", "rules", "version"]),
+    (&["task", "go-task"], &["-n", "-l", "--dry", "--summary", "--status"]),
+    (&["tox"], &["-l", "-a", "--listenvs", "--listenvs-all", "--notest", "list", "config"]),
+    (&["tsc", "vue-tsc", "tsgo"], &["-v", "--clean", "--dry"]),
+    (&["turbo"], &["--dry", "--graph"]),
+    (&["vitest"], &["list", "init"]),
+    (&["xcodebuild"], &["-dry-run", "-n", "-showBuildSettings"]),
+    (&["zig"], &["-l", "--list-steps"]),
+];
+
+/// Returns whether this program checks nothing if it gets these arguments besides its subcommand.
+fn checks_nothing(program: &str, call: &str, rest: &[&str]) -> bool {
+    let known = NON_CHECKING_WORDS.iter().filter(|(programs, _)| programs.contains(&program));
+    let known: Vec<&str> = known.flat_map(|(_, words)| words.iter().copied()).collect();
+    let options = rest.iter().take_while(|word| **word != "--");
+    let mut options = options.filter(|word| word.starts_with('-'));
+    let first = rest.first().filter(|_| call.is_empty() || program == "swift");
+    let makes = matches!(program, "make" | "gmake");
+    options.any(|word| {
+        let name = word.split_once('=').map_or(*word, |(name, _)| name);
+        NON_CHECKING_OPTIONS.contains(&name) || known.contains(&name)
+    }) || first.is_some_and(|word| known.contains(word))
+        || (makes && (rest.contains(&"--question") || rest.contains(&"--touch")))
+        || (makes && has_make_flag(rest, &['n', 'q', 't']))
+        || (program == "go" && call == "test" && rest.contains(&"-c"))
+}
+
 /// Returns what these words run, after the runners before it: at most [`MAX_RUNNERS`].
 pub(super) fn classify_words(words: &[&str]) -> ClassifiedCommand {
     let mut words: Vec<&str> = words.to_vec();
@@ -387,9 +454,7 @@ fn tool_call(
     call: &str,
     rest: &[&str],
 ) -> Option<CheckCall> {
-    let options = rest.iter().take_while(|word| **word != "--");
-    let cargo_list = rest.contains(&"--list");
-    if cargo_list || options.into_iter().any(|word| NON_CHECKING_OPTIONS.contains(word)) {
+    if rest.contains(&"--list") || checks_nothing(program, call, rest) {
         return None;
     }
     let call = call.split('|').next()?;
@@ -407,10 +472,12 @@ fn script_call(
     program: &str,
     arguments: &[&str],
 ) -> Option<CheckCall> {
-    if arguments
-        .iter()
-        .any(|word| NON_CHECKING_OPTIONS.contains(word) || (*word == "-n" && program == "make"))
-    {
+    // These pass the words after the name of the script on to it.
+    let passes_on = matches!(program, "just" | "mise" | "rtx");
+    let own = arguments.iter().take_while(|word| !passes_on || script_check(word).is_none());
+    let own: Vec<&str> = own.copied().collect();
+    let listed = arguments.iter().any(|word| NON_CHECKING_OPTIONS.contains(word));
+    if listed || checks_nothing(program, "script", &own) {
         return None;
     }
     let tool = scripts.programs.first()?;
@@ -431,7 +498,15 @@ fn script_call(
         return None;
     }
     let (index, script) = plain.remove(at);
-    let check = check_of(scripts, script)?;
+    let skips_tests = |word: &&str| {
+        (word.starts_with("-DskipTests") || word.starts_with("-Dmaven.test.skip"))
+            && !word.ends_with("=false")
+    };
+    let check = if *tool == "mvn" && arguments.iter().any(skips_tests) {
+        CheckKind::Build
+    } else {
+        check_of(scripts, script)?
+    };
     let name = match run {
         Some(run) => format!("{program} {run} {script}"),
         None => format!("{program} {script}"),

@@ -169,6 +169,78 @@ fn known_commands_are_found_at_any_position() {
     }
 }
 
+/// Regression: a call that lists, plans or compiles tests without running them passed as a check.
+#[test]
+fn a_call_that_runs_no_check_is_none() {
+    for line in [
+        "ctest -N",
+        "ctest --test-dir b --show-only=json-v1",
+        "gradle test -m",
+        "./gradlew.bat test -m",
+        "tox -l",
+        "tox list",
+        "nox --list-sessions",
+        "pytest --setup-plan",
+        "go test -c ./a",
+        "go test -n ./...",
+        "swift test list",
+        "deno test --no-run",
+        "rake -n test",
+        "rake -T test",
+        "just -n test",
+        "just --show test",
+        "task --dry test",
+        "turbo run test --dry=json",
+        "turbo run test --dry-run=json",
+        "mise run -n test",
+        "make -nC sub test",
+        "make -j4 -kn test",
+        "gmake -n test",
+        "make -q test",
+        "make --touch test",
+        "ninja -n",
+        "ninja clean",
+        "bazel test --nobuild //...",
+        "tsc -v",
+        "tsc -b --clean",
+        "eslint --print-config=a.js",
+        "golangci-lint linters",
+        "golangci-lint version",
+        "vitest list",
+        "dmypy status",
+        "phpunit --list-suites",
+        "rubocop -L",
+        "gofmt -l -w .",
+        "robot --dryrun t",
+        "bats --count t",
+        "xcodebuild test -dry-run",
+    ] {
+        assert_eq!(names(line).join(", "), "", "{line}");
+    }
+    for (line, expected) in [
+        ("go vet -c=5 ./...", "go vet"),
+        ("just test -n", "just test"),
+        ("mise run test -n auto", "mise run test"),
+        ("make -Cnew -j4 -Otarget test", "make test"),
+        ("make -f nightly.mk -k check", "make check"),
+        ("golangci-lint run fmt", "golangci-lint run"),
+        ("zig test a.zig -lc", "zig test"),
+        ("pytest -n 4 list", "pytest"),
+        ("vitest run list", "vitest"),
+    ] {
+        assert_eq!(names(line).join(", "), expected, "{line}");
+    }
+    let kind = |line: &str| {
+        let found = CheckCommandLine::from_line(line).unwrap();
+        let ended = RecordedCommandEnd { outcome: "finished", exit_code: Some(0), output: "" };
+        found.outcomes(&ended).remove(0).check
+    };
+    assert_eq!(kind("mvn install"), CheckKind::Test);
+    assert_eq!(kind("mvn install -DskipTests"), CheckKind::Build);
+    assert_eq!(kind("mvn verify -Dmaven.test.skip=true"), CheckKind::Build);
+    assert_eq!(kind("mvn verify -DskipTests=false"), CheckKind::Test);
+}
+
 #[test]
 fn the_own_exit_code_of_a_check_has_priority() {
     assert_eq!(
