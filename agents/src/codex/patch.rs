@@ -22,8 +22,11 @@ pub(super) fn files(
 ) -> Vec<PatchedFile> {
     let mut files: Vec<(PatchedFile, usize, usize)> = Vec::new();
     let mut at = text.find(BEGIN).unwrap_or(0);
+    // A heredoc with `<<-` may indent its lines by tabs, which the shell removes.
+    let indented = text.get(..at).is_some_and(|before| before.ends_with('\t'));
     for line in text.get(at..).unwrap_or_default().split_inclusive('\n') {
         let content = line.trim_end();
+        let content = if indented { content.trim_start_matches('\t') } else { content };
         if content.starts_with(END) {
             break;
         }

@@ -43,20 +43,51 @@ pub(super) fn is_shell(action: &str) -> bool {
 
 /// Parses an action as an edit; `None` if it changes no file.
 pub(super) fn parse_edit_action(action: &str) -> Option<EditAction<'_>> {
-    let (tool, rest) = action.split_once(char::is_whitespace).unwrap_or((action, ""));
+    let action = action.trim_start();
+    let after = after_cd(action);
+    let (tool, rest) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
     let path = match tool {
-        "edit" | "insert" | "append" => None,
-        "create" => Some(word(rest.trim())?.0),
         "str_replace_editor" | "edit_anthropic" => {
-            let (command, rest) = word(rest.trim_start())?;
+            let (command, rest) = argument(rest, "--command")?;
             if !matches!(command, "create" | "str_replace" | "insert" | "undo_edit") {
                 return None;
             }
-            Some(word(rest.trim_start())?.0)
+            Some(argument(rest, "--path")?.0)
         }
+        // Only the tools above name an absolute path, which a `cd` does not change.
+        _ if after != action => return None,
+        "edit" | "insert" | "append" => None,
+        "create" => Some(word(rest.trim())?.0),
         _ => return None,
     };
     Some(EditAction { tool, path })
+}
+
+/// Returns the command line after `cd DIRECTORY &&` at its beginning.
+fn after_cd(action: &str) -> &str {
+    let mut action = action;
+    while let Some((directory, after)) =
+        action.strip_prefix("cd ").and_then(|it| it.split_once("&&"))
+    {
+        if directory.contains(['\n', ';', '|', '&']) {
+            break;
+        }
+        action = after.trim_start();
+    }
+    action
+}
+
+/// Returns the first argument of a command line, which may be the value of this option, and the
+/// text after it; `None` if another option comes first.
+fn argument<'a>(line: &'a str, option: &str) -> Option<(&'a str, &'a str)> {
+    let (first, rest) = word(line.trim_start())?;
+    if first == option {
+        return word(rest.trim_start());
+    }
+    if let Some(value) = first.strip_prefix(option).and_then(|value| value.strip_prefix('=')) {
+        return Some((word(value)?.0, rest));
+    }
+    (!first.starts_with("--")).then_some((first, rest))
 }
 
 /// Returns the first word of a command line, without its quotes, and the text after it.
@@ -147,6 +178,24 @@ mod tests {
                 Some(("str_replace_editor", Some("/r/b.py"))),
             ),
             ("str_replace_editor undo_edit /r/b.py", Some(("str_replace_editor", Some("/r/b.py")))),
+            // Regression: the name of the option was taken for the path.
+            (
+                "str_replace_editor str_replace --path /r/b.py --old_str 'x'",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            (
+                "str_replace_editor --command insert --path='/r/b.py'",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            ("str_replace_editor str_replace --old_str 'x' --path /r/b.py", None),
+            // Regression: an edit after a line break or a `cd` was lost.
+            ("\nedit 1:2\nx\nend_of_edit", Some(("edit", None))),
+            (
+                "cd /r && str_replace_editor create /r/b.py --file_text 'x'",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            ("cd /r && create b.py", None),
+            ("cd /r; ls && str_replace_editor create /r/b.py", None),
             ("str_replace_editor view /r/b.py", None),
             ("str_replace_editor create", None),
             ("create", None),

@@ -56,6 +56,18 @@ fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
     }
 }
 
+/// Regression: the lines of a heredoc with `<<-` begin with tabs, and no file was found in them.
+#[test]
+fn a_patch_that_is_indented_by_tabs_names_its_files() {
+    let patch = PATCH.replace('\n', "\n\t");
+    let line = format!("cd sub && apply_patch <<-'EOF'\n\t{patch}\n\tEOF");
+    let request = call(1, "exec_command", "k1", &json!({"cmd": line}));
+    let done =
+        "Process exited with code 0\nOutput:\nSuccess. Updated the following files:\nM a.txt\n";
+    let piece = read(&[meta(), request, output(2, "k1", &json!(done))].concat());
+    assert_eq!(edits(&piece), [edit("k1", "sub/a.txt", 1, 1)]);
+}
+
 #[test]
 fn the_result_of_a_patch_may_be_in_the_output_of_a_command() {
     let request = call(
