@@ -117,14 +117,16 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     let text = checked.unwrap_or(text);
     let text = text.strip_prefix("Error: ").unwrap_or(text);
     let begins = |with: &[&str]| with.iter().any(|with| text.starts_with(with));
-    if begins(&["[Request interrupted"]) {
+    if begins(&["[Request interrupted", "<error>Command was aborted before completion"]) {
         return Some(CallFailure::Interrupted);
     }
     if begins(&NOT_KNOWN) {
         return Some(CallFailure::Unknown);
     }
     let first = text.lines().next().unwrap_or_default();
-    let permission = text.starts_with("Permission to ") && first.contains(" denied");
+    let permission = text.starts_with("Permission to ")
+        && (first.contains(" denied") || first.contains("-denied"))
+        || first.contains(", so auto mode cannot determine the safety of ");
     let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
         || first.starts_with("Hook PreToolUse:")
         || first.contains(" operation blocked by hook");
@@ -187,6 +189,8 @@ mod tests {
             "Error: Hook PreToolUse:Bash denied this tool",
             "cd in '/x' was blocked. For security, Claude Code may only change directories to these: '/w'.",
             "Permission to use Bash with command go test has been denied.",
+            "Permission to use Bash has been auto-denied (prompts unavailable).",
+            "opus is temporarily unavailable, so auto mode cannot determine the safety of Bash right now.",
             "Permission for this action was denied by the Claude Code auto mode classifier. Reason: x.",
             "Claude requested permissions to use Bash, but you haven't granted it yet.",
             "The user doesn't want to proceed with this tool use. The tool use was rejected.",
@@ -218,6 +222,8 @@ mod tests {
                        stopped while running, not refused before it ran.";
         assert_eq!(ended(stopped), CallFailure::Interrupted);
         assert_eq!(ended("[Request interrupted by user for tool use]"), CallFailure::Interrupted);
+        let aborted = "<error>Command was aborted before completion</error>";
+        assert_eq!(ended(aborted), CallFailure::Interrupted);
         let lost =
             "[Tool call interrupted: the session ended before this call's result was recorded]";
         assert_eq!(ended(lost), CallFailure::Unknown);
