@@ -236,6 +236,14 @@ fn without_head(text: &str) -> CodexRunStatus {
             };
         }
     }
+    // Older versions wrote the exit code of a command that ran in the sandbox into a sentence.
+    if begin.starts_with("failed in sandbox ")
+        && let Some((_, after)) = begin.split_once("exit code: ")
+    {
+        let end = after.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(after.len());
+        let exit_code = after.get(..end).and_then(|code| code.parse().ok());
+        return CodexRunStatus { exit_code, outcome: outcome(exit_code), ..whole };
+    }
     let failures = [
         "exec_command failed",
         "Failed to create unified exec process",
@@ -402,6 +410,12 @@ mod tests {
             );
         }
         let text = r#"exec_command failed for `x`: SandboxDenied { message: "no", output: ExecToolCallOutput { exit_code: 101, stdout"#;
+        let status = parse_run_status(text);
+        assert_eq!(
+            (status.outcome, status.exit_code, status.not_started),
+            ("failed", Some(101), false)
+        );
+        let text = "failed in sandbox LinuxSeccomp with execution error: sandbox denied exec error, exit code: 101, stdout: , stderr: x";
         let status = parse_run_status(text);
         assert_eq!(
             (status.outcome, status.exit_code, status.not_started),

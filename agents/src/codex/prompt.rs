@@ -45,11 +45,13 @@ const INJECTED: [&str; 16] = [
     "INSTRUCTIONS",
 ];
 
-/// Warnings that older versions added to the conversation as user messages.
-const WARNINGS: [&str; 3] = [
+/// Warnings that older versions added to the conversation as user messages, and the text before the
+/// summary of a compacted conversation.
+const WARNINGS: [&str; 4] = [
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via ",
     "Warning: Your account was flagged",
+    "Another language model started to solve this problem and produced a summary",
 ];
 
 /// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves
@@ -277,6 +279,7 @@ mod tests {
             "<hook_prompt hook_run_id=\"h1\">go on</hook_prompt>",
             "<apps_instructions>x</apps_instructions>",
             "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
+            "Another language model started to solve this problem and produced a summary of it.",
         ] {
             assert!(is_injected(own), "{own}");
         }
