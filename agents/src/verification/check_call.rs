@@ -556,6 +556,9 @@ fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a
     // `yarn workspace NAME test`
     if tool == "yarn" && plain.first().is_some_and(|(_, word)| *word == "workspace") {
         plain.drain(..2.min(plain.len()));
+        if plain.first().is_some_and(|(_, word)| *word == "run") {
+            plain.remove(0);
+        }
     }
     // `yarn workspaces foreach -A run test`
     if tool == "yarn"
@@ -567,10 +570,11 @@ fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a
     plain
 }
 
-/// Returns the full name of a script. npm has short names for `test`.
+/// Returns the full name of a script. npm and pnpm have short names for `test`.
 fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
     match name {
         "t" | "tst" if scripts.programs.contains(&"npm") => "test",
+        "t" if scripts.programs.contains(&"pnpm") => "test",
         name => name,
     }
 }

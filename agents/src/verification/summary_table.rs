@@ -704,6 +704,19 @@ summaries! {
         "Build Summary: 3/3 steps succeeded; 3/3 tests passed",
         "Build Summary: 1/3 steps succeeded; 1 failed; 2/3 tests passed; 1 failed",
     );
+    FOUNDRY = summary(
+        &[
+            (
+                r"^Ran \d+ test suites? in .*: \d+ tests? passed, (\d+) failed, \d+ skipped",
+                Counts(Run),
+            ),
+            (r"^Suite result: FAILED\.", Failed),
+            (r"^Encountered a total of [1-9]\d* failing tests?", Failed),
+            (r"^Suite result: ok\.", Passed(Part)),
+        ],
+        "Ran 2 test suites in 10.20ms (12.30ms CPU time): 3 tests passed, 0 failed, 0 skipped (3 total tests)",
+        "Ran 2 test suites in 10.20ms (12.30ms CPU time): 2 tests passed, 1 failed, 0 skipped (3 total tests)",
+    );
     GLEAM = SummaryPatterns {
         in_scripts: false,
         ..summary(

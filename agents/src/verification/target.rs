@@ -7,7 +7,7 @@
 
 /// Options of tools that take the next word as their value and may come before a subcommand.
 pub(super) const VALUED: &[(&str, &[&str])] = &[
-    ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color"]),
+    ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color", "--profile"]),
     ("go", &["-C"]),
     ("make", &["-C", "-f", "-I", "-o", "-W", "--directory", "--file"]),
     ("gmake", &["-C", "-f"]),

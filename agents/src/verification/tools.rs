@@ -100,7 +100,7 @@ pub(super) static TOOLS: &[CheckTool] = &[
     tool(&["cargo", "cross"], &["test --no-fail-fast", "t --no-fail-fast"], Test, &CARGO_TEST_ALL),
     tool(
         &["cargo", "cross"],
-        &["test", "t", "bench", "miri test", "llvm-cov", "tarpaulin"],
+        &["test", "t", "bench", "miri test", "llvm-cov", "tarpaulin", "hack test", "careful test"],
         Test,
         &CARGO_TEST,
     ),
@@ -137,6 +137,7 @@ pub(super) static TOOLS: &[CheckTool] = &[
         ..tool(&["pytest", "py.test"], &[""], Test, &PYTEST)
     },
     tool(&["unittest"], &[""], Test, &UNITTEST),
+    tool(&["nose2", "nosetests"], &[""], Test, &UNITTEST),
     tool(&["manage.py", "django-admin"], &["test"], Test, &UNITTEST),
     tool(&["manage.py", "django-admin"], &["check"], Lint, &EXIT_CODE),
     tool(&["setup.py"], &["test"], Test, &UNITTEST),
@@ -160,6 +161,7 @@ pub(super) static TOOLS: &[CheckTool] = &[
     tool(&["react-scripts"], &["build"], Build, &EXIT_CODE),
     tool(&["vitest"], &[""], Test, &VITEST),
     tool(&["mocha", "mochapack"], &[""], Test, &MOCHA),
+    tool(&["hardhat"], &["test"], Test, &MOCHA),
     tool(&["playwright"], &["test"], Test, &PLAYWRIGHT),
     tool(&["cypress"], &["run"], Test, &CYPRESS),
     tool(&["node", "tsx"], &["--test"], Test, &NODE_TEST),
@@ -233,6 +235,7 @@ pub(super) static TOOLS: &[CheckTool] = &[
     tool(&["dune"], &["build"], Build, &EXIT_CODE),
     tool(&["zig"], &["build test", "test"], Test, &ZIG),
     tool(&["zig"], &["build"], Build, &EXIT_CODE),
+    tool(&["forge"], &["test"], Test, &FOUNDRY),
     tool(&["gleam"], &["test"], Test, &GLEAM),
     tool(&["gleam"], &["check", "build"], Build, &EXIT_CODE),
     tool(&["crystal"], &["spec"], Test, &RSPEC),
@@ -296,6 +299,7 @@ pub(super) static SCRIPTS: &[ScriptTool] = &[
     scripts(&["yarn"], &["run"], DirectNames::All),
     scripts(&["bun"], &["run"], DirectNames::Only(&["lint", "check", "typecheck"])),
     scripts(&["deno"], &["task"], DirectNames::Only(&[])),
+    scripts(&["node"], &["--run"], DirectNames::Only(&[])),
     scripts(
         &["composer"],
         &["run", "run-script"],

@@ -128,6 +128,20 @@ const RUNNERS: &[RunnerProgram] = &[
     plain(&["command"]),
     plain(&["builtin"]),
     plain(&["nohup"]),
+    plain(&["arch"]),
+    plain(&["busybox"]),
+    plain(&["catchsegv"]),
+    plain(&["fakeroot"]),
+    with_options(&["perf", "stat"], &["-e", "--event", "-o", "--output", "-r", "--repeat"]),
+    with_options(&["strace"], &["-o", "-e", "-s", "-P"]),
+    // The form of macOS: `script FILE COMMAND`.
+    with_operands(&["script"], &["-t"], 1),
+    with_options(&["wsl"], &["-d", "--distribution", "-u", "--user", "--cd"]),
+    plain(&["distrobox", "enter"]),
+    plain(&["guix", "shell"]),
+    plain(&["toolbox", "run"]),
+    plain(&["devenv", "shell"]),
+    plain(&["sail"]),
     plain(&["setsid"]),
     plain(&["unbuffer"]),
     plain(&["chronic"]),
@@ -232,6 +246,9 @@ const RUNNERS: &[RunnerProgram] = &[
     with_operands(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
 ];
 
+/// Runners of which only the words after `--` are the command, if there is a `--`.
+const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "rtx"];
+
 /// Programs with options that take a value before their subcommand.
 const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
     ("dotenv", &["-e", "-f", "-p", "--file"]),
@@ -280,7 +297,7 @@ pub(super) fn inner<'w, 'a>(
             let at = rest.iter().position(|word| matches!(*word, "-c" | "--command"))?;
             return Some(InnerCommand::Line((*rest.get(at + 1)?).to_owned()));
         }
-        "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => return shell(rest),
+        "bash" | "sh" | "zsh" | "dash" | "ash" | "ksh" | "fish" => return shell(rest),
         "env" if let Some(at) = line_option(rest, 'S', "--split-string") => {
             return Some(InnerCommand::Line((*rest.get(at)?).to_owned()));
         }
@@ -296,7 +313,9 @@ pub(super) fn inner<'w, 'a>(
         "node" | "tsx" => return Some(InnerCommand::Words(after_options(rest, NODE), None)),
         _ => {}
     }
-    if program == "python" || (program.starts_with("python") && is_version(program.get(6..)?)) {
+    if matches!(program, "python" | "py")
+        || (program.starts_with("python") && is_version(program.get(6..)?))
+    {
         let inner = after_options(rest, PYTHON);
         return (!rest.starts_with(&["-c"])).then_some(InnerCommand::Words(inner, None));
     }
@@ -326,6 +345,10 @@ pub(super) fn inner<'w, 'a>(
         return None;
     }
     let directory = value_of(rest, &["--directory", "--chdir", "--cwd"]).or(place);
+    let dashes = rest.iter().position(|word| *word == "--");
+    if let Some(at) = dashes.filter(|_| AFTER_DASHES.contains(&program)) {
+        return Some(InnerCommand::Words(rest.get(at + 1..)?, directory));
+    }
     let mut command = after_options(rest, runner.valued);
     command = command.get(runner.operands..).unwrap_or_default();
     Some(InnerCommand::Words(after_options(command, &[]), directory))
