@@ -142,8 +142,9 @@ struct ShellLexer<'a> {
     redirected: bool,
     /// The index of the redirection that the next word is the file name of.
     file_of: Option<usize>,
-    /// The end words of the here-documents that begin on this line.
-    heredocs: Vec<String>,
+    /// The end words of the here-documents that begin on this line, and whether tabs may be before
+    /// them.
+    heredocs: Vec<(String, bool)>,
     /// The nesting depth of substitutions.
     depth: u32,
 }
@@ -385,21 +386,24 @@ impl<'a> ShellLexer<'a> {
 
     /// Parses the end word of a here-document.
     fn heredoc_word(&mut self) {
-        self.eat("-");
+        let indented = self.eat("-");
         let text = self.rest.trim_start_matches([' ', '\t']);
         let end = text.find([' ', '\t', '\n', ';', '|', '&', ')', '>', '<']).unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
         self.rest = rest;
-        self.heredocs.push(word.replace(['\'', '"', '\\'], ""));
+        let end = word.trim_end_matches('\r').replace(['\'', '"', '\\'], "");
+        self.heredocs.push((end, indented));
     }
 
     /// Skips the lines of the here-documents that began on the line before.
     fn skip_heredocs(&mut self) {
-        for end in std::mem::take(&mut self.heredocs) {
+        for (end, indented) in std::mem::take(&mut self.heredocs) {
             while !self.rest.is_empty() {
                 let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
                 self.rest = rest;
-                if line.trim() == end {
+                // Only `<<-` allows tabs before the last line.
+                let line = if indented { line.trim_start_matches('\t') } else { line };
+                if line.trim_end_matches('\r') == end {
                     break;
                 }
             }
@@ -503,6 +507,10 @@ mod tests {
 
     #[test]
     fn a_here_document_contains_no_commands() {
+        // Regression: an indented line ended a here-document, and its next lines were commands.
+        assert_eq!(shown("cat <<'EOF' > a\n  EOF\nmake test\nEOF\nls"), "cat ; ls");
+        assert_eq!(shown("cat <<-EOF > a\n\tmake test\n\tEOF\nls"), "cat ; ls");
+        assert_eq!(shown("cat <<EOF > a\r\nmake test\r\nEOF\r\nls"), "cat ; ls");
         assert_eq!(shown("cat <<'EOF' | go run -\nmake test\nEOF\nls"), "cat | go run - ; ls");
         let commit =
             "git commit -m \"$(cat <<'EOF'\nfix: don't ) run; make test\n\nEOF\n)\" && git push";
