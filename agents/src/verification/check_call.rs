@@ -304,6 +304,8 @@ fn checks_nothing(program: &str, call: &str, rest: &[&str]) -> bool {
         || (makes && (rest.contains(&"--question") || rest.contains(&"--touch")))
         || (makes && has_make_flag(rest, &['n', 'q', 't']))
         || (program == "go" && call == "test" && rest.contains(&"-c"))
+        || (program == "cmake"
+            && rest.windows(2).any(|pair| matches!(pair, ["--target" | "-t", "clean"])))
 }
 
 /// Returns what these words run, after the runners before it: at most [`MAX_RUNNERS`].

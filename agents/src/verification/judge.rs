@@ -230,6 +230,7 @@ impl CheckJudge<'_> {
         let status = |(check, (decision, place)): (usize, (CheckDecision, &PlacedCheck))| {
             let status = decision.unwrap_or(Some("unknown"));
             match status {
+                Some("failed") if self.ran_nothing(check, place) => Some("unknown"),
                 Some("failed" | "unknown") if self.never_ran(check, place) => Some("error"),
                 Some("passed") if self.may_not_have_run(check, place) => Some("unknown"),
                 status => status,
@@ -243,6 +244,14 @@ impl CheckJudge<'_> {
         let alone = self.plan.checks.len() == 1;
         place.file.is_none()
             && runner_failure::says_not_started(&place.call, self.lines, alone)
+            && !self.counted(check, place)
+    }
+
+    /// Whether the only check of the line failed because there was nothing to run.
+    fn ran_nothing(&self, check: usize, place: &PlacedCheck) -> bool {
+        self.plan.checks.len() == 1
+            && place.file.is_none()
+            && runner_failure::says_nothing_ran(&place.call, self.lines)
             && !self.counted(check, place)
     }
 

@@ -84,6 +84,11 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
     says(&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
     says(&["cargo"], r"^error: could not find `Cargo\.toml` in "),
+    says(
+        &["cargo"],
+        r"^error: no (?:test|bin|example|bench) target named |^error: unexpected argument ",
+    ),
+    says(&["cargo"], r"^error: package ID specification "),
     says(&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
     says(&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
     says(&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
@@ -94,12 +99,29 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
 ];
 
-/// Messages with which a program that succeeded reports that there was nothing to run.
+/// Messages with which a program reports that there was nothing to run.
 static NOTHING_RAN: &[RunnerFailure] = &[
     says(NODE, r"^No projects matched the filters"),
     says(NODE, r"^None of the selected packages has a "),
     says(&["nx"], r"No tasks were run|^No projects with target"),
     says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
+    // Runs without tests. Some of these programs then fail, and some do not.
+    says(NODE, r"^No test(?:s| files) found, exiting with code \d"),
+    says(&["jest", "vitest", "react-scripts"], r"^No test(?:s| files) found, exiting with code \d"),
+    says(&["playwright"], r"^Error: No tests found"),
+    says(&["mocha", "mochapack"], r"^Error: No test files found"),
+    says(&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
+    says(&["deno"], r"^error: No test modules found"),
+    says(&["python", "unittest", "nose2", "manage.py"], r"^NO TESTS RAN"),
+    says(&["cargo"], r"^error: no tests to run"),
+    says(&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
+    says(&["ctest"], r"^No tests were found!!!"),
+    says(&["dotnet"], r"^No test (?:is available in|matches the given testcase filter)"),
+    says(&["phpunit", "paratest"], r"^No tests executed!"),
+    says(&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
+    says(&["mix"], r"^There are no tests to run"),
+    says(&["swift"], r"No matching test cases were run"),
+    says(&["flutter", "dart"], r"^No tests (?:ran|were found)\."),
 ];
 
 /// The exit codes with which programs report their own failure, not that of the command they run.

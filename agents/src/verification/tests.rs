@@ -240,6 +240,7 @@ fn a_call_that_runs_no_check_is_none() {
         "robot --dryrun t",
         "bats --count t",
         "xcodebuild test -dry-run",
+        "cmake --build b --target clean",
     ] {
         assert_eq!(names(line).join(", "), "", "{line}");
     }
@@ -261,6 +262,7 @@ fn a_call_that_runs_no_check_is_none() {
         let ended = RecordedCommandEnd { outcome: "finished", exit_code: Some(0), output: "" };
         found.outcomes(&ended).remove(0).check
     };
+    assert_eq!(kind("cargo nextest run --no-run"), CheckKind::Build);
     assert_eq!(kind("mvn install"), CheckKind::Test);
     assert_eq!(kind("mvn install -DskipTests"), CheckKind::Build);
     assert_eq!(kind("mvn verify -Dmaven.test.skip=true"), CheckKind::Build);
@@ -893,6 +895,33 @@ fn a_check_that_may_have_had_nothing_to_run_passes_only_with_a_summary() {
         ("pnpm -F pkg test", 0, "> vitest run", "passed"),
     ] {
         assert_eq!(status(line, code, output), expected, "{line}: {output}");
+    }
+}
+
+/// Regression: a run that found no tests passed or failed.
+#[test]
+fn a_run_without_tests_is_unknown() {
+    let nextest =
+        "     Summary [   0.000s] 0 tests run: 0 passed, 2 skipped\nerror: no tests to run";
+    for (line, code, output, expected) in [
+        ("npx jest --passWithNoTests", 0, "No tests found, exiting with code 0", "unknown"),
+        ("npx jest", 1, "No tests found, exiting with code 1\nRun with x", "unknown"),
+        ("npm test", 1, "> vitest run\n\nNo test files found, exiting with code 1", "unknown"),
+        ("npx playwright test", 1, "Error: No tests found", "unknown"),
+        ("npx mocha", 1, "Error: No test files found: \"test\"", "unknown"),
+        ("python -m unittest", 5, "-----\nRan 0 tests in 0.000s\n\nNO TESTS RAN", "unknown"),
+        ("cargo nextest run", 4, nextest, "unknown"),
+        ("go test ./cmd", 0, "?   \ta/cmd\t[no test files]", "unknown"),
+        ("go test ./...", 0, "?   \ta/cmd\t[no test files]\nok  \ta\t0.1s", "passed"),
+        ("go test ./...", 1, "?   \ta/cmd\t[no test files]\nFAIL\ta\t0.1s\nFAIL", "failed"),
+        ("ctest", 0, "No tests were found!!!", "unknown"),
+        ("dotnet test", 0, "No test is available in /w/a.dll.", "unknown"),
+        ("dotnet test", 1, "No test is available in /w/a.dll.\na.cs(1,2): error CS1: x", "failed"),
+        ("phpunit", 1, "No tests executed!", "unknown"),
+        ("cargo test --test nope", 101, "error: no test target named `nope` in `a`", "error"),
+        ("cargo test -p nope", 101, "error: package ID specification `nope` did not", "error"),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
     }
 }
 

@@ -95,8 +95,13 @@ const fn tool(
 
 /// The known tools.
 pub(super) static TOOLS: &[CheckTool] = &[
+    tool(
+        &["cargo", "cross"],
+        &["test --no-run", "t --no-run", "nextest run --no-run"],
+        Build,
+        &CARGO_BUILD,
+    ),
     tool(&["cargo", "cross"], &["nextest run", "nextest r", "llvm-cov nextest"], Test, &NEXTEST),
-    tool(&["cargo", "cross"], &["test --no-run", "t --no-run"], Build, &CARGO_BUILD),
     tool(&["cargo", "cross"], &["test --no-fail-fast", "t --no-fail-fast"], Test, &CARGO_TEST_ALL),
     tool(
         &["cargo", "cross"],
