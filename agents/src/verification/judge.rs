@@ -259,8 +259,19 @@ impl CheckJudge<'_> {
     fn may_not_have_run(&self, check: usize, place: &PlacedCheck) -> bool {
         let says =
             || place.file.is_none() && runner_failure::says_nothing_ran(&place.call, self.lines);
-        let ran = || self.found(check, place).is_some_and(|found| !found.runs.is_empty());
-        (place.call.may_not_run || says()) && !ran()
+        // If lines are hidden, another summary of the same run may be among them.
+        let whole = place.filters.is_empty() && self.visible == OutputVisibility::ALL;
+        let empty = || {
+            whole
+                && place.file.is_none()
+                && place.call.summary.is_some()
+                && self.lines.iter().any(|line| runner_failure::is_empty_run(line))
+        };
+        let is_run = |line: &usize| {
+            self.lines.get(*line).is_some_and(|line| !runner_failure::is_empty_run(line))
+        };
+        let ran = || self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run));
+        (place.call.may_not_run || says() || empty()) && !ran()
     }
 
     /// Whether the summary of the check's own tool is visible.

@@ -1,7 +1,8 @@
 //! Recognises runs in which the check never started because the program that should run it failed.
 
 use super::check_call::CheckCall;
-use regex::Regex;
+use regex::{Regex, RegexSet};
+use std::sync::OnceLock;
 
 /// A message with which programs report that they ran nothing.
 struct RunnerFailure {
@@ -124,6 +125,26 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["flutter", "dart"], r"^No tests (?:ran|were found)\."),
 ];
 
+/// Summary lines of runs whose filter matched no test.
+const EMPTY_RUNS: &[&str] = &[
+    r"^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; [1-9]\d* filtered out",
+    r"^ok  \t\S+\t.*\[no tests to run\]$",
+    r"^\s*Tests: +\d+ skipped, \d+ total$",
+    r"^\s*Tests  +\d+ skipped \(\d+\)$",
+    r"^\s*0 passing \(",
+    r"^0 examples, 0 failures",
+    r"^0 (?:runs|tests), 0 assertions, 0 failures, 0 errors",
+    r"^ok \| 0 passed \| 0 failed ",
+];
+
+/// Returns whether this is the summary of a run whose filter matched no test.
+pub(super) fn is_empty_run(line: &str) -> bool {
+    static PATTERNS: OnceLock<Option<RegexSet>> = OnceLock::new();
+    let patterns = EMPTY_RUNS.iter().map(|pattern| super::summary::ascii(pattern));
+    let patterns = PATTERNS.get_or_init(|| RegexSet::new(patterns).ok());
+    patterns.as_ref().is_some_and(|patterns| patterns.is_match(line))
+}
+
 /// The exit codes with which programs report their own failure, not that of the command they run.
 const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["ssh"], 255),
@@ -197,5 +218,6 @@ mod tests {
             assert!(Regex::new(&pattern).is_ok(), "{pattern}");
             assert!(!failure.programs.is_empty(), "{pattern}");
         }
+        assert!(is_empty_run("0 examples, 0 failures"));
     }
 }

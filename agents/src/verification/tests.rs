@@ -898,6 +898,9 @@ fn a_check_that_may_have_had_nothing_to_run_passes_only_with_a_summary() {
     }
 }
 
+const EMPTY_CARGO_RUN: &str =
+    "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.00s";
+
 /// Regression: a run that found no tests passed or failed.
 #[test]
 fn a_run_without_tests_is_unknown() {
@@ -918,6 +921,33 @@ fn a_run_without_tests_is_unknown() {
         ("dotnet test", 0, "No test is available in /w/a.dll.", "unknown"),
         ("dotnet test", 1, "No test is available in /w/a.dll.\na.cs(1,2): error CS1: x", "failed"),
         ("phpunit", 1, "No tests executed!", "unknown"),
+        ("cargo test nope", 0, EMPTY_CARGO_RUN, "unknown"),
+        ("cargo test add", 0, &format!("{EMPTY_CARGO_RUN}\ntest result: ok. 1 passed"), "passed"),
+        ("cargo test add | tail -2", 0, EMPTY_CARGO_RUN, "passed"),
+        (
+            "cargo test",
+            0,
+            "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 f",
+            "passed",
+        ),
+        ("go test -run Nope ./...", 0, "ok  \ta\t0.1s [no tests to run]", "unknown"),
+        (
+            "go test -run TestA ./...",
+            0,
+            "ok  \ta\t0.1s [no tests to run]\nok  \tb\t(cached)",
+            "passed",
+        ),
+        ("npx jest -t nope", 0, "Tests:       3 skipped, 3 total", "unknown"),
+        ("npx vitest run -t nope", 0, "      Tests  3 skipped (3)", "unknown"),
+        ("npx mocha -g nope", 0, "  0 passing (1ms)", "unknown"),
+        ("rspec -e nope", 0, "0 examples, 0 failures", "unknown"),
+        ("rails test -n nope", 0, "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips", "unknown"),
+        (
+            "deno test --filter nope",
+            0,
+            "ok | 0 passed | 0 failed | 3 filtered out (1ms)",
+            "unknown",
+        ),
         ("cargo test --test nope", 101, "error: no test target named `nope` in `a`", "error"),
         ("cargo test -p nope", 101, "error: package ID specification `nope` did not", "error"),
     ] {
