@@ -40,6 +40,7 @@ pub(super) static TRAILERS: &[&str] = &[
     r"^\d+ actionable tasks?:",
     r"^\[INFO\]\s*(?:-+|Total time: .*|Finished at: .*)?$",
     r"^Time Elapsed ",
+    r"^Total Test time \(real\) =",
     r"^\s*0 (?:Warning|Error)\(s\)$",
     r"^Executed \d+ out of \d+ tests?: \d+ tests? pass(?:es)?\.$",
     r"^//\S+\s+(?:\(cached\) )?PASSED in ",
@@ -82,6 +83,7 @@ summaries! {
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
+            (r"^\[cargo-make\] ERROR - ", Failed),
             (r"^test result: ok\. \d+ passed", Passed(Part)),
         ],
         "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
@@ -473,6 +475,8 @@ summaries! {
     MAVEN = summary(
         &[
             (r"^\[(?:INFO|ERROR)\] BUILD FAILURE", Failed),
+            (r"^\[ERROR\] Failed to execute goal ", Failed),
+            (r"^(?:\[\S+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, .*<<< (?:FAILURE|ERROR)!", Failed),
             (r"^\[(?:ERROR|WARNING)\] Tests run: \d+, Failures: (\d+), Errors: (\d+)", Counts(Part)),
             (r"^\[INFO\] BUILD SUCCESS", Passed(Run)),
         ],
@@ -517,7 +521,10 @@ summaries! {
         "Build FAILED.",
     );
     CTEST = summary(
-        &[(r"^\d+% tests passed, (\d+) tests? failed out of \d+", Counts(Run))],
+        &[
+            (r"^\d+% tests passed, (\d+) tests? failed out of \d+", Counts(Run)),
+            (r"^ninja: build stopped: ", Failed),
+        ],
         "100% tests passed, 0 tests failed out of 3",
         "67% tests passed, 1 tests failed out of 3",
     );
@@ -535,14 +542,18 @@ summaries! {
             &[
                 (r"^ninja: build stopped: ", Failed),
                 (r"^FAILED: \S+", Failed),
-                (r"^g?make(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)", Failed),
+                (r"^g?make(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)$", Failed),
             ],
             "",
             "ninja: build stopped: subcommand failed.",
         )
     };
     MAKE = summary(
-        &[(r"^(?:g?make)(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.|\(core dumped\))", Failed)],
+        &[
+            (r"^(?:g?make)(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.|\(core dumped\))$", Failed),
+            // Automake
+            (r"^# (?:FAIL|XPASS|ERROR): +[1-9]\d*$", Failed),
+        ],
         "",
         "make: *** [Makefile:3: test] Error 1",
     );
@@ -551,6 +562,7 @@ summaries! {
             (r"^(?:INFO|FAILED|ERROR): Build (?:did NOT complete|completed, \d+ tests? FAILED)", Failed),
             (r"^Executed \d+ out of \d+ tests?: .*\bfail", Failed),
             (r"^INFO: Build completed successfully", Passed(Run)),
+            (r"^Executed \d+ out of \d+ tests?: \d+ tests? pass(?:es)?\.$", Passed(Run)),
         ],
         "INFO: Build completed successfully, 3 total actions",
         "INFO: Build completed, 1 test FAILED, 3 total actions",
@@ -571,6 +583,7 @@ summaries! {
     RUBOCOP = summary(
         &[
             (r"^\d+ files? inspected, [1-9]\d* offenses? detected", Failed),
+            (r"^[1-9]\d* errors? occurred:$", Failed),
             (r"^\d+ files? inspected, no offenses detected", Passed(Run)),
         ],
         "3 files inspected, no offenses detected",
@@ -749,7 +762,7 @@ summaries! {
         )
     };
     HELM = summary(
-        &[(r"^\d+ chart\(s\) linted, (\d+) chart\(s\) failed", Counts(Run))],
+        &[(r"^(?:Error: )?\d+ chart\(s\) linted, (\d+) chart\(s\) failed", Counts(Run))],
         "1 chart(s) linted, 0 chart(s) failed",
         "1 chart(s) linted, 1 chart(s) failed",
     );
@@ -793,6 +806,8 @@ summaries! {
             (r"^npm (?:ERR!|error)\s+(?:code ELIFECYCLE|Test failed|Lifecycle script|command failed)", Failed),
             (r"^\s*ELIFECYCLE\s+(?:Command|Test) failed", Failed),
             (r"^error Command failed with exit code \d+\.", Failed),
+            (r"^\s*ERR_PNPM_RECURSIVE_(?:RUN_FIRST_FAIL|EXEC_FIRST_FAIL|FAIL)\b", Failed),
+            (r"^Script .+ handling the \S+ event returned with error code \d+", Failed),
             (r#"^error: script ".+" exited with code [1-9]"#, Failed),
             (r"^error: [Rr]ecipe `.+` failed ", Failed),
             (r"^(?:\[\S+\] )?ERROR task failed$", Failed),

@@ -718,6 +718,22 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
 fn the_last_lines_of_more_tools_tell_their_verdict() {
     for (line, output, expected) in [
         ("tape t.js | tail -2", "# pass  2\n# fail  1", "failed"),
+        ("make check | tail -2", "# FAIL:  1\n# XPASS: 0", "failed"),
+        ("make check | tail -2", "# FAIL:  0\n# XPASS: 0", "unknown"),
+        // An error that make ignores is none.
+        ("make test | tail -1", "make: *** [Makefile:3: test] Error 1 (ignored)", "unknown"),
+        ("mvn test | tail -1", "[ERROR] Failed to execute goal a:b:3:test: x", "failed"),
+        (
+            "mvn test | grep 'Tests run'",
+            "Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE!",
+            "failed",
+        ),
+        ("rubocop | tail", "3 files inspected, no offenses detected\n1 error occurred:", "failed"),
+        ("helm lint . | tail -1", "Error: 1 chart(s) linted, 1 chart(s) failed", "failed"),
+        ("bazel test //... | tail -1", "Executed 0 out of 2 tests: 2 tests pass.", "passed"),
+        ("ninja test | tail -1", "ninja: build stopped: subcommand failed.", "failed"),
+        ("pnpm -r test | tail -1", " ERR_PNPM_RECURSIVE_RUN_FIRST_FAIL  web@1 test: `x`", "failed"),
+        ("cargo make test | tail -1", "[cargo-make] ERROR - Error while executing", "failed"),
         ("tap | tail -5", "Bail out! no database", "failed"),
         ("dotnet build | tail -1", "Build failed with 1 error(s) in 3.2s", "failed"),
         ("dotnet build | tail -1", "Build succeeded with 2 warning(s) in 3.2s", "passed"),
