@@ -30,6 +30,8 @@ pub(super) struct CheckCall {
     pub(super) limits: RunLimits,
     /// Whether the line also succeeds without running it: then only a summary shows that it ran.
     pub(super) may_not_run: bool,
+    /// Whether a runner starts it and does not wait for its end.
+    pub(super) detached: bool,
     /// The summary patterns of the tool; `None` for a script, whose content is not known.
     pub(super) summary: Option<&'static SummaryPatterns>,
 }
@@ -57,6 +59,7 @@ impl CheckCall {
             runners: Vec::new(),
             limits: RunLimits::of(arguments),
             may_not_run: false,
+            detached: false,
             summary: None,
         }
     }
@@ -149,6 +152,8 @@ pub(super) struct RunSurroundings {
     limits: Option<RunLimits>,
     /// Whether a runner does not run the check if its own input is empty.
     may_not_run: bool,
+    /// Whether a runner does not wait for the end of the check.
+    detached: bool,
 }
 
 impl RunSurroundings {
@@ -168,6 +173,7 @@ impl RunSurroundings {
     fn add_runner(&mut self, words: &[&str]) {
         self.runners.extend(words.first().map(|program| program_name(program).to_owned()));
         self.places.extend(wrapper::place_of(words).map(|place| format!("={place}")));
+        self.detached |= wrapper::detaches(words);
         let skips = |word: &&str| {
             **word == *"--no-run-if-empty"
                 || (word.starts_with('-') && !word.starts_with("--") && word.contains('r'))
@@ -189,12 +195,14 @@ impl RunSurroundings {
         self.places.extend(inner.places);
         self.limits = inner.limits.or(self.limits);
         self.may_not_run |= inner.may_not_run;
+        self.detached |= inner.detached;
     }
 
     /// Adds the surroundings to a check.
     pub(super) fn apply(self, call: &mut CheckCall) {
         call.runners.splice(0..0, self.runners);
         call.may_not_run |= self.may_not_run;
+        call.detached |= self.detached;
         call.target.extend(self.places);
         if let Some(limits) = self.limits.filter(|_| call.limits == RunLimits::None) {
             call.limits = limits;

@@ -149,7 +149,7 @@ impl CheckJudge<'_> {
             not_entered: self.not_entered(),
         };
         for (decides, place) in known.decides.iter_mut().zip(&self.plan.checks) {
-            *decides = place.call.exit != ExitCodeMeaning::OnlyOutput;
+            *decides = place.call.exit != ExitCodeMeaning::OnlyOutput && !place.call.detached;
         }
         if let Some(left) = outcome_solver::solve(self.plan, self.ended.exit_code, &known) {
             return Some(left);
@@ -231,6 +231,10 @@ impl CheckJudge<'_> {
             let status = decision.unwrap_or(Some("unknown"));
             match status {
                 Some("failed") if self.ran_nothing(check, place) => Some("unknown"),
+                // The exit code is that of the runner.
+                Some("failed") if place.call.detached && !self.counted(check, place) => {
+                    Some("unknown")
+                }
                 Some("failed" | "unknown") if self.never_ran(check, place) => Some("error"),
                 Some("passed") if self.may_not_have_run(check, place) => Some("unknown"),
                 status => status,
@@ -363,6 +367,7 @@ impl CheckJudge<'_> {
         if silent
             && printed == 0
             && !place.goes_on
+            && !call.detached
             && seen == OutputVisibility::ALL
             && self.ended.exit_code == Some(0)
         {
@@ -392,7 +397,7 @@ impl CheckJudge<'_> {
             found.passed &= seen.end;
         }
         let shows = |text: &str| self.lines.iter().any(|line| line.starts_with(text));
-        found.passed &= !place.goes_on;
+        found.passed &= !place.goes_on && !call.detached;
         found.passed &= match call.limits {
             RunLimits::None => true,
             // The end of the coverage table must be visible: a missed limit is reported after it.

@@ -756,6 +756,34 @@ fn the_last_lines_of_more_tools_tell_their_verdict() {
     }
 }
 
+/// Regression: the exit code 0 of a runner that only starts the check was a pass.
+#[test]
+fn a_check_that_its_runner_does_not_wait_for_is_unknown() {
+    for line in [
+        "docker run -d img pytest",
+        "docker run --rm -dit --name x img npx tsc --noEmit",
+        "docker exec --detach web pytest",
+        "docker compose run -d web pytest",
+        "docker compose exec --detach=true web sh -c 'pytest'",
+        "podman run -d img pytest",
+        "setsid -f cargo test",
+        "ssh -fn -p 22 host cargo test",
+        "sudo -b bash -c 'cargo test'",
+    ] {
+        assert_eq!(status(line, 0, ""), "unknown", "{line}");
+        assert_eq!(status(line, 1, "x"), "unknown", "{line}");
+    }
+    for line in [
+        "docker run --rm -it -e DEBUG=d -v /a:/d -udjango img pytest -d",
+        "docker compose exec -T web pytest",
+        "setsid cargo test",
+        "ssh -p 22 host pytest -f",
+        "sudo -u bob cargo test -- -b",
+    ] {
+        assert_eq!(status(line, 0, ""), "passed", "{line}");
+    }
+}
+
 /// Regression: with an option by which the tool exits with 0 whatever it finds, the exit code 0
 /// counted as a pass.
 #[test]

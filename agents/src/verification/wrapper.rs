@@ -381,6 +381,31 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
     }
 }
 
+/// Returns whether a runner with these words does not wait for the end of its command.
+pub(super) fn detaches(words: &[&str]) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
+    let program = program.rsplit('/').next().unwrap_or_default();
+    // The words of a command line on another host follow the options.
+    let rest = match program {
+        "ssh" => rest.get(..rest.len() - after_options(rest, SSH).len()).unwrap_or_default(),
+        _ => rest,
+    };
+    let (long, letter, switches) = match program {
+        "docker" | "podman" | "docker-compose" => ("--detach", 'd', "ditPqT"),
+        "setsid" => ("--fork", 'f', "cfw"),
+        "ssh" => ("", 'f', "46AaCfGgKkMNnqsTtVvXxYy"),
+        "sudo" => ("--background", 'b', "AbEeHKknPSs"),
+        _ => return false,
+    };
+    let detaches = |word: &&str| match word.strip_prefix('-') {
+        Some(rest) if !rest.starts_with('-') => {
+            rest.contains(letter) && rest.chars().all(|switch| switches.contains(switch))
+        }
+        _ => !long.is_empty() && (*word == long || **word == *format!("{long}=true")),
+    };
+    rest.iter().any(detaches)
+}
+
 /// Returns the value of the first word that is one of these options.
 fn value_of<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
     let mut pairs = words.iter().zip(words.iter().skip(1));
