@@ -8,7 +8,7 @@ use crate::engine::{lineage, lookup};
 use crate::error::{Error, Result};
 use crate::format::{RecordChange, encode_key};
 use crate::model::rule::{RuleError, RuleOutcome};
-use crate::model::{Fact, Key, Kind, SessionNumber, Value};
+use crate::model::{BranchNumber, Fact, Key, Kind, SessionNumber, Value};
 use crate::store::fact_pages::fact_pages;
 use crate::store::redaction_gate::RedactionCounts;
 use crate::store::validate::check_fact;
@@ -100,11 +100,10 @@ impl NextIdRequest {
         Self { kind, prefix: prefix.to_owned(), start: Cell::new(1) }
     }
 
-    /// Returns an id that no claim has, or had before it was removed, on any branch, so that one id
-    /// never means two claims. This includes branches whose creation was undone, because a redo
-    /// brings them back. In a session that another store began, the id ends with the tag of this
-    /// store, so that the two stores never choose the same id. `own` says whether the write itself
-    /// uses a key.
+    /// Returns an id that no claim has, or had before it was removed, on any branch that was not
+    /// undone, so that one id never means two claims. In a session that another store began, the id
+    /// ends with the tag of this store, so that the two stores never choose the same id. `own` says
+    /// whether the write itself uses a key.
     fn find(
         &self,
         view: &ReadSnapshot,
@@ -114,8 +113,10 @@ impl NextIdRequest {
     ) -> Result<String> {
         let session = session_refs(refs, number)?;
         let mut ranges = Vec::new();
-        for (branch, _) in (0..).zip(&session.branches) {
-            if let Some(head) = timeline::head_of(refs, number, branch)? {
+        for (branch, known) in (0..).zip(&session.branches) {
+            if !known.hidden
+                && let Some(head) = timeline::head_of(refs, number, branch as BranchNumber)?
+            {
                 ranges.extend(lineage::state_ranges(view, refs, number, head)?);
             }
         }

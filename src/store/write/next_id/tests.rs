@@ -81,24 +81,6 @@ fn ids_are_free_on_all_branches_and_in_the_write_itself() {
     assert_eq!(done.new_id.as_deref(), Some("G1"));
 }
 
-/// Regression: an id of a claim on a branch whose creation was undone was given again. If the undo
-/// was undone in turn, the id meant two claims.
-#[test]
-fn ids_on_a_branch_that_was_undone_are_not_given_again() {
-    let store = Store::in_memory().unwrap();
-    let session = session(&store);
-    assert_eq!(add(&session).unwrap(), "N1");
-    let first = session.at_sequence(1).unwrap();
-    assert_eq!(add(&session).unwrap(), "N2");
-    let context = act();
-    let write = session.write(&context).after_or_fork(&first, "fork");
-    let done = write.add_next(Kind::Note, "N", described("on the fork")).commit().unwrap();
-    assert_eq!((done.new_id.as_deref(), done.new_branch), (Some("N3"), true));
-    session.undo(&act(), None).unwrap();
-    assert_eq!(session.summary().unwrap().branch, "main");
-    assert_eq!(add(&session).unwrap(), "N4");
-}
-
 #[test]
 fn rules_and_facts_get_the_next_free_id() {
     let store = Store::in_memory().unwrap();
