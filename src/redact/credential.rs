@@ -21,8 +21,8 @@ pub(super) enum CredentialKind {
     Login,
     ToolFlag,
     Cookie,
-    /// The cookies of a request in an archive of HTTP (HAR): objects with a name and a value. Or one
-    /// object with a field for each cookie, as clients of HTTP take them.
+    /// The cookies of a request in an HTTP archive (HAR): objects with a name and a value. Or one
+    /// object with a field for each cookie, as HTTP clients take them.
     CookieList,
     /// A line of a file of cookies, such as `curl -c` writes: seven fields between tabs.
     CookieLine,

@@ -246,7 +246,7 @@ const RUNNERS: &[RunnerProgram] = &[
     with_operands(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
 ];
 
-/// Runners of which only the words after `--` are the command, if there is a `--`.
+/// Runners whose command is only the words after `--`, if there is a `--`.
 const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "rtx"];
 
 /// Programs with options that take a value before their subcommand.

@@ -145,8 +145,8 @@ impl CallResultPairs {
     }
 
     /// Assigns a result to the first of these calls that has none: to one of the tool that the
-    /// result names, if there is one. If all calls have a result, marks this one as repeated or doubled, or lets it replace a result that only says that none
-    /// was recorded.
+    /// result names, if there is one. If all calls have a result, marks this one as repeated or
+    /// doubled, or lets it replace a result that only says that none was recorded.
     fn assign_first_open(
         &mut self,
         checked: &[CheckedMessage<'_>],
