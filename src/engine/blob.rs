@@ -145,8 +145,11 @@ impl CachedBlob {
         let Self { session, blob, start, .. } = &*self;
         let (session, blob, start) = (*session, blob.clone(), *start);
         let missing = end.min(start + RESTART_BYTES).saturating_sub(self.end());
-        let content = Arc::make_mut(&mut self.content);
-        content.reserve(usize::try_from(missing).unwrap_or_default());
+        // If nothing is missing, the content may be shared, and would be copied.
+        if missing > 0 {
+            let content = Arc::make_mut(&mut self.content);
+            content.reserve(usize::try_from(missing).unwrap_or_default());
+        }
         while self.end() < end {
             let at = self.end();
             let place = of(session).text(&blob).number(at).build();
