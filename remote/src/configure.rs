@@ -177,8 +177,11 @@ fn may_lack_tls(
 fn is_on_this_machine(endpoint: &str) -> bool {
     let Some(rest) = endpoint.strip_prefix("http://") else { return false };
     let host = rest.split('/').next().unwrap_or_default();
+    // In `http://localhost:80@example.com` the user name `localhost` hides the real host.
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = |name: &str| {
-        host.strip_prefix(name).is_some_and(|port| port.is_empty() || port.starts_with(':'))
+        host.strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
     };
     ["127.0.0.1", "localhost", "[::1]"].into_iter().any(is_name)
 }
@@ -219,6 +222,11 @@ mod tests {
             ("s3://team", &[("AWS_ACCESS_KEY_ID", "a")], "ecret"),
             ("gs://team", &[("GOOGLE_SERVICE_ACCOUNT", "/missing/file")], "/missing/file"),
             ("s3://team", &[("AWS_ENDPOINT_URL", "http://10.0.0.1")], "set AWS_ALLOW_HTTP=true"),
+            (
+                "s3://team",
+                &[("AWS_ENDPOINT_URL", "http://localhost:9000@storage.example/")],
+                "set AWS_ALLOW_HTTP=true",
+            ),
         ] {
             let error = made(address, variables).unwrap_err();
             assert!(matches!(error, DepotError::InvalidAddress { .. }), "{error:?}");
@@ -231,7 +239,15 @@ mod tests {
         for endpoint in ["http://127.0.0.1:8333", "http://localhost", "http://[::1]:1/a"] {
             assert!(is_on_this_machine(endpoint), "{endpoint}");
         }
-        for endpoint in ["https://127.0.0.1", "http://127.0.0.1.example.com", "http://10.0.0.1"] {
+        for endpoint in [
+            "https://127.0.0.1",
+            "http://127.0.0.1.example.com",
+            "http://10.0.0.1",
+            "http://localhost:9000@example.com/",
+            "http://127.0.0.1:@example.com",
+            "http://[::1]:9000\\@example.com",
+            "http://localhost@example.com",
+        ] {
             assert!(!is_on_this_machine(endpoint), "{endpoint}");
         }
     }
