@@ -79,10 +79,11 @@ fn read<Tz: TimeZone>(
     day_name::read(cursor, now, zone)?.ok_or_else(|| GrammarFault::syntax(cursor.rest()))
 }
 
-/// Returns whether the text consists of digits and at most one point.
+/// Returns whether the text consists of at least one digit and at most one point.
 fn is_number(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
+    !matches!(text, "" | ".")
+        && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
 }
 
 /// Parses a number with only one meaning as a time: `20250120`, or ten digits of seconds since 1970

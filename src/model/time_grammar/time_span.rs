@@ -321,7 +321,10 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     }
     let span = match read(&mut cursor) {
         Ok(Some(span)) => span,
-        Ok(None) if trimmed.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+        Ok(None)
+            if trimmed.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+                && trimmed.bytes().any(|byte| byte.is_ascii_digit()) =>
+        {
             return Err(wrong("the unit is missing".to_owned()));
         }
         Ok(None) => return Err(wrong("it has no number with a unit".to_owned())),

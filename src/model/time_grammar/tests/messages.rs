@@ -102,6 +102,7 @@ fn durations_are_parsed_to_microseconds() {
         ("1 month", "no fixed length"),
         ("2h x", "'x' is not understood"),
         ("soon", "no number"),
+        (".", "no number"),
         ("99999999999999999999h", "the duration is too long"),
         ("999999999999w", "the duration is too long"),
     ] {

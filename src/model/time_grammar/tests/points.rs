@@ -233,6 +233,7 @@ fn text_that_is_no_time_up_to_now_is_refused_with_a_reason() {
         ("-3 days ago at 14:00", "unreadable"),
         ("ago", "unreadable"),
         ("-", "unreadable"),
+        (".", "unreadable"),
         ("@", "unreadable"),
         ("2h30 ago", "unreadable"),
         ("1,5 hours ago", "unreadable"),
