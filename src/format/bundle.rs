@@ -1,7 +1,7 @@
 //! Bundles: sessions as one file, with their records and objects unchanged. Specified in
 //! `docs/format.md`.
 
-use super::codec::{DecodeError, pack, unpack};
+use super::codec::{DecodeError, packed};
 use crate::model::{OperationId, SessionMetadata};
 use serde::{Deserialize, Serialize};
 
@@ -98,24 +98,8 @@ pub struct BundleEnd {
     pub records: u64,
 }
 
-macro_rules! packed_item {
-    ($name:ident, $what:literal) => {
-        impl $name {
-            /// Encodes the content of this item.
-            #[must_use]
-            pub fn encode(&self) -> Vec<u8> {
-                pack(self)
-            }
-
-            /// Decodes the content of an item.
-            pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-                unpack($what, bytes)
-            }
-        }
-    };
-}
-packed_item!(BundleContents, "list of a bundle's contents");
-packed_item!(BundleEnd, "end of a bundle");
+packed!(BundleContents, "list of a bundle's contents");
+packed!(BundleEnd, "end of a bundle");
 
 /// Returns the first bytes of a bundle with these contents, with the earliest version that has all
 /// of them.

@@ -190,6 +190,68 @@ pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
     }
 }
 
+/// Returns content preceded by a mark, its length and the first 16 bytes of its hash.
+pub(super) fn wrap_as(magic: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(24 + content.len());
+    out.extend_from_slice(magic);
+    out.extend_from_slice(&(content.len() as u32).to_le_bytes());
+    out.extend_from_slice(blake3::hash(content).as_bytes().first_chunk::<16>().expect("16 of 32"));
+    out.extend_from_slice(content);
+    out
+}
+
+/// Returns the content that was wrapped by [`wrap_as`], after checking it.
+pub(super) fn unwrap_as<'a>(
+    magic: &[u8; 4],
+    what: &'static str,
+    bytes: &'a [u8],
+) -> Result<&'a [u8], DecodeError> {
+    let mut reader = ByteReader::new(what, bytes);
+    if &reader.array::<4>()? != magic {
+        return Err(reader.error("it does not begin with its mark"));
+    }
+    let length = u32::from_le_bytes(reader.array()?) as usize;
+    let hash = reader.array::<16>()?;
+    let content = reader.take(length)?;
+    reader.end()?;
+    if blake3::hash(content).as_bytes().first_chunk() != Some(&hash) {
+        return Err(reader.error("its content does not match its hash"));
+    }
+    Ok(content)
+}
+
+/// Implements the encoding of a type: MessagePack with named fields, after a mark and a hash if it
+/// has a `magic`. A decoded value for which `check` fails is refused.
+macro_rules! packed {
+    ($name:ident, $what:literal $(, magic = $magic:expr)? $(, check = $check:expr)?) => {
+        impl $name {
+            /// Encodes this value.
+            #[must_use]
+            pub fn encode(&self) -> Vec<u8> {
+                let content = $crate::format::codec::pack(self);
+                $(let content = $crate::format::codec::wrap_as($magic, &content);)?
+                content
+            }
+
+            /// Decodes a value.
+            ///
+            /// # Errors
+            /// `DecodeError` if it is damaged.
+            pub fn decode(bytes: &[u8]) -> Result<Self, $crate::format::DecodeError> {
+                $(let bytes = $crate::format::codec::unwrap_as($magic, $what, bytes)?;)?
+                let value: Self = $crate::format::codec::unpack($what, bytes)?;
+                $(
+                    let check: fn(&Self) -> Result<(), &'static str> = $check;
+                    check(&value)
+                        .map_err(|reason| $crate::format::DecodeError::new($what, reason))?;
+                )?
+                Ok(value)
+            }
+        }
+    };
+}
+pub(super) use packed;
+
 /// Maximum nesting of values: enough for data, too little to exhaust the stack.
 pub(super) const MAX_DEPTH: usize = 160;
 

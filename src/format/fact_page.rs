@@ -1,6 +1,6 @@
 //! Pages of facts: facts that were recorded together and are compressed together.
 
-use super::codec::{DecodeError, pack, unpack};
+use super::codec::{DecodeError, packed, unpack};
 use crate::model::{Fact, FactOrigin, Kind, ObjectId, TextRef, Timestamp, Value};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -25,20 +25,8 @@ impl FactPage {
     pub const fn new(source: Option<String>, facts: Vec<Fact>) -> Self {
         Self { version: VERSION, source, facts }
     }
-
-    /// Encodes this page.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        pack(self)
-    }
-
-    /// Decodes a page.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let page: Self = unpack("page of facts", bytes)?;
-        check_version(page.version)?;
-        Ok(page)
-    }
 }
+packed!(FactPage, "page of facts", check = |page| check_version(page.version));
 
 /// The part of a page of facts that the index needs. It has no values: they take most of the time
 /// of decoding a page.
@@ -64,7 +52,7 @@ impl FactPageOutline {
     /// Decodes the outline of a page.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let page: Self = unpack("page of facts", bytes)?;
-        check_version(page.version)?;
+        check_version(page.version).map_err(|reason| DecodeError::new("page of facts", reason))?;
         Ok(page)
     }
 }
@@ -83,12 +71,8 @@ impl From<FactPage> for FactPageOutline {
     }
 }
 
-fn check_version(version: u8) -> Result<(), DecodeError> {
-    if version == VERSION {
-        Ok(())
-    } else {
-        Err(DecodeError::new("page of facts", "unknown version"))
-    }
+fn check_version(version: u8) -> Result<(), &'static str> {
+    if version == VERSION { Ok(()) } else { Err("unknown version") }
 }
 
 /// The ids of the long texts in a value that are objects: the result of [`TextRef::objects_in`].

@@ -1,6 +1,6 @@
 //! Records: the content of one append to the journal.
 
-use super::codec::{DecodeError, is_false, pack, pack_into, unpack};
+use super::codec::{DecodeError, is_false, pack_into, packed, unpack};
 use super::refs::{BranchChange, BranchHead, StoreHead};
 use super::row::BookmarkRow;
 use crate::model::{
@@ -486,18 +486,9 @@ pub struct RevisionBody {
     pub stands_for: Option<ObjectId>,
 }
 
+packed!(RevisionBody, "revision body");
+
 impl RevisionBody {
-    /// Encodes this body.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        pack(self)
-    }
-
-    /// Decodes a body.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        unpack("revision body", bytes)
-    }
-
     /// Returns the hash by which a revision refers to this encoded body. For a body from which a
     /// secret was purged, it is the hash of the original body.
     #[must_use]

@@ -1,7 +1,8 @@
 //! Values of the index's tables.
 
 use super::codec::{
-    ByteReader, DecodeError, is_false, is_zero, pack, put_bytes, put_signed, put_varint, unpack,
+    ByteReader, DecodeError, is_false, is_zero, packed, put_bytes, put_signed, put_varint,
+    unwrap_as, wrap_as,
 };
 use super::record::RecordBytes;
 use super::refs::{BranchChange, StoreHead};
@@ -19,38 +20,8 @@ fn wrap(content: &[u8]) -> Vec<u8> {
     wrap_as(MAGIC, content)
 }
 
-/// Returns content preceded by a mark, its length and the first 16 bytes of its hash.
-pub(super) fn wrap_as(magic: &[u8; 4], content: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(24 + content.len());
-    out.extend_from_slice(magic);
-    out.extend_from_slice(&(content.len() as u32).to_le_bytes());
-    out.extend_from_slice(blake3::hash(content).as_bytes().first_chunk::<16>().expect("16 of 32"));
-    out.extend_from_slice(content);
-    out
-}
-
 fn unwrap<'a>(what: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
     unwrap_as(MAGIC, what, bytes)
-}
-
-/// Returns the content that was wrapped by [`wrap_as`], after checking it.
-pub(super) fn unwrap_as<'a>(
-    magic: &[u8; 4],
-    what: &'static str,
-    bytes: &'a [u8],
-) -> Result<&'a [u8], DecodeError> {
-    let mut reader = ByteReader::new(what, bytes);
-    if &reader.array::<4>()? != magic {
-        return Err(reader.error("it does not begin with its mark"));
-    }
-    let length = u32::from_le_bytes(reader.array()?) as usize;
-    let hash = reader.array::<16>()?;
-    let content = reader.take(length)?;
-    reader.end()?;
-    if blake3::hash(content).as_bytes().first_chunk() != Some(&hash) {
-        return Err(reader.error("its content does not match its hash"));
-    }
-    Ok(content)
 }
 
 /// Returns a row with its content changed by `rewrite`; `None` if `rewrite` returns `None`.
@@ -59,29 +30,6 @@ pub fn rewrite_row(
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>, DecodeError> {
     Ok(rewrite(unwrap("row", bytes)?).map(|content| wrap(&content)))
-}
-
-macro_rules! packed_row {
-    ($name:ident, $what:literal) => {
-        packed_row!($name, $what, |_| Ok(()));
-    };
-    ($name:ident, $what:literal, $check:expr) => {
-        impl $name {
-            /// Encodes this row's value.
-            #[must_use]
-            pub fn encode(&self) -> Vec<u8> {
-                wrap(&pack(self))
-            }
-
-            /// Decodes a row's value.
-            pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-                let check: fn(&Self) -> Result<(), &'static str> = $check;
-                let row = unpack($what, unwrap($what, bytes)?)?;
-                check(&row).map_err(|reason| DecodeError::new($what, reason))?;
-                Ok(row)
-            }
-        }
-    };
 }
 
 /// A revision in its table.
@@ -243,7 +191,7 @@ pub struct KeyframeRow {
     /// The chunks in key order.
     pub chunks: Vec<KeyframeChunk>,
 }
-packed_row!(KeyframeRow, "keyframe");
+packed!(KeyframeRow, "keyframe", magic = MAGIC);
 
 /// A checkpoint in its table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -254,7 +202,7 @@ pub struct CheckpointRow {
     /// The operation that made it.
     pub operation: OperationId,
 }
-packed_row!(CheckpointRow, "checkpoint");
+packed!(CheckpointRow, "checkpoint", magic = MAGIC);
 
 /// The bookmark of a source: how far it was imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -274,7 +222,7 @@ pub struct BookmarkRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaned: Option<RedactionSummary>,
 }
-packed_row!(BookmarkRow, "bookmark");
+packed!(BookmarkRow, "bookmark", magic = MAGIC);
 
 impl BookmarkRow {
     /// Returns the number of bytes kept: the imported ones without secrets.
@@ -293,7 +241,7 @@ pub struct PrewrittenRow {
     /// The key in the table of segments, if the object is a part of a growing blob.
     pub part: Option<RecordBytes>,
 }
-packed_row!(PrewrittenRow, "pre-written object");
+packed!(PrewrittenRow, "pre-written object", magic = MAGIC);
 
 /// What was kept of a source that contained secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -316,7 +264,7 @@ pub struct SegmentRow {
     /// The number of bytes before the segment that were the prefix for its compression.
     pub prefix: u64,
 }
-packed_row!(SegmentRow, "blob segment");
+packed!(SegmentRow, "blob segment", magic = MAGIC);
 
 /// Revisions that were folded into a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -331,7 +279,7 @@ pub struct FoldRow {
     /// Whether their bodies and deltas are permanently deleted; their headers stay.
     pub swept: bool,
 }
-packed_row!(FoldRow, "fold");
+packed!(FoldRow, "fold", magic = MAGIC);
 
 /// A checkout: a branch that is current from a time on. A row of the table of switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -535,7 +483,7 @@ pub struct OperationRow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continued: Vec<(u64, u64)>,
 }
-packed_row!(OperationRow, "operation");
+packed!(OperationRow, "operation", magic = MAGIC);
 
 impl OperationRow {
     /// In `continued`: the record swept the operation, and one effect replaced all others.
@@ -556,7 +504,7 @@ pub struct HeadRow {
     /// The head.
     pub head: StoreHead,
 }
-packed_row!(HeadRow, "head of the store", |row| row.head.check());
+packed!(HeadRow, "head of the store", magic = MAGIC, check = |row| row.head.check());
 
 /// The row counts of tables in which a missing row would not be noticed otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -567,7 +515,7 @@ pub struct TotalsRow {
     /// The number of segments of growing blobs.
     pub segments: u64,
 }
-packed_row!(TotalsRow, "totals");
+packed!(TotalsRow, "totals", magic = MAGIC);
 
 impl RevisionRow {
     /// The value of the row of a revision that a repair could not save: decoding it is an error.

@@ -1,14 +1,10 @@
 //! Spooled writes, which wait to be appended to the journal. They contain no sequence numbers,
 //! parents or digests: these are assigned when a write is appended.
 
-use super::codec::{DecodeError, pack, unpack};
+use super::codec::packed;
 use super::record::RecordBytes;
-use super::row::{unwrap_as, wrap_as};
 use crate::model::{Checkpoint, Operation, SessionMetadata, Timestamp};
 use serde::{Deserialize, Serialize};
-
-const MAGIC: &[u8; 4] = b"fSp1";
-const WHAT: &str = "spooled write";
 
 /// A spooled write. The id of its operation is the name of its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,18 +68,9 @@ pub struct SpooledCheckpoint {
     pub past: bool,
 }
 
+packed!(SpoolEntry, "spooled write", magic = b"fSp1");
+
 impl SpoolEntry {
-    /// Encodes the content of its file.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        wrap_as(MAGIC, &pack(self))
-    }
-
-    /// Decodes a spooled write.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        unpack(WHAT, unwrap_as(MAGIC, WHAT, bytes)?)
-    }
-
     /// Returns whether it contains nothing but its session.
     #[must_use]
     pub const fn is_session_only(&self) -> bool {

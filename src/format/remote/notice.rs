@@ -1,11 +1,11 @@
 //! Notices of purges. With them each clone finds what was purged elsewhere, without knowing the
 //! secret. A store keeps the notices that it knows in a file for each remote.
 
-use super::track::local_file;
 use super::{
     NONCE_BYTES, RemoteFormatError, after_nonce, check_limit, pack_content, unpack_content,
 };
 use crate::backend::{CIPHER_BYTES, ContentKey};
+use crate::format::codec::packed;
 use crate::model::{
     CloneId, MAX_HASHED_BYTES, MIN_HASHED_BYTES, NoticeSalt, PackId, RemoteId, SecretHash,
     SessionHandle, SessionId, Timestamp,
@@ -195,4 +195,4 @@ pub struct PurgeTrack {
     pub held: Vec<SessionId>,
 }
 
-local_file!(PurgeTrack, b"fPt1", "list of notices of purges");
+packed!(PurgeTrack, "list of notices of purges", magic = b"fPt1");

@@ -1,7 +1,7 @@
 //! The witness of refs: which version of each ref of a remote was seen last. It is kept outside of
 //! the store and of the remote.
 
-use super::track::local_file;
+use crate::format::codec::packed;
 use crate::model::{RefLink, SessionHandle};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,4 +20,4 @@ pub struct SeenRef {
     pub link: RefLink,
 }
 
-local_file!(SeenRef, b"fRs1", "witness of a ref");
+packed!(SeenRef, "witness of a ref", magic = b"fRs1");

@@ -1,32 +1,10 @@
 //! The file in which a store records how much of a session is on a remote. It is never sent.
 
 use crate::format::ExportMark;
+use crate::format::codec::packed;
 use crate::format::record::RecordBytes;
 use crate::model::{OperationId, SessionNumber};
 use serde::{Deserialize, Serialize};
-
-/// Implements the encoding of a file that a store keeps beside its data.
-macro_rules! local_file {
-    ($name:ident, $magic:literal, $what:literal) => {
-        impl $name {
-            /// Encodes the content of the file.
-            #[must_use]
-            pub fn encode(&self) -> Vec<u8> {
-                $crate::format::row::wrap_as($magic, &$crate::format::codec::pack(self))
-            }
-
-            /// Decodes the content of the file.
-            ///
-            /// # Errors
-            /// [`DecodeError`](crate::format::DecodeError) if it is damaged.
-            pub fn decode(bytes: &[u8]) -> Result<Self, $crate::format::DecodeError> {
-                let content = $crate::format::row::unwrap_as($magic, $what, bytes)?;
-                $crate::format::codec::unpack($what, content)
-            }
-        }
-    };
-}
-pub(super) use local_file;
 
 /// The version of a ref that a store last pushed or pulled, and how much of the session is on the
 /// remote. A store that has lost its track reads the packs again.
@@ -54,4 +32,4 @@ pub struct RefTrack {
     pub unshared: Option<Vec<OperationId>>,
 }
 
-local_file!(RefTrack, b"fRt1", "track of a ref");
+packed!(RefTrack, "track of a ref", magic = b"fRt1");
