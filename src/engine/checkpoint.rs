@@ -397,7 +397,7 @@ mod tests {
             })
             .unwrap();
         }
-        let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 1 };
+        let view = OverlaySnapshot::new(&EmptySnapshot, &rows, 1);
         let place = |session| KeyBuilder::new().time(time).session(session).number(1).build();
         for (before_id, session, most) in [(Some(id(2500)), 2500, 2), (None, 0, 1000)] {
             let view = CountingSnapshot::new(view, None);

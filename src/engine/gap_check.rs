@@ -269,7 +269,7 @@ mod tests {
         }
 
         fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-            OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 }.get(table, key)
+            OverlaySnapshot::new(&EmptySnapshot, &self.0, 7).get(table, key)
         }
 
         fn scan(
@@ -281,8 +281,7 @@ mod tests {
             limit: usize,
         ) -> Result<Vec<TableRow>, Error> {
             *self.1.lock().unwrap() += u64::from(table == key::SEQUENCES);
-            OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 }
-                .scan(table, from, to, direction, limit)
+            OverlaySnapshot::new(&EmptySnapshot, &self.0, 7).scan(table, from, to, direction, limit)
         }
 
         fn scan_clusters(
@@ -291,7 +290,7 @@ mod tests {
             clusters: Range<u32>,
             limit: usize,
         ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
-            let view = OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 };
+            let view = OverlaySnapshot::new(&EmptySnapshot, &self.0, 7);
             let (from, to) = (of(clusters.start).build(), of(clusters.end).build());
             let scan =
                 |table: &TableId| view.scan(*table, &from, &to, ScanDirection::Ascending, limit);

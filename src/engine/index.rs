@@ -220,7 +220,7 @@ struct RecordIndexer<'a> {
 
 impl RecordIndexer<'_> {
     fn view(&self) -> OverlaySnapshot<'_> {
-        OverlaySnapshot { base: self.base, rows: self.rows, position: self.placed.position }
+        OverlaySnapshot::new(self.base, self.rows, self.placed.position)
     }
 
     /// Puts the row of a checkout. Its effective time is never before that of the previous

@@ -6,7 +6,7 @@ use super::materialize::{self, MIN_REPLAY_COST, cost};
 use super::object_cache::ObjectCache;
 use super::parallel;
 use super::refs::session;
-use super::row_overlay::{CachingSnapshot, OverlaySnapshot, RowOverlay};
+use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::state::RevisionState;
 use super::{object, table_rows};
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
@@ -95,8 +95,9 @@ pub(crate) fn make(
     position: LogPosition,
     (number, at): (SessionNumber, RevisionRef),
 ) -> Result<KeyframeDistance> {
-    let view = OverlaySnapshot { base, rows, position };
-    let state = materialize::materialize(&CachingSnapshot { view, opened }, refs, number, at)?;
+    let view = OverlaySnapshot::new(base, rows, position);
+    let caching = OverlaySnapshot { opened: Some(opened), ..view };
+    let state = materialize::materialize(&caching, refs, number, at)?;
     let row = lineage::revision(&view, number, at)?;
     let header = lineage::header(&row.header)?;
     let digest = digest(&state);
@@ -184,7 +185,7 @@ fn write(
     let mut bytes = 0;
     let mut chunk = StateChunk::default();
     let mut first = Vec::new();
-    let mut next = object::next_number(&OverlaySnapshot { base, rows, position })?;
+    let mut next = object::next_number(&OverlaySnapshot::new(base, rows, position))?;
     let mut entries = state.encoded().peekable();
     while let Some((key, entry)) = entries.next() {
         if chunk.count() == 0 {
@@ -198,7 +199,7 @@ fn write(
             let content = chunk.encode();
             bytes += content.len() as u64;
             // The previous keyframe already has most chunks. They are not compressed again.
-            let view = OverlaySnapshot { base, rows, position };
+            let view = OverlaySnapshot::new(base, rows, position);
             let object = match object::find_number(&view, &content_id(&content))? {
                 Some(number) => number,
                 None => {

@@ -280,19 +280,19 @@ impl KeyframeBuilder {
     ) -> Result<()> {
         for change in &placed.record.changes {
             if let RecordChange::Folded { session, branch, first, last, .. } = change {
-                let view = OverlaySnapshot { base, rows, position: placed.position };
+                let view = OverlaySnapshot::new(base, rows, placed.position);
                 let folded = RevisionRange { branch: *branch, after: first - 1, to: last - 1 };
                 self.chunks.extend(keyframe::chunks(&view, *session, folded)?);
             }
             if let RecordChange::SessionReplaced { of: replaced, .. }
             | RecordChange::SessionAbandoned { session: replaced } = change
             {
-                let view = OverlaySnapshot { base, rows, position: placed.position };
+                let view = OverlaySnapshot::new(base, rows, placed.position);
                 self.chunks.extend(keyframe::chunks_of(&view, *replaced)?);
             }
             if let RecordChange::Swept { operation, sessions, .. } = change {
                 self.refs.sessions.load(base, sessions.iter().copied())?;
-                let view = OverlaySnapshot { base, rows, position: placed.position };
+                let view = OverlaySnapshot::new(base, rows, placed.position);
                 for number in sessions {
                     let removal = session(&self.refs, *number)?.removal;
                     if removal == Some(SessionRemoval::Pruned(*operation)) {
@@ -337,7 +337,7 @@ impl KeyframeBuilder {
         if self.chunks.is_empty() {
             return Ok(());
         }
-        let view = OverlaySnapshot { base, rows, position };
+        let view = OverlaySnapshot::new(base, rows, position);
         for used in keyframe::all_chunks(&view)? {
             self.chunks.remove(&used);
         }
@@ -358,7 +358,7 @@ impl KeyframeBuilder {
         at: RevisionRef,
         reset: bool,
     ) -> Result<()> {
-        let view = OverlaySnapshot { base, rows, position };
+        let view = OverlaySnapshot::new(base, rows, position);
         let row = match lineage::revision(&view, session, at) {
             // The same record folds this revision into a later one, so it needs no keyframe.
             Err(Error::Folded { .. }) => return Ok(()),

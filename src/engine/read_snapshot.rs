@@ -134,7 +134,7 @@ impl ReadSnapshot {
     }
 
     fn over<'a>(&'a self, rows: &'a RowOverlay) -> OverlaySnapshot<'a> {
-        OverlaySnapshot { base: &*self.base, rows, position: self.position }
+        OverlaySnapshot::new(&*self.base, rows, self.position)
     }
 
     /// Returns the snapshot with all rows, including the rows of operations.

@@ -117,7 +117,7 @@ pub(crate) fn complete(
     trouble: derive::FailureSink<'_>,
 ) -> Result<RebuildCounts> {
     let mut made = RowOverlay::default();
-    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
+    let view = OverlaySnapshot::new(&EmptySnapshot, rows, position);
     let mut last = 0;
     for_each_row(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
@@ -146,7 +146,7 @@ pub(crate) fn complete(
     )?;
     rows.extend(made);
     let keyframes = keyframes(rows, refs, position)?;
-    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
+    let view = OverlaySnapshot::new(&EmptySnapshot, rows, position);
     let revisions = count_rows(&view, key::REVISIONS)?;
     Ok(RebuildCounts { revisions, rows: count, keyframes })
 }
@@ -155,7 +155,7 @@ pub(crate) fn complete(
 fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> Result<u64> {
     let mut kept = 0;
     let mut damaged = Vec::new();
-    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
+    let view = OverlaySnapshot::new(&EmptySnapshot, rows, position);
     for_each_row(&view, key::KEYFRAMES, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let branch = key::short_at(place, 4).unwrap_or(0);
@@ -202,12 +202,12 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
 
 /// Counts the keyframes.
 fn count_keyframes(rows: &RowOverlay, position: LogPosition) -> Result<u64> {
-    count_rows(&OverlaySnapshot { base: &EmptySnapshot, rows, position }, key::KEYFRAMES)
+    count_rows(&OverlaySnapshot::new(&EmptySnapshot, rows, position), key::KEYFRAMES)
 }
 
 /// Removes the chunks that no keyframe uses.
 fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<()> {
-    let view = OverlaySnapshot { base: &EmptySnapshot, rows, position };
+    let view = OverlaySnapshot::new(&EmptySnapshot, rows, position);
     let named = super::keyframe::all_chunks(&view)?;
     let mut unreferenced = Vec::new();
     for_each_row(&view, key::OBJECTS, |place, sealed| {

@@ -144,54 +144,25 @@ pub(crate) struct OverlaySnapshot<'a> {
     pub(crate) base: &'a dyn Snapshot,
     pub(crate) rows: &'a RowOverlay,
     pub(crate) position: LogPosition,
+    /// The opened objects, for the writer of a generation: it reads and checks each object once.
+    /// Meanwhile no object number is assigned twice.
+    pub(crate) opened: Option<&'a ObjectCache>,
+}
+
+impl<'a> OverlaySnapshot<'a> {
+    /// Creates a snapshot without a cache: a check of the index must read what is on disk.
+    pub(crate) const fn new(
+        base: &'a dyn Snapshot,
+        rows: &'a RowOverlay,
+        position: LogPosition,
+    ) -> Self {
+        Self { base, rows, position, opened: None }
+    }
 }
 
 impl ObjectSource for OverlaySnapshot<'_> {
-    /// Returns `None`: a check of the index must read what is on disk.
     fn opened(&self) -> Option<&ObjectCache> {
-        None
-    }
-}
-
-/// A snapshot with an overlay and a cache of opened objects, for the writer of a generation: it
-/// reads and checks each object once. Meanwhile no object number is assigned twice.
-pub(crate) struct CachingSnapshot<'a> {
-    pub(crate) view: OverlaySnapshot<'a>,
-    pub(crate) opened: &'a ObjectCache,
-}
-
-impl ObjectSource for CachingSnapshot<'_> {
-    fn opened(&self) -> Option<&ObjectCache> {
-        Some(self.opened)
-    }
-}
-
-impl Snapshot for CachingSnapshot<'_> {
-    fn position(&self) -> LogPosition {
-        self.view.position()
-    }
-
-    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
-        self.view.get(table, key)
-    }
-
-    fn get_many(
-        &self,
-        table: TableId,
-        keys: &[Vec<u8>],
-    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
-        self.view.get_many(table, keys)
-    }
-
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, backend::Error> {
-        self.view.scan(table, from, to, direction, limit)
+        self.opened
     }
 }
 
@@ -367,7 +338,7 @@ mod tests {
     fn a_scan_of_a_table_shows_no_rows_of_other_tables() {
         let mut rows = RowOverlay::default();
         let keys = |rows: &RowOverlay, table, from: &[u8], to: &[u8]| {
-            let view = OverlaySnapshot { base: &EmptySnapshot, rows, position: 0 };
+            let view = OverlaySnapshot::new(&EmptySnapshot, rows, 0);
             let found = view.scan(table, from, to, ScanDirection::Ascending, 9).unwrap();
             found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
         };
@@ -422,8 +393,8 @@ mod tests {
                     }
                 }
             }
-            let base = OverlaySnapshot { base: &EmptySnapshot, rows: &under, position: 0 };
-            let view = OverlaySnapshot { base: &base, rows: &over, position: 0 };
+            let base = OverlaySnapshot::new(&EmptySnapshot, &under, 0);
+            let view = OverlaySnapshot::new(&base, &over, 0);
             let limit = if limit == 8 { usize::MAX } else { limit };
             let within = |key: &Vec<u8>| *key >= from && (to.is_empty() || *key < to);
             let mut wanted: Vec<_> = wanted.into_iter().filter(|(key, _)| within(key)).collect();

@@ -560,7 +560,7 @@ mod tests {
 
     impl CountedGeneration {
         fn rows(&self) -> OverlaySnapshot<'_> {
-            OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 }
+            OverlaySnapshot::new(&EmptySnapshot, &self.0, 7)
         }
     }
 

@@ -249,7 +249,7 @@ mod tests {
             let place = key::operation_place(row.session, 0, &row.operation.id);
             rows.put(key::OPERATIONS, place, row.encode());
         }
-        let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 0 };
+        let view = OverlaySnapshot::new(&EmptySnapshot, &rows, 0);
         let view = CountingSnapshot::new(view, Some(key::OPERATIONS));
         let mut owners = PageOwners::default();
         let mut objects = |number, deleted: Option<SessionNumber>| {

@@ -512,7 +512,7 @@ mod tests {
     fn texts_before_and_after_a_lost_part_of_a_source_get_new_hashes() {
         const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
         let rows = RowOverlay::default();
-        let view = OverlaySnapshot { base: &EmptySnapshot, rows: &rows, position: 0 };
+        let view = OverlaySnapshot::new(&EmptySnapshot, &rows, 0);
         let refs = StoreRefs::default();
         let mask = KnownSecrets::new([SECRET]).unwrap();
         let task = PurgeTask {

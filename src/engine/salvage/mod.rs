@@ -84,7 +84,7 @@ fn repair_operation(seed: u64, now: Timestamp) -> Operation {
 
 impl SalvagedStore {
     fn view(&self) -> OverlaySnapshot<'_> {
-        OverlaySnapshot { base: &EmptySnapshot, rows: &self.rows, position: self.end }
+        OverlaySnapshot::new(&EmptySnapshot, &self.rows, self.end)
     }
 
     fn correct_bit(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
