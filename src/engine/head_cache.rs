@@ -4,7 +4,7 @@
 use super::delta_parts::is_delta_lost;
 use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::lineage::{self, RevisionRef};
-use super::plan_base::PlanBase;
+use super::plan_context::PlanContext;
 use super::refs::{head_branch, session as session_refs};
 use super::sharded_map::ShardedMap;
 use super::state::RevisionState;
@@ -183,34 +183,34 @@ impl HeadCache {
     /// Returns the entries of these keys at a branch's head.
     pub(crate) fn entries(
         &self,
-        base: PlanBase<'_>,
+        context: &PlanContext<'_>,
         of: (SessionNumber, BranchNumber),
         head: Option<&BranchHead>,
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<DigestedEntry>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
-        self.lock(base.refs.purges)
-            .with(of, |known| known.entries_at(base, of, head, keys, self.head_bytes))
+        self.lock(context.refs.purges)
+            .with(of, |known| known.entries_at(context, of, head, keys, self.head_bytes))
     }
 
     /// Returns the claims at a branch's head. The last state is cached and updated by the writes of
     /// this process, so that a program that records one snapshot after another reads it only once.
     pub(crate) fn state(
         &self,
-        base: PlanBase<'_>,
+        context: &PlanContext<'_>,
         of: (SessionNumber, BranchNumber),
     ) -> Result<Arc<RevisionState>> {
-        let Some(head) = session_refs(base.refs, of.0)?.branch(of.1)?.head else {
+        let Some(head) = session_refs(&context.refs, of.0)?.branch(of.1)?.head else {
             return Ok(Arc::default());
         };
-        let mut heads = self.lock(base.refs.purges);
+        let mut heads = self.lock(context.refs.purges);
         if let Some(whole) =
             heads.full_state.as_mut().filter(|whole| (whole.of, whole.head) == (of, head.id))
         {
             return Ok(whole.state());
         }
-        let at = at(base, of, &head)?;
-        let state = Arc::new(materialize::materialize(&base.view()?, base.refs, of.0, at)?);
+        let at = at(context, of, &head)?;
+        let state = Arc::new(materialize::materialize(&context.view()?, &context.refs, of.0, at)?);
         let bytes = state.bytes();
         heads.full_state = (bytes <= MAX_WHOLE_BYTES).then(|| CachedHeadState {
             of,
@@ -247,29 +247,29 @@ impl CachedHead {
     /// Implements [`HeadCache::entries`] for one branch.
     fn entries_at(
         &mut self,
-        base: PlanBase<'_>,
+        context: &PlanContext<'_>,
         (session, branch): (SessionNumber, BranchNumber),
         head: &BranchHead,
         keys: &[Vec<u8>],
         most: usize,
     ) -> Result<Vec<Option<DigestedEntry>>> {
         if self.head != Some(head.id) {
-            self.follow(base, session, branch, most)?;
+            self.follow(context, session, branch, most)?;
         }
         if self.head != Some(head.id) {
             let Self { uses, too_large, used_at, .. } = *self;
             *self = Self { head: Some(head.id), uses, too_large, used_at, ..Self::default() };
         }
-        self.position = base.follower.end();
+        self.position = context.follower.end();
         self.uses = self.uses.saturating_add(1);
         if self.whole || keys.iter().all(|key| self.entries.contains_key(key)) {
             return Ok(self.found(keys));
         }
-        let view = base.view()?;
-        let at = at(base, (session, branch), head)?;
+        let view = context.view()?;
+        let at = at(context, (session, branch), head)?;
         let worth_it = self.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
         if worth_it && !self.too_large {
-            let state = materialize::materialize(&view, base.refs, session, at)?;
+            let state = materialize::materialize(&view, &context.refs, session, at)?;
             self.clear();
             for (key, entry) in state.encoded() {
                 self.remember(key, Some(EntryBytes::from(entry).into()));
@@ -281,9 +281,9 @@ impl CachedHead {
             self.too_large = true;
             self.clear();
         }
-        let ranges = lineage::state_ranges(&view, base.refs, session, at)?;
+        let ranges = lineage::state_ranges(&view, &context.refs, session, at)?;
         let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(key)).collect();
-        let found = lookup::entries_in(&view, base.refs, session, &ranges, &unknown)?;
+        let found = lookup::entries_in(&view, &context.refs, session, &ranges, &unknown)?;
         for (key, entry) in unknown.into_iter().zip(found) {
             self.remember(key, entry.map(DigestedEntry::from));
         }
@@ -325,7 +325,7 @@ impl CachedHead {
     /// whose changes are not in its record.
     fn follow(
         &mut self,
-        base: PlanBase<'_>,
+        context: &PlanContext<'_>,
         session: SessionNumber,
         branch: BranchNumber,
         most: usize,
@@ -333,7 +333,7 @@ impl CachedHead {
         if self.head.is_none() {
             return Ok(());
         }
-        let Some(records) = base.follower.records_since(self.position) else {
+        let Some(records) = context.follower.records_since(self.position) else {
             return Ok(());
         };
         for change in records.iter().flat_map(|placed| &placed.record.changes) {
@@ -415,11 +415,11 @@ fn length_of(entry: Option<&DigestedEntry>) -> usize {
 
 /// Returns the revision at the head of a branch.
 fn at(
-    base: PlanBase<'_>,
+    context: &PlanContext<'_>,
     (session, branch): (SessionNumber, BranchNumber),
     head: &BranchHead,
 ) -> Result<RevisionRef> {
-    let branch = head_branch(base.refs, session, branch, head.sequence)?;
+    let branch = head_branch(&context.refs, session, branch, head.sequence)?;
     Ok(RevisionRef { branch, sequence: head.sequence })
 }
 

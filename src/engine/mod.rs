@@ -25,7 +25,6 @@ pub(crate) mod merge_base;
 pub(crate) mod object;
 pub(crate) mod object_cache;
 pub(crate) mod parallel;
-mod plan_base;
 pub(crate) mod plan_context;
 pub(crate) mod prune;
 pub(crate) mod purge;

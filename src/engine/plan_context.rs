@@ -3,7 +3,6 @@
 use super::encoded_change::DigestedEntry;
 use super::head_cache::HeadCache;
 use super::journal_follower::JournalFollower;
-use super::plan_base::PlanBase;
 use super::read_snapshot::ReadSnapshot;
 use super::state::RevisionState;
 use crate::engine::refs::StoreRefs;
@@ -25,6 +24,8 @@ pub(crate) struct PlanContext<'a> {
     pub(super) follower: &'a JournalFollower,
     pub(super) heads: &'a HeadCache,
     pub(crate) refs: Arc<StoreRefs>,
+    /// Whether the append lock is held. Then the known tail is up to date, and the journal is not
+    /// read.
     pub(super) locked: bool,
 }
 
@@ -35,13 +36,10 @@ impl PlanContext<'_> {
         Self { refs: Arc::new(refs), ..*self }
     }
 
-    fn base(&self) -> PlanBase<'_> {
-        PlanBase { follower: self.follower, refs: &self.refs, locked: self.locked }
-    }
-
-    /// Returns the snapshot that the plan is based on. Reading only the refs is cheaper.
+    /// Returns the snapshot that the plan is based on. Reading only the refs is cheaper. Without
+    /// the append lock it may be newer than the refs, but then the write is planned again.
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
-        self.base().view()
+        if self.locked { self.follower.view_known() } else { self.follower.written_view() }
     }
 
     /// Returns the entries of these keys at a branch's head.
@@ -52,7 +50,7 @@ impl PlanContext<'_> {
         head: Option<&BranchHead>,
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<DigestedEntry>>> {
-        self.heads.entries(self.base(), (session, branch), head, keys)
+        self.heads.entries(self, (session, branch), head, keys)
     }
 
     /// Returns the claims at a branch's head.
@@ -61,6 +59,6 @@ impl PlanContext<'_> {
         session: SessionNumber,
         branch: BranchNumber,
     ) -> Result<Arc<RevisionState>> {
-        self.heads.state(self.base(), (session, branch))
+        self.heads.state(self, (session, branch))
     }
 }
