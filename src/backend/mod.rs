@@ -422,32 +422,6 @@ pub trait Index: Send + Sync {
     }
 }
 
-impl Index for Box<dyn Index> {
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
-        (**self).snapshot()
-    }
-
-    fn position(&self) -> Result<LogPosition, Error> {
-        (**self).position()
-    }
-
-    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
-        (**self).try_writer()
-    }
-
-    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
-        (**self).empty_writer(timeout)
-    }
-
-    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
-        (**self).tidy()
-    }
-
-    fn compact(&self) -> Result<bool, Error> {
-        (**self).compact()
-    }
-}
-
 /// Writes the next generation of an index. If it is dropped without [`IndexWriter::publish`],
 /// nothing changes.
 pub trait IndexWriter: Send + Sync {

@@ -4,6 +4,7 @@ use super::{
     Error, Index, IndexWriter, LastRows, LogPosition, RowBatch, ScanDirection, Snapshot, TableId,
     TableRow, check_tables,
 };
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -68,19 +69,24 @@ pub trait RowLayer: Clone + Send + Sync + 'static {
 }
 
 /// An [`Index`] whose rows are stored by a [`RowLayer`].
-#[derive(Debug)]
-pub struct LayeredIndex<I, L> {
-    pub(super) inner: I,
+pub struct LayeredIndex<L> {
+    pub(super) inner: Box<dyn Index>,
     pub(super) layer: L,
 }
 
-impl<I: Index, L: RowLayer> LayeredIndex<I, L> {
+impl<L: fmt::Debug> fmt::Debug for LayeredIndex<L> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("LayeredIndex").field("layer", &self.layer).finish_non_exhaustive()
+    }
+}
+
+impl<L: RowLayer> LayeredIndex<L> {
     fn shown<S>(&self, inner: S) -> LayeredSnapshot<S, L> {
         LayeredSnapshot { inner, layer: self.layer.clone(), cache: Mutex::default() }
     }
 }
 
-impl<I: Index, L: RowLayer> Index for LayeredIndex<I, L> {
+impl<L: RowLayer> Index for LayeredIndex<L> {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
         Ok(Arc::new(self.shown(self.inner.snapshot()?)))
     }

@@ -6,16 +6,16 @@
 
 use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
 use super::seal::ROW_SEAL_BYTES;
-use super::{Error, IntegrityBreach, LastRows, SealKey, Snapshot, TableId, TableRow};
+use super::{Error, Index, IntegrityBreach, LastRows, SealKey, Snapshot, TableId, TableRow};
 use std::sync::Mutex;
 
-/// An [`Index`](super::Index) with sealed rows.
-pub(crate) type SealedIndex<I> = LayeredIndex<I, RowSeals>;
+/// An [`Index`] with sealed rows.
+pub(crate) type SealedIndex = LayeredIndex<RowSeals>;
 
-impl<I> SealedIndex<I> {
+impl SealedIndex {
     /// Wraps an index so that its rows are sealed with this key. Without a key, they can be read,
     /// but not written.
-    pub(crate) const fn new(inner: I, key: Option<SealKey>) -> Self {
+    pub(crate) const fn new(inner: Box<dyn Index>, key: Option<SealKey>) -> Self {
         Self { inner, layer: RowSeals(key) }
     }
 }
@@ -110,7 +110,7 @@ impl RowLayer for RowSeals {
 mod tests {
     use super::*;
     use crate::backend::memory::MemoryIndex;
-    use crate::backend::{Index, RowBatch, ScanDirection};
+    use crate::backend::{RowBatch, ScanDirection};
 
     const ROWS: TableId = TableId(3);
 
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_row_that_was_altered_moved_or_added_is_refused() {
         let key = SealKey::new(&[1; 32], &[2; 16], &[3; 32]);
-        let sealed = SealedIndex::new(MemoryIndex::default(), Some(key));
+        let sealed = SealedIndex::new(Box::new(MemoryIndex::default()), Some(key));
         written(&sealed, &[(b"a", b"one"), (b"b", b"two")]);
         let rows = sealed.snapshot().unwrap();
         assert_eq!(rows.get(ROWS, b"a").unwrap().unwrap(), b"one");
@@ -135,7 +135,7 @@ mod tests {
         let forgeries: [(&[u8], &[u8]); 4] =
             [(b"a", &altered), (b"b", &own), (b"c", &own), (b"d", b"short")];
         for (key, value) in forgeries {
-            written(&sealed.inner, &[(key, value)]);
+            written(&*sealed.inner, &[(key, value)]);
             let rows = sealed.snapshot().unwrap();
             let is_refused = |read: Result<(), Error>| matches!(read, Err(Error::Breach { .. }));
             assert!(is_refused(rows.get(ROWS, key).map(drop)), "{key:?}");
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn without_the_key_rows_are_read_and_not_written() {
         let key = SealKey::new(&[1; 32], &[2; 16], &[3; 32]);
-        let sealed = SealedIndex::new(MemoryIndex::default(), Some(key));
+        let sealed = SealedIndex::new(Box::new(MemoryIndex::default()), Some(key));
         written(&sealed, &[(b"a", b"one")]);
         let without = SealedIndex::new(sealed.inner, None);
         assert_eq!(without.snapshot().unwrap().get(ROWS, b"a").unwrap().unwrap(), b"one");

@@ -55,7 +55,7 @@ pub(super) fn open_index(
 ) -> Arc<dyn Index> {
     let index = raw_index(path, seals, checked);
     match cipher {
-        Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
+        Some(cipher) => Arc::new(EncryptedIndex::new(Box::new(index), cipher, key::hidden)),
         None => Arc::new(index),
     }
 }

@@ -66,7 +66,7 @@ fn encrypted_indexes_conform() {
     let cipher = || Cipher::new(&[7; 32]);
     conformance::index(200, || {
         let index = MemoryIndex::default();
-        let hiding = move || EncryptedIndex::new(index.clone(), cipher(), |_| None);
+        let hiding = move || EncryptedIndex::new(Box::new(index.clone()), cipher(), |_| None);
         move || Box::new(hiding()) as Box<dyn Index>
     });
     // Hidden ranges after, before and around the bytes that stay readable.
@@ -83,7 +83,7 @@ fn encrypted_indexes_conform() {
         conformance::index(200, || {
             let folder = tempfile::tempdir().unwrap();
             let index = move || RocksIndex::new(folder.path().join("index"));
-            let hiding = move || EncryptedIndex::new(index(), cipher(), hidden);
+            let hiding = move || EncryptedIndex::new(Box::new(index()), cipher(), hidden);
             move || Box::new(spread::Spread(hiding())) as Box<dyn Index>
         });
     }

@@ -16,7 +16,7 @@ pub use hidden_keys::{HiddenKeyBytes, KeyHidingRule};
 pub(crate) use rescue::decrypt_rescued;
 
 use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
-use super::{Cipher, EncryptionContext, Error, RESERVED, Snapshot, TableId, TableRow};
+use super::{Cipher, EncryptionContext, Error, Index, RESERVED, Snapshot, TableId, TableRow};
 use scan::ReadAheadWindow;
 use std::sync::Mutex;
 
@@ -111,13 +111,13 @@ impl RowLayer for RowCipher {
     }
 }
 
-/// An [`Index`](super::Index) with encrypted rows.
-pub type EncryptedIndex<I> = LayeredIndex<I, RowCipher>;
+/// An [`Index`] with encrypted rows.
+pub type EncryptedIndex = LayeredIndex<RowCipher>;
 
-impl<I> EncryptedIndex<I> {
+impl EncryptedIndex {
     /// Wraps an index so that its rows are encrypted, and the key bytes chosen by `hidden` are
     /// replaced.
-    pub const fn new(inner: I, cipher: Cipher, hidden: KeyHidingRule) -> Self {
+    pub const fn new(inner: Box<dyn Index>, cipher: Cipher, hidden: KeyHidingRule) -> Self {
         Self { inner, layer: RowCipher { cipher, hidden } }
     }
 }

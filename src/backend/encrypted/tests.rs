@@ -1,7 +1,7 @@
 use super::*;
 use crate::backend::OBJECTS;
 use crate::backend::memory::MemoryIndex;
-use crate::backend::{Index, LogPosition, RowBatch, ScanDirection};
+use crate::backend::{LogPosition, RowBatch, ScanDirection};
 use proptest::prelude::*;
 
 const PLAIN: TableId = TableId(2);
@@ -23,8 +23,8 @@ fn cipher() -> Cipher {
     Cipher::new(&[1; 32])
 }
 
-fn encrypted(inner: &MemoryIndex) -> EncryptedIndex<MemoryIndex> {
-    EncryptedIndex::new(inner.clone(), cipher(), hidden)
+fn encrypted(inner: &MemoryIndex) -> EncryptedIndex {
+    EncryptedIndex::new(Box::new(inner.clone()), cipher(), hidden)
 }
 
 fn write(index: &dyn Index, position: LogPosition, rows: &[(TableId, Vec<u8>, Vec<u8>)]) {
@@ -179,7 +179,7 @@ fn swapped_or_changed_rows_and_rows_of_another_key_are_errors() {
     }
     write(&inner, 4, &[(BETWEEN, other.0.clone(), other.1.clone())]);
     assert!(encrypted(&inner).snapshot().unwrap().get(BETWEEN, b"aaIIIIzz").unwrap().is_some());
-    let another = EncryptedIndex::new(inner, Cipher::new(&[2; 32]), |_| None);
+    let another = EncryptedIndex::new(Box::new(inner), Cipher::new(&[2; 32]), |_| None);
     assert!(
         another.snapshot().unwrap().scan(BETWEEN, &[], &[], ScanDirection::Ascending, 9).is_err()
     );
