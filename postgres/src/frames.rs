@@ -164,85 +164,61 @@ fn read_end(from: LogPosition, limit: u64) -> i64 {
     number(from.saturating_add(limit.max(1)))
 }
 
-/// The parameters of an append, in the types of the database.
-struct AppendValues<'a> {
-    store: &'a [u8],
-    timeout: String,
-    end: i64,
-    hash: &'a [u8],
-    new_end: i64,
-    new_hash: &'a [u8],
-    positions: Vec<i64>,
-    stops: Vec<i64>,
-    hashes: Vec<&'a [u8]>,
-    segments: Vec<bool>,
-    bytes: Vec<&'a [u8]>,
-}
-
-impl<'a> AppendValues<'a> {
-    /// Returns the values for frames after the end of the log; `None` if there are no frames.
-    fn of(
-        store: &'a [u8],
-        head: &'a LogHead,
-        frames: &'a [FrameRow],
-        timeout: Duration,
-    ) -> Option<Self> {
-        let last = frames.last()?;
-        Some(Self {
-            store,
-            timeout: milliseconds(timeout),
-            end: number(head.end),
-            hash: &head.hash,
-            new_end: number(last.end),
-            new_hash: &last.hash,
-            positions: frames.iter().map(|frame| number(frame.position)).collect(),
-            stops: frames.iter().map(|frame| number(frame.end)).collect(),
-            hashes: frames.iter().map(|frame| &frame.hash[..]).collect(),
-            segments: frames.iter().map(|frame| frame.begins_segment).collect(),
-            bytes: frames.iter().map(|frame| &frame.bytes[..]).collect(),
-        })
-    }
-
-    /// Returns the statement that appends the frames, and its parameters.
-    fn statement(&self) -> (&'static str, [Parameter<'_>; 11]) {
-        let [store, timeout, end, hash, new_end, new_hash]: [Parameter<'_>; 6] = [
-            (&self.store, Type::BYTEA),
-            (&self.timeout, Type::TEXT),
-            (&self.end, Type::INT8),
-            (&self.hash, Type::BYTEA),
-            (&self.new_end, Type::INT8),
-            (&self.new_hash, Type::BYTEA),
-        ];
-        let (statement, frames): (_, [Parameter<'_>; 5]) =
-            match (&*self.positions, &*self.stops, &*self.hashes, &*self.segments, &*self.bytes) {
-                ([position], [stop], [hash], [begins_segment], [bytes]) => (
-                    APPEND_ONE,
-                    [
-                        (position, Type::INT8),
-                        (stop, Type::INT8),
-                        (hash, Type::BYTEA),
-                        (begins_segment, Type::BOOL),
-                        (bytes, Type::BYTEA),
-                    ],
-                ),
-                _ => (
-                    APPEND,
-                    [
-                        (&self.positions, Type::INT8_ARRAY),
-                        (&self.stops, Type::INT8_ARRAY),
-                        (&self.hashes, Type::BYTEA_ARRAY),
-                        (&self.segments, Type::BOOL_ARRAY),
-                        (&self.bytes, Type::BYTEA_ARRAY),
-                    ],
-                ),
-            };
-        let [position, stop, frame_hash, segment, bytes] = frames;
-        let parameters = [
-            store, timeout, end, hash, new_end, new_hash, position, stop, frame_hash, segment,
-            bytes,
-        ];
-        (statement, parameters)
-    }
+/// Calls `run` with the statement that appends frames after the end of the log, and with its
+/// parameters. Returns `None` if there are no frames.
+fn with_append<T>(
+    store: &[u8],
+    head: &LogHead,
+    frames: &[FrameRow],
+    timeout: Duration,
+    run: impl FnOnce(&'static str, &[Parameter<'_>; 11]) -> T,
+) -> Option<T> {
+    let last = frames.last()?;
+    let (timeout, end, new_end) = (milliseconds(timeout), number(head.end), number(last.end));
+    let (hash, new_hash) = (&head.hash[..], &last.hash[..]);
+    let positions: Vec<i64> = frames.iter().map(|frame| number(frame.position)).collect();
+    let stops: Vec<i64> = frames.iter().map(|frame| number(frame.end)).collect();
+    let hashes: Vec<&[u8]> = frames.iter().map(|frame| &frame.hash[..]).collect();
+    let segments: Vec<bool> = frames.iter().map(|frame| frame.begins_segment).collect();
+    let bytes: Vec<&[u8]> = frames.iter().map(|frame| &frame.bytes[..]).collect();
+    let (statement, of_frames): (_, [Parameter<'_>; 5]) =
+        match (&*positions, &*stops, &*hashes, &*segments, &*bytes) {
+            ([position], [stop], [hash], [begins_segment], [bytes]) => (
+                APPEND_ONE,
+                [
+                    (position, Type::INT8),
+                    (stop, Type::INT8),
+                    (hash, Type::BYTEA),
+                    (begins_segment, Type::BOOL),
+                    (bytes, Type::BYTEA),
+                ],
+            ),
+            _ => (
+                APPEND,
+                [
+                    (&positions, Type::INT8_ARRAY),
+                    (&stops, Type::INT8_ARRAY),
+                    (&hashes, Type::BYTEA_ARRAY),
+                    (&segments, Type::BOOL_ARRAY),
+                    (&bytes, Type::BYTEA_ARRAY),
+                ],
+            ),
+        };
+    let [position, stop, frame_hash, segment, bytes] = of_frames;
+    let parameters: [Parameter<'_>; 11] = [
+        (&store, Type::BYTEA),
+        (&timeout, Type::TEXT),
+        (&end, Type::INT8),
+        (&hash, Type::BYTEA),
+        (&new_end, Type::INT8),
+        (&new_hash, Type::BYTEA),
+        position,
+        stop,
+        frame_hash,
+        segment,
+        bytes,
+    ];
+    Some(run(statement, &parameters))
 }
 
 impl FrameTable for PostgresFrames {
@@ -278,11 +254,11 @@ impl FrameTable for PostgresFrames {
         timeout: Duration,
     ) -> Result<bool, BackendError> {
         let since = Instant::now();
-        let Some(values) = AppendValues::of(self.store(), head, frames, timeout) else {
-            return Ok(true);
-        };
-        let (statement, parameters) = values.statement();
-        match self.pool.write_durably("append to", statement, &parameters)? {
+        let appended = with_append(self.store(), head, frames, timeout, |statement, parameters| {
+            self.pool.write_durably("append to", statement, parameters)
+        });
+        let Some(appended) = appended else { return Ok(true) };
+        match appended? {
             Ok(rows) => Ok(!rows.is_empty()),
             // Nothing was appended: the caller reads the log and builds its record again.
             Err(failure) if failure.is_serialization() => Ok(false),
@@ -374,14 +350,12 @@ impl LockedFrames for LockedLog<'_> {
         let (head, since) = (self.head, Instant::now());
         // The lock is held already, so the statement does not wait for it.
         let timeout = Duration::from_secs(1);
-        let values = AppendValues::of(self.frames.store(), &head, frames, timeout);
+        let store = self.frames.store();
         let mut append = || -> Result<bool, Failure> {
-            let is_appended = match values.as_ref().map(AppendValues::statement) {
-                Some((statement, parameters)) => {
-                    !client.query_typed(statement, &parameters)?.is_empty()
-                }
-                None => true,
-            };
+            let rows = with_append(store, &head, frames, timeout, |statement, parameters| {
+                client.query_typed(statement, parameters)
+            });
+            let is_appended = rows.transpose()?.is_none_or(|rows| !rows.is_empty());
             client.batch_execute("commit")?;
             check_standby(&client)?;
             Ok(is_appended)
