@@ -6,7 +6,7 @@ use crate::pool::{ConnectionPool, Parameter};
 use crate::schema::position;
 use forge_store::error::BackendError;
 use forge_store::store::database::{
-    CALLS, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
+    CALLS, LastRows, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
 };
 use postgres::Row;
 use postgres::types::Type;
@@ -263,14 +263,8 @@ impl Snapshot for RowView {
         Ok(())
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, BackendError> {
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, BackendError> {
+        let ScanRequest { table, from, to, direction, limit } = request;
         tracing::trace!(target: CALLS, call = "scan", table = table.0);
         let requested = KeyRange { from, to };
         if let Some(rows) = self.known().scan(table, requested, direction, limit) {

@@ -280,6 +280,21 @@ pub enum ScanDirection {
     Descending,
 }
 
+/// The rows that a scan asks for; see [`Snapshot::rows`].
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRequest<'a> {
+    /// The table.
+    pub table: TableId,
+    /// The start of the range.
+    pub from: &'a [u8],
+    /// The end of the range, exclusive. If it is empty, the range ends at the end of the table.
+    pub to: &'a [u8],
+    /// The order of the rows.
+    pub direction: ScanDirection,
+    /// The maximum number of rows.
+    pub limit: usize,
+}
+
 /// The last rows of a table in a range of keys; see [`Snapshot::prefetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastRows {
@@ -337,6 +352,12 @@ pub trait Snapshot: Send + Sync {
     ///
     /// # Errors
     /// See [`Snapshot::get`]; a damaged file is an error, never a shorter result.
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error>;
+
+    /// Does the same as [`Snapshot::rows`], with the fields of the request as arguments.
+    ///
+    /// # Errors
+    /// See [`Snapshot::rows`].
     fn scan(
         &self,
         table: TableId,
@@ -344,14 +365,16 @@ pub trait Snapshot: Send + Sync {
         to: &[u8],
         direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<TableRow>, Error>;
+    ) -> Result<Vec<TableRow>, Error> {
+        self.rows(ScanRequest { table, from, to, direction, limit })
+    }
 
     /// Returns, for each of several tables, all rows whose keys begin with a number of four bytes
     /// in this range, in key order. `None` if one scan of each table is as fast: if these tables
     /// are not stored together, or if the range has more than `limit` rows of all tables together.
     ///
     /// # Errors
-    /// See [`Snapshot::scan`].
+    /// See [`Snapshot::rows`].
     fn scan_clusters(
         &self,
         _tables: &[TableId],
@@ -374,14 +397,7 @@ impl Snapshot for EmptySnapshot {
         Ok(None)
     }
 
-    fn scan(
-        &self,
-        _: TableId,
-        _: &[u8],
-        _: &[u8],
-        _: ScanDirection,
-        _: usize,
-    ) -> Result<Vec<TableRow>, Error> {
+    fn rows(&self, _: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
         Ok(Vec::new())
     }
 }

@@ -1,22 +1,12 @@
 //! An index that stores its rows in another index, in another form: encrypted or sealed.
 
 use super::{
-    Error, Index, IndexWriter, LastRows, LogPosition, RowBatch, ScanDirection, Snapshot, TableId,
+    Error, Index, IndexWriter, LastRows, LogPosition, RowBatch, ScanRequest, Snapshot, TableId,
     TableRow, check_tables,
 };
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-/// The arguments of a scan.
-#[derive(Clone, Copy, Debug)]
-pub struct ScanRequest<'a> {
-    pub(super) table: TableId,
-    pub(super) from: &'a [u8],
-    pub(super) to: &'a [u8],
-    pub(super) direction: ScanDirection,
-    pub(super) limit: usize,
-}
 
 /// How rows are stored in the index below. Reads return the rows as they were written.
 pub trait RowLayer: Clone + Send + Sync + 'static {
@@ -59,7 +49,7 @@ pub trait RowLayer: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// See [`Snapshot::scan`].
+    /// See [`Snapshot::rows`].
     fn scan(
         &self,
         below: &dyn Snapshot,
@@ -158,15 +148,7 @@ impl<S: SnapshotSource, L: RowLayer> Snapshot for LayeredSnapshot<S, L> {
         self.layer.prefetch(self.inner.rows(), ranges)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        let request = ScanRequest { table, from, to, direction, limit };
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
         self.layer.scan(self.inner.rows(), &self.cache, request)
     }
 }

@@ -4,9 +4,11 @@
 //! A seal follows the value of its row, and covers the table, the key and the value. It does not
 //! show that a row was deleted, or replaced by an earlier version of the same row.
 
-use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
+use super::row_layer::{LayeredIndex, RowLayer};
 use super::seal::ROW_SEAL_BYTES;
-use super::{Error, Index, IntegrityBreach, LastRows, SealKey, Snapshot, TableId, TableRow};
+use super::{
+    Error, Index, IntegrityBreach, LastRows, ScanRequest, SealKey, Snapshot, TableId, TableRow,
+};
 use std::sync::Mutex;
 
 /// An [`Index`] with sealed rows.
@@ -97,12 +99,11 @@ impl RowLayer for RowSeals {
         _: &Mutex<()>,
         request: ScanRequest<'_>,
     ) -> Result<Vec<TableRow>, Error> {
-        let ScanRequest { table, from, to, direction, limit } = request;
         let opened = |(key, value): TableRow| {
-            let value = self.open(table, &key, value)?;
+            let value = self.open(request.table, &key, value)?;
             Ok((key, value))
         };
-        below.scan(table, from, to, direction, limit)?.into_iter().map(opened).collect()
+        below.rows(request)?.into_iter().map(opened).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Counting the rows that code reads, for tests.
 
 use super::row_overlay::OverlaySnapshot;
-use crate::backend::{Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{Error, LogPosition, ScanRequest, Snapshot, TableId, TableRow};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A snapshot that counts the rows read from it. A lookup by key counts as one row, even if it
@@ -40,16 +40,9 @@ impl Snapshot for CountingSnapshot<'_> {
         self.view.get(table, key)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        let rows = self.view.scan(table, from, to, direction, limit)?;
-        self.count(table, rows.len());
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        let rows = self.view.rows(request)?;
+        self.count(request.table, rows.len());
         Ok(rows)
     }
 }

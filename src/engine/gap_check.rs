@@ -1,7 +1,9 @@
 //! A generation that checks, when a session is first read, that the session's row and its last
 //! sequence number are there: otherwise a store with missing rows would look like a shorter one.
 
-use crate::backend::{Error, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{
+    Error, LastRows, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
+};
 use crate::format::key::{self, of};
 use crate::format::{RecordBytes, StoreHead, decode_session};
 use crate::model::SessionNumber;
@@ -196,15 +198,9 @@ impl Snapshot for GapCheckedSnapshot {
         self.base.prefetch(ranges)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        let rows = self.base.scan(table, from, to, direction, limit)?;
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        let ScanRequest { table, from, to, direction, limit } = request;
+        let rows = self.base.rows(request)?;
         if key::begins_with_session(table) {
             let first = key::short_at(from, 0).unwrap_or(0);
             let end = match key::short_at(to, 0) {
@@ -272,16 +268,9 @@ mod tests {
             OverlaySnapshot::new(&EmptySnapshot, &self.0, 7).get(table, key)
         }
 
-        fn scan(
-            &self,
-            table: TableId,
-            from: &[u8],
-            to: &[u8],
-            direction: ScanDirection,
-            limit: usize,
-        ) -> Result<Vec<TableRow>, Error> {
-            *self.1.lock().unwrap() += u64::from(table == key::SEQUENCES);
-            OverlaySnapshot::new(&EmptySnapshot, &self.0, 7).scan(table, from, to, direction, limit)
+        fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+            *self.1.lock().unwrap() += u64::from(request.table == key::SEQUENCES);
+            OverlaySnapshot::new(&EmptySnapshot, &self.0, 7).rows(request)
         }
 
         fn scan_clusters(

@@ -1,6 +1,8 @@
 //! A snapshot for readers: a generation and the rows of the tail after it.
 
-use crate::backend::{self, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{
+    self, LastRows, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
+};
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::object;
 use crate::engine::object_cache::ObjectCache;
@@ -175,18 +177,11 @@ impl Snapshot for ReadSnapshot {
         self.base.prefetch(ranges)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, backend::Error> {
-        if index::is_operation_table(table) || table == key::COUNTERS {
-            return self.with_operations()?.scan(table, from, to, direction, limit);
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, backend::Error> {
+        if index::is_operation_table(request.table) || request.table == key::COUNTERS {
+            return self.with_operations()?.rows(request);
         }
-        self.merged().scan(table, from, to, direction, limit)
+        self.merged().rows(request)
     }
 
     fn scan_clusters(

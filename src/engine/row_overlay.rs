@@ -3,7 +3,7 @@
 use super::object_cache::ObjectCache;
 use super::scanned_object::ObjectSource;
 use crate::backend::{
-    self, LastRows, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
+    self, LastRows, LogPosition, RowBatch, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
 };
 use crate::format::{OperationRow, key};
 use crate::model::SessionNumber;
@@ -226,14 +226,8 @@ impl Snapshot for OverlaySnapshot<'_> {
         self.base.scan_clusters(tables, clusters, limit)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, backend::Error> {
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, backend::Error> {
+        let ScanRequest { table, from, to, direction, limit } = request;
         if !to.is_empty() && from >= to {
             return Ok(Vec::new());
         }
@@ -246,7 +240,7 @@ impl Snapshot for OverlaySnapshot<'_> {
         };
         let mut above = above.peekable();
         if above.peek().is_none() {
-            return self.base.scan(table, from, to, direction, limit);
+            return self.base.rows(request);
         }
         let first = |left: &[u8], right: &[u8]| match direction {
             ScanDirection::Ascending => left < right,

@@ -559,7 +559,7 @@ mod tests {
     struct CountedGeneration(RowOverlay, Mutex<u64>);
 
     impl CountedGeneration {
-        fn rows(&self) -> OverlaySnapshot<'_> {
+        fn view(&self) -> OverlaySnapshot<'_> {
             OverlaySnapshot::new(&EmptySnapshot, &self.0, 7)
         }
     }
@@ -575,19 +575,15 @@ mod tests {
             key: &[u8],
         ) -> Result<Option<Vec<u8>>, crate::backend::Error> {
             *self.1.lock().unwrap() += 1;
-            self.rows().get(table, key)
+            self.view().get(table, key)
         }
 
-        fn scan(
+        fn rows(
             &self,
-            table: crate::backend::TableId,
-            from: &[u8],
-            to: &[u8],
-            direction: crate::backend::ScanDirection,
-            limit: usize,
+            request: crate::backend::ScanRequest<'_>,
         ) -> Result<Vec<crate::backend::TableRow>, crate::backend::Error> {
             *self.1.lock().unwrap() += 1;
-            self.rows().scan(table, from, to, direction, limit)
+            self.view().rows(request)
         }
     }
 

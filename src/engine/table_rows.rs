@@ -111,7 +111,7 @@ pub(crate) fn count_rows(view: &dyn Snapshot, table: TableId) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{self, LogPosition};
+    use crate::backend::{self, LogPosition, ScanRequest};
 
     /// A table whose keys are the numbers up to a bound.
     struct NumberTable(u16);
@@ -125,14 +125,8 @@ mod tests {
             Ok(None)
         }
 
-        fn scan(
-            &self,
-            _: TableId,
-            from: &[u8],
-            to: &[u8],
-            _: ScanDirection,
-            limit: usize,
-        ) -> Result<Vec<TableRow>, backend::Error> {
+        fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, backend::Error> {
+            let ScanRequest { from, to, limit, .. } = request;
             let keys = (0..self.0).map(|number| number.to_be_bytes().to_vec());
             let inside = |key: &Vec<u8>| &**key >= from && (to.is_empty() || &**key < to);
             Ok(keys.filter(inside).take(limit).map(|key| (key, Vec::new())).collect())

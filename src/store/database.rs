@@ -10,7 +10,7 @@ pub use crate::backend::database::{
 };
 pub use crate::backend::{
     CALLS, Index, IndexWriter, LastRows, LogPosition, RecordHash, RowBatch, ScanDirection,
-    Snapshot, TableId, TableRow, check_tables,
+    ScanRequest, Snapshot, TableId, TableRow, check_tables,
 };
 
 /// Returns the name of a shard: one of several stores that share a name, for example `NAME/0-of-8`

@@ -1,6 +1,8 @@
 use super::*;
 use crate::backend::memory::CountingLog;
-use crate::backend::{IndexWriter, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{
+    IndexWriter, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
+};
 use crate::engine::verify::VerifyFindings;
 use crate::error::ErrorKind;
 use crate::format::{RevisionRow, key};
@@ -400,15 +402,8 @@ impl Snapshot for FailsOnce<Arc<dyn Snapshot>> {
         self.read()?.get(table, key)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, backend::Error> {
-        self.read()?.scan(table, from, to, direction, limit)
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, backend::Error> {
+        self.read()?.rows(request)
     }
 }
 

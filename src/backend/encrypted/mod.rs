@@ -15,8 +15,10 @@ mod tests;
 pub use hidden_keys::{HiddenKeyBytes, KeyHidingRule};
 pub(crate) use rescue::decrypt_rescued;
 
-use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
-use super::{Cipher, EncryptionContext, Error, Index, RESERVED, Snapshot, TableId, TableRow};
+use super::row_layer::{LayeredIndex, RowLayer};
+use super::{
+    Cipher, EncryptionContext, Error, Index, RESERVED, ScanRequest, Snapshot, TableId, TableRow,
+};
 use scan::ReadAheadWindow;
 use std::sync::Mutex;
 

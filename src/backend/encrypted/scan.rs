@@ -9,8 +9,7 @@
 
 use super::RowCipher;
 use super::hidden_keys::{self, HiddenKeyBytes, prefix_end};
-use crate::backend::row_layer::ScanRequest;
-use crate::backend::{Error, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{Error, ScanDirection, ScanRequest, Snapshot, TableId, TableRow};
 use std::sync::{Mutex, PoisonError};
 
 /// The number of sorted rows of a group that are kept even if the limit of the scan is smaller.
@@ -67,16 +66,17 @@ pub(super) fn scan(
     window: &Mutex<ReadAheadWindow>,
     range: ScanRequest<'_>,
 ) -> Result<Vec<TableRow>, Error> {
-    let ScanRequest { table, from, to, direction, limit } = range;
+    let ScanRequest { table, from, to, limit, .. } = range;
     if limit == 0 || (!to.is_empty() && from >= to) {
         return Ok(Vec::new());
     }
     let Some(hidden) = (layer.hidden)(table) else {
-        return opened(layer, table, inner.scan(table, from, to, direction, limit)?);
+        return opened(layer, table, inner.rows(range)?);
     };
     if range.begins_alike(hidden.end()) {
         let (low, high) = bounds_in_hidden_part(layer, hidden, &range);
-        return opened(layer, table, inner.scan(table, &low, &high, direction, limit)?);
+        let stored = ScanRequest { from: &low, to: &high, ..range };
+        return opened(layer, table, inner.rows(stored)?);
     }
     if let Some(rows) = locked(window).rows(&range) {
         return Ok(rows);

@@ -2,8 +2,8 @@
 
 use super::lock;
 use crate::backend::{
-    Error, INDEX_LOCK, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId,
-    TableRow, check_tables,
+    Error, INDEX_LOCK, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, ScanRequest,
+    Snapshot, TableId, TableRow, check_tables,
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -44,14 +44,8 @@ impl Snapshot for MemoryGeneration {
         Ok(self.tables.get(&table).and_then(|rows| rows.get(key)).cloned())
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        let ScanRequest { table, from, to, direction, limit } = request;
         let Some(rows) = self.tables.get(&table) else { return Ok(Vec::new()) };
         if !to.is_empty() && from >= to {
             return Ok(Vec::new());

@@ -30,8 +30,8 @@ pub use rescue::{
 };
 
 use super::{
-    CALLS, EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, ScanDirection,
-    SealMode, Snapshot, TableId, TableRow, files,
+    CALLS, EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, ScanRequest, SealMode,
+    Snapshot, TableId, TableRow, files,
 };
 pub(crate) use folder::is_own;
 use folder::{GenerationId, GenerationLease, IndexFolder};
@@ -254,16 +254,9 @@ impl Snapshot for LeasedGeneration {
         self.database.get_many(table, keys)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        tracing::trace!(target: CALLS, call = "scan", table = table.0);
-        self.database.scan(table, from, to, direction, limit)
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        tracing::trace!(target: CALLS, call = "scan", table = request.table.0);
+        self.database.rows(request)
     }
 
     fn scan_clusters(

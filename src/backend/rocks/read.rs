@@ -4,7 +4,7 @@ use super::layout::{self, ClusterPrefix, ClusteredTables, TableKeyRange};
 use super::options::{self, OBJECTS, ROWS};
 use super::{POSITION_KEY, index_error, manifest};
 use crate::backend::{
-    self, CLUSTERS, Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
+    self, CLUSTERS, Error, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
 };
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBRawIterator, ReadOptions};
 use std::ops::Range;
@@ -152,26 +152,20 @@ impl Snapshot for RocksDatabase {
             .collect()
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        let ScanRequest { table, from, to, direction, limit } = request;
         if limit == 0 || (!to.is_empty() && from >= to) {
             return Ok(Vec::new());
         }
         let range = TableKeyRange { table, from, to };
         if !self.clustered.holds(table) {
             let (first, end) = range.stored();
-            return self.rows(table, (&first, end.as_deref()), direction, limit);
+            return self.rows_in(table, (&first, end.as_deref()), direction, limit);
         }
         match range.only_cluster() {
             Some(cluster) => {
                 let (first, end) = range.stored_in(cluster);
-                self.rows(table, (&first, Some(&end)), direction, limit)
+                self.rows_in(table, (&first, Some(&end)), direction, limit)
             }
             None => self.rows_of_clusters(range, direction, limit),
         }
@@ -210,7 +204,7 @@ impl Snapshot for RocksDatabase {
 
 impl RocksDatabase {
     /// Returns rows of one table, by the bounds of their stored keys.
-    fn rows(
+    fn rows_in(
         &self,
         table: TableId,
         ends: StoredKeyBounds<'_>,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::backend::{OBJECTS, RowBatch};
+use crate::backend::{OBJECTS, RowBatch, ScanDirection};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -2,7 +2,7 @@
 //! keys of any length can be hidden.
 
 use forge_store::backend::{
-    Error, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
+    Error, Index, IndexWriter, LogPosition, RowBatch, ScanRequest, Snapshot, TableId, TableRow,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,16 +28,10 @@ fn get(inner: &dyn Snapshot, table: TableId, key: &[u8]) -> Result<Option<Vec<u8
     inner.get(table, &spread(key))
 }
 
-fn scan(
-    inner: &dyn Snapshot,
-    table: TableId,
-    (from, to): (&[u8], &[u8]),
-    direction: ScanDirection,
-    limit: usize,
-) -> Result<Vec<TableRow>, Error> {
-    let from = if from.is_empty() { Vec::new() } else { spread(from) };
-    let to = if to.is_empty() { Vec::new() } else { spread(to) };
-    let rows = inner.scan(table, &from, &to, direction, limit)?;
+fn rows(inner: &dyn Snapshot, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+    let bound = |key: &[u8]| if key.is_empty() { Vec::new() } else { spread(key) };
+    let (from, to) = (bound(request.from), bound(request.to));
+    let rows = inner.rows(ScanRequest { from: &from, to: &to, ..request })?;
     Ok(rows.into_iter().map(|(key, value)| (gathered(&key), value)).collect())
 }
 
@@ -68,15 +62,8 @@ impl Snapshot for Shown {
         get(&*self.0, table, key)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        scan(&*self.0, table, (from, to), direction, limit)
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        rows(&*self.0, request)
     }
 }
 
@@ -89,15 +76,8 @@ impl Snapshot for Written {
         get(self.0.view(), table, key)
     }
 
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        scan(self.0.view(), table, (from, to), direction, limit)
+    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
+        rows(self.0.view(), request)
     }
 }
 
