@@ -118,7 +118,7 @@ pub fn entry_fields<'a, T: Deserialize<'a>>(entry: &'a [u8]) -> Result<T, Decode
     T::deserialize(&mut reader).map_err(|error| DecodeError::new("value", error.to_string()))
 }
 
-/// Returns whether an entry has exactly this value, at any time. Compares without encoding `value`,
+/// Returns whether an entry has exactly this value, at any time. Compares while it encodes `value`,
 /// up to the first difference.
 #[must_use]
 pub fn has_value(entry: &[u8], value: &Value) -> bool {
