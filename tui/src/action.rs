@@ -1,12 +1,15 @@
 //! The commands and events of the terminal browser.
 
 use crate::answer::WorkerReply;
+use crate::effect::LandmarkKind;
 use crate::host::EditedText;
 use crate::key::KeyChord;
+use crate::panes::PaneFocus;
 use forge_store::model::Timestamp;
+use forge_store::store::PageDirection;
 
 /// A command of the browser. Each is bound to keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "`default_keys` explains each")]
 pub enum BrowserCommand {
     Help,
@@ -15,16 +18,11 @@ pub enum BrowserCommand {
     Cancel,
     Open,
     Close,
-    NextPane,
-    PreviousPane,
-    Pane1,
-    Pane2,
-    Pane3,
-    Pane4,
+    Pane(PaneFocus),
+    StepPane(isize),
     Zoom,
     Find,
-    NextMatch,
-    PreviousMatch,
+    StepMatch(PageDirection),
     Filter,
     Jump,
     Level,
@@ -33,6 +31,7 @@ pub enum BrowserCommand {
     Mark,
     Diff,
     Charts,
+    StepChart(PageDirection),
     Sessions,
     Create,
     Tag,
@@ -49,51 +48,38 @@ pub enum BrowserCommand {
     EvidenceSources,
     Editor,
     LongNote,
-    NextChip,
-    PreviousChip,
+    StepChip(isize),
     ToggleChip,
     Note,
     Idea,
     Question,
-    EvidenceFor,
-    EvidenceAgainst,
-    ConfirmIdea,
-    RejectIdea,
+    Evidence { supports: bool },
+    Settle { confirm: bool },
     Replay,
-    Faster,
-    Slower,
-    Fold,
-    FoldAll,
-    Down,
-    Up,
-    PageDown,
-    PageUp,
-    ScrollDown,
-    ScrollUp,
+    ChangeSpeed(i8),
+    Fold { all: bool },
+    MoveRows(isize),
+    MovePages(isize),
+    ScrollDetail(isize),
     First,
     Last,
-    NextPrompt,
-    PreviousPrompt,
-    NextFailure,
-    PreviousFailure,
-    OlderCheckpoint,
-    NewerCheckpoint,
-    OlderTag,
-    NewerTag,
-    OlderCompaction,
-    NewerCompaction,
-    OlderStatus,
-    NewerStatus,
-    NextTab,
-    PreviousTab,
-    NextStep,
-    PreviousStep,
+    Landmark(LandmarkKind, PageDirection),
+    StepTab(isize),
     Refresh,
-    Erase,
-    EraseWord,
-    EraseAll,
+    Erase(EraseRange),
     Suspend,
     Quit,
+}
+
+/// A part of the text that is being typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EraseRange {
+    /// The last character.
+    Character,
+    /// The last word.
+    Word,
+    /// Everything.
+    All,
 }
 
 /// An event that the browser handles.

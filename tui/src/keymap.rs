@@ -207,7 +207,8 @@ mod tests {
     #[test]
     fn a_key_that_was_set_replaces_the_default_ones() {
         let map = Keymap::with(&keys(&[("down", "M")])).unwrap();
-        assert_eq!(map.command(KeyMode::Story, "M".parse().unwrap()), Some(BrowserCommand::Down));
+        let down = Some(BrowserCommand::MoveRows(1));
+        assert_eq!(map.command(KeyMode::Story, "M".parse().unwrap()), down);
         assert_eq!(map.command(KeyMode::Story, "j".parse().unwrap()), None);
     }
 

@@ -21,12 +21,10 @@ pub(crate) use choose::searched_text;
 use crate::action::{BrowserAction, BrowserCommand};
 use crate::answer::StateTab;
 use crate::app::{App, AppStage, STORY_REVISIONS};
-use crate::chip::FILTER_CHIPS;
-use crate::effect::{AppEffect, LandmarkKind, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
+use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
 use crate::keymap::KeyMode;
 use crate::panes::{FindState, InputPurpose, OverlayPane, PaneFocus, SheetPane};
 use crate::theme::TextTone;
-use forge_store::store::PageDirection;
 
 /// Opens a session at the start; `None`: the current one.
 pub fn begin(app: &mut App, session: Option<String>) -> Vec<AppEffect> {
@@ -113,7 +111,6 @@ fn refresh_activity(app: &mut App) -> Vec<AppEffect> {
 }
 
 fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
-    let page = navigation::page(app);
     match command {
         BrowserCommand::Quit => app.done = true,
         BrowserCommand::Close => {
@@ -131,17 +128,15 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Accept => return input::accept(app),
         BrowserCommand::Cancel => return input::cancel(app),
         BrowserCommand::Back => return go_back(app),
-        BrowserCommand::Erase => return input::erase(app, input::EraseRange::Character),
-        BrowserCommand::EraseWord => return input::erase(app, input::EraseRange::Word),
-        BrowserCommand::EraseAll => return input::erase(app, input::EraseRange::All),
-        BrowserCommand::Down => return navigation::move_by(app, 1),
-        BrowserCommand::Up => return navigation::move_by(app, -1),
-        BrowserCommand::PageDown => return navigation::move_by(app, page),
-        BrowserCommand::PageUp => return navigation::move_by(app, -page),
+        BrowserCommand::Erase(range) => return input::erase(app, range),
+        BrowserCommand::MoveRows(rows) => return navigation::move_by(app, rows),
+        BrowserCommand::MovePages(pages) => {
+            let rows = pages * navigation::page(app);
+            return navigation::move_by(app, rows);
+        }
         BrowserCommand::First => return navigation::first(app),
         BrowserCommand::Last => return navigation::last(app),
-        BrowserCommand::Fold => navigation::fold(app, false),
-        BrowserCommand::FoldAll => navigation::fold(app, true),
+        BrowserCommand::Fold { all } => navigation::fold(app, all),
         BrowserCommand::Open => return selection::open(app),
         BrowserCommand::Refresh => {
             let mut effects = vec![AppEffect::Redraw];
@@ -153,8 +148,7 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Copy => return share::copy(app),
         BrowserCommand::CopyMarkdown => return share::copy_markdown(app),
         BrowserCommand::Editor => return editor::open(app),
-        BrowserCommand::NextChip => chips::select(app, 1),
-        BrowserCommand::PreviousChip => chips::select(app, FILTER_CHIPS.len() - 1),
+        BrowserCommand::StepChip(steps) => chips::select(app, steps),
         BrowserCommand::ToggleChip => return chips::switch(app),
         BrowserCommand::Export => input::ask(app, InputPurpose::Export, "forge-view.txt"),
         _ if app.stage != AppStage::Browsing => {
@@ -169,26 +163,19 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
 
 /// Handles a command while the timeline is shown.
 fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
-    use PageDirection::{Newer, Older};
     match command {
-        BrowserCommand::NextPane => return selection::focus_by(app, 1),
-        BrowserCommand::PreviousPane => return selection::focus_by(app, 3),
-        BrowserCommand::Pane1 => return selection::focus(app, PaneFocus::Story),
-        BrowserCommand::Pane2 => return selection::focus(app, PaneFocus::Detail),
-        BrowserCommand::Pane3 => return selection::focus(app, PaneFocus::Held),
-        BrowserCommand::Pane4 => return selection::focus(app, PaneFocus::Time),
+        BrowserCommand::StepPane(steps) => return selection::focus_by(app, steps),
+        BrowserCommand::Pane(pane) => return selection::focus(app, pane),
         BrowserCommand::Zoom => {
             app.zoomed = !app.zoomed;
             navigation::scroll(app);
         }
-        BrowserCommand::NextTab => return change_tab(app, 1),
-        BrowserCommand::PreviousTab => return change_tab(app, StateTab::ALL.len() - 1),
+        BrowserCommand::StepTab(steps) => return change_tab(app, steps),
         BrowserCommand::Find => {
             app.status = None;
             app.overlays.push(OverlayPane::Find(FindState::default()));
         }
-        BrowserCommand::NextMatch => return choose::step_match(app, Newer),
-        BrowserCommand::PreviousMatch => return choose::step_match(app, Older),
+        BrowserCommand::StepMatch(direction) => return choose::step_match(app, direction),
         BrowserCommand::Filter => {
             let typed = app.timeline.typed.clone();
             app.chip = 0;
@@ -224,8 +211,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Mark => return selection::mark(app),
         BrowserCommand::Diff => return selection::compare(app),
         BrowserCommand::Charts => return chart::open(app),
-        BrowserCommand::NextStep => return chart::step(app, Newer),
-        BrowserCommand::PreviousStep => return chart::step(app, Older),
+        BrowserCommand::StepChart(direction) => return chart::step(app, direction),
         BrowserCommand::Sessions => return sessions(app),
         BrowserCommand::Report => return share::report(app),
         BrowserCommand::Peek => return selection::peek(app),
@@ -235,44 +221,17 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Note => input::ask(app, InputPurpose::Note, ""),
         BrowserCommand::Idea => input::ask(app, InputPurpose::Idea, ""),
         BrowserCommand::Question => input::ask(app, InputPurpose::Question, ""),
-        BrowserCommand::EvidenceFor => write::about_idea(app, |hypothesis| {
-            InputPurpose::Evidence { hypothesis, supports: true }
-        }),
-        BrowserCommand::EvidenceAgainst => write::about_idea(app, |hypothesis| {
-            InputPurpose::Evidence { hypothesis, supports: false }
-        }),
-        BrowserCommand::ConfirmIdea => {
-            write::about_idea(app, |hypothesis| InputPurpose::Settle { hypothesis, confirm: true });
+        BrowserCommand::Evidence { supports } => {
+            write::about_idea(app, |hypothesis| InputPurpose::Evidence { hypothesis, supports });
         }
-        BrowserCommand::RejectIdea => {
-            write::about_idea(app, |hypothesis| InputPurpose::Settle {
-                hypothesis,
-                confirm: false,
-            });
+        BrowserCommand::Settle { confirm } => {
+            write::about_idea(app, |hypothesis| InputPurpose::Settle { hypothesis, confirm });
         }
         BrowserCommand::Replay => return selection::begin_replay(app),
-        BrowserCommand::Faster => selection::change_speed(app, 1),
-        BrowserCommand::Slower => selection::change_speed(app, -1),
-        BrowserCommand::ScrollDown => navigation::scroll_detail(app, 1),
-        BrowserCommand::ScrollUp => navigation::scroll_detail(app, -1),
-        other => {
-            let (kind, direction) = match other {
-                BrowserCommand::OlderCheckpoint => (LandmarkKind::Checkpoint, Older),
-                BrowserCommand::NewerCheckpoint => (LandmarkKind::Checkpoint, Newer),
-                BrowserCommand::OlderTag => (LandmarkKind::Tag, Older),
-                BrowserCommand::NewerTag => (LandmarkKind::Tag, Newer),
-                BrowserCommand::OlderCompaction => (LandmarkKind::Compaction, Older),
-                BrowserCommand::NewerCompaction => (LandmarkKind::Compaction, Newer),
-                BrowserCommand::OlderStatus => (LandmarkKind::Status, Older),
-                BrowserCommand::NewerStatus => (LandmarkKind::Status, Newer),
-                BrowserCommand::PreviousPrompt => (LandmarkKind::Prompt, Older),
-                BrowserCommand::NextPrompt => (LandmarkKind::Prompt, Newer),
-                BrowserCommand::PreviousFailure => (LandmarkKind::Failure, Older),
-                BrowserCommand::NextFailure => (LandmarkKind::Failure, Newer),
-                _ => return Vec::new(),
-            };
-            return landmark::find(app, kind, direction);
-        }
+        BrowserCommand::ChangeSpeed(by) => selection::change_speed(app, by),
+        BrowserCommand::ScrollDetail(rows) => navigation::scroll_detail(app, rows),
+        BrowserCommand::Landmark(kind, direction) => return landmark::find(app, kind, direction),
+        _ => {}
     }
     Vec::new()
 }
@@ -332,8 +291,14 @@ fn go_back(app: &mut App) -> Vec<AppEffect> {
     selection::focus(app, PaneFocus::Story)
 }
 
-fn change_tab(app: &mut App, steps: usize) -> Vec<AppEffect> {
-    let (tab, ..) = StateTab::ALL[(app.state.tab as usize + steps) % StateTab::ALL.len()];
+/// Returns the index this many steps after `index` in a list of `count`, before it if `steps` is
+/// negative. The first follows the last.
+fn index_after(index: usize, steps: isize, count: usize) -> usize {
+    (index + count).saturating_add_signed(steps) % count
+}
+
+fn change_tab(app: &mut App, steps: isize) -> Vec<AppEffect> {
+    let (tab, ..) = StateTab::ALL[index_after(app.state.tab as usize, steps, StateTab::ALL.len())];
     app.state.tab = tab;
     app.state.cursor = 0;
     app.state.top = 0;

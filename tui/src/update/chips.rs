@@ -1,15 +1,15 @@
 //! The chips of the filter that is being typed.
 
-use super::input;
+use super::{index_after, input};
 use crate::app::App;
 use crate::chip::FILTER_CHIPS;
 use crate::effect::AppEffect;
 use crate::panes::{InputPurpose, OverlayPane};
 
-/// Selects the chip this many steps after the selected one. The first follows the last.
-pub(super) fn select(app: &mut App, steps: usize) {
+/// Selects the chip this many steps after the selected one.
+pub(super) fn select(app: &mut App, steps: isize) {
     if is_open(app) {
-        app.chip = (app.chip + steps) % FILTER_CHIPS.len();
+        app.chip = index_after(app.chip, steps, FILTER_CHIPS.len());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Text inputs and questions.
 
 use super::{choose, editor, navigation, selection, share, story, switch, write};
+use crate::action::EraseRange;
 use crate::app::{App, UnsentText};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest, WriteRequest};
 use crate::panes::{InputPurpose, OverlayPane};
@@ -9,16 +10,6 @@ use crate::theme::TextTone;
 
 /// The maximum length of an input, in characters.
 const MAX_LETTERS: usize = 1000;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum EraseRange {
-    /// The last character.
-    Character,
-    /// The last word.
-    Word,
-    /// Everything.
-    All,
-}
 
 pub(super) fn ask(app: &mut App, purpose: InputPurpose, text: &str) {
     app.status = None;

@@ -1,6 +1,6 @@
 //! What is selected, and what the other panes show of it.
 
-use super::{chart, navigation, push_sheet, story, switch};
+use super::{chart, index_after, navigation, push_sheet, story, switch};
 use crate::answer::{RowSign, StateTab};
 use crate::app::App;
 use crate::effect::{AppEffect, DetailOf, MomentTarget, WorkerRequest};
@@ -96,10 +96,9 @@ pub(super) fn is_checkpoint(app: &App) -> bool {
     }
 }
 
-pub(super) fn focus_by(app: &mut App, steps: usize) -> Vec<AppEffect> {
+pub(super) fn focus_by(app: &mut App, steps: isize) -> Vec<AppEffect> {
     let place = PaneFocus::ALL.iter().position(|pane| *pane == app.focus).unwrap_or(0);
-    let next = PaneFocus::ALL.get((place + steps) % PaneFocus::ALL.len()).copied();
-    focus(app, next.unwrap_or_default())
+    focus(app, PaneFocus::ALL[index_after(place, steps, PaneFocus::ALL.len())])
 }
 
 /// Moves the focus to a pane.
