@@ -12,6 +12,7 @@ mod branch;
 mod brief;
 mod bundle;
 mod check_results;
+mod claim_graph;
 mod claims_over_time;
 mod connected_system;
 pub mod database;
@@ -80,6 +81,7 @@ pub use bundle::{
 };
 pub use check_results::{CheckResults, LastCheckResult};
 pub(crate) use check_results::{CheckTracker, CheckTurn, check_label};
+pub use claim_graph::{ClaimEdge, ClaimGraph, GraphDirection};
 pub use connected_system::{
     ConnectedSystem, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, SystemRecorder,
     TemporalQuery,

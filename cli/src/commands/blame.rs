@@ -111,6 +111,6 @@ impl Verb for WhyArgs {
         let point = reading.point(context, self.of.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let known = find_entity_of_any_kind(&state, &self.of.entity)?;
-        super::dependency_graph::why(reading, &state, &known)
+        super::why::why(reading, &state, &known)
     }
 }

@@ -17,7 +17,6 @@ pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod dependency;
-pub mod dependency_graph;
 pub mod doctor;
 pub mod entity;
 pub mod evidence;
@@ -61,6 +60,7 @@ pub mod undo;
 pub mod verification;
 pub mod verify;
 pub mod watch;
+pub mod why;
 
 use crate::args::lazy::LazyArgs;
 use crate::verb::commands;

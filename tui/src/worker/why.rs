@@ -10,120 +10,65 @@ use crate::effect::MomentTarget;
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::error::{Error, Result};
-use forge_store::model::claim::{Dependency, references};
 use forge_store::model::{Key, Kind, Value};
 use forge_store::shell::quoted;
-use forge_store::store::{ResolvedMoment, Session, StateAt};
+use forge_store::store::{ClaimGraph, GraphDirection, ResolvedMoment, Session};
 use forge_store::story::short_number;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The maximum number of steps between the claim and another claim that is shown.
 const MAX_STEPS: u16 = 8;
 /// The maximum number of lines shown of the command or check that evidence comes from.
 const OUTPUT_LINES: usize = 12;
 
-/// The direction in which the relations are followed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WalkDirection {
-    /// To what a claim rests on.
-    Down,
-    /// To what rests on the claim.
-    Up,
+/// Adds a line for each claim that is one step away, and below it lines for the claims that are
+/// further away. Each claim is added once.
+fn walk(
+    graph: &ClaimGraph,
+    from: &Key,
+    direction: GraphDirection,
+    depth: u16,
+    seen: &mut BTreeSet<Key>,
+    lines: &mut Vec<SheetLine>,
+) {
+    if depth > MAX_STEPS {
+        return;
+    }
+    for (far, _) in graph.neighbours(from, direction) {
+        let Some(value) = graph.claim(far) else { continue };
+        if seen.insert(far.clone()) {
+            lines.push(claim_line(far, value, depth));
+            walk(graph, far, direction, depth + 1, seen, lines);
+        }
+    }
 }
 
-/// What each claim of a state rests on.
-struct ClaimGraph {
-    claims: BTreeMap<Key, Value>,
-    /// Pairs of a claim and what it rests on.
-    edges: Vec<(Key, Key)>,
-}
-
-impl ClaimGraph {
-    fn read(state: &StateAt) -> Result<Self> {
-        let mut graph = Self { claims: BTreeMap::new(), edges: Vec::new() };
-        for kind in Kind::claims() {
-            for (id, entry) in state.claims_of(kind)? {
-                let key = Key::new(kind, id);
-                graph.add(&key, &entry.value);
-                graph.claims.insert(key, entry.value);
-            }
-        }
-        Ok(graph)
-    }
-
-    fn add(&mut self, key: &Key, value: &Value) {
-        if key.kind == Kind::Dependency {
-            let dependency = Dependency::from_value(value).ok();
-            let rests = dependency.as_ref().and_then(Dependency::rests_on);
-            let belief = |id: &str| Key::new(Kind::Belief, id);
-            self.edges.extend(rests.map(|(upper, lower)| (belief(upper), belief(lower))));
-            return;
-        }
-        for other in references(key.kind, value) {
-            // A hypothesis rests on its evidence, and waits for the gaps that block it.
-            self.edges.push(match key.kind {
-                Kind::Evidence | Kind::Gap => (other, key.clone()),
-                _ => (key.clone(), other),
-            });
-        }
-    }
-
-    /// Adds a line for each claim that is one step away, and below it lines for the claims that are
-    /// further away. Each claim is added once.
-    fn walk(
-        &self,
-        from: &Key,
-        direction: WalkDirection,
-        depth: u16,
-        seen: &mut BTreeSet<Key>,
-        lines: &mut Vec<SheetLine>,
-    ) {
-        if depth > MAX_STEPS {
-            return;
-        }
-        for (upper, lower) in &self.edges {
-            let (near, far) = match direction {
-                WalkDirection::Down => (upper, lower),
-                WalkDirection::Up => (lower, upper),
-            };
-            if near != from || !self.claims.contains_key(far) || !seen.insert(far.clone()) {
-                continue;
-            }
-            lines.push(self.line(far, depth));
-            self.walk(far, direction, depth + 1, seen, lines);
-        }
-    }
-
-    fn line(&self, key: &Key, depth: u16) -> SheetLine {
-        let value = self.claims.get(key);
-        let field = |name: &str| value.and_then(|value| value.field(name));
-        let text = |name: &str| field(name).and_then(Value::as_text).unwrap_or_default();
-        let tone = match key.kind {
-            Kind::Hypothesis => TextTone::of_idea(&key.id),
-            _ => TextTone::Id,
+fn claim_line(key: &Key, value: &Value, depth: u16) -> SheetLine {
+    let text = |name: &str| value.field(name).and_then(Value::as_text).unwrap_or_default();
+    let tone = match key.kind {
+        Kind::Hypothesis => TextTone::of_idea(&key.id),
+        _ => TextTone::Id,
+    };
+    let mut shown = line(tone, depth * 2, format!("{} ", key.id));
+    if let Some(strength) = value.field("strength").and_then(Value::as_f64) {
+        let (tone, word) = match strength < 0.0 {
+            true => (TextTone::Bad, "against"),
+            false => (TextTone::Good, "for"),
         };
-        let mut shown = line(tone, depth * 2, format!("{} ", key.id));
-        if let Some(strength) = field("strength").and_then(Value::as_f64) {
-            let (tone, word) = match strength < 0.0 {
-                true => (TextTone::Bad, "against"),
-                false => (TextTone::Good, "for"),
-            };
-            shown = shown.and(tone, format!("{word} {} ", short_number(strength.abs())));
-        }
-        let (sign, tone) = idea::status_sign(text("status"));
-        if !sign.is_empty() {
-            shown = shown.and(tone, sign);
-        }
-        if let Some(sure) = field("confidence").and_then(Value::as_f64) {
-            shown = shown.and(TextTone::Dim, format!("{} ", short_number(sure)));
-        }
-        let said = value.map(|value| entity_title(key.kind, value)).unwrap_or_default();
-        shown = shown.and(TextTone::Plain, said);
-        if field("in_doubt").and_then(Value::as_bool) == Some(true) {
-            shown = shown.and(TextTone::Warning, "  in doubt");
-        }
-        shown
+        shown = shown.and(tone, format!("{word} {} ", short_number(strength.abs())));
     }
+    let (sign, tone) = idea::status_sign(text("status"));
+    if !sign.is_empty() {
+        shown = shown.and(tone, sign);
+    }
+    if let Some(sure) = value.field("confidence").and_then(Value::as_f64) {
+        shown = shown.and(TextTone::Dim, format!("{} ", short_number(sure)));
+    }
+    shown = shown.and(TextTone::Plain, entity_title(key.kind, value));
+    if value.field("in_doubt").and_then(Value::as_bool) == Some(true) {
+        shown = shown.and(TextTone::Warning, "  in doubt");
+    }
+    shown
 }
 
 pub(super) fn why(
@@ -133,15 +78,15 @@ pub(super) fn why(
     key: &Key,
 ) -> Result<TextSheet> {
     let graph = ClaimGraph::read(&session.state(point)?)?;
-    if !graph.claims.contains_key(key) {
+    let Some(value) = graph.claim(key) else {
         return Err(Error::not_found(key.kind.name(), key.id.clone()));
-    }
-    let mut sections = vec![section("", vec![graph.line(key, 0)])];
+    };
+    let mut sections = vec![section("", vec![claim_line(key, value, 0)])];
     let directions =
-        [("It rests on", WalkDirection::Down), ("What rests on it", WalkDirection::Up)];
+        [("It rests on", GraphDirection::Down), ("What rests on it", GraphDirection::Up)];
     for (title, direction) in directions {
         let (mut lines, mut seen) = (Vec::new(), BTreeSet::from([key.clone()]));
-        graph.walk(key, direction, 1, &mut seen, &mut lines);
+        walk(&graph, key, direction, 1, &mut seen, &mut lines);
         if lines.is_empty() {
             lines.push(line(TextTone::Dim, 2, "nothing"));
         }
@@ -161,11 +106,10 @@ pub(super) fn sources(
 ) -> Result<TextSheet> {
     let key = Key::new(Kind::Hypothesis, hypothesis);
     let state = session.state(point)?;
-    let graph = ClaimGraph::read(&state)?;
-    if !graph.claims.contains_key(&key) {
+    let Some(value) = state.claim(key.kind, &key.id)? else {
         return Err(Error::not_found(key.kind.name(), key.id));
-    }
-    let mut sections = vec![section("", vec![graph.line(&key, 0)])];
+    };
+    let mut sections = vec![section("", vec![claim_line(&key, &value, 0)])];
     for one in idea::evidence_of(&state, &key)? {
         sections.push(evidence(session, point, target, &one, zone)?);
     }
@@ -216,4 +160,27 @@ fn evidence(
         lines.push(line(TextTone::Dim, 4, words));
     }
     Ok(section(title, lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::Timestamp;
+    use forge_store::model::claim::{Belief, Hypothesis};
+    use forge_store::store::{NewSession, Store, WriteContext};
+
+    /// The page showed nothing below a hypothesis that is only the source of a belief.
+    #[test]
+    fn a_belief_rests_on_the_claim_that_its_source_names() {
+        let context = WriteContext::asked("test", Timestamp::from_micros(0));
+        let store = Store::in_memory().unwrap();
+        let session = store.create_session(&context, NewSession::named("sources")).unwrap();
+        let write = session.write(&context).add("H1", Hypothesis::default());
+        write.add("B1", Belief::default().source("H1")).commit().unwrap();
+        let key = Key::new(Kind::Hypothesis, "H1");
+        let sheet = why(&session, &session.head().unwrap(), MomentTarget::Head, &key).unwrap();
+        let rests = sheet.sections.last().unwrap();
+        assert_eq!(rests.title, "What rests on it");
+        assert_eq!(rests.lines[0].parts[0].1, "B1 ");
+    }
 }
