@@ -9,10 +9,12 @@ use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::diff::{ChangeKind, describe};
 use forge_store::error::Result;
-use forge_store::model::claim::{Dependency, references};
 use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
-use forge_store::store::{HistoryEntry, ResolvedMoment, Session, StateAt};
+use forge_store::store::{
+    ClaimGraph, GraphDirection, HistoryEntry, ResolvedMoment, Session, StateAt,
+};
 use forge_store::story::short_number;
+use std::collections::BTreeSet;
 
 /// The maximum number of changes of a claim that are shown: the newest.
 const MAX_STEPS: usize = 200;
@@ -50,8 +52,11 @@ pub(super) fn sections(
             sections.push(section(title, lines));
         }
     }
-    let related = related(&state, key, entry)?;
-    for (title, lines) in related {
+    let graph = ClaimGraph::read(&state)?;
+    let directions =
+        [("It rests on", GraphDirection::Down), ("What rests on it", GraphDirection::Up)];
+    for (title, direction) in directions {
+        let lines = related(&graph, key, direction);
         if !lines.is_empty() {
             sections.push(section(title, lines));
         }
@@ -217,49 +222,22 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
     lines
 }
 
-type Related = Vec<(&'static str, Vec<SheetLine>)>;
-
-/// Returns what a claim rests on, and what rests on it.
-fn related(state: &StateAt, key: &Key, entry: &ClaimEntry) -> Result<Related> {
-    let named = |kind: Kind, id: &str, value: &Value| {
-        line(TextTone::Id, 2, format!("{id} ")).and(TextTone::Plain, entity_title(kind, value))
-    };
-    let mut rests_on = Vec::new();
-    for other in references(key.kind, &entry.value) {
-        if let Some(value) = state.claim(other.kind, &other.id)? {
-            rests_on.push(named(other.kind, &other.id, &value));
-        }
-    }
-    let mut above = Vec::new();
-    for kind in [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap] {
-        if kind == Kind::Evidence && key.kind == Kind::Hypothesis {
+/// Returns the lines about what a claim rests on, or about what rests on it.
+fn related(graph: &ClaimGraph, key: &Key, direction: GraphDirection) -> Vec<SheetLine> {
+    let mut seen = BTreeSet::from([key]);
+    let mut lines = Vec::new();
+    for (other, _) in graph.neighbours(key, direction) {
+        // The evidence about a hypothesis has sections of its own.
+        if key.kind == Kind::Hypothesis && other.kind == Kind::Evidence {
             continue;
         }
-        for (id, entry) in state.claims_of(kind)? {
-            if references(kind, &entry.value).contains(key) {
-                // A hypothesis waits for the gaps that block it.
-                let list = if kind == Kind::Gap { &mut rests_on } else { &mut above };
-                list.push(named(kind, &id, &entry.value));
-            }
+        let Some(value) = graph.claim(other) else { continue };
+        if seen.insert(other) {
+            let id = line(TextTone::Id, 2, format!("{} ", other.id));
+            lines.push(id.and(TextTone::Plain, entity_title(other.kind, value)));
         }
     }
-    // Dependencies are between beliefs. A claim of another kind may have the id of a belief.
-    let dependencies = match key.kind {
-        Kind::Belief => state.claims_of(Kind::Dependency)?,
-        _ => Vec::new(),
-    };
-    for (_, entry) in dependencies {
-        let Ok(dependency) = Dependency::from_value(&entry.value) else { continue };
-        let (list, other) = match dependency.rests_on() {
-            Some((upper, lower)) if upper == key.id => (&mut rests_on, lower),
-            Some((upper, lower)) if lower == key.id => (&mut above, upper),
-            _ => continue,
-        };
-        if let Some(value) = state.claim(Kind::Belief, other)? {
-            list.push(named(Kind::Belief, other, &value));
-        }
-    }
-    Ok(vec![("It rests on", rests_on), ("What rests on it", above)])
+    lines
 }
 
 /// Returns every change of a claim, field by field, the newest first.
@@ -289,7 +267,9 @@ fn changes(history: &[HistoryEntry], zone: DisplayZone) -> Vec<SheetLine> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forge_store::model::claim::{Belief, DependencyType, Hypothesis};
+    use forge_store::model::claim::{
+        Belief, Dependency, DependencyType, Evidence, Gap, GapBlocking, Hypothesis,
+    };
     use forge_store::store::{NewSession, Store, WriteContext};
 
     fn session() -> (Session, WriteContext) {
@@ -337,6 +317,22 @@ mod tests {
         assert_eq!(neighbours(&session, Kind::Belief, "opposite"), ["", ""]);
         // Its id is the id of a belief.
         assert_eq!(neighbours(&session, Kind::Hypothesis, "one"), ["", ""]);
+    }
+
+    /// The pages of the evidence and of the gap said that these rest on the hypothesis.
+    #[test]
+    fn a_hypothesis_rests_on_its_evidence_and_on_the_gaps_that_block_it() {
+        let (session, context) = session();
+        session.write(&context).add("H1", Hypothesis::default()).commit().unwrap();
+        let blocks = GapBlocking::Hypotheses(vec!["H1".to_owned()]);
+        let write = session.write(&context).add("E1", Evidence::default().hypothesis("H1"));
+        let write = write.add("G1", Gap::default().blocking(blocks));
+        write.add("B1", Belief::default().source("H1")).commit().unwrap();
+        // The evidence about a hypothesis has sections of its own.
+        assert_eq!(neighbours(&session, Kind::Hypothesis, "H1"), ["G1", "B1"]);
+        assert_eq!(neighbours(&session, Kind::Evidence, "E1"), ["", "H1"]);
+        assert_eq!(neighbours(&session, Kind::Gap, "G1"), ["", "H1"]);
+        assert_eq!(neighbours(&session, Kind::Belief, "B1"), ["H1", ""]);
     }
 
     /// The title counted only the changes that were shown.
