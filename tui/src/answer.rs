@@ -364,15 +364,14 @@ pub enum WorkerAnswer {
     },
     /// The state at a moment.
     State(Box<StateView>),
+    /// A sheet for the pane that requested it.
     Sheet(Box<TextSheet>),
-    Detail(Box<TextSheet>),
-    Preview {
+    /// What a restore would change.
+    RestorePlan {
         /// The moment to restore.
         target: MomentTarget,
-        /// What would change.
-        sheet: Box<TextSheet>,
-        /// Whether anything would change.
-        changes: bool,
+        /// The changes; `None` if there are none.
+        sheet: Option<Box<TextSheet>>,
     },
     Story(Box<StoryView>),
     /// The brief of a moment.

@@ -212,8 +212,9 @@ impl PaneSlot {
     }
 }
 
+/// What a sheet is about.
 #[derive(Clone, Debug, PartialEq)]
-pub enum DetailOf {
+pub enum SheetOf {
     /// A line of the timeline.
     Row(Box<TimelineRow>),
     /// An entity at a moment.
@@ -228,6 +229,18 @@ pub enum DetailOf {
         from: MomentTarget,
         /// The other moment.
         to: MomentTarget,
+    },
+    /// What a claim rests on, and what rests on it.
+    Why {
+        target: MomentTarget,
+        /// The claim.
+        key: Key,
+    },
+    /// The evidence about a hypothesis, with the commands that showed it.
+    EvidenceSources {
+        target: MomentTarget,
+        /// The id of the hypothesis.
+        hypothesis: String,
     },
 }
 
@@ -255,36 +268,11 @@ pub enum WorkerRequest {
         /// The tab whose entities are loaded.
         tab: StateTab,
     },
-    /// Load the details of one entity.
-    Detail {
-        target: MomentTarget,
-        /// The entity.
-        key: Key,
-    },
-    /// Load what a claim rests on, and what rests on it.
-    Why {
-        target: MomentTarget,
-        /// The claim.
-        key: Key,
-    },
-    /// Load the evidence about a hypothesis, with the commands that showed it.
-    EvidenceSources {
-        target: MomentTarget,
-        /// The id of the hypothesis.
-        hypothesis: String,
-    },
-    /// Load the details of a line of the timeline.
-    Moment(Box<TimelineRow>),
-    /// Load details for the pane beside the timeline.
-    Preview(DetailOf),
-    /// Compare two moments.
-    Compare {
-        /// The earlier moment.
-        from: MomentTarget,
-        /// The later moment.
-        to: MomentTarget,
-        /// Whether it is the preview of a restore.
-        preview: bool,
+    /// Load a sheet.
+    Sheet {
+        of: SheetOf,
+        /// Whether it opens in front of the other panes. If not, it is for the pane Detail.
+        whole: bool,
     },
     /// Read the story of a session, and the confidence of its hypotheses over time.
     Story {
@@ -299,6 +287,8 @@ pub enum WorkerRequest {
         session: String,
         target: MomentTarget,
     },
+    /// Find out what a restore of this moment would change.
+    RestorePlan(MomentTarget),
     /// Find out what an undo or a redo would do.
     UndoPlan { redo: bool },
     /// Count the events in this many intervals.
@@ -347,14 +337,11 @@ impl WorkerRequest {
             | Self::Jump { .. } => PaneSlot::Session,
             Self::Page { .. } => PaneSlot::Page,
             Self::State { .. } => PaneSlot::State,
-            Self::Detail { .. }
-            | Self::Why { .. }
-            | Self::EvidenceSources { .. }
-            | Self::Moment(_)
-            | Self::Compare { .. }
+            Self::Sheet { whole: true, .. }
+            | Self::RestorePlan(_)
             | Self::UndoPlan { .. }
             | Self::Sessions => PaneSlot::Sheet,
-            Self::Preview(_) => PaneSlot::Detail,
+            Self::Sheet { whole: false, .. } => PaneSlot::Detail,
             Self::Story { .. } => PaneSlot::Story,
             Self::Brief { .. } => PaneSlot::Brief,
             Self::Strip(_) => PaneSlot::Strip,

@@ -236,11 +236,6 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
     Vec::new()
 }
 
-fn push_sheet(app: &mut App) {
-    app.status = None;
-    app.overlays.push(OverlayPane::Sheet(SheetPane::default()));
-}
-
 fn confirm(app: &mut App, change: WriteRequest) {
     app.overlays.push(OverlayPane::Confirm { change, reading: SheetPane::default() });
 }
@@ -340,5 +335,5 @@ fn restore(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     }
     confirm(app, WriteRequest::Restore { target });
-    vec![app.ask(WorkerRequest::Compare { from: MomentTarget::Head, to: target, preview: true })]
+    vec![app.ask(WorkerRequest::RestorePlan(target))]
 }

@@ -15,10 +15,10 @@ mod unpushed;
 mod why;
 
 use crate::answer::{
-    ActivityStrip, SessionOverview, SessionRow, WorkerAnswer, WorkerFailure, WorkerReply,
+    ActivityStrip, SessionOverview, SessionRow, TextSheet, WorkerAnswer, WorkerFailure, WorkerReply,
 };
 use crate::app::DisplayZone;
-use crate::effect::{DetailOf, MomentTarget, PageAnchor, PaneSlot, WorkerRequest};
+use crate::effect::{MomentTarget, PageAnchor, PaneSlot, SheetOf, WorkerRequest};
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
 use forge_store::model::{AutoTrigger, SessionKind};
@@ -116,39 +116,12 @@ impl StoreWorker {
                 }
                 Ok(WorkerAnswer::State(Box::new(view)))
             }
-            WorkerRequest::Detail { target, key } => {
-                let session = self.session()?;
-                let sheet =
-                    detail::entity(session, &point(session, target)?, target, &key, self.zone)?;
-                Ok(WorkerAnswer::Sheet(Box::new(sheet)))
-            }
-            WorkerRequest::Moment(row) => {
-                Ok(WorkerAnswer::Sheet(Box::new(detail::row(self.session()?, &row, self.zone)?)))
-            }
-            WorkerRequest::Preview(of) => {
-                let session = self.session()?;
-                let sheet = match of {
-                    DetailOf::Row(row) => detail::row(session, &row, self.zone)?,
-                    DetailOf::Entity { target, key } => {
-                        let point = point(session, target)?;
-                        detail::entity(session, &point, target, &key, self.zone)?
-                    }
-                    DetailOf::Difference { from, to } => {
-                        difference::sheet(session, from, to, false, self.zone)?.0
-                    }
-                };
-                Ok(WorkerAnswer::Detail(Box::new(sheet)))
-            }
-            WorkerRequest::Why { target, key } => {
-                let session = self.session()?;
-                let sheet = why::why(session, &point(session, target)?, target, &key)?;
-                Ok(WorkerAnswer::Sheet(Box::new(sheet)))
-            }
-            WorkerRequest::EvidenceSources { target, hypothesis } => {
-                let session = self.session()?;
-                let at = point(session, target)?;
-                let sheet = why::sources(session, &at, target, &hypothesis, self.zone)?;
-                Ok(WorkerAnswer::Sheet(Box::new(sheet)))
+            WorkerRequest::Sheet { of, .. } => Ok(WorkerAnswer::Sheet(Box::new(self.sheet(of)?))),
+            WorkerRequest::RestorePlan(target) => {
+                let (session, head) = (self.session()?, MomentTarget::Head);
+                let (sheet, changes) = difference::sheet(session, head, target, true, self.zone)?;
+                let sheet = changes.then(|| Box::new(sheet));
+                Ok(WorkerAnswer::RestorePlan { target, sheet })
             }
             WorkerRequest::UndoPlan { redo } => {
                 let session = self.session()?;
@@ -165,15 +138,6 @@ impl StoreWorker {
                 let session = self.store.session(&session)?;
                 let brief = Box::new(story::brief(&session, &point(&session, target)?)?);
                 Ok(WorkerAnswer::Brief { target, brief })
-            }
-            WorkerRequest::Compare { from, to, preview } => {
-                let session = self.session()?;
-                let (sheet, changes) = difference::sheet(session, from, to, preview, self.zone)?;
-                Ok(if preview {
-                    WorkerAnswer::Preview { target: to, sheet: Box::new(sheet), changes }
-                } else {
-                    WorkerAnswer::Sheet(Box::new(sheet))
-                })
             }
             WorkerRequest::Strip(period_count) => {
                 let session = self.session()?;
@@ -197,6 +161,26 @@ impl StoreWorker {
                 change::run(self.session()?, &change, now, self.triggers.as_deref())
             }
             WorkerRequest::Export { path, text } => export(&path, &text),
+        }
+    }
+
+    fn sheet(&self, of: SheetOf) -> Result<TextSheet> {
+        let session = self.session()?;
+        match of {
+            SheetOf::Row(row) => detail::row(session, &row, self.zone),
+            SheetOf::Entity { target, key } => {
+                detail::entity(session, &point(session, target)?, target, &key, self.zone)
+            }
+            SheetOf::Difference { from, to } => {
+                Ok(difference::sheet(session, from, to, false, self.zone)?.0)
+            }
+            SheetOf::Why { target, key } => {
+                why::why(session, &point(session, target)?, target, &key)
+            }
+            SheetOf::EvidenceSources { target, hypothesis } => {
+                let point = point(session, target)?;
+                why::sources(session, &point, target, &hypothesis, self.zone)
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use forge_store::store::{HistoryPosition, HistoryRank};
 
 pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
     match reply.answer {
-        Ok(answer) => apply_answer(app, reply.request_number, answer),
+        Ok(answer) => apply_answer(app, reply.request_number, reply.slot, answer),
         Err(failure) => {
             failed(app, reply.request_number, reply.slot, failure);
             Vec::new()
@@ -66,7 +66,12 @@ fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFai
     }
 }
 
-fn apply_answer(app: &mut App, request_number: u64, answer: WorkerAnswer) -> Vec<AppEffect> {
+fn apply_answer(
+    app: &mut App,
+    request_number: u64,
+    slot: PaneSlot,
+    answer: WorkerAnswer,
+) -> Vec<AppEffect> {
     match answer {
         WorkerAnswer::Opened(overview) => return opened(app, *overview),
         WorkerAnswer::NoSession => app.stage = AppStage::Empty,
@@ -78,17 +83,17 @@ fn apply_answer(app: &mut App, request_number: u64, answer: WorkerAnswer) -> Vec
             app.state.view = Some(*view);
             navigation::scroll(app);
         }
-        WorkerAnswer::Sheet(sheet) => put_sheet(app, *sheet),
-        WorkerAnswer::Preview { target, sheet, changes } => {
-            if changes {
-                put_sheet(app, *sheet);
-            } else {
-                app.overlays.pop();
-                app.say(
-                    TextTone::Plain,
-                    format!("the claims are what they were at {target} already"),
-                );
-            }
+        WorkerAnswer::Sheet(sheet) if slot == PaneSlot::Detail => {
+            app.detail.sheet = Some(*sheet);
+            navigation::scroll(app);
+        }
+        WorkerAnswer::Sheet(sheet) | WorkerAnswer::RestorePlan { sheet: Some(sheet), .. } => {
+            put_sheet(app, *sheet);
+        }
+        WorkerAnswer::RestorePlan { target, sheet: None } => {
+            app.overlays.pop();
+            let text = format!("the claims are what they were at {target} already");
+            app.say(TextTone::Plain, text);
         }
         WorkerAnswer::Story(view) => return story::put(app, *view),
         WorkerAnswer::Brief { target, brief } => {
@@ -96,10 +101,6 @@ fn apply_answer(app: &mut App, request_number: u64, answer: WorkerAnswer) -> Vec
                 app.state.brief = Some((target, brief));
                 app.state.lines_for = None;
             }
-            navigation::scroll(app);
-        }
-        WorkerAnswer::Detail(sheet) => {
-            app.detail.sheet = Some(*sheet);
             navigation::scroll(app);
         }
         WorkerAnswer::UndoPlan { redo, sheet } => match (sheet, app.overlays.last()) {

@@ -1,11 +1,11 @@
 //! What is selected, and what the other panes show of it.
 
-use super::{chart, index_after, navigation, push_sheet, story, switch};
+use super::{chart, index_after, navigation, story, switch};
 use crate::answer::{RowSign, StateTab};
 use crate::app::App;
-use crate::effect::{AppEffect, DetailOf, MomentTarget, WorkerRequest};
+use crate::effect::{AppEffect, MomentTarget, SheetOf, WorkerRequest};
 use crate::layout::WindowLayout;
-use crate::panes::{OverlayPane, PaneFocus, Replay};
+use crate::panes::{OverlayPane, PaneFocus, Replay, SheetPane};
 use crate::theme::TextTone;
 use forge_store::model::{Key, Kind};
 use forge_store::story::StoryKind;
@@ -35,29 +35,37 @@ pub(super) fn held(app: &mut App) -> Vec<AppEffect> {
 
 /// Requests the details of the selection.
 pub(super) fn detail(app: &mut App) -> Vec<AppEffect> {
-    let target = app.target();
-    let of = if app.comparing {
-        difference(app)
-    } else if let Some(key) = held_entity(app) {
-        Some(DetailOf::Entity { target, key })
-    } else {
-        app.row().map(|row| DetailOf::Row(Box::new(row.clone())))
-    };
+    let of = if app.comparing { difference(app) } else { selected(app) };
     app.detail.top = 0;
     let Some(of) = of else {
         app.detail.sheet = None;
         return Vec::new();
     };
-    vec![app.ask(WorkerRequest::Preview(of))]
+    vec![app.ask(WorkerRequest::Sheet { of, whole: false })]
+}
+
+/// Opens a sheet in front of the other panes.
+fn open_sheet(app: &mut App, of: SheetOf) -> Vec<AppEffect> {
+    app.status = None;
+    app.overlays.push(OverlayPane::Sheet(SheetPane::default()));
+    vec![app.ask(WorkerRequest::Sheet { of, whole: true })]
+}
+
+/// Returns the entity that is selected in the pane Held, else the selected row.
+fn selected(app: &App) -> Option<SheetOf> {
+    match held_entity(app) {
+        Some(key) => Some(SheetOf::Entity { target: app.target(), key }),
+        None => app.row().map(|row| SheetOf::Row(Box::new(row.clone()))),
+    }
 }
 
 /// Returns the difference between the mark, or the next older moment, and the selected moment.
-fn difference(app: &App) -> Option<DetailOf> {
+fn difference(app: &App) -> Option<SheetOf> {
     let before = app.timeline.rows.iter().skip(app.timeline.cursor + 1);
     let own = app.row().map(|row| row.target);
     let before = before.map(|row| row.target).find(|target| Some(*target) != own);
     let from = app.mark.or(before)?;
-    Some(DetailOf::Difference { from, to: app.target() })
+    Some(SheetOf::Difference { from, to: app.target() })
 }
 
 /// Returns the entity that is selected in the pane Held.
@@ -139,7 +147,7 @@ pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
         app.comparing = false;
         return detail(app);
     }
-    let Some(DetailOf::Difference { from, to }) = difference(app) else {
+    let Some(of) = difference(app) else {
         app.say(TextTone::Warning, "there is nothing before this moment: mark another one with m");
         return Vec::new();
     };
@@ -150,13 +158,12 @@ pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
     }
     // If the window has no room for the details, the difference opens as a page.
     app.comparing = false;
-    push_sheet(app);
-    vec![app.ask(WorkerRequest::Compare { from, to, preview: false })]
+    open_sheet(app, of)
 }
 
 /// Unfolds the selected line, opens the selection as a page, or chooses the selected session.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
-    let request = match app.overlays.last() {
+    let of = match app.overlays.last() {
         Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
             let chosen = rows.get(*cursor).map(|row| row.id.clone());
             app.overlays.clear();
@@ -174,31 +181,20 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
         }
         Some(_) => return Vec::new(),
         None if app.focus == PaneFocus::Time => return chart::open(app),
-        None if app.comparing => match difference(app) {
-            Some(DetailOf::Difference { from, to }) => {
-                WorkerRequest::Compare { from, to, preview: false }
-            }
-            _ => return Vec::new(),
-        },
+        None if app.comparing => difference(app),
         None => {
-            if let Some(key) = held_entity(app) {
-                WorkerRequest::Detail { target: app.target(), key }
-            } else {
-                if app.focus == PaneFocus::Story && story::unfold(app) {
-                    return changed(app);
-                }
-                if app.focus == PaneFocus::Story
-                    && let Some(effects) = story::read_older(app)
-                {
-                    return effects;
-                }
-                let Some(row) = app.row() else { return Vec::new() };
-                WorkerRequest::Moment(Box::new(row.clone()))
+            if app.focus == PaneFocus::Story && story::unfold(app) {
+                return changed(app);
             }
+            if app.focus == PaneFocus::Story
+                && let Some(effects) = story::read_older(app)
+            {
+                return effects;
+            }
+            selected(app)
         }
     };
-    push_sheet(app);
-    vec![app.ask(request)]
+    of.map_or_else(Vec::new, |of| open_sheet(app, of))
 }
 
 /// Opens why the selected claim is held.
@@ -218,8 +214,7 @@ pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     };
     let target = app.target();
-    push_sheet(app);
-    vec![app.ask(WorkerRequest::Why { target, key })]
+    open_sheet(app, SheetOf::Why { target, key })
 }
 
 /// Opens the evidence about the selected hypothesis, with the commands that showed it.
@@ -229,19 +224,12 @@ pub(super) fn evidence_sources(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     };
     let target = app.target();
-    push_sheet(app);
-    vec![app.ask(WorkerRequest::EvidenceSources { target, hypothesis })]
+    open_sheet(app, SheetOf::EvidenceSources { target, hypothesis })
 }
 
 /// Opens the selection as a page, without unfolding a line.
 pub(super) fn peek(app: &mut App) -> Vec<AppEffect> {
-    let request = match (held_entity(app), app.row()) {
-        (Some(key), _) => WorkerRequest::Detail { target: app.target(), key },
-        (None, Some(row)) => WorkerRequest::Moment(Box::new(row.clone())),
-        (None, None) => return Vec::new(),
-    };
-    push_sheet(app);
-    vec![app.ask(request)]
+    selected(app).map_or_else(Vec::new, |of| open_sheet(app, of))
 }
 
 /// Begins to replay the session from the selected row. If the newest row is selected, the replay
