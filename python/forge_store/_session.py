@@ -12,6 +12,7 @@ from ._values import (
     Checkpoint,
     Claim,
     Difference,
+    Evidence,
     Fact,
     IdLike,
     LogEntry,
@@ -125,25 +126,16 @@ class Moment:
         ]
 
     def why(self, id: IdLike) -> Why:
-        """A claim with its history, and what speaks for and against it."""
+        """A claim with its history, what speaks for and against it, and what it rests on."""
         claim = self.claim(id)
-        state = self.state
-        about = [one for one in state.evidence if one.hypothesis == claim.id]
-        if claim.kind != "hypothesis":
-            about = []
-        named = {
-            one.fields.get("to")
-            for one in state.claims
-            if one.kind == "dependency"
-            and one.fields.get("from") == claim.id
-            and one.fields.get("type") != "contradicts"
-            and claim.kind == "belief"
-        }
+        names = set(self._native.rests_on(claim.kind, claim.id))
+        below = [one for one in self.state.claims if (one.kind, one.id) in names]
+        evidence = [one for one in below if isinstance(one, Evidence)]
         return Why(
             claim,
-            tuple(one for one in about if (one.strength or 0) > 0),
-            tuple(one for one in about if (one.strength or 0) < 0),
-            tuple(one for one in state.beliefs if one.id in named),
+            tuple(one for one in evidence if (one.strength or 0) >= 0),
+            tuple(one for one in evidence if (one.strength or 0) < 0),
+            tuple(one for one in below if not isinstance(one, Evidence)),
             tuple(self.history(claim)),
         )
 
@@ -491,7 +483,7 @@ class Session:
         return [operation_of(known) for known in self._native.operations(limit)]
 
     def why(self, id: IdLike) -> Why:
-        """A claim with its history, and what speaks for and against it now."""
+        """A claim with its history, what speaks for and against it, and what it rests on, now."""
         return self.head.why(id)
 
     def log(self, limit: int = 100) -> list[LogEntry]:

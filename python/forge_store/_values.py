@@ -301,12 +301,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Why:
-    """A claim with its history and what speaks for and against it."""
+    """A claim with its history, what speaks for and against it, and what it rests on directly.
+
+    ``rests_on`` is without the evidence.
+    """
 
     claim: Claim
     speaks_for: tuple[Evidence, ...]
     speaks_against: tuple[Evidence, ...]
-    rests_on: tuple[Belief, ...]
+    rests_on: tuple[Claim, ...]
     history: tuple[Step, ...]
 
 

@@ -5,7 +5,9 @@ use crate::plain::{PlainValue, checkpoint_fields, plain_map};
 use crate::watch::detached;
 use forge_store::error::Error;
 use forge_store::model::{FactOrigin, OperationAuthor, TextRef};
-use forge_store::store::{BriefLine, LogEntry, LogItem, SessionBrief, SourcedFact};
+use forge_store::store::{
+    BriefLine, ClaimGraph, GraphDirection, LogEntry, LogItem, SessionBrief, SourcedFact,
+};
 use forge_store::story::Story;
 use forge_store::{ClaimEntry, Key, Kind, ResolvedMoment, Session, Value};
 use pyo3::prelude::*;
@@ -84,6 +86,16 @@ impl SessionMoment {
         self.read(py, |session, point| {
             let key = find_claim(session, point, id)?;
             Ok((key.kind.name().to_owned(), key.id))
+        })
+    }
+
+    /// The kinds and ids of the claims that a claim rests on directly.
+    fn rests_on(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<Vec<(String, String)>> {
+        self.read(py, |session, point| {
+            let graph = ClaimGraph::read(&session.state(point)?)?;
+            let key = Key::new(kind_of(kind)?, id);
+            let found = graph.neighbours(&key, GraphDirection::Down);
+            Ok(found.map(|(key, _)| (key.kind.name().to_owned(), key.id.clone())).collect())
         })
     }
 

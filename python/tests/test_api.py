@@ -56,6 +56,20 @@ def test_why_says_what_speaks_for_and_against(session: Session) -> None:
     assert [one.description for one in why.speaks_against] == ["against"]
 
 
+def test_why_says_what_a_claim_rests_on(session: Session) -> None:
+    cause = session.hypothesis("h")
+    seen = session.evidence("seen", cause, 0.5)
+    gap = session.gap("which one?", blocking=[cause])
+    ground = session.belief("ground", source="H1")
+    rests = session.belief("rests", on=[ground], hypothesis=cause, evidence=[seen])
+    session.contradict(rests, session.belief("opposite"))
+    why = session.why(rests)
+    assert [one.id for one in why.rests_on] == [cause.id, ground.id]
+    assert [one.id for one in why.speaks_for] == [seen.id]
+    assert [one.id for one in session.why(ground).rests_on] == [cause.id]
+    assert [one.id for one in session.why(cause).rests_on] == [gap.id]
+
+
 def test_values_are_frozen_and_dictionaries_too(session: Session) -> None:
     session.hypothesis("h", tags=["a"])
     state = session.head.state
