@@ -51,7 +51,7 @@ pub enum BrowserCommand {
     StepChip(isize),
     ToggleChip,
     Note,
-    Idea,
+    Hypothesis,
     Question,
     Evidence { supports: bool },
     Settle { confirm: bool },

@@ -113,7 +113,7 @@ pub(crate) const DEFAULTS: &[DefaultBinding] = &[
     ),
     (Command::Note, "note", "n", &[Story, Detail, Held, Time, Charts], "add a note", "note"),
     (Command::LongNote, "long-note", "e", WRITE, "write a note in $EDITOR", ""),
-    (Command::Idea, "idea", "i", WRITE, "state a hypothesis", ""),
+    (Command::Hypothesis, "idea", "i", WRITE, "state a hypothesis", ""),
     (Command::Question, "question", "Q", WRITE, "open a question", ""),
     (Settle { confirm: true }, "confirm", "C", WRITE, "confirm the selected hypothesis", ""),
     (Settle { confirm: false }, "reject", "!", WRITE, "reject it, with a reason", ""),

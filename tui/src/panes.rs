@@ -192,7 +192,7 @@ pub enum InputPurpose {
     /// Add a note.
     Note,
     /// State a hypothesis.
-    Idea,
+    Hypothesis,
     /// Open a gap.
     Question,
     /// Add evidence for or against this hypothesis.
@@ -218,7 +218,7 @@ impl InputPurpose {
             self,
             Self::Create
                 | Self::Note
-                | Self::Idea
+                | Self::Hypothesis
                 | Self::Question
                 | Self::Evidence { .. }
                 | Self::Settle { .. }
@@ -236,7 +236,7 @@ impl InputPurpose {
             Self::Branch => "name of the branch".to_owned(),
             Self::Export => "write this view to".to_owned(),
             Self::Note => "note".to_owned(),
-            Self::Idea => "hypothesis".to_owned(),
+            Self::Hypothesis => "hypothesis".to_owned(),
             Self::Question => "open question".to_owned(),
             Self::Evidence { hypothesis, supports } => {
                 let way = if *supports { "for" } else { "against" };

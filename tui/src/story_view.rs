@@ -115,7 +115,7 @@ pub struct StoryView {
     /// Where the story begins, if older lines are not read.
     pub cut: Option<StoryCut>,
     /// The confidence of each hypothesis over time.
-    pub ideas: Vec<ConfidenceSeries>,
+    pub hypotheses: Vec<ConfidenceSeries>,
     /// A summary of the story.
     pub summary: StorySummary,
     /// The events on the axis of time, oldest first.

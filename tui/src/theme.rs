@@ -33,18 +33,18 @@ pub enum TextTone {
     /// A line that a patch removes.
     PatchRemoved,
     /// A hypothesis, in one of eight hues.
-    Idea(u8),
+    Hypothesis(u8),
 }
 
 impl TextTone {
     /// Returns the tone of the hypothesis with this id. The same id has the same tone everywhere.
     #[must_use]
-    pub fn of_idea(id: &str) -> Self {
+    pub fn of_hypothesis(id: &str) -> Self {
         let digits = id.trim_start_matches(|letter: char| !letter.is_ascii_digit());
         let number = digits.parse::<u64>().unwrap_or_else(|_| {
             id.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)))
         });
-        Self::Idea((number.wrapping_sub(1) % 8) as u8)
+        Self::Hypothesis((number.wrapping_sub(1) % 8) as u8)
     }
 }
 
@@ -134,7 +134,7 @@ impl Theme {
             TextTone::Edit => plain.fg(pick(75, 25, Color::Blue)),
             TextTone::PatchAdded => self.tinted(pick(114, 28, Color::Green), 22, 194),
             TextTone::PatchRemoved => self.tinted(pick(210, 160, Color::Red), 52, 224),
-            TextTone::Idea(hue) => {
+            TextTone::Hypothesis(hue) => {
                 let (dark, light, sixteen) =
                     HUES.get(usize::from(hue) % HUES.len()).copied().unwrap_or(HUES[0]);
                 plain.fg(pick(dark, light, sixteen))

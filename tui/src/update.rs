@@ -219,13 +219,16 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::EvidenceSources => return selection::evidence_sources(app),
         BrowserCommand::LongNote => return editor::note(app),
         BrowserCommand::Note => input::ask(app, InputPurpose::Note, ""),
-        BrowserCommand::Idea => input::ask(app, InputPurpose::Idea, ""),
+        BrowserCommand::Hypothesis => input::ask(app, InputPurpose::Hypothesis, ""),
         BrowserCommand::Question => input::ask(app, InputPurpose::Question, ""),
         BrowserCommand::Evidence { supports } => {
-            write::about_idea(app, |hypothesis| InputPurpose::Evidence { hypothesis, supports });
+            write::about_hypothesis(app, |hypothesis| InputPurpose::Evidence {
+                hypothesis,
+                supports,
+            });
         }
         BrowserCommand::Settle { confirm } => {
-            write::about_idea(app, |hypothesis| InputPurpose::Settle { hypothesis, confirm });
+            write::about_hypothesis(app, |hypothesis| InputPurpose::Settle { hypothesis, confirm });
         }
         BrowserCommand::Replay => return selection::begin_replay(app),
         BrowserCommand::ChangeSpeed(by) => selection::change_speed(app, by),

@@ -1,10 +1,10 @@
 //! A worker answers requests from a store, in a thread of its own or, in tests, directly.
 
 mod change;
+mod claim;
 mod confidence;
 mod detail;
 mod difference;
-mod idea;
 mod landmark_search;
 mod mark_line;
 mod row;

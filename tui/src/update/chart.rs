@@ -14,7 +14,7 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
         app.say(TextTone::Warning, "there are no hypotheses to draw: i states one");
         return Vec::new();
     }
-    let selected = selection::idea(app);
+    let selected = selection::hypothesis(app);
     app.overlays.push(OverlayPane::Charts);
     let series = app.chart.series.iter().flatten();
     if let Some(index) = selected.and_then(|id| series.clone().position(|one| one.id == id)) {

@@ -78,7 +78,7 @@ pub(super) fn held_entity(app: &App) -> Option<Key> {
 }
 
 /// Returns the hypothesis that is selected, or that the selection is about.
-pub(super) fn idea(app: &App) -> Option<String> {
+pub(super) fn hypothesis(app: &App) -> Option<String> {
     if matches!(app.overlays.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time {
         return app.chart.selected().map(|series| series.id.clone());
     }
@@ -219,7 +219,7 @@ pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
 
 /// Opens the evidence about the selected hypothesis, with the commands that showed it.
 pub(super) fn evidence_sources(app: &mut App) -> Vec<AppEffect> {
-    let Some(hypothesis) = idea(app) else {
+    let Some(hypothesis) = hypothesis(app) else {
         app.say(TextTone::Warning, "no hypothesis is selected: select its line, or one in Held");
         return Vec::new();
     };

@@ -27,10 +27,10 @@ pub(super) fn report(app: &mut App) -> Vec<AppEffect> {
 pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
     let text = match app.overlays.last() {
         Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(sheet_markdown),
-        Some(OverlayPane::Charts) => Some(ideas(app)),
+        Some(OverlayPane::Charts) => Some(hypotheses(app)),
         Some(_) => None,
         None if app.stage != AppStage::Browsing => None,
-        None if app.focus == PaneFocus::Time => Some(ideas(app)),
+        None if app.focus == PaneFocus::Time => Some(hypotheses(app)),
         None if app.focus == PaneFocus::Held && app.state.tab == StateTab::Brief => {
             Some(brief_markdown(&app.state.lines))
         }
@@ -55,7 +55,7 @@ pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
 }
 
 /// Returns the drawn hypotheses as a table in Markdown.
-fn ideas(app: &App) -> String {
+fn hypotheses(app: &App) -> String {
     let mut text = "| Id | Confidence | Status | Hypothesis |\n|---|---|---|---|\n".to_owned();
     for series in app.chart.drawn() {
         let steps: Vec<String> = series

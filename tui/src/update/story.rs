@@ -54,7 +54,7 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
     if view.session != app.session.id {
         return Vec::new();
     }
-    app.chart.series = Some(std::mem::take(&mut view.ideas));
+    app.chart.series = Some(std::mem::take(&mut view.hypotheses));
     app.chart.cursor = app.chart.cursor.min(app.chart.count().saturating_sub(1));
     let newest = match &app.story {
         Some(_) if app.timeline.is_story() => app.timeline.rows.first().map(|row| row.place),

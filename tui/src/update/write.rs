@@ -7,8 +7,8 @@ use crate::panes::InputPurpose;
 use crate::theme::TextTone;
 
 /// Opens an input for a text about the selected hypothesis. `purpose` takes its id.
-pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPurpose) {
-    match selection::idea(app) {
+pub(super) fn about_hypothesis(app: &mut App, purpose: impl FnOnce(String) -> InputPurpose) {
+    match selection::hypothesis(app) {
         Some(id) => input::ask(app, purpose(id), ""),
         None => app
             .say(TextTone::Warning, "no hypothesis is selected: select its line, or i states one"),
@@ -19,7 +19,7 @@ pub(super) fn about_idea(app: &mut App, purpose: impl FnOnce(String) -> InputPur
 pub(super) fn request_of_text(purpose: &InputPurpose, text: &str) -> Result<WriteRequest, String> {
     match purpose {
         InputPurpose::Note => Ok(WriteRequest::Note(text.to_owned())),
-        InputPurpose::Idea => Ok(WriteRequest::Hypothesis(text.to_owned())),
+        InputPurpose::Hypothesis => Ok(WriteRequest::Hypothesis(text.to_owned())),
         InputPurpose::Question => Ok(WriteRequest::Gap(text.to_owned())),
         InputPurpose::Evidence { hypothesis, supports } => {
             let (number, description) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

@@ -78,8 +78,8 @@ pub(super) fn legend(app: &App, area: Rect, after: u16, buffer: &mut Buffer) {
     let mut rest = Rect { x: area.right() - wide - 1, width: wide, height: 1, y: area.y };
     for series in &all {
         let (sign, tone) = seal(&series.status, theme);
-        let idea = theme.style(TextTone::of_idea(&series.id));
-        rest = put(buffer, rest, &format!(" {} ", series.id), idea);
+        let style = theme.style(TextTone::of_hypothesis(&series.id));
+        rest = put(buffer, rest, &format!(" {} ", series.id), style);
         if !sign.is_empty() {
             rest = put(buffer, rest, sign, theme.style(tone));
         }
@@ -162,7 +162,7 @@ fn name(
     let wide = u16::try_from(series.id.width()).unwrap_or(0);
     let x = first.x.saturating_sub(wide).max(plot.x);
     let place = Rect { x, width: wide.min(plot.right() - x), ..first };
-    put(buffer, place, &series.id, app.theme.style(TextTone::of_idea(&series.id)));
+    put(buffer, place, &series.id, app.theme.style(TextTone::of_hypothesis(&series.id)));
 }
 
 /// Draws the lines with braille dots: each cell has four rows and two columns of dots.
@@ -181,7 +181,7 @@ fn braille(
         .y_bounds([0.0, height])
         .paint(|context| {
             for one in series {
-                let style = app.theme.style(TextTone::of_idea(&one.id));
+                let style = app.theme.style(TextTone::of_hypothesis(&one.id));
                 let color = style.fg.unwrap_or(Color::Reset);
                 let mut draw = |x1: f64, y1: f64, x2: f64, y2: f64| {
                     context.draw(&CanvasLine { x1, y1, x2, y2, color });
@@ -217,7 +217,7 @@ fn ascii_line(
     plot: Rect,
     buffer: &mut Buffer,
 ) {
-    let style = app.theme.style(TextTone::of_idea(&series.id));
+    let style = app.theme.style(TextTone::of_hypothesis(&series.id));
     let mut set = |x: u16, y: u16, sign: &str| {
         buffer.set_stringn(plot.x + x, plot.y + y, sign, 1, style);
     };
@@ -304,7 +304,7 @@ fn ends_of_lines(app: &App, area: Rect, buffer: &mut Buffer) {
         let (sign, tone) = seal(&point.status, app.theme);
         let line = below(area, row.into());
         let text = format!(" {} {}", series.id, short_number(point.value));
-        let rest = put(buffer, line, &text, app.theme.style(TextTone::of_idea(&series.id)));
+        let rest = put(buffer, line, &text, app.theme.style(TextTone::of_hypothesis(&series.id)));
         put(buffer, rest, sign, app.theme.style(tone));
     }
 }
@@ -337,7 +337,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
             }
             None => (format!("{id} {}", short_number(point.value)), ""),
         };
-        let rest = put(buffer, rest, &title, theme.style(TextTone::of_idea(id)));
+        let rest = put(buffer, rest, &title, theme.style(TextTone::of_hypothesis(id)));
         let rest = put(buffer, rest, "  ", theme.style(TextTone::Plain));
         let first = Rect { height: 1, ..rest };
         put(buffer, first, reason, theme.style(TextTone::Plain));
@@ -347,7 +347,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
         let Some(point) = series.at(time) else { continue };
         let (sign, tone) = seal(&point.status, theme);
         let text = format!("  {} {}", series.id, short_number(point.value));
-        rest = put(buffer, rest, &text, theme.style(TextTone::of_idea(&series.id)));
+        rest = put(buffer, rest, &text, theme.style(TextTone::of_hypothesis(&series.id)));
         rest = put(buffer, rest, sign, theme.style(tone));
     }
     let text = app.chart.selected().map(|series| {
@@ -381,8 +381,8 @@ fn draw_list(app: &App, area: Rect, buffer: &mut Buffer) {
         let mark = if place == app.chart.cursor { theme.glyph("▌", ">") } else { " " };
         let rest = put(buffer, line, mark, theme.style(TextTone::Accent));
         let rest = put(buffer, rest, &format!("[{cross}] "), theme.style(TextTone::Dim));
-        let idea = theme.style(TextTone::of_idea(&series.id));
-        let rest = put(buffer, rest, &format!("{} ", series.id), idea);
+        let style = theme.style(TextTone::of_hypothesis(&series.id));
+        let rest = put(buffer, rest, &format!("{} ", series.id), style);
         let (sign, tone) = seal(&series.status, theme);
         let rest = put(buffer, rest, &format!("{sign:1} "), theme.style(tone));
         put(buffer, rest, &series.title, theme.style(TextTone::Plain));

@@ -188,7 +188,7 @@ fn draw_item(app: &App, item: &StateItem, line: Rect, buffer: &mut Buffer) {
     // Ids of facts mean nothing to a person; their times do.
     if item.key.kind.is_claim() && item.key.kind != Kind::Dependency {
         let tone = match item.key.kind {
-            Kind::Hypothesis => TextTone::of_idea(&item.key.id),
+            Kind::Hypothesis => TextTone::of_hypothesis(&item.key.id),
             _ => TextTone::Id,
         };
         rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(tone));

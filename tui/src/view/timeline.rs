@@ -216,7 +216,7 @@ fn story_row(
         _ => ("", row.title.as_str()),
     };
     let id_tone = match id.as_bytes().first() {
-        Some(b'H') => TextTone::of_idea(id),
+        Some(b'H') => TextTone::of_hypothesis(id),
         _ => TextTone::Id,
     };
     let rest = put(buffer, text, id, theme.style(id_tone));

@@ -1,6 +1,6 @@
 //! The details of one entity or one moment.
 
-use super::idea;
+use super::claim;
 use super::point;
 use super::row::{entity_title, one_line, trigger_word};
 use super::text;
@@ -86,7 +86,7 @@ pub(super) fn entity(
     let sections = if key.kind.is_claim() {
         let entry = session.claim(point, key)?;
         let entry = entry.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
-        idea::sections(session, point, key, &entry, zone)?
+        claim::sections(session, point, key, &entry, zone)?
     } else {
         fact(session, point, key, zone)?
     };

@@ -26,7 +26,7 @@ pub(super) fn since_mark(
         let (key, change) = change?;
         if key.kind == Kind::Hypothesis && change != ChangeKind::Removed && parts.len() < MAX_NAMED
         {
-            parts.push(idea(session, from, to, &key)?);
+            parts.push(hypothesis(session, from, to, &key)?);
             continue;
         }
         let [added, removed, changed] = counts.entry(key.kind).or_default();
@@ -50,7 +50,7 @@ pub(super) fn since_mark(
 }
 
 /// Returns how a hypothesis changed, such as `H4 .55 → .98 confirmed`.
-fn idea(
+fn hypothesis(
     session: &Session,
     from: &ResolvedMoment,
     to: &ResolvedMoment,

@@ -33,7 +33,7 @@ pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
         session: state.info()?.id.to_string(),
         rows,
         cut: story.cut,
-        ideas: confidence::series(&story, session, &state)?,
+        hypotheses: confidence::series(&story, session, &state)?,
         summary: summary(&story, &state)?,
         longest_pause: longest_pause(&times),
         events: events(&story, &periods),

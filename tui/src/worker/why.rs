@@ -1,8 +1,8 @@
 //! Builds two sheets: what a claim rests on and what rests on it, over several steps; and the
 //! evidence about a hypothesis with the commands and checks that it comes from.
 
+use super::claim::{self, EvidenceFor};
 use super::detail;
-use super::idea::{self, EvidenceFor};
 use super::row::entity_title;
 use crate::answer::{SheetLine, SheetSection, TextSheet};
 use crate::app::DisplayZone;
@@ -46,7 +46,7 @@ fn walk(
 fn claim_line(key: &Key, value: &Value, depth: u16) -> SheetLine {
     let text = |name: &str| value.field(name).and_then(Value::as_text).unwrap_or_default();
     let tone = match key.kind {
-        Kind::Hypothesis => TextTone::of_idea(&key.id),
+        Kind::Hypothesis => TextTone::of_hypothesis(&key.id),
         _ => TextTone::Id,
     };
     let mut shown = line(tone, depth * 2, format!("{} ", key.id));
@@ -57,7 +57,7 @@ fn claim_line(key: &Key, value: &Value, depth: u16) -> SheetLine {
         };
         shown = shown.and(tone, format!("{word} {} ", short_number(strength.abs())));
     }
-    let (sign, tone) = idea::status_sign(text("status"));
+    let (sign, tone) = claim::status_sign(text("status"));
     if !sign.is_empty() {
         shown = shown.and(tone, sign);
     }
@@ -110,7 +110,7 @@ pub(super) fn sources(
         return Err(Error::not_found(key.kind.name(), key.id));
     };
     let mut sections = vec![section("", vec![claim_line(&key, &value, 0)])];
-    for one in idea::evidence_of(&state, &key)? {
+    for one in claim::evidence_of(&state, &key)? {
         sections.push(evidence(session, point, target, &one, zone)?);
     }
     if sections.len() == 1 {

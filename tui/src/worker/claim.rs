@@ -141,7 +141,7 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
     let status = field("status").unwrap_or_default();
     let (sign, tone) = status_sign(&status);
     let id_tone = match key.kind {
-        Kind::Hypothesis => TextTone::of_idea(&key.id),
+        Kind::Hypothesis => TextTone::of_hypothesis(&key.id),
         _ => TextTone::Id,
     };
     let confidence = value.field("confidence").and_then(Value::as_f64);
@@ -275,7 +275,7 @@ mod tests {
     fn session() -> (Session, WriteContext) {
         let context = WriteContext::asked("test", Timestamp::from_micros(0));
         let store = Store::in_memory().unwrap();
-        (store.create_session(&context, NewSession::named("ideas")).unwrap(), context)
+        (store.create_session(&context, NewSession::named("claims")).unwrap(), context)
     }
 
     fn claim_sections(session: &Session, kind: Kind, id: &str) -> Vec<SheetSection> {
