@@ -8,6 +8,7 @@ mod entity;
 mod fact;
 mod id;
 mod kind;
+mod lone_surrogate;
 mod operation;
 mod retention;
 pub mod rule;
@@ -28,6 +29,8 @@ pub use id::{
 };
 pub(crate) use id::{hex, unhex};
 pub use kind::{Kind, UnknownKind};
+#[doc(hidden)]
+pub use lone_surrogate::replace_lone_surrogates;
 pub use operation::{Operation, OperationAuthor};
 pub use retention::{RetentionPolicy, RetentionReason, is_significant};
 pub use secret_hash::{MAX_HASHED_BYTES, MAX_PURGED_BYTES, MIN_HASHED_BYTES, SecretHash};

@@ -7,6 +7,7 @@
 use super::reader::{TranscriptDialect, nests_too_deep};
 use crate::lenient::{LenientId, LenientText};
 use crate::long_text;
+use forge_store::model::replace_lone_surrogates;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -108,7 +109,7 @@ pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
         bad.extend(text.len()..text.len() + chunk.invalid().len());
         chunk.invalid().iter().for_each(|_| text.push('?'));
     }
-    let text = long_text::replace_lone_surrogates(&text);
+    let text = replace_lone_surrogates(&text);
     let text = without_control_characters(&text);
     let mut search = RecordSearch {
         dialect,

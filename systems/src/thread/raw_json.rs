@@ -110,48 +110,6 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<FieldName<'_>>(json).ok().map(|name| name.0)
 }
 
-/// Replaces each escape of a lone surrogate by one of U+FFFD, because it encodes no character. Lone
-/// surrogates remain if a text is cut in the middle of a pair.
-pub(super) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
-    let mut replaced: Option<String> = None;
-    let (mut at, mut kept) = (0, 0);
-    while let Some(found) = json[at..].find('\\') {
-        at += found;
-        let Some(unit) = escaped_unit(json, at) else {
-            // Any other escape has one character after the backslash.
-            at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
-            continue;
-        };
-        let paired = (0xd800..0xdc00).contains(&unit)
-            && escaped_unit(json, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low));
-        if paired {
-            at += 12;
-            continue;
-        }
-        if (0xd800..0xe000).contains(&unit) {
-            let out = replaced.get_or_insert_default();
-            out.push_str(&json[kept..at]);
-            out.push_str("\\ufffd");
-            kept = at + 6;
-        }
-        at += 6;
-    }
-    match replaced {
-        Some(mut out) => {
-            out.push_str(&json[kept..]);
-            Cow::Owned(out)
-        }
-        None => Cow::Borrowed(json),
-    }
-}
-
-/// Returns the UTF-16 code unit of the `\u` escape at this offset, if there is one.
-fn escaped_unit(json: &str, at: usize) -> Option<u16> {
-    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
-    u16::from_str_radix(digits, 16).ok()
-}
-
 /// Returns the items of a JSON list; `None` if the JSON is not a list.
 pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     if !json.trim_start().starts_with('[') {

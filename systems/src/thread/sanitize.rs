@@ -6,8 +6,9 @@ use super::message_format::{
     CallResult, CheckedMessage, FormatEvidence, MessageContext, MessageFormat, check_message,
     describe_unknown, evidence, holds_message, provider_calls,
 };
-use super::raw_json::{RawObject, replace_lone_surrogates};
+use super::raw_json::RawObject;
 use super::sanitize_plan::SanitizePlan;
+use forge_store::model::replace_lone_surrogates;
 use std::collections::BTreeMap;
 
 /// What to do with a call without a result.

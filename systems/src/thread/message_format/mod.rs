@@ -27,7 +27,8 @@ pub(super) use result_text::{
 pub(super) use rewrite_ids::{CallIdChanges, ResultIdChange, with_ids};
 
 use super::fault::{FaultKind, Remedy};
-use super::raw_json::{RawObject, quoted, replace_lone_surrogates, text};
+use super::raw_json::{RawObject, quoted, text};
+use forge_store::model::replace_lone_surrogates;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
