@@ -10,7 +10,8 @@ use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{AutoTrigger, Fact, FactOrigin, FieldMap, Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport, new_fact_id,
+    CheckpointTriggers, ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext,
+    WriteReport, new_fact_id,
 };
 
 /// A store and a session to write to, with the context of the write.
@@ -30,7 +31,12 @@ impl SessionWriter {
     pub fn begin(context: &Context, verb: &str, need: SessionNeed) -> Result<Self, CommandError> {
         let store = workspace::open_store(context, StoreAccess::Write)?;
         let session = workspace::choose_session(context, &store, need)?;
-        let triggers = CheckpointTriggers::for_session(context, &session)?;
+        let micros = context
+            .config
+            .duration("auto_checkpoint.significant_time")
+            .map_or(i64::MAX, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+        let on = Some(enabled_triggers(context));
+        let triggers = CheckpointTriggers::of_session(&session, context.now, on, micros)?;
         let write_context = workspace::write_context(context, verb);
         Ok(Self { store, session, write_context, triggers, changed_at: None })
     }
@@ -94,7 +100,7 @@ impl SessionWriter {
         &self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
     ) -> Result<WriteReport, CommandError> {
-        Ok(self.write_by_rule(&rule)?)
+        Ok(self.write().rule(rule).commit()?)
     }
 
     /// Writes a new claim, under this id or the next free one; `rule` computes the changes. Also
@@ -106,11 +112,10 @@ impl SessionWriter {
         rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError>,
     ) -> Result<(String, WriteReport), CommandError> {
         if let Some(id) = id {
-            let done = self.write_by_rule(&|claims| rule(claims, id))?;
+            let done = self.write().rule(|claims| rule(claims, id)).commit()?;
             return Ok((id.to_owned(), done));
         }
-        let guarded = |claims: &HeadClaims, id: &str| Ok(self.guarded(claims, rule(claims, id)?));
-        let done = self.write().rule_with_next_id(kind, kind.id_prefix(), guarded).commit()?;
+        let done = self.write().rule_with_next_id(kind, kind.id_prefix(), rule).commit()?;
         Ok((done.new_id.clone().unwrap_or_default(), done))
     }
 
@@ -133,8 +138,7 @@ impl SessionWriter {
         fact: impl Fn(&str) -> Option<Fact>,
     ) -> Result<(String, WriteReport), CommandError> {
         let event = forge_store::model::rule::trigger_of(kind, None, value);
-        let event = self.triggers.select(event.map(|(trigger, _)| trigger));
-        let mut write = match id {
+        let write = match id {
             Some(id) => self
                 .write()
                 .change(ClaimChange::add(Key::new(kind, id), value.clone()))
@@ -144,10 +148,7 @@ impl SessionWriter {
                 write.fact_of_next(fact)
             }
         };
-        if let Some(trigger) = event {
-            write = write.event(trigger);
-        }
-        let done = write.commit()?;
+        let done = write.event(event.map(|(trigger, _)| trigger)).commit()?;
         let id = id.map(str::to_owned).or_else(|| done.new_id.clone()).unwrap_or_default();
         Ok((id, done))
     }
@@ -186,11 +187,8 @@ impl SessionWriter {
         facts: impl IntoIterator<Item = Fact>,
         event: Option<AutoTrigger>,
     ) -> Result<WriteReport, CommandError> {
-        let mut write = self.session.write(&self.write_context).facts(facts, None);
-        if let Some(trigger) = self.triggers.select(event) {
-            write = write.event(trigger);
-        }
-        Ok(write.commit()?)
+        let write = self.session.write(&self.write_context).triggers(&self.triggers);
+        Ok(write.facts(facts, None).event(event).commit()?)
     }
 
     /// Refuses a fact whose id was chosen and belongs to another fact already.
@@ -210,24 +208,11 @@ impl SessionWriter {
 
     /// Starts a write in this context.
     pub fn write(&self) -> SessionWrite<'_> {
-        let write = self.session.write(&self.write_context);
+        let write = self.session.write(&self.write_context).triggers(&self.triggers);
         match self.changed_at {
             Some(time) => write.at(time),
             None => write,
         }
-    }
-
-    fn write_by_rule(
-        &self,
-        rule: &impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
-    ) -> Result<WriteReport, Error> {
-        self.write().rule(|claims| Ok(self.guarded(claims, rule(claims)?))).commit()
-    }
-
-    /// Removes unchanged claims from a rule's outcome, and replaces its event by the one to make a
-    /// checkpoint for, if any.
-    fn guarded(&self, claims: &HeadClaims, outcome: RuleOutcome) -> RuleOutcome {
-        outcome.triggered(claims, |event| self.triggers.select(event))
     }
 }
 
@@ -268,39 +253,6 @@ pub fn past_time(
     Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
 }
 
-/// The events that make checkpoints now.
-#[derive(Clone)]
-struct CheckpointTriggers {
-    on: Vec<AutoTrigger>,
-    /// Whether significant time has passed since the last checkpoint, and is a reason for one.
-    significant: bool,
-}
-
-impl CheckpointTriggers {
-    fn for_session(context: &Context, session: &Session) -> Result<Self, CommandError> {
-        let on = enabled_triggers(context);
-        if on.is_empty() {
-            return Ok(Self { on, significant: false });
-        }
-        let summary = session.summary()?;
-        let last = summary.last_checkpoint.unwrap_or(summary.info.started_at);
-        let micros = context
-            .config
-            .duration("auto_checkpoint.significant_time")
-            .map_or(i64::MAX, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
-        let passed = context.now.micros_since(last) > micros;
-        Ok(Self { significant: passed && on.contains(&AutoTrigger::SignificantTimePassed), on })
-    }
-
-    /// Returns the event to make a checkpoint for: this one if it is enabled, or else the passing
-    /// of significant time.
-    fn select(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
-        event
-            .filter(|event| self.on.contains(event))
-            .or(self.significant.then_some(AutoTrigger::SignificantTimePassed))
-    }
-}
-
 /// Returns the events that make checkpoints according to the settings.
 pub fn enabled_triggers(context: &Context) -> Vec<AutoTrigger> {
     if !context.config.is_on("auto_checkpoint.enabled") {
@@ -331,18 +283,6 @@ mod tests {
         for (_, name) in TRIGGERS {
             assert!(crate::config::SettingKey::find(name).is_ok(), "{name}");
         }
-    }
-
-    #[test]
-    fn significant_time_counts_only_where_no_event_does() {
-        let on = vec![AutoTrigger::GapFilled, AutoTrigger::SignificantTimePassed];
-        let triggers = CheckpointTriggers { on, significant: true };
-        let of = |event| triggers.select(event);
-        assert_eq!(of(Some(AutoTrigger::GapFilled)), Some(AutoTrigger::GapFilled));
-        assert_eq!(of(Some(AutoTrigger::BranchSwitch)), Some(AutoTrigger::SignificantTimePassed));
-        assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
-        let none = CheckpointTriggers { on: Vec::new(), significant: false };
-        assert_eq!(none.select(Some(AutoTrigger::GapFilled)), None);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use crate::plain::{PlainValue, checkpoint_fields, plain_map};
 use forge_store::error::Error;
 use forge_store::model::claim::{self, DependencyType};
 use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
-use forge_store::model::{AutoTrigger, FactOrigin, FieldMap};
-use forge_store::store::{HeadClaims, SIGNIFICANT_MICROS, new_fact_id};
+use forge_store::model::{FactOrigin, FieldMap};
+use forge_store::store::{CheckpointTriggers, HeadClaims, SIGNIFICANT_MICROS, new_fact_id};
 use forge_store::{
     Dependency, Fact, Key, Kind, Session, SessionWrite, Strength, Timestamp, Value, WriteContext,
     WriteReport,
@@ -16,11 +16,9 @@ use forge_store::{
 pub(crate) struct VerbWriter<'a> {
     session: &'a Session,
     context: &'a WriteContext,
-    /// Whether events make automatic checkpoints.
-    automatic: bool,
-    /// Whether the last checkpoint is more than five minutes old. Then a change of claims or a fact
-    /// makes a checkpoint.
-    overdue: bool,
+    /// All events or none. If the last checkpoint is more than five minutes old, every change of
+    /// claims and every fact makes a checkpoint.
+    triggers: CheckpointTriggers,
 }
 
 impl<'a> VerbWriter<'a> {
@@ -29,13 +27,10 @@ impl<'a> VerbWriter<'a> {
         context: &'a WriteContext,
         automatic: bool,
     ) -> Result<Self, Error> {
-        let mut overdue = false;
-        if automatic {
-            let summary = session.summary()?;
-            let last = summary.last_checkpoint.unwrap_or(summary.info.started_at);
-            overdue = context.now.micros_since(last) > SIGNIFICANT_MICROS;
-        }
-        Ok(Self { session, context, automatic, overdue })
+        let on = if automatic { None } else { Some(Vec::new()) };
+        let triggers =
+            CheckpointTriggers::of_session(session, context.now, on, SIGNIFICANT_MICROS)?;
+        Ok(Self { session, context, triggers })
     }
 
     /// Writes a new claim, under this id or the next free one.
@@ -82,13 +77,7 @@ impl<'a> VerbWriter<'a> {
         };
         let done = match id {
             Some(id) => self.rule(|claims| rule(claims, id))?,
-            None => {
-                let changed = |claims: &HeadClaims, id: &str| {
-                    Ok(self.without_unchanged(claims, rule(claims, id)?))
-                };
-                let write = self.session.write(self.context);
-                write.rule_with_next_id(kind, kind.id_prefix(), changed).commit()?
-            }
+            None => self.write().rule_with_next_id(kind, kind.id_prefix(), rule).commit()?,
         };
         let id = id.map(str::to_owned).or_else(|| done.new_id.clone());
         self.report(done, id)
@@ -214,7 +203,7 @@ impl<'a> VerbWriter<'a> {
             None => new_fact_id(kind)?,
         };
         let now = self.context.now;
-        let mut write = self.session.write(self.context);
+        let mut write = self.write();
         for field in fields.values_mut() {
             // A long text is replaced by a reference to an object of its own.
             if let Value::Text(text) = field {
@@ -232,11 +221,7 @@ impl<'a> VerbWriter<'a> {
             recorded_at: now,
             value,
         };
-        write = write.fact(fact);
-        if let Some(trigger) = self.trigger(trigger) {
-            write = write.event(trigger);
-        }
-        self.report(write.commit()?, Some(id))
+        self.report(write.fact(fact).event(trigger).commit()?, Some(id))
     }
 
     /// Commits a write to which `prepare` adds the changes.
@@ -278,19 +263,11 @@ impl<'a> VerbWriter<'a> {
         &self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
     ) -> Result<WriteReport, Error> {
-        let write = self.session.write(self.context);
-        write.rule(|claims| Ok(self.without_unchanged(claims, rule(claims)?))).commit()
+        self.write().rule(rule).commit()
     }
 
-    /// Removes unchanged claims from a rule's outcome, and sets the trigger of its checkpoint: none
-    /// if nothing changes or events make no checkpoints.
-    fn without_unchanged(&self, claims: &HeadClaims, outcome: RuleOutcome) -> RuleOutcome {
-        outcome.triggered(claims, |event| self.trigger(event))
-    }
-
-    fn trigger(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
-        let passed = self.overdue.then_some(AutoTrigger::SignificantTimePassed);
-        event.filter(|_| self.automatic).or(passed)
+    fn write(&self) -> SessionWrite<'_> {
+        self.session.write(self.context).triggers(&self.triggers)
     }
 }
 

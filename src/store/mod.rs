@@ -115,7 +115,7 @@ pub use spooled_write::{SpoolStatus, SpooledWrite};
 pub use state::{RevisionSummary, StateAt, StateComparison};
 pub use undo::{OperationSummary, UndoReport};
 pub use verify::{VerifyOutcome, VerifyReport};
-pub use write::{HeadClaims, SIGNIFICANT_MICROS, SessionWrite, new_fact_id};
+pub use write::{CheckpointTriggers, HeadClaims, SIGNIFICANT_MICROS, SessionWrite, new_fact_id};
 pub use write_context::WriteContext;
 pub use write_report::WriteReport;
 

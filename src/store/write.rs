@@ -8,7 +8,7 @@ mod plan;
 mod target;
 mod typed;
 
-pub use checkpoint::SIGNIFICANT_MICROS;
+pub use checkpoint::{CheckpointTriggers, SIGNIFICANT_MICROS};
 pub use head_claims::HeadClaims;
 pub use typed::new_fact_id;
 
@@ -87,6 +87,8 @@ pub struct SessionWrite<'a> {
     steps: Vec<WriteStep<'a>>,
     facts: Vec<Fact>,
     source: Option<String>,
+    /// The events that make automatic checkpoints; `None` means all, also if nothing changes.
+    triggers: Option<&'a CheckpointTriggers>,
     checkpoint: Option<NewCheckpoint>,
     /// Whether the checkpoint replaces the one with the same event key.
     replaces: bool,
@@ -155,6 +157,7 @@ impl<'a> SessionWrite<'a> {
             steps: Vec::new(),
             facts: Vec::new(),
             source: None,
+            triggers: None,
             checkpoint: None,
             replaces: false,
             checkpoints: Vec::new(),
@@ -291,9 +294,22 @@ impl<'a> SessionWrite<'a> {
         self.checkpoint(checkpoint)
     }
 
-    /// Adds an automatic checkpoint for this event, unless it is throttled.
-    pub fn event(mut self, trigger: AutoTrigger) -> Self {
-        self.checkpoint = Some(automatic(trigger, None));
+    /// Makes automatic checkpoints only as these settings ask for them: those that
+    /// [`SessionWrite::event`] adds later, and those that a rule requests. A rule that changes
+    /// nothing then makes none, and an unchanged claim is not written.
+    pub const fn triggers(mut self, triggers: &'a CheckpointTriggers) -> Self {
+        self.triggers = Some(triggers);
+        self
+    }
+
+    /// Adds an automatic checkpoint for this event, if there is one, unless it is throttled or
+    /// switched off ([`SessionWrite::triggers`]).
+    pub fn event(mut self, event: impl Into<Option<AutoTrigger>>) -> Self {
+        let event = event.into();
+        let trigger = self.triggers.map_or(event, |triggers| triggers.select(event));
+        if let Some(trigger) = trigger {
+            self.checkpoint = Some(automatic(trigger, None));
+        }
         self
     }
 

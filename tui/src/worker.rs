@@ -24,7 +24,7 @@ use forge_store::error::{Error, ErrorKind, Result};
 use forge_store::model::{AutoTrigger, SessionKind};
 use forge_store::store::remote::KnownRemote;
 use forge_store::store::{
-    HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
+    CheckpointTriggers, HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
 };
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -41,21 +41,22 @@ pub struct StoreWorker {
     store: Store,
     session: Option<Session>,
     zone: DisplayZone,
-    /// The events that make a checkpoint; `None`: all.
-    triggers: Option<Vec<AutoTrigger>>,
+    /// The events that make a checkpoint.
+    triggers: CheckpointTriggers,
     remotes: Vec<KnownRemote>,
 }
 
 impl StoreWorker {
     #[must_use]
     pub const fn new(store: Store, zone: DisplayZone) -> Self {
-        Self { store, session: None, zone, triggers: None, remotes: Vec::new() }
+        let triggers = CheckpointTriggers { on: None, significant: false };
+        Self { store, session: None, zone, triggers, remotes: Vec::new() }
     }
 
     /// Makes automatic checkpoints of these events only.
     #[must_use]
     pub fn with_triggers(self, triggers: Vec<AutoTrigger>) -> Self {
-        Self { triggers: Some(triggers), ..self }
+        Self { triggers: CheckpointTriggers { on: Some(triggers), significant: false }, ..self }
     }
 
     /// Sets the remotes for which the list of sessions says what is not pushed.
@@ -158,7 +159,7 @@ impl StoreWorker {
             WorkerRequest::Sessions => self.sessions(),
             WorkerRequest::Watch => Ok(WorkerAnswer::Watched(self.store.position()?)),
             WorkerRequest::Change { change, now } => {
-                change::run(self.session()?, &change, now, self.triggers.as_deref())
+                change::run(self.session()?, &change, now, &self.triggers)
             }
             WorkerRequest::Export { path, text } => export(&path, &text),
         }

@@ -1,20 +1,67 @@
 //! The checkpoint of a write: a given one, one that a rule requests, or a scheduled one.
 
-use super::{NewCheckpoint, SessionWrite};
+use super::{HeadClaims, NewCheckpoint, Session, SessionWrite};
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::Result;
 use crate::format::SessionRefs;
+use crate::model::rule::RuleOutcome;
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, SessionNumber,
+    Timestamp,
 };
 
 /// The time since the last checkpoint after which `SignificantTimePassed` makes one.
 pub const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
+/// The events that make automatic checkpoints, as settings ask for them. The default is all events.
+#[derive(Clone, Debug, Default)]
+pub struct CheckpointTriggers {
+    /// The triggers that are switched on; `None` means all.
+    pub on: Option<Vec<AutoTrigger>>,
+    /// Whether significant time has passed since the last checkpoint, and is a reason for one.
+    pub significant: bool,
+}
+
+impl CheckpointTriggers {
+    /// Returns the triggers for a write to this session now. More than `micros` since its last
+    /// checkpoint are significant.
+    pub fn of_session(
+        session: &Session,
+        now: Timestamp,
+        on: Option<Vec<AutoTrigger>>,
+        micros: i64,
+    ) -> Result<Self> {
+        let mut triggers = Self { on, significant: false };
+        if triggers.select(Some(AutoTrigger::SignificantTimePassed)).is_some() {
+            let summary = session.summary()?;
+            let last = summary.last_checkpoint.unwrap_or(summary.info.started_at);
+            triggers.significant = now.micros_since(last) > micros;
+        }
+        Ok(triggers)
+    }
+
+    /// Returns the event to make a checkpoint for: this one if it is switched on, or else the
+    /// passing of significant time.
+    #[must_use]
+    pub fn select(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
+        event
+            .filter(|event| self.on.as_ref().is_none_or(|on| on.contains(event)))
+            .or(self.significant.then_some(AutoTrigger::SignificantTimePassed))
+    }
+}
+
 impl SessionWrite<'_> {
+    /// Applies the settings of automatic checkpoints to what a rule returned.
+    pub(super) fn triggered(&self, claims: &HeadClaims, outcome: RuleOutcome) -> RuleOutcome {
+        match self.triggers {
+            Some(triggers) => outcome.triggered(claims, |event| triggers.select(event)),
+            None => outcome,
+        }
+    }
+
     pub(super) fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
         let every = session.schedule?;
         let last = session.last_checkpoint.unwrap_or(session.info.started_at);
@@ -123,4 +170,21 @@ pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoin
     checkpoint.tags = std::iter::once("auto").chain(tag).map(str::to_owned).collect();
     checkpoint.tags.sort();
     checkpoint
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn significant_time_counts_only_where_no_event_does() {
+        let on = Some(vec![AutoTrigger::GapFilled, AutoTrigger::SignificantTimePassed]);
+        let triggers = CheckpointTriggers { on, significant: true };
+        let of = |event| triggers.select(event);
+        assert_eq!(of(Some(AutoTrigger::GapFilled)), Some(AutoTrigger::GapFilled));
+        assert_eq!(of(Some(AutoTrigger::BranchSwitch)), Some(AutoTrigger::SignificantTimePassed));
+        assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
+        let none = CheckpointTriggers { on: Some(Vec::new()), significant: false };
+        assert_eq!(none.select(Some(AutoTrigger::GapFilled)), None);
+    }
 }

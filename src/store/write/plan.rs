@@ -225,7 +225,7 @@ impl SessionWrite<'_> {
                         WriteStep::Rule(rule) => rule(claims),
                         _ => continue,
                     };
-                    let outcome = outcome.map_err(rule_error)?;
+                    let outcome = self.triggered(claims, outcome.map_err(rule_error)?);
                     if let Some(error) = claims.take_error() {
                         return Err(error);
                     }

@@ -8,17 +8,17 @@ use crate::effect::{MomentTarget, WriteRequest};
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::error::{Error, Result};
-use forge_store::model::rule::{self, RuleOutcome};
-use forge_store::model::{AutoTrigger, BranchMetadata, Kind, Timestamp, Value};
-use forge_store::store::{HeadClaims, NewCheckpoint, OperationSummary, Session, WriteContext};
+use forge_store::model::{BranchMetadata, Kind, Timestamp, Value, rule};
+use forge_store::store::{
+    CheckpointTriggers, HeadClaims, NewCheckpoint, OperationSummary, Session, WriteContext,
+};
 
-/// Makes a write. `triggers` are the triggers of automatic checkpoints that are switched on; `None`
-/// means all.
+/// Makes a write, with the automatic checkpoints of these triggers.
 pub(super) fn run(
     session: &Session,
     change: &WriteRequest,
     now: Timestamp,
-    triggers: Option<&[AutoTrigger]>,
+    triggers: &CheckpointTriggers,
 ) -> Result<WorkerAnswer> {
     let message = match change {
         WriteRequest::Create { message, target } => {
@@ -90,10 +90,9 @@ pub(super) fn run(
                 ("strength", (f64::from(*hundredths) / 100.0).into()),
             ]);
             let kind = Kind::Evidence;
-            let rule = |claims: &HeadClaims, id: &str| {
-                Ok(guarded(claims, rule::add_evidence(claims, id, &value)?, triggers))
-            };
-            let write = session.write(&act).rule_with_next_id(kind, kind.id_prefix(), rule);
+            let rule = |claims: &HeadClaims, id: &str| rule::add_evidence(claims, id, &value);
+            let write = session.write(&act).triggers(triggers);
+            let write = write.rule_with_next_id(kind, kind.id_prefix(), rule);
             format!("added {}", write.commit()?.new_id.unwrap_or_default())
         }
         WriteRequest::Settle { hypothesis, confirm, reason } => {
@@ -101,14 +100,13 @@ pub(super) fn run(
             let act = WriteContext::asked(verb, now);
             let reason = Some(reason.as_str()).filter(|reason| !reason.is_empty());
             let rule = |claims: &HeadClaims| {
-                let outcome = if *confirm {
-                    rule::confirm_hypothesis(claims, hypothesis, reason)?
+                if *confirm {
+                    rule::confirm_hypothesis(claims, hypothesis, reason)
                 } else {
-                    rule::reject_hypothesis(claims, hypothesis, reason)?
-                };
-                Ok(guarded(claims, outcome, triggers))
+                    rule::reject_hypothesis(claims, hypothesis, reason)
+                }
             };
-            session.write(&act).rule(rule).commit()?;
+            session.write(&act).triggers(triggers).rule(rule).commit()?;
             format!("{hypothesis} is {}", if *confirm { "confirmed" } else { "rejected" })
         }
     };
@@ -127,31 +125,15 @@ fn claim_value(text: &str, status: Option<&str>) -> Value {
 fn add(
     session: &Session,
     now: Timestamp,
-    triggers: Option<&[AutoTrigger]>,
+    triggers: &CheckpointTriggers,
     (kind, verb): (Kind, &str),
     value: &Value,
 ) -> Result<String> {
     let act = WriteContext::asked(verb, now);
-    let mut write = session.write(&act).add_next(kind, kind.id_prefix(), value.clone());
+    let write = session.write(&act).triggers(triggers);
     let trigger = rule::trigger_of(kind, None, value).map(|(trigger, _)| trigger);
-    if let Some(trigger) = trigger.filter(|trigger| is_on(triggers, *trigger)) {
-        write = write.event(trigger);
-    }
+    let write = write.add_next(kind, kind.id_prefix(), value.clone()).event(trigger);
     Ok(format!("added {}", write.commit()?.new_id.unwrap_or_default()))
-}
-
-fn is_on(triggers: Option<&[AutoTrigger]>, trigger: AutoTrigger) -> bool {
-    triggers.is_none_or(|triggers| triggers.contains(&trigger))
-}
-
-/// Removes from a rule's outcome the unchanged claims, and the checkpoint if its trigger is
-/// switched off or nothing changes.
-fn guarded(
-    claims: &HeadClaims,
-    outcome: RuleOutcome,
-    triggers: Option<&[AutoTrigger]>,
-) -> RuleOutcome {
-    outcome.triggered(claims, |event| event.filter(|trigger| is_on(triggers, *trigger)))
 }
 
 /// Returns what an undo or a redo would do.
