@@ -66,8 +66,18 @@ fn nearest_folder(create: bool) -> Result<PathBuf, PlaceError> {
             here = main;
         }
         let candidate = here.join(STORE_FOLDER);
-        if candidate.is_dir() {
-            return inward(candidate);
+        match fs::metadata(&candidate) {
+            Ok(found) if found.is_dir() => return inward(candidate),
+            Ok(_) => {
+                let what = format!("'{}' is not a directory", candidate.display());
+                let next = "a store is a directory; move that file away";
+                return Err(PlaceError::Refused(what, next));
+            }
+            Err(error) if is_missing(&error) => {}
+            Err(error) => {
+                let what = format!("cannot look at '{}'", candidate.display());
+                return Err(PlaceError::Io(what, error));
+            }
         }
         next = here.parent().map(Path::to_owned);
     }
@@ -79,6 +89,10 @@ fn nearest_folder(create: bool) -> Result<PathBuf, PlaceError> {
     let top = start.ancestors().find(|folder| folder.join(".git").exists());
     let main = top.map(main_checkout).transpose()?.flatten();
     Ok(main.unwrap_or_else(|| top.unwrap_or(&start).to_owned()).join(STORE_FOLDER))
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn absolute(variable: &str) -> Option<PathBuf> {

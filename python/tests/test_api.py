@@ -338,6 +338,20 @@ def test_a_link_out_of_the_project_is_refused(
         forge_store.open()
 
 
+def test_a_file_in_the_place_of_a_store_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forge_store.open(home / ".forge", create=True).close()
+    (home / "project").mkdir()
+    (home / "project/.forge").write_text("")
+    monkeypatch.chdir(home / "project")
+    with pytest.raises(forge_store.Invalid, match="is not a directory"):
+        forge_store.open()
+    (home / "project/.forge").unlink()
+    with forge_store.open() as store:
+        assert store.path == str(home / ".forge")
+
+
 def test_an_encrypted_store_needs_its_key(
     path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
