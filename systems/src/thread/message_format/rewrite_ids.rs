@@ -6,7 +6,7 @@ use super::{
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The id changes of the calls and results of a message.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(in crate::thread) struct ResultIdChange {
 struct CallIdRenames<'n> {
     new: HashMap<(&'n str, usize), &'n str>,
     seen: HashMap<String, usize>,
+    /// The first id of a call or result that was replaced and was a number, not a text.
+    first_number: Option<String>,
 }
 
 impl<'n> CallIdRenames<'n> {
@@ -44,7 +46,7 @@ impl<'n> CallIdRenames<'n> {
             }
             *seen += 1;
         }
-        Self { new, seen: HashMap::new() }
+        Self { new, seen: HashMap::new(), first_number: None }
     }
 
     /// Returns the new id of the next call with this id in the list.
@@ -53,6 +55,15 @@ impl<'n> CallIdRenames<'n> {
         let new = self.new.get(&(old, *seen)).copied();
         *seen += 1;
         new
+    }
+
+    /// Sets the id of a call or result in this field.
+    fn set(&mut self, object: &mut RawObject<'_>, field: &str, id: &str) {
+        if self.first_number.is_none() {
+            let number = object.get(field).filter(|json| json.parse::<u64>().is_ok());
+            self.first_number = number.map(str::to_owned);
+        }
+        object.set(field, quoted(id));
     }
 
     /// Gives new ids to the entries of a list, if the object has it. `field` returns the name of
@@ -72,7 +83,7 @@ impl<'n> CallIdRenames<'n> {
                 let Some(field) = field(&entry) else { return (*json).to_owned() };
                 match self.take(&id_in(&entry, field)) {
                     Some(new) => {
-                        entry.set(field, quoted(new));
+                        self.set(&mut entry, field, new);
                         entry.write()
                     }
                     None => (*json).to_owned(),
@@ -89,25 +100,33 @@ pub(in crate::thread) fn with_ids(
     form: MessageFormat,
     ids: &CallIdChanges,
 ) -> Option<String> {
+    with_renames(text, form, ids, &mut CallIdRenames::new(&ids.calls))
+}
+
+fn with_renames(
+    text: &str,
+    form: MessageFormat,
+    ids: &CallIdChanges,
+    renames: &mut CallIdRenames<'_>,
+) -> Option<String> {
     let mut object = RawObject::parse(text)?;
-    let mut renames = CallIdRenames::new(&ids.calls);
     let answer = ids.answers.first().and_then(|answer| answer.id.as_deref());
     match form {
         MessageFormat::Plain | MessageFormat::OpenaiChat => {
             renames.list(&mut object, "tool_calls", |_| Some("id"));
             if let Some(id) = answer {
-                object.set("tool_call_id", quoted(id));
+                renames.set(&mut object, "tool_call_id", id);
             }
         }
         MessageFormat::OpenaiResponses => {
             if let Some(new) = ids.calls.first().and_then(|(_, new)| new.as_deref()) {
-                object.set("call_id", quoted(new));
+                renames.set(&mut object, "call_id", new);
             }
             if let Some(id) = answer {
                 // A local shell output that uses the field `id` for its call keeps that field.
                 let by_id = id_in(&object, "call_id").is_empty()
                     && openai_responses::result_kind(&object) == ToolCallKind::LocalShell;
-                object.set(if by_id { "id" } else { "call_id" }, quoted(id));
+                renames.set(&mut object, if by_id { "id" } else { "call_id" }, id);
             }
         }
         MessageFormat::Anthropic
@@ -115,11 +134,11 @@ pub(in crate::thread) fn with_ids(
         | MessageFormat::Gemini
         | MessageFormat::AiSdk => {
             let field = blocks::field(form);
-            let blocks = in_blocks(object.list(field)?, form, &mut renames, ids);
+            let blocks = in_blocks(object.list(field)?, form, renames, ids);
             object.set(field, blocks);
         }
         MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
-            return in_langchain(object, &mut renames, answer);
+            return in_langchain(object, renames, answer);
         }
     }
     Some(object.write())
@@ -131,13 +150,10 @@ pub(super) fn with_text_ids<'a>(
     form: MessageFormat,
 ) -> CheckedMessage<'a> {
     let calls = checked.calls.iter().map(|call| &call.id);
-    let answers = checked.answers.iter().map(|answer| &answer.id);
-    let is_number = |id: &&String| id.parse::<u64>().is_ok();
-    let ids: HashSet<&str> = calls.chain(answers).filter(is_number).map(String::as_str).collect();
-    if checked.is_unusable || ids.is_empty() {
+    let mut ids = calls.chain(checked.answers.iter().map(|answer| &answer.id));
+    if checked.is_unusable || !ids.any(|id| id.parse::<u64>().is_ok()) {
         return checked;
     }
-    let Some(id) = number_id(&checked.text, form, &ids) else { return checked };
     let calls = checked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
     let answers = checked.answers.iter().map(|answer| {
         let id = Some(answer.id.clone()).filter(|id| !id.is_empty());
@@ -147,57 +163,13 @@ pub(super) fn with_text_ids<'a>(
         calls: calls.filter(|(id, _)| !id.is_empty()).collect(),
         answers: answers.collect(),
     };
-    if let Some(text) = with_ids(&checked.text, form, &same) {
+    let mut renames = CallIdRenames::new(&same.calls);
+    let text = with_renames(&checked.text, form, &same, &mut renames);
+    if let (Some(text), Some(id)) = (text, renames.first_number) {
         checked.text = Cow::Owned(text);
         checked.note_repaired(FaultKind::RefusedId, Some(&id));
     }
     checked
-}
-
-/// Returns one of these ids that is a number and not a text in a call or a result of this message.
-fn number_id(text: &str, form: MessageFormat, ids: &HashSet<&str>) -> Option<String> {
-    let object = RawObject::parse(text)?;
-    let number = |object: &RawObject<'_>, field: &str| {
-        object.get(field).filter(|json| ids.contains(json)).map(str::to_owned)
-    };
-    let in_list = |object: &RawObject<'_>, field: &str| {
-        let entries = object.list(field).unwrap_or_default();
-        entries.into_iter().filter_map(RawObject::parse).find_map(|entry| number(&entry, "id"))
-    };
-    match form {
-        MessageFormat::Plain | MessageFormat::OpenaiChat => {
-            in_list(&object, "tool_calls").or_else(|| number(&object, "tool_call_id"))
-        }
-        MessageFormat::OpenaiResponses => number(&object, "call_id").or_else(|| {
-            let by_id = openai_responses::result_kind(&object) == ToolCallKind::LocalShell;
-            number(&object, "id").filter(|_| by_id)
-        }),
-        MessageFormat::Anthropic
-        | MessageFormat::Bedrock
-        | MessageFormat::Gemini
-        | MessageFormat::AiSdk => {
-            let blocks = object.list(blocks::field(form)).unwrap_or_default();
-            blocks.into_iter().filter_map(RawObject::parse).find_map(|block| {
-                let place = place(&block, form)?;
-                match place.inner {
-                    Some(field) => number(&block.object(field)?, place.id),
-                    None => number(&block, place.id),
-                }
-            })
-        }
-        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
-            let (body, _) = langchain::own_fields(&object)?;
-            let more = || in_list(&body.object("additional_kwargs")?, "tool_calls");
-            let in_block = |json: &str| {
-                let block = RawObject::parse(json)?;
-                number(&block, langchain::call_field(&block)?)
-            };
-            let in_lists = langchain::LISTS.iter().find_map(|field| in_list(&body, field));
-            let blocks = || body.list("content").unwrap_or_default().into_iter().find_map(in_block);
-            let found = in_lists.or_else(more).or_else(blocks);
-            found.or_else(|| number(&body, "tool_call_id"))
-        }
-    }
 }
 
 fn in_langchain(
@@ -218,7 +190,7 @@ fn in_langchain(
     }
     renames.list(&mut body, "content", langchain::call_field);
     if let Some(id) = answer {
-        body.set("tool_call_id", quoted(id));
+        renames.set(&mut body, "tool_call_id", id);
     }
     let written = body.write();
     Some(langchain::wrapped(&mut object, nested, written))
@@ -298,7 +270,7 @@ fn in_blocks(
             new.map(|answer| (answer.id.clone(), answer.name.clone())).unwrap_or_default()
         };
         if let Some(id) = &id {
-            holder.set(place.id, quoted(id));
+            renames.set(&mut holder, place.id, id);
             if place.is_call {
                 renamed.insert(old.clone(), id.clone());
             }
