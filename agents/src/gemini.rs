@@ -12,6 +12,8 @@ mod shell;
 mod tests;
 mod tool;
 
+pub(crate) use shell::{ShellRunFields, unwrapped};
+
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
 use crate::long_text::{self, SourceSpan};

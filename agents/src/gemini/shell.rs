@@ -113,7 +113,7 @@ pub(super) fn ended<'t>(
 }
 
 /// Returns the range of the text inside the marks that newer versions put around a result.
-fn unwrapped(answer: &str) -> Range<usize> {
+pub(crate) fn unwrapped(answer: &str) -> Range<usize> {
     const BEGIN: &str = "<untrusted_context>\n";
     let start = if answer.starts_with(BEGIN) { BEGIN.len() } else { 0 };
     // The end mark is escaped inside the output.
@@ -121,12 +121,14 @@ fn unwrapped(answer: &str) -> Range<usize> {
     start..end.unwrap_or(answer.len())
 }
 
+/// The fields in the text of a run, without those that have no value.
 #[derive(Debug, Default)]
-struct ShellRunFields<'t> {
-    exit_code: Option<&'t str>,
+pub(crate) struct ShellRunFields<'t> {
+    pub(crate) exit_code: Option<&'t str>,
     signal: Option<&'t str>,
     background: bool,
-    output: Range<usize>,
+    /// The range of the output in the text.
+    pub(crate) output: Range<usize>,
     /// Whether a newer version wrote the text, which omits code 0. Its text begins with the output,
     /// that of earlier versions with the command.
     omits_zero: bool,
@@ -135,7 +137,7 @@ struct ShellRunFields<'t> {
 impl<'t> ShellRunFields<'t> {
     /// Reads the fields from the end, in reverse order, because the output may contain lines of the
     /// same form.
-    fn read(text: &'t str) -> Self {
+    pub(crate) fn read(text: &'t str) -> Self {
         let mut rest = text.trim_end();
         let mut last = |label: &str| {
             let at = rest.rfind('\n').map_or(0, |at| at + 1);

@@ -2,6 +2,7 @@
 //! lines around the output.
 
 use super::event::HookCommandEnd;
+use crate::gemini::{ShellRunFields, unwrapped};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -110,35 +111,15 @@ fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     None
 }
 
-/// Parses the text of Gemini CLI, which names each part. The exit code comes after the output.
-/// Returns `None` if the text does not begin with `Output: ` or `Command: `.
+/// Parses the text of Gemini CLI, which names each part. Returns `None` if the text does not begin
+/// with `Output: ` or `Command: `.
 fn gemini(text: &str) -> Option<(HookCommandEnd, &str)> {
-    const BEGIN: &str = "<untrusted_context>\n";
-    const AFTER: [&str; 5] =
-        ["Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: "];
-    let text = text.trim_end();
-    let inside =
-        text.strip_prefix(BEGIN).and_then(|text| text.strip_suffix("\n</untrusted_context>"));
-    let inside = inside.unwrap_or(text);
-    let start = match inside.strip_prefix("Output: ") {
-        Some(_) => "Output: ".len(),
-        None if inside.starts_with("Command: ") => inside.find("\nOutput: ")? + "\nOutput: ".len(),
-        None => return None,
-    };
-    let mut output = inside.get(start..)?;
-    let mut ended = HookCommandEnd::Unknown;
-    while let Some((before, line)) = output.rsplit_once('\n') {
-        if !AFTER.iter().any(|head| line.starts_with(head)) {
-            break;
-        }
-        if let Some(code) = line.strip_prefix("Exit Code: ")
-            && let Ok(code) = code.trim().parse()
-        {
-            ended = HookCommandEnd::Code(code);
-        }
-        output = before;
-    }
-    Some((ended, output))
+    let text = text.get(unwrapped(text))?.trim_end();
+    let names_parts = text.starts_with("Output: ")
+        || (text.starts_with("Command: ") && text.contains("\nOutput: "));
+    let run = names_parts.then(|| ShellRunFields::read(text))?;
+    let code = run.exit_code.and_then(|code| code.parse().ok());
+    Some((code.map_or(HookCommandEnd::Unknown, HookCommandEnd::Code), text.get(run.output)?))
 }
 
 #[cfg(test)]
@@ -182,6 +163,18 @@ mod tests {
                 HookCommandEnd::Code(3),
                 "x",
             ),
+            // A line of the program's own that looks like a field, and an error of two lines.
+            (
+                json!({"llmContent":"Output: a\nError: boom\nExit Code: 1"}),
+                HookCommandEnd::Code(1),
+                "a\nError: boom",
+            ),
+            (
+                json!({"llmContent":"Command: make\nOutput: a\nError: no\nsuch file\nExit Code: 1\nSignal: (none)"}),
+                HookCommandEnd::Code(1),
+                "a",
+            ),
+            (json!({"llmContent":"Output: (empty)\nExit Code: 1"}), HookCommandEnd::Code(1), ""),
             (json!({"output":"x","metadata":{"exit":1}}), HookCommandEnd::Code(1), "x"),
             (json!({"output":"x","exit_code":"4"}), HookCommandEnd::Code(4), "x"),
             (
