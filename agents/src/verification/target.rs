@@ -147,7 +147,6 @@ const NOISE_VALUED: &[&str] = &[
     "--test-threads",
     "--message-format",
     "--output-format",
-    "--color",
     "--maxWorkers",
     "-count",
     "--format",
@@ -270,6 +269,10 @@ pub(super) fn normalized_target(
             continue;
         }
         if NOISE.contains(&option) {
+            if argument == "--color" {
+                // For some tools this is a switch, without a value.
+                arguments.next_if(|next| matches!(*next, "always" | "never" | "auto"));
+            }
             continue;
         }
         let targets = matches!(option, "--tests" | "--examples" | "--benches");

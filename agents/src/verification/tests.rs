@@ -1168,6 +1168,9 @@ fn targets_are_normalised() {
     for (line, expected) in [
         ("cargo test", "cargo [test]  in /w"),
         ("cargo test -q -- --nocapture", "cargo [test]  in /w"),
+        ("cargo test --color always", "cargo [test]  in /w"),
+        ("cargo test --color=never a", "cargo [test] a in /w"),
+        ("jest --color foo", "jest [] foo in /w"),
         ("cargo test --release", "cargo [test] =--release in /w"),
         ("pre-commit run --all-files", "pre-commit [run] +--all-files in /w"),
         ("go test -tags integration ./...", "go [test] +...,=-tags integration in /w"),
