@@ -37,7 +37,6 @@ mod recorded;
 mod text_hash;
 mod tool_use;
 pub mod trajectory;
-mod unread_kinds;
 mod verification;
 
 pub use codex::begun_codex_session;
@@ -45,8 +44,7 @@ pub use file_format::{FileFormat, is_document};
 pub use gemini::begun_gemini_session;
 pub use imported_session::{agent_name, session_of_agent};
 pub use locate::{codex_rollouts, gemini_recordings};
-pub use long_text::{INLINE_BYTES, resolve, resolve_each};
+pub use long_text::{INLINE_BYTES, readable_json, resolve, resolve_each};
 pub use mirror::{MirrorKey, MirrorState, MirroredSession, TranscriptMirror};
 pub use piece::{CheckpointDraft, SessionDraft, SkippedLine, TranscriptPiece};
-pub use unread_kinds::count_unread_kinds;
 pub use verification::{FinishedLine, checks_of};

@@ -158,7 +158,8 @@ fn value_text(value: &serde_json::Value) -> Option<String> {
 
 /// Returns this JSON in a form that a parser accepts: lone surrogates are replaced, and control
 /// characters inside strings are escaped. The pointers into the document stay the same.
-pub(crate) fn readable_json(json: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn readable_json(json: &str) -> Cow<'_, str> {
     let json = replace_lone_surrogates(json);
     match escape_control_characters(&json) {
         Some(escaped) => Cow::Owned(escaped),

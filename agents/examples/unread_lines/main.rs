@@ -1,6 +1,11 @@
 //! Prints each kind of line in transcripts that no reader uses, with the number of such lines:
 //! `scripts/unread-lines FILE...`.
 
+mod kinds;
+#[cfg(test)]
+#[path = "../../src/recorded.rs"]
+mod recorded;
+
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -13,7 +18,7 @@ fn main() -> std::io::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     for file in files {
-        for (kind, count) in forge_agents::count_unread_kinds(&std::fs::read(file)?) {
+        for (kind, count) in kinds::count_unread_kinds(&std::fs::read(file)?) {
             *counts.entry(kind).or_default() += count;
         }
     }

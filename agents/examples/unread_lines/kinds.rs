@@ -5,10 +5,10 @@
 //! kind counts as used if one of its lines made a fact or a checkpoint, or changed the state for
 //! later lines.
 
-use crate::claude_code::{
+use forge_agents::claude_code::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, TranscriptState,
 };
-use crate::long_text::readable_json;
+use forge_agents::readable_json;
 use forge_store::model::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,8 +94,7 @@ const IGNORED_KINDS: [&str; 73] = [
 
 /// Counts the lines of each kind in a transcript that no reader uses, without the kinds that are
 /// ignored on purpose.
-#[must_use]
-pub fn count_unread_kinds(transcript: &[u8]) -> BTreeMap<String, u64> {
+pub(crate) fn count_unread_kinds(transcript: &[u8]) -> BTreeMap<String, u64> {
     let dialect = dialect(transcript);
     let mut reader =
         TranscriptReader::new(TranscriptOptions { dialect, ..TranscriptOptions::default() });
