@@ -3,17 +3,23 @@
 use super::layout::SyncMark;
 use super::scan::{JournalCursor, JournalWalk, damaged};
 use super::segment::{self, JournalSegment};
+use super::sync_mark::SyncMarkGuard;
 use super::{Journal, held};
 use crate::backend::{Error, LogPosition};
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Timeout for the append lock where the caller gives none.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const NEVER: LogPosition = LogPosition::MAX;
+/// The longest wait for the sync of another process. That process may have been stopped.
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
+/// Time between two looks at the sync mark while another process syncs.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// How far this process knows the journal to be durable.
 #[derive(Debug)]
@@ -119,11 +125,12 @@ impl Journal {
         let lock = self.writer("sync")?;
         let Some(_turn) = self.progress.wait_unless_covered(to) else { return Ok(()) };
         if !self.progress.has_failed() {
-            self.progress.advance(self.mark.position()?);
+            let locked = self.wait_for_other_process(to)?;
             if self.progress.covers(to) {
                 return Ok(());
             }
-            match self.flush(&self.tip_from(to)?) {
+            let tip = self.newest_tip(self.tip_from(to)?);
+            match self.flush_and_note(&tip, locked) {
                 Err(error) if !self.progress.has_failed() => return Err(error),
                 Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
                 Ok(()) => return Ok(()),
@@ -132,6 +139,37 @@ impl Journal {
         let _lock = lock.acquire(LOCK_TIMEOUT)?;
         self.write_again()?;
         if self.progress.covers(to) { Ok(()) } else { Err(beyond(to)) }
+    }
+
+    /// Waits while another process syncs, because its sync may cover everything before `to`. Returns
+    /// the lock on the sync mark: other processes wait until it is released. Without the lock, this
+    /// process syncs beside the other one, which may have been stopped.
+    fn wait_for_other_process(
+        &self,
+        to: LogPosition,
+    ) -> Result<Option<SyncMarkGuard<'_>>, Error> {
+        let since = Instant::now();
+        loop {
+            let locked = self.mark.try_lock();
+            self.progress.advance(self.mark.position()?);
+            if self.progress.covers(to) || locked.is_some() || since.elapsed() >= LONGEST_WAIT {
+                return Ok(locked);
+            }
+            thread::park_timeout(BETWEEN_LOOKS);
+        }
+    }
+
+    /// Returns the end of the journal, if other processes have appended records after `tip`: one
+    /// sync then covers these records too.
+    fn newest_tip(&self, tip: JournalCursor) -> JournalCursor {
+        if tip.segment.is_blank(tip.end).unwrap_or(true) {
+            return tip;
+        }
+        let later = self.walk(tip.end, Some(tip.clone())).and_then(|mut walk| {
+            while walk.next()?.is_some() {}
+            Ok(walk.cursor().clone())
+        });
+        later.ok().filter(|later| later.previous.is_some()).unwrap_or(tip)
     }
 
     /// Returns an end of the journal at or after `to`.
@@ -153,6 +191,15 @@ impl Journal {
     /// Syncs everything up to `tip`, and updates the sync mark and the witness. A failed sync is
     /// remembered.
     pub(super) fn flush(&self, tip: &JournalCursor) -> Result<(), Error> {
+        self.flush_and_note(tip, None)
+    }
+
+    /// Flushes like [`Journal::flush`], with the lock on the sync mark if this process has it.
+    fn flush_and_note(
+        &self,
+        tip: &JournalCursor,
+        locked: Option<SyncMarkGuard<'_>>,
+    ) -> Result<(), Error> {
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
             if let Err(source) = self.progress.sync(&segment.file) {
@@ -160,16 +207,23 @@ impl Journal {
                 return Err(Error::io("sync", &segment.path)(source));
             }
         }
-        self.note(tip);
+        self.note_with(tip, locked);
         Ok(())
     }
 
     /// Records that everything before `tip` is durable, in the sync mark and the witness.
     pub(super) fn note(&self, tip: &JournalCursor) {
+        self.note_with(tip, None);
+    }
+
+    /// Records like [`Journal::note`], with the lock on the sync mark if this process has it.
+    fn note_with(&self, tip: &JournalCursor, locked: Option<SyncMarkGuard<'_>>) {
         self.progress.advance(tip.end);
         if let Some(hash) = tip.previous {
             let mark = SyncMark { position: tip.end, hash };
-            self.mark.note(&mark);
+            if let Some(locked) = locked.or_else(|| self.mark.try_lock()) {
+                locked.advance(&mark);
+            }
             if let Some(witness) = &self.witness {
                 witness.note(&mark);
             }
