@@ -5,7 +5,7 @@ use super::checkpoint_query::revision_summaries;
 use super::story::StoryRequest;
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::log::{LogLine, LogReport, LostLine, OperationListReport, RevisionLine};
 use crate::report::moment::CheckpointJson;
 use crate::report::story::StoryReport;
@@ -14,6 +14,7 @@ use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind}
 use crate::verb::{EitherReport, Verb, VerbResult};
 use crate::workspace;
 use forge_store::diff::describe;
+use forge_store::error::Error;
 use forge_store::model::{Key, Timestamp};
 use forge_store::store::{HistoryEntry, LogItem, ResolvedMoment};
 use std::cmp::Reverse;
@@ -154,7 +155,9 @@ impl LogArgs {
         if self.operations {
             let mut operations = reading.session.operations(usize::MAX)?;
             if let Some(entity) = &self.entity {
-                let history = entity_history(reading, &reading.session.head()?, entity)?.1;
+                let head = reading.session.head()?;
+                let point = (!self.all).then_some(&head);
+                let history = entity_history(context, reading, point, entity)?.1;
                 let changed: BTreeSet<_> =
                     history.iter().map(|entry| entry.revision.operation).collect();
                 operations.retain(|operation| changed.contains(&operation.id));
@@ -173,13 +176,23 @@ impl LogArgs {
         let range = LogTimeRange::from_args(self, reading, context)?;
         let point = match &self.branch {
             None => reading.session.head()?,
-            Some(branch) => {
-                let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
-                workspace::point(context, &reading.session, &moment)?
-            }
+            Some(branch) => branch_point(context, reading, branch.as_str())?,
         };
         let report = match &self.entity {
-            Some(entity) => entity_log(reading, &point, entity, &range, limit)?,
+            Some(entity) => {
+                let point = (!self.all).then_some(&point);
+                let (key, history) = entity_history(context, reading, point, entity)?;
+                let kept = history.into_iter().filter(|one| range.contains(one.revision.time));
+                let line = |HistoryEntry { revision, change }| {
+                    LogLine::Revision(RevisionLine::new(revision, describe(&[change])))
+                };
+                LogReport {
+                    session: name,
+                    branch: point.map(|point| reading.session.branch_of(point)).transpose()?,
+                    entity: Some(key),
+                    entries: kept.take(limit).map(line).collect(),
+                }
+            }
             None => {
                 let mut items = if self.all {
                     reading.session.records(0, usize::MAX)?
@@ -250,50 +263,105 @@ pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {
     context.out.warn(&format!("{count} lost before a repair and cannot be shown: {named}{more}"));
 }
 
-/// Returns the key of a claim and its changes, the latest first.
-fn entity_history(
+/// Returns the head of a branch.
+fn branch_point(
+    context: &Context,
     reading: &SessionReader,
-    point: &ResolvedMoment,
+    branch: &str,
+) -> Result<ResolvedMoment, CommandError> {
+    let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
+    workspace::point(context, &reading.session, &moment)
+}
+
+/// Returns the key of a claim and its changes, the latest first: those up to a point, or those on
+/// all branches if there is no point.
+fn entity_history(
+    context: &Context,
+    reading: &SessionReader,
+    point: Option<&ResolvedMoment>,
     name: &EntityArg,
 ) -> Result<(Key, Vec<HistoryEntry>), CommandError> {
-    let state = reading.state(point, false)?;
-    let found = find_entity_of_any_kind(&state, name);
+    let found = match point {
+        Some(point) => claim_key(reading, point, name),
+        None => claim_key_on_any_branch(context, reading, name),
+    };
     // A removed claim has a history too, but only a name with its kind can find it.
     let key = match (&found, name.kind) {
-        (Ok(KnownEntity::Claim(key, _)), _) => key.clone(),
-        (Ok(KnownEntity::Fact(fact)), _) => {
-            let kind = fact.fact.kind;
-            return Err(CommandError::invalid(format!("a {kind} is a fact and has no history"))
-                .hinted(format!("'forge {kind} show {}' shows it", fact.fact.id)));
-        }
+        (Ok(key), _) => key.clone(),
         (Err(_), Some(kind)) => Key::new(kind, name.id.clone()),
-        (Err(_), None) => return Err(found.map(|_| ()).expect_err("it was not found")),
+        (Err(_), None) => return Err(found.expect_err("it was not found")),
     };
-    match reading.session.history(point, &key) {
+    let history = match point {
+        Some(point) => reading.session.history(point, &key).map_err(CommandError::from),
+        None => history_on_all_branches(reading, &key),
+    };
+    match history {
         Ok(history) => Ok((key, history)),
-        Err(error) => Err(found.err().unwrap_or_else(|| error.into())),
+        Err(error) => Err(found.err().unwrap_or(error)),
     }
 }
 
-fn entity_log(
+/// Returns the key of the claim with this name at a point.
+fn claim_key(
     reading: &SessionReader,
     point: &ResolvedMoment,
     name: &EntityArg,
-    range: &LogTimeRange,
-    limit: usize,
-) -> Result<LogReport, CommandError> {
-    let (key, history) = entity_history(reading, point, name)?;
-    let entries =
-        history.into_iter().filter(|entry| range.contains(entry.revision.time)).take(limit);
-    let entries = entries.map(|entry| {
-        LogLine::Revision(RevisionLine::new(entry.revision, describe(&[entry.change])))
-    });
-    Ok(LogReport {
-        session: reading.session.summary()?.info.name,
-        branch: Some(reading.session.branch_of(point)?),
-        entity: Some(key),
-        entries: entries.collect(),
-    })
+) -> Result<Key, CommandError> {
+    match find_entity_of_any_kind(&reading.state(point, false)?, name)? {
+        KnownEntity::Claim(key, _) => Ok(key),
+        KnownEntity::Fact(fact) => {
+            let kind = fact.fact.kind;
+            Err(CommandError::invalid(format!("a {kind} is a fact and has no history"))
+                .hinted(format!("'forge {kind} show {}' shows it", fact.fact.id)))
+        }
+    }
+}
+
+/// Returns the key of the claim with this name on the current branch; if it has none, on another
+/// branch.
+fn claim_key_on_any_branch(
+    context: &Context,
+    reading: &SessionReader,
+    name: &EntityArg,
+) -> Result<Key, CommandError> {
+    let is_missing = |found: &Result<Key, CommandError>| {
+        found.as_ref().is_err_and(|error| error.kind() == CommandErrorKind::NotFound)
+    };
+    let head = reading.session.head()?;
+    let here = claim_key(reading, &head, name);
+    if !is_missing(&here) {
+        return here;
+    }
+    for branch in reading.session.branches(&head)? {
+        let point = branch_point(context, reading, &branch.name)?;
+        let there = claim_key(reading, &point, name);
+        if !is_missing(&there) {
+            return there;
+        }
+    }
+    here
+}
+
+/// Returns the changes of a claim on all branches, the latest first.
+fn history_on_all_branches(
+    reading: &SessionReader,
+    key: &Key,
+) -> Result<Vec<HistoryEntry>, CommandError> {
+    let mut history = Vec::new();
+    for item in reading.session.records(0, usize::MAX)?.into_iter().rev() {
+        let LogItem::Revision(revision) = item else { continue };
+        let changes = match reading.session.changes_of(revision.sequence) {
+            // The changes were lost before a repair.
+            Err(error) if error.is_lost() => continue,
+            changes => changes?,
+        };
+        let change = changes.into_iter().find(|change| change.key == *key);
+        history.extend(change.map(|change| HistoryEntry { revision, change }));
+    }
+    if history.is_empty() {
+        return Err(Error::not_found(key.kind.name(), key.id.clone()).into());
+    }
+    Ok(history)
 }
 
 /// The first and the last moment to show.

@@ -184,6 +184,33 @@ fn the_log_lists_each_change() {
     assert_eq!(environment.forge(["log", "v1"]).code, 2);
 }
 
+/// Regression: with an entity, `--all` showed only the changes on the current branch.
+#[test]
+fn the_log_of_an_entity_shows_its_changes_on_all_branches() {
+    let environment = example_session();
+    environment.forge(["branch", "switch", "alt"]).success();
+    environment.forge(["belief", "add", "only here", "--id", "alone"]).success();
+    environment.forge(["branch", "switch", "main"]).success();
+    let numbers = |args: &[&str]| {
+        let mut command = environment.command(["log", "--json"].iter().chain(args));
+        let document = environment.finished(&mut command).json();
+        assert_eq!(document["branch"].is_null(), args.contains(&"--all"), "{document}");
+        let entries = document["entries"].as_array().unwrap().iter();
+        entries.map(|entry| entry["sequence"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&["H1"]), [2, 1]);
+    assert_eq!(numbers(&["H1", "--all"]), [9, 2, 1]);
+    assert_eq!(numbers(&["H1", "--all", "-n", "1"]), [9]);
+    assert_eq!(numbers(&["alone", "--all"]).len(), 1);
+    assert_eq!(environment.forge(["log", "alone"]).code, 3);
+    assert_eq!(environment.forge(["log", "nothing", "--all"]).code, 3);
+    let operations = |args: &[&str]| {
+        let mut command = environment.command(["log", "--operations", "--json"].iter().chain(args));
+        environment.finished(&mut command).json()["operations"].as_array().unwrap().len()
+    };
+    assert_eq!((operations(&["H1"]), operations(&["H1", "--all"])), (2, 3));
+}
+
 #[test]
 fn blame_names_the_last_change_of_each_field() {
     let environment = example_session();
