@@ -8,6 +8,7 @@ use crate::session_reader::SessionReader;
 use crate::verb::{Verb, VerbResult, find_report};
 use forge_store::store::Session;
 use rmcp::model::{ClientCapabilities, InputResponses};
+use std::collections::BTreeSet;
 
 /// What is known about the client of a call.
 #[derive(Clone, Debug, Default)]
@@ -58,13 +59,35 @@ impl McpRequest {
         SessionReader::begin(&self.context)
     }
 
-    /// Returns the warnings of verbs and reads since the last call.
+    /// Returns the warnings of verbs and reads since the last call, each once.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         self.warnings.extend(self.context.out.take_warnings());
-        std::mem::take(&mut self.warnings)
+        let mut warnings = std::mem::take(&mut self.warnings);
+        let mut known = BTreeSet::new();
+        warnings.retain(|warning| known.insert(warning.clone()));
+        warnings
     }
 }
 
 pub(super) fn session_name(session: &Session) -> Result<String, CommandError> {
     Ok(session.summary()?.info.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::GlobalArgs;
+    use crate::context::Environment;
+
+    /// Regression: if a tool ran two verbs, two or more warnings of both were in its answer twice.
+    #[test]
+    fn each_warning_is_returned_once() {
+        let context = Context::capturing(GlobalArgs::default(), Environment::default()).unwrap();
+        let warnings = ["one", "two", "one"].map(str::to_owned).to_vec();
+        let (chosen_by, client) = (ChosenBy::Current, McpClient::default());
+        let mut request = McpRequest { context, chosen_by, warnings, client };
+        request.context.out.warn("two");
+        assert_eq!(request.take_warnings(), ["one", "two"]);
+        assert!(request.take_warnings().is_empty());
+    }
 }

@@ -156,8 +156,7 @@ impl McpTool for SearchArguments {
         let next_cursor = next.map(|next| cursor::encode(&question, &next));
         let links = hits.iter().take(LINKS).map(HitRow::link).collect();
         let session = session_name(&request.reading()?.session)?;
-        let mut warnings = request.take_warnings();
-        warnings.dedup();
+        let warnings = request.take_warnings();
         let found = SearchAnswer {
             place: AnswerPlace { session, chosen_by: request.chosen_by },
             count: total,

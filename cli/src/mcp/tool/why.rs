@@ -154,8 +154,7 @@ impl McpTool for WhyArguments {
         let entity = EntityArg { kind: Some(kind), id: id.clone() };
         let blame = request.run(&BlameArgs { of: EntityMomentArgs { entity, at } })?;
         let mut omitted = BTreeMap::new();
-        let mut warnings = request.take_warnings();
-        warnings.dedup();
+        let warnings = request.take_warnings();
         let mut fields = cut_fields(&why.fields, TEXT_BYTES);
         fields.remove("id");
         let blame = first("blame", blame.fields, &mut omitted).into_iter().map(Into::into);
