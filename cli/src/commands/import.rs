@@ -8,13 +8,13 @@ use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
 use crate::report::import::{
-    FoundTranscript, TrajectoryImportReport, TranscriptFileReport, TranscriptImportReport,
-    print_found,
+    DetectedImportReport, DetectedImportsReport, FoundTranscript, TrajectoryImportReport,
+    TranscriptFileReport, TranscriptImportReport, print_found,
 };
 use crate::transcript::{
     TranscriptImportOptions, TranscriptImporter, detect_format, no_text, wrong_format,
 };
-use crate::verb::{Command, Verb, VerbResult, commands};
+use crate::verb::{Command, EitherReport, Verb, VerbResult, commands, find_report};
 use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
@@ -209,31 +209,51 @@ fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), Comman
             first.display()
         )));
     }
+    if let [file] = args.files.as_slice() {
+        let (verb, report) = import_detected(file, context)?;
+        return context.out.emit(verb, &report);
+    }
+    let mut files = Vec::new();
+    let mut outcome = Ok(());
     for file in &args.files {
-        let form = detect_format(file)?;
-        match form {
-            Some(FileFormat::Trajectory(author)) => {
-                let args = TrajectoryImportArgs { file: file.clone(), started_at: None };
-                match author {
-                    TrajectoryAuthor::SweAgent => SweAgentImport { args }.execute(context),
-                    TrajectoryAuthor::MiniSweAgent => MiniSweAgentImport { args }.execute(context),
-                    TrajectoryAuthor::OpenHands => OpenHandsImport { args }.execute(context),
-                }?;
-            }
-            Some(FileFormat::Events) => {
-                EventsImportArgs { file: file.clone() }.execute(context)?;
-            }
-            None => return Err(no_text(file)),
-            Some(found) => {
-                return Err(wrong_format(
-                    file,
-                    FileFormat::Transcript(TranscriptDialect::ClaudeCode),
-                    found,
-                ));
+        match import_detected(file, context) {
+            Ok((_, report)) => files.push(report),
+            Err(error) => {
+                outcome = Err(error);
+                break;
             }
         }
     }
-    Ok(())
+    // The files that were imported before an error are reported too.
+    if !files.is_empty() {
+        context.out.emit("import", &DetectedImportsReport { files })?;
+    }
+    outcome
+}
+
+/// Imports a file that is no transcript. Returns the name of the verb for such files, and its
+/// report.
+fn import_detected(
+    file: &Path,
+    context: &mut Context,
+) -> Result<(&'static str, DetectedImportReport), CommandError> {
+    match detect_format(file)? {
+        Some(FileFormat::Trajectory(author)) => {
+            let args = TrajectoryImportArgs { file: file.to_owned(), started_at: None };
+            let report = import_trajectory(author, &args, context)?;
+            Ok((trajectory::verb(author), EitherReport::First(report)))
+        }
+        Some(FileFormat::Events) => {
+            let verb = EventsImportArgs { file: file.to_owned() };
+            let report = find_report(&verb, context)?;
+            Ok((EventsImportArgs::NAME, EitherReport::Second(report)))
+        }
+        None => Err(no_text(file)),
+        Some(found) => {
+            let wanted = FileFormat::Transcript(TranscriptDialect::ClaudeCode);
+            Err(wrong_format(file, wanted, found))
+        }
+    }
 }
 
 fn import_transcripts(

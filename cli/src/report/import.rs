@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::text::{count_text, first_names};
+use crate::verb::EitherReport;
 use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
 use forge_store::model::{Fact, Kind, Timestamp};
@@ -307,6 +308,22 @@ impl Report for EventsImportReport {
             screen.line(Tone::Plain, &format!("  imported {}", parts.join(", ")));
         }
         print_waiting(self.waiting_bytes, screen);
+    }
+}
+
+/// What was imported from one file that is no transcript.
+pub type DetectedImportReport = EitherReport<TrajectoryImportReport, EventsImportReport>;
+
+/// The result of `forge import` with several files that are no transcripts.
+#[derive(Debug, Serialize)]
+pub struct DetectedImportsReport {
+    /// The result for each file.
+    pub files: Vec<DetectedImportReport>,
+}
+
+impl Report for DetectedImportsReport {
+    fn human(&self, screen: &mut Screen) {
+        self.files.iter().for_each(|file| file.human(screen));
     }
 }
 

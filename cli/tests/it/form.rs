@@ -215,3 +215,29 @@ fn a_run_of_mini_swe_agent_is_imported() {
     let checks = environment.forge(["verification", "list", "--json"]).json();
     assert_eq!(checks["verifications"][0]["status"], "failed", "{checks}");
 }
+
+/// Regression: a JSON document was printed for each file.
+#[test]
+fn the_import_of_several_files_prints_one_document() {
+    let environment = project();
+    let note = json!({"at": "2026-01-01T10:00:00Z",
+        "put": {"kind": "note", "id": "N1", "value": {"description": "x"}}});
+    environment.write("project/a.jsonl", &format!("{note}\n"));
+    let run = r#"{"trajectory":[{"action":"ls","observation":"a","response":"r","state":"{}","thought":"t"}],"history":[{"role":"user","content":"hi"}],"info":{}}"#;
+    environment.write("project/b.traj", run);
+    let took = environment.forge(["import", "a.jsonl", "b.traj", "--json"]).json();
+    assert_eq!(took["schema"], "forge.import/1");
+    let files = || ["a.jsonl", "b.traj"].into_iter();
+    for (place, file) in files().enumerate() {
+        let found = &took["files"][place];
+        assert_eq!((&found["file"], &found["unchanged"]), (&file.into(), &false.into()), "{took}");
+    }
+    let shown = environment.forge(["import", "a.jsonl", "b.traj"]).success();
+    assert_eq!(shown.matches("nothing new").count(), 2, "{shown}");
+    assert!(files().all(|file| shown.contains(&format!("{file}: "))), "{shown}");
+    // What was imported before an error is reported too.
+    let output = environment.forge(["import", "b.traj", "gone.traj", "--json"]);
+    assert_eq!(output.code, 3, "{output}");
+    let before: Json = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(before["files"].as_array().map(Vec::len), Some(1), "{before}");
+}

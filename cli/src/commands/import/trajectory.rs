@@ -157,7 +157,7 @@ fn import_piece(
     Ok(())
 }
 
-const fn verb(author: TrajectoryAuthor) -> &'static str {
+pub(super) const fn verb(author: TrajectoryAuthor) -> &'static str {
     match author {
         TrajectoryAuthor::SweAgent => SweAgentImport::NAME,
         TrajectoryAuthor::MiniSweAgent => MiniSweAgentImport::NAME,
