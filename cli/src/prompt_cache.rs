@@ -2,6 +2,7 @@
 //! prompt, and between two prompts the store has seldom changed.
 
 use crate::context::Context;
+use crate::hook::agent_process::ancestor_agent;
 use crate::private_files;
 use forge_store::store::Store;
 use std::fs;
@@ -18,7 +19,9 @@ impl PromptCache {
     /// Looks at the files of the store; `None` if they cannot be read, or if there is no directory
     /// for the answer.
     pub fn of(store: &Path, context: &Context) -> Option<Self> {
-        let session = context.session().unwrap_or_default();
+        // The answer is about the session that was named, or else about that of the agent around.
+        let agent = || Some(format!("\n{}", ancestor_agent(store)?.session));
+        let session = context.session().map(str::to_owned).or_else(agent).unwrap_or_default();
         let name = blake3::hash(format!("{}\n{session}", store.display()).as_bytes());
         let folder = context.environment.state_directory()?.join("forge/prompt");
         let file = folder.join(&name.to_hex().as_str()[..32]);

@@ -208,6 +208,20 @@ pub fn choose_session(
     }
 }
 
+/// Returns the session that [`choose_session`] chooses for a command that only reads, without a
+/// note about the agent; `None` if there is no session yet.
+pub fn session_to_read(context: &Context, store: &Store) -> Result<Option<Session>, CommandError> {
+    if let Some(name) = context.session() {
+        return named_session(store, name).map(Some);
+    }
+    let process = store.notes().as_deref().and_then(agent_process::ancestor_agent);
+    let of_agent = process.map(|process| store.agent_session(&process.session)).transpose()?;
+    match of_agent.flatten() {
+        Some(session) => Ok(Some(session)),
+        None => Ok(store.current_session()?),
+    }
+}
+
 /// Returns the agent's own id of the session that this command is called from.
 pub fn agent_session(context: &Context, store: &Store) -> Result<String, CommandError> {
     if let Some(name) = context.session() {

@@ -179,11 +179,9 @@ impl<'a> CompletedPlace<'a> {
         if wants_sessions {
             return sessions(&store);
         }
-        let session = match context.session() {
-            Some(name) => Some(workspace::named_session(&store, name)?),
-            None => store.current_session()?,
+        let Some(session) = workspace::session_to_read(context, &store)? else {
+            return Ok(Vec::new());
         };
-        let Some(session) = session else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         if !kinds.is_empty() {
             let state = session.state(&session.head()?)?;

@@ -1,14 +1,14 @@
 //! `forge status`.
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::remote_exchange;
 use crate::remote;
 use crate::report::entity_write::MadeCheckpoint;
 use crate::report::store::{StatusReport, UnfinishedStream};
 use crate::report::{branch, session};
 use crate::verb::{OpenedStore, Verb, VerbResult};
-use crate::workspace;
+use crate::workspace::{self, SessionNeed};
 use forge_store::error::Error;
 use forge_store::model::SessionKind;
 use forge_store::store::{CheckpointFilter, Store};
@@ -23,9 +23,15 @@ impl Verb for StatusArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
-        let session = match context.session() {
-            Some(name) => Some(workspace::named_session(store, name)?),
-            None => store.current_session()?,
+        let session = match workspace::choose_session(context, store, SessionNeed::Existing) {
+            Ok(session) => Some(session),
+            // A store without a session has a status too.
+            Err(error)
+                if error.kind() == CommandErrorKind::NotFound && context.session().is_none() =>
+            {
+                None
+            }
+            Err(error) => return Err(error),
         };
         let unpushed = remote::unpushed_lines(context, store);
         let failed = match &unpushed {

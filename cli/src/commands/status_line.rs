@@ -7,7 +7,7 @@ use crate::prompt_cache::PromptCache;
 use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::text::{NewlineMode, sanitise};
-use forge_store::store::{BriefLine, Session, Store};
+use forge_store::store::{BriefLine, Store};
 use forge_store::story::{Story, short_number};
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
@@ -37,11 +37,11 @@ impl Verb for StatuslineArgs {
             let Some(store) = open(context)? else { return Ok(String::new()) };
             let of_agent = given.session.as_deref().map(|id| store.agent_session(id));
             let session = of_agent.transpose()?.flatten();
-            let Some(session) =
-                session.map_or_else(|| named(context, &store), |it| Ok(Some(it)))?
-            else {
-                return Ok(String::new());
+            let session = match session {
+                Some(session) => Some(session),
+                None => workspace::session_to_read(context, &store)?,
             };
+            let Some(session) = session else { return Ok(String::new()) };
             let brief = Story::brief(&session.state(&session.head()?)?, &forge_agents::resolve)?;
             let gist = SessionGist {
                 hypothesis: best_hypothesis(&brief.active, &brief.confirmed),
@@ -67,7 +67,9 @@ impl Verb for PromptSegmentArgs {
                 return Ok(line);
             }
             let store = workspace::open_store(context, StoreAccess::Read)?;
-            let Some(session) = named(context, &store)? else { return Ok(String::new()) };
+            let Some(session) = workspace::session_to_read(context, &store)? else {
+                return Ok(String::new());
+            };
             let state = session.state(&session.head()?)?;
             let hypotheses = state.hypothesis_lines()?;
             // Uncommitted files are found by reading all facts. The prompt must not wait for that.
@@ -98,7 +100,7 @@ impl GivenStatus {
         let mut text = String::new();
         let stdin = io::stdin();
         if !stdin.is_terminal() {
-            // Without Claude Code's document, the line is about the current session here.
+            // Without Claude Code's document, the line is about the session of other commands here.
             let _ = stdin.lock().take(MAX_INPUT_BYTES).read_to_string(&mut text);
         }
         Self::parse(&text)
@@ -168,14 +170,6 @@ fn open(context: &Context) -> Result<Option<Store>, CommandError> {
     match context.store_directory() {
         Ok(_) => workspace::open_store(context, StoreAccess::Read).map(Some),
         Err(_) => Ok(None),
-    }
-}
-
-/// Returns the session that was named, or else the current one.
-fn named(context: &Context, store: &Store) -> Result<Option<Session>, CommandError> {
-    match context.session() {
-        Some(name) => workspace::named_session(store, name).map(Some),
-        None => Ok(store.current_session()?),
     }
 }
 

@@ -427,6 +427,8 @@ fn a_secret_is_not_pushed_and_the_reports_say_what_to_do() {
       facts: 1 (commands, checks, edits, messages)
       checkpoints: 0
     'forge brief' shows what is known, 'forge log' what happened.
+    [stderr]
+    In session 'agent-1' of the agent (claude) that ran this command.
     ");
     let doctor = first.forge(["doctor", "--json"]);
     let findings: Value = serde_json::from_str(&doctor.stdout).unwrap();

@@ -48,6 +48,30 @@ fn commands_run_by_an_agent_are_recorded_in_its_session_and_the_answer_says_so()
     assert!(found.get("session_of_agent").is_none(), "{found}");
 }
 
+/// Regression: they were about the current session of the store, and other commands about that of
+/// the agent.
+#[test]
+fn the_status_and_the_completions_in_an_agent_are_about_its_session() {
+    let mut player = Player::new("cc-1");
+    player.environment.forge(["session", "new", "mine"]).success();
+    player.append(&small().concat());
+    player.hook("UserPromptSubmit", now(), json!({"prompt": "go"}));
+    let add = ["hypothesis", "add", "by the agent", "--id", "H1", "--confidence", "0.88"];
+    assert_eq!(player.environment.forge(add).code, 0);
+    player.environment.forge(["session", "use", "mine"]).success();
+    let found = player.environment.forge(["status", "--json"]).json();
+    assert_eq!(found["session"], "why does the test fail?", "{found}");
+    assert_eq!(found["session_of_agent"], "claude", "{found}");
+    let words = ["complete", "--", "forge", "hypothesis", "show", ""];
+    assert!(player.environment.forge(words).success().starts_with("H1\t"));
+    for line in ["statusline", "prompt-segment"] {
+        assert!(player.environment.forge([line]).success().starts_with("H1 .88"), "{line}");
+        let mut command = player.environment.command([line]);
+        let named = player.environment.finished(command.env("FORGE_SESSION", "mine"));
+        assert_eq!(named.success(), "", "{line}");
+    }
+}
+
 #[test]
 fn the_session_is_exported_to_an_agents_shell_once() {
     let player = Player::new("cc-1");
