@@ -2,7 +2,6 @@
 //! verb, and print or return its report.
 
 use crate::args::lazy::LazyArgs;
-use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen};
@@ -35,12 +34,6 @@ pub trait Verb {
     /// Returns whether a [`SessionWriter`] may begin a session for it with these arguments.
     fn session_need(&self) -> SessionNeed {
         Self::SESSION
-    }
-
-    /// Returns when the changes of claims took place that a [`SessionWriter`] records for it; now
-    /// if it is `None`.
-    fn change_time(&self) -> Option<&MomentArg> {
-        None
     }
 
     /// Checks, before anything is opened or begun, what can be checked without the store.
@@ -111,7 +104,7 @@ impl Opened for SessionReader {
 
 impl Opened for SessionWriter {
     fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError> {
-        Self::begin(context, V::NAME, verb.session_need())?.changing_at(context, verb.change_time())
+        Self::begin(context, V::NAME, verb.session_need())
     }
 
     fn finish(&self, _: &Context) {
@@ -121,7 +114,6 @@ impl Opened for SessionWriter {
 
 /// Checks the arguments of a verb, and then opens what it works on.
 fn open<V: Verb>(verb: &V, context: &Context) -> Result<V::Opened, CommandError> {
-    context.check_moment(verb.change_time())?;
     verb.check(context)?;
     V::Opened::open(verb, context)
 }

@@ -113,9 +113,12 @@ impl<K: ListedKind> From<String> for DescriptionArgs<K> {
     }
 }
 
-/// When a change of claims took place.
-#[derive(Debug, Default, clap::Args)]
-pub struct ChangeTimeArgs {
+/// A verb that changes claims, and when the change took place.
+#[derive(Debug, clap::Args)]
+pub struct Timed<V: clap::Args> {
+    #[command(flatten)]
+    pub verb: V,
+
     /// When it took place, after the last change on the branch; now by default
     #[arg(long, value_name = "T")]
     pub at: Option<MomentArg>,

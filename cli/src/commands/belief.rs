@@ -4,8 +4,8 @@ use super::blame::{EntityMomentArgs, WhyArgs};
 use super::claim::{
     ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
 };
-use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self, MomentArg};
+use crate::args::select::{ClaimListArgs, EntityShowArgs, Timed};
+use crate::args::value;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -31,15 +31,15 @@ const DEPENDENCY_TYPES: &[DependencyType] = &[
 #[derive(Debug, clap::Subcommand)]
 pub enum BeliefCommand {
     /// Add a belief
-    Add(ClaimAddArgs<Belief>),
+    Add(Timed<ClaimAddArgs<Belief>>),
     /// Change fields of a belief
-    Update(ClaimUpdateArgs<Belief>),
+    Update(Timed<ClaimUpdateArgs<Belief>>),
     /// Retract a belief; what rests on it is in doubt
-    Retract(ClaimRetractArgs<Belief>),
+    Retract(Timed<ClaimRetractArgs<Belief>>),
     /// Record that one belief rests on another
-    Depend(BeliefDependArgs),
+    Depend(Timed<BeliefDependArgs>),
     /// Record that two beliefs cannot both be true
-    Contradict(BeliefContradictArgs),
+    Contradict(Timed<BeliefContradictArgs>),
     /// Show what a belief rests on and what rests on it
     Why(BeliefWhyArgs),
     /// List beliefs
@@ -71,9 +71,6 @@ pub struct BeliefDependArgs {
         allow_hyphen_values = true
     )]
     pub strength: Option<f64>,
-
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -89,9 +86,6 @@ pub struct BeliefContradictArgs {
     /// Why they cannot both be true
     #[arg(short = 'm', long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub reason: Option<String>,
-
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -146,10 +140,6 @@ impl Verb for BeliefDependArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
-    }
-
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let from = writing.claim_id(Kind::Belief, &self.id)?;
         let to = writing.claim_id(Kind::Belief, &self.on)?;
@@ -171,10 +161,6 @@ impl Verb for BeliefContradictArgs {
     const NAME: &'static str = "belief contradict";
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
-
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
-    }
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let (one, other) = (

@@ -1,8 +1,8 @@
 //! `add`, `update` and `retract` of every kind of claim that has them.
 
 use crate::args::field_option::{Added, Changed, FieldArgs, FieldUse, ListedKind};
-use crate::args::select::{ChangeTimeArgs, DescriptionArgs};
-use crate::args::value::{MomentArg, NameArg};
+use crate::args::select::{DescriptionArgs, Timed};
+use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -68,9 +68,6 @@ pub struct ClaimAddArgs<K: RecordedClaim> {
 
     #[command(flatten)]
     pub fields: FieldArgs<K, Added>,
-
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -81,9 +78,6 @@ pub struct ClaimUpdateArgs<K: RecordedClaim> {
 
     #[command(flatten)]
     pub fields: FieldArgs<K, Changed>,
-
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,27 +86,19 @@ pub struct ClaimRetractArgs<K: RetractedClaim> {
     #[arg(value_name = "ID")]
     pub id: String,
 
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
-
     #[arg(skip)]
     pub kind: PhantomData<K>,
 }
 
 impl<K: RecordedClaim> ClaimAddArgs<K> {
     pub fn new(description: String, fields: FieldMap) -> Self {
-        Self {
-            text: description.into(),
-            id: None,
-            fields: fields.into(),
-            when: ChangeTimeArgs::default(),
-        }
+        Self { text: description.into(), id: None, fields: fields.into() }
     }
 }
 
 impl<K: RecordedClaim> ClaimUpdateArgs<K> {
     pub fn new(id: String, fields: FieldMap) -> Self {
-        Self { id, fields: fields.into(), when: ChangeTimeArgs::default() }
+        Self { id, fields: fields.into() }
     }
 }
 
@@ -158,6 +144,31 @@ impl<K: RecordedClaim, U: FieldUse> FieldArgs<K, U> {
     }
 }
 
+impl<V: Verb<Opened = SessionWriter> + clap::Args> Verb for Timed<V> {
+    const NAME: &'static str = V::NAME;
+    type Opened = SessionWriter;
+    type Report = V::Report;
+    const SESSION: SessionNeed = V::SESSION;
+
+    fn session_need(&self) -> SessionNeed {
+        self.verb.session_need()
+    }
+
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.at.as_ref())?;
+        self.verb.check(context)
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = writing.clone().changing_at(context, self.at.as_ref())?;
+        self.verb.run(&writing, context)
+    }
+
+    fn after_report(&self, report: V::Report, context: &mut Context) -> Result<(), CommandError> {
+        self.verb.after_report(report, context)
+    }
+}
+
 impl<K: RecordedClaim> Verb for ClaimAddArgs<K> {
     const NAME: &'static str = K::ADD;
     type Opened = SessionWriter;
@@ -165,10 +176,6 @@ impl<K: RecordedClaim> Verb for ClaimAddArgs<K> {
 
     fn session_need(&self) -> SessionNeed {
         if self.fields.names_claims() { SessionNeed::Existing } else { SessionNeed::OrNew }
-    }
-
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
     }
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
@@ -187,10 +194,6 @@ impl<K: RecordedClaim> Verb for ClaimUpdateArgs<K> {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
-    }
-
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(K::KIND, &self.id)?;
         let changed = self.fields.with_ids(writing)?;
@@ -204,10 +207,6 @@ impl<K: RetractedClaim> Verb for ClaimRetractArgs<K> {
     const NAME: &'static str = K::RETRACT;
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
-
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
-    }
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(K::KIND, &self.id)?;

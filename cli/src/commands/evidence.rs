@@ -3,7 +3,7 @@
 use super::claim::{
     ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
 };
-use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::select::{ClaimListArgs, EntityShowArgs, Timed};
 use crate::error::CommandError;
 use crate::session_reader::find_entity;
 use crate::session_writer::SessionWriter;
@@ -17,11 +17,11 @@ use forge_store::store::{HeadClaims, WriteReport};
 #[derive(Debug, clap::Subcommand)]
 pub enum EvidenceCommand {
     /// Record evidence; the confidence of its hypothesis follows
-    Add(ClaimAddArgs<Evidence>),
+    Add(Timed<ClaimAddArgs<Evidence>>),
     /// Change evidence; the confidence of its hypothesis follows
-    Update(ClaimUpdateArgs<Evidence>),
+    Update(Timed<ClaimUpdateArgs<Evidence>>),
     /// Retract evidence; the confidence of its hypothesis follows
-    Retract(ClaimRetractArgs<Evidence>),
+    Retract(Timed<ClaimRetractArgs<Evidence>>),
     /// List evidence
     List(ClaimListArgs<Evidence>),
     /// Show one piece of evidence

@@ -1,8 +1,8 @@
 //! `forge gap`.
 
 use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
-use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self, MomentArg};
+use crate::args::select::{ClaimListArgs, EntityShowArgs, Timed};
+use crate::args::value;
 use crate::context::Context;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
@@ -14,11 +14,11 @@ use forge_store::model::{Kind, Value, rule};
 #[derive(Debug, clap::Subcommand)]
 pub enum GapCommand {
     /// Add a gap
-    Add(ClaimAddArgs<Gap>),
+    Add(Timed<ClaimAddArgs<Gap>>),
     /// Fill a gap with what was found out
-    Fill(GapFillArgs),
+    Fill(Timed<GapFillArgs>),
     /// Change fields of a gap
-    Update(ClaimUpdateArgs<Gap>),
+    Update(Timed<ClaimUpdateArgs<Gap>>),
     /// List gaps, the most critical first
     List(ClaimListArgs<Gap>),
     /// Show one gap
@@ -46,19 +46,12 @@ pub struct GapFillArgs {
     /// What was found out
     #[arg(value_name = "RESOLUTION", value_parser = value::non_empty_text)]
     pub resolution: String,
-
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
 }
 
 impl Verb for GapFillArgs {
     const NAME: &'static str = "gap fill";
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
-
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
-    }
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(Kind::Gap, &self.id)?;

@@ -1,8 +1,8 @@
 //! `forge hypothesis`.
 
 use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
-use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self, MomentArg};
+use crate::args::select::{ClaimListArgs, EntityShowArgs, Timed};
+use crate::args::value;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -15,13 +15,13 @@ use forge_store::model::{FieldMap, Key, Kind, Value, rule};
 #[derive(Debug, clap::Subcommand)]
 pub enum HypothesisCommand {
     /// Add a hypothesis
-    Add(ClaimAddArgs<Hypothesis>),
+    Add(Timed<ClaimAddArgs<Hypothesis>>),
     /// Change fields of a hypothesis
-    Update(ClaimUpdateArgs<Hypothesis>),
+    Update(Timed<ClaimUpdateArgs<Hypothesis>>),
     /// Confirm a hypothesis
-    Confirm(HypothesisSettleArgs<true>),
+    Confirm(Timed<HypothesisSettleArgs<true>>),
     /// Reject a hypothesis, and its children with it
-    Reject(HypothesisSettleArgs<false>),
+    Reject(Timed<HypothesisSettleArgs<false>>),
     /// List hypotheses
     List(ClaimListArgs<Hypothesis>),
     /// Show one hypothesis with its evidence
@@ -79,9 +79,6 @@ pub struct HypothesisSettleArgs<const CONFIRMS: bool> {
     /// Reason
     #[arg(short = 'm', long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub reason: Option<String>,
-
-    #[command(flatten)]
-    pub when: ChangeTimeArgs,
 }
 
 /// Warns if a hypothesis was confirmed although its confidence is less than 0.5.
@@ -105,10 +102,6 @@ impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
     const NAME: &'static str = if CONFIRMS { "hypothesis confirm" } else { "hypothesis reject" };
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
-
-    fn change_time(&self) -> Option<&MomentArg> {
-        self.when.at.as_ref()
-    }
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(Kind::Hypothesis, &self.id)?;

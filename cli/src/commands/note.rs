@@ -3,7 +3,7 @@
 use super::claim::{
     ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
 };
-use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::select::{ClaimListArgs, EntityShowArgs, Timed};
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::verb::{Command, commands};
@@ -20,18 +20,18 @@ pub struct NoteArgs {
     pub command: Option<NoteCommand>,
 
     #[command(flatten)]
-    pub add: ClaimAddArgs<Note>,
+    pub add: Timed<ClaimAddArgs<Note>>,
 }
 
 /// Record notes.
 #[derive(Debug, clap::Subcommand)]
 pub enum NoteCommand {
     /// Add a note
-    Add(ClaimAddArgs<Note>),
+    Add(Timed<ClaimAddArgs<Note>>),
     /// Change a note
-    Update(ClaimUpdateArgs<Note>),
+    Update(Timed<ClaimUpdateArgs<Note>>),
     /// Retract a note; the history keeps it
-    Retract(ClaimRetractArgs<Note>),
+    Retract(Timed<ClaimRetractArgs<Note>>),
     /// List notes
     List(ClaimListArgs<Note>),
     /// Show one note
@@ -53,7 +53,7 @@ const MAX_TYPOS: usize = 1;
 
 impl Command for NoteArgs {
     fn execute(&self, context: &mut Context) -> Result<(), CommandError> {
-        let text = self.add.text.text();
+        let text = self.add.verb.text.text();
         match &self.command {
             Some(command) if text.is_empty() => command.execute(context),
             Some(_) => Err(CommandError::new(

@@ -120,11 +120,7 @@ impl McpTool for FindingArguments {
                 };
                 let other = self.contradicts.clone().unwrap_or_default();
                 let reason = self.reason.clone();
-                run_write(
-                    request,
-                    "dependency",
-                    &BeliefContradictArgs { id, other, reason, when: Default::default() },
-                )
+                run_write(request, "dependency", &BeliefContradictArgs { id, other, reason })
             }
             RecordedFindingKind::Belief => {
                 let (what, allowed) = match &self.id {

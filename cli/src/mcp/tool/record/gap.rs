@@ -67,11 +67,7 @@ impl McpTool for GapArguments {
         if let (Some(GapStatus::Filled), Some(id)) = (status, self.id.clone()) {
             refuse_arguments("filling a gap", &given, &["status", "resolution"])?;
             let resolution = required_text("resolution", self.resolution.as_deref())?;
-            return run_write(
-                request,
-                "gap",
-                &GapFillArgs { id, resolution, when: Default::default() },
-            );
+            return run_write(request, "gap", &GapFillArgs { id, resolution });
         }
         if status == Some(GapStatus::Open) && self.id.is_none() {
             given.remove("status");

@@ -89,12 +89,11 @@ impl McpTool for HypothesisArguments {
                 .hinted("state it first, then settle it by its 'id'")),
             (Some(confirms), Some(id)) => {
                 refuse_arguments("settling a hypothesis", &given, &["status", "reason"])?;
-                let when = Default::default();
                 if confirms {
-                    let confirm = HypothesisSettleArgs::<true> { id, reason, when };
+                    let confirm = HypothesisSettleArgs::<true> { id, reason };
                     run_write(request, "hypothesis", &confirm)
                 } else {
-                    let reject = HypothesisSettleArgs::<false> { id, reason, when };
+                    let reject = HypothesisSettleArgs::<false> { id, reason };
                     run_write(request, "hypothesis", &reject)
                 }
             }
