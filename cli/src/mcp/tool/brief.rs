@@ -28,6 +28,7 @@ pub(in crate::mcp) struct BriefArguments {
     #[schemars(range(min = LEAST_BYTES, max = MOST_BYTES))]
     budget: Option<usize>,
     /// The session, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -57,10 +58,6 @@ impl McpTool for BriefArguments {
         a compaction, and whenever you are not sure what was tried already.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = BriefAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<BriefAnswer>, CommandError> {
         let budget = Some(self.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));

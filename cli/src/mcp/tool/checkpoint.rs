@@ -20,6 +20,7 @@ pub(in crate::mcp) struct CheckpointArguments {
     /// A past moment to name instead of this one.
     at: Option<String>,
     /// The session to make it in, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -30,10 +31,6 @@ impl McpTool for CheckpointArguments {
         a few bytes. Every change is kept, also without a checkpoint.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Found = WrittenAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let message = required_text("message", Some(&self.message))?;

@@ -112,10 +112,6 @@ impl McpTool for DiffArguments {
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = DiffAnswer;
 
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<DiffAnswer>, CommandError> {
         let reading = request.reading()?;
         let session = &reading.session;

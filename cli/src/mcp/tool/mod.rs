@@ -39,7 +39,8 @@ pub(super) enum ToolEffect {
     Replaces,
 }
 
-/// The arguments of a tool, and what it does with them.
+/// The arguments of a tool, and what it does with them. The argument `session` names the session of
+/// the request.
 pub(super) trait McpTool: DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     const TITLE: &'static str;
@@ -48,8 +49,6 @@ pub(super) trait McpTool: DeserializeOwned + JsonSchema {
     const EFFECT: ToolEffect;
     /// The type of its answer.
     type Found: Serialize + JsonSchema;
-
-    fn session(&self) -> Option<&str>;
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<Self::Found>, CommandError>;
 }
@@ -147,9 +146,10 @@ fn begin<T: McpTool>(
     arguments: JsonObject,
     setup: &ServerSetup,
 ) -> Result<(T, McpRequest), CommandError> {
+    let session = arguments.get("session").and_then(Value::as_str).map(str::to_owned);
     let tool: T = parse_arguments(arguments)?;
     let to = if T::EFFECT == ToolEffect::Adds { SessionUse::Writes } else { SessionUse::Reads };
-    let request = McpRequest::begin(setup, tool.session(), to)?;
+    let request = McpRequest::begin(setup, session.as_deref(), to)?;
     Ok((tool, request))
 }
 

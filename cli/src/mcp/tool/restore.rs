@@ -34,6 +34,7 @@ pub(in crate::mcp) struct RestoreArguments {
     /// The 'confirm_token' of the preview that this confirms. Without it nothing is changed.
     confirm: Option<String>,
     /// The session, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -94,10 +95,6 @@ impl McpTool for RestoreArguments {
         asked if the client can ask; otherwise call again with the preview's 'confirm_token' in 'confirm'.";
     const EFFECT: ToolEffect = ToolEffect::Replaces;
     type Found = RestoreAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<RestoreAnswer>, CommandError> {
         let which: MomentArg = parse_argument("moment", &self.moment)?;

@@ -114,10 +114,6 @@ impl McpTool for SearchArguments {
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = SearchAnswer;
 
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<SearchAnswer>, CommandError> {
         // `SearchArgs` takes a word with spaces for one phrase, unless it contains quotes: then it
         // looks for the quoted phrases and the other words in it.

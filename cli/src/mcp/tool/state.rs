@@ -107,10 +107,6 @@ impl McpTool for StateArguments {
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = StateAnswer;
 
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StateAnswer>, CommandError> {
         let reading = request.reading()?;
         let at = parse_optional::<MomentArg>("at", self.at.as_ref())?;

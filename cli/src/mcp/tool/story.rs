@@ -132,10 +132,6 @@ impl McpTool for StoryArguments {
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = StoryAnswer;
 
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StoryAnswer>, CommandError> {
         let question = (&self.since, &self.until, self.all, &self.session);
         let after: Option<StoryLineKey> =

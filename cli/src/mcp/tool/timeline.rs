@@ -130,10 +130,6 @@ impl McpTool for TimelineArguments {
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = TimelineAnswer;
 
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<TimelineAnswer>, CommandError> {
         let args = CheckpointTimelineArgs::<false> {
             all: self.all,

@@ -31,6 +31,7 @@ pub(in crate::mcp) struct WhyArguments {
     /// The moment; now if left out.
     at: Option<String>,
     /// The session, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -140,10 +141,6 @@ impl McpTool for WhyArguments {
         it, what it rests on, what rests on it, its history, and which change set each field.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
     type Found = WhyAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WhyAnswer>, CommandError> {
         let entity = parse_argument("id", &self.id)?;

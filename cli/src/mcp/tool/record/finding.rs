@@ -60,6 +60,7 @@ pub(in crate::mcp) struct FindingArguments {
     /// Where it comes from: a file and line, a command, a document.
     source: Option<String>,
     /// The session to record it in, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -70,10 +71,6 @@ impl McpTool for FindingArguments {
         follows), a belief with what it rests on, or a note. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Found = WrittenAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         check_number("confidence", self.confidence, 0.0)?;

@@ -37,6 +37,7 @@ pub(in crate::mcp) struct GapArguments {
     /// What was found out; of a gap that is unfillable or obsolete, why.
     resolution: Option<String>,
     /// The session to record it in, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -47,10 +48,6 @@ impl McpTool for GapArguments {
         what was found out. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Found = WrittenAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let mut given = given_arguments([

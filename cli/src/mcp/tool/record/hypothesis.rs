@@ -38,6 +38,7 @@ pub(in crate::mcp) struct HypothesisArguments {
     #[serde(default)]
     tags: Vec<String>,
     /// The session to record it in, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -49,10 +50,6 @@ impl McpTool for HypothesisArguments {
         parts. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Found = WrittenAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         check_number("confidence", self.confidence, 0.0)?;

@@ -34,6 +34,7 @@ pub(in crate::mcp) struct VerificationArguments {
     /// When it ended, if not now: '10m', 'yesterday 14:30', RFC 3339.
     at: Option<String>,
     /// The session to record it in, by name or id.
+    #[expect(dead_code, reason = "'begin' reads it; the schema has it")]
     session: Option<String>,
 }
 
@@ -44,10 +45,6 @@ impl McpTool for VerificationArguments {
         fact, the same on every branch. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Found = WrittenAnswer;
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
 
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let VocabularyTerm(status) = self.status;
