@@ -215,9 +215,10 @@ impl Store {
                 Some(sessions) => store.search(sessions, &query, &forge_agents::resolve)?,
             };
             let hits = page.hits.into_iter().map(|hit| {
+                let kind = hit.kind_word();
                 plain_map! {
                     "session": hit.session,
-                    "kind": hit.kind.map_or("checkpoint", |kind| kind.name()),
+                    "kind": kind,
                     "id": hit.id,
                     "at": hit.at,
                     "revision": hit.revision,

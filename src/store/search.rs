@@ -26,6 +26,7 @@ use crate::model::{Kind, SessionNumber, Timestamp};
 use copy_update::SearchScope;
 use copy_writer::CopyWriter;
 use hit_page::{HitPosition, page_of};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use text_copy::{DamagedParts, TextCopy};
@@ -93,11 +94,12 @@ impl SearchQuery {
 }
 
 /// An entity or checkpoint that contains all words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SearchHit {
     /// The name of its session.
     pub session: String,
-    /// The kind of entity; `None` for a checkpoint.
+    /// The kind of entity; `None` for a checkpoint. Serialized as [`SearchHit::kind_word`].
+    #[serde(serialize_with = "serialize_kind")]
     pub kind: Option<Kind>,
     /// The id of the entity or checkpoint.
     pub id: String,
@@ -110,21 +112,45 @@ pub struct SearchHit {
     pub versions: u64,
     /// The text around the first match, on one line.
     pub snippet: String,
-    /// The byte ranges of matches in the snippet.
+    /// The byte ranges of matches in the snippet. Serialized as pairs of begin and end.
+    #[serde(serialize_with = "serialize_ranges")]
     pub found: Vec<Range<usize>>,
 }
 
+impl SearchHit {
+    /// Returns the name of its kind, or `checkpoint`.
+    #[must_use]
+    pub fn kind_word(&self) -> &'static str {
+        kind_word(self.kind)
+    }
+}
+
+fn kind_word(kind: Option<Kind>) -> &'static str {
+    kind.map_or("checkpoint", Kind::name)
+}
+
+fn serialize_kind<S: Serializer>(kind: &Option<Kind>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind_word(*kind))
+}
+
+fn serialize_ranges<S: Serializer>(
+    ranges: &[Range<usize>],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(ranges.iter().map(|range| [range.start, range.end]))
+}
+
 /// A page of hits, the latest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SearchPage {
     /// The hits of this page.
     pub hits: Vec<SearchHit>,
-    /// The cursor for the next page; `None` on the last page.
-    pub cursor: Option<String>,
     /// How many hits there are on all pages; `None` if not all of them were looked for.
     pub total: Option<u64>,
     /// How many texts the searched sessions have.
     pub texts: u64,
+    /// The cursor for the next page; `None` on the last page.
+    pub cursor: Option<String>,
 }
 
 impl Store {

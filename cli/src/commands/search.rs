@@ -2,12 +2,11 @@
 
 use crate::args::value::MomentArg;
 use crate::context::Context;
-use crate::report::search::{HitLine, SearchReport};
 use crate::session_reader::SessionReader;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
-use forge_store::store::SearchQuery;
+use forge_store::store::{SearchPage, SearchQuery};
 
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
@@ -43,7 +42,7 @@ pub struct SearchArgs {
 impl Verb for SearchArgs {
     const NAME: &'static str = "search";
     type Opened = ();
-    type Report = SearchReport;
+    type Report = SearchPage;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         // The search index is updated if the store is writable.
@@ -67,17 +66,11 @@ impl Verb for SearchArgs {
             };
             (query.since, query.until) = (time(&self.since)?, time(&self.until)?);
         }
-        let found = if self.all_sessions {
+        Ok(if self.all_sessions {
             store.search_all(&query, &forge_agents::resolve)?
         } else {
             let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
             store.search(&[session], &query, &forge_agents::resolve)?
-        };
-        Ok(SearchReport {
-            hits: found.hits.into_iter().map(HitLine::from).collect(),
-            total: found.total,
-            texts: found.texts,
-            cursor: found.cursor,
         })
     }
 }

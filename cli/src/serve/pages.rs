@@ -240,7 +240,7 @@ fn search(parts: &ServerParts, session: &Session, words: &str) -> Result<String,
     let rows = found.hits.into_iter().map(|hit| {
         let name = hit.kind.map(|kind| format!("{}:{}", kind.name(), hit.id));
         HitRow {
-            kind: hit.kind.map_or("checkpoint", Kind::name),
+            kind: hit.kind_word(),
             id: cleaner.clean(&hit.id),
             path: name.map(|name| format!("{path}/e/{}", encoded(&name))),
             at: parts.zone.day_and_clock(hit.at),

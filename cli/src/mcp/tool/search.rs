@@ -7,8 +7,8 @@ use super::super::{cursor, resource};
 use super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use crate::commands::search::SearchArgs;
 use crate::error::CommandError;
-use crate::report::search::{HitLine, SearchReport};
 use forge_store::model::{Kind, Timestamp};
+use forge_store::store::{SearchHit, SearchPage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,9 +81,10 @@ impl HitRow {
     }
 }
 
-impl From<HitLine> for HitRow {
-    fn from(hit: HitLine) -> Self {
-        let HitLine { session, kind, id, at, revision, snippet, .. } = hit;
+impl From<SearchHit> for HitRow {
+    fn from(hit: SearchHit) -> Self {
+        let kind = hit.kind_word();
+        let SearchHit { session, id, at, revision, snippet, .. } = hit;
         Self { session, kind, id, at, revision, snippet }
     }
 }
@@ -142,7 +143,7 @@ impl McpTool for SearchArguments {
             limit: self.limit.unwrap_or(HITS).clamp(1, MOST_HITS),
             cursor: after,
         };
-        let SearchReport { hits, total, cursor, .. } = request.run(&search)?;
+        let SearchPage { hits, total, cursor, .. } = request.run(&search)?;
         let rows = hits.into_iter().map(|hit| Ok(HitRow::from(hit)));
         let (hits, more) = page(rows, MOST_HITS)?;
         search.limit = hits.len();
