@@ -76,8 +76,8 @@ pub use backup::BackupReport;
 pub use branch::BranchSummary;
 pub use brief::{BriefLine, HypothesisLines, SessionBrief, entity_title};
 pub use bundle::{
-    BundleExportReport, BundleImportReport, BundleRange, BundleSource, ExportMark, SplitBranch,
-    SplitReason,
+    BundleExportReport, BundleImportReport, BundleRange, BundleSource, ExportMark, JoinedWork,
+    SplitBranch, SplitReason,
 };
 pub use check_results::{CheckResults, LastCheckResult};
 pub(crate) use check_results::{CheckTracker, CheckTurn, check_label};

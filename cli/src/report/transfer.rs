@@ -6,7 +6,7 @@ use crate::output::{OutputSink, Report, Screen, Tone};
 use crate::remote::name::remote_argument;
 use crate::text::count_text;
 use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport, RewriteReason};
-use forge_store::store::{SplitBranch, SplitReason};
+use forge_store::store::{JoinedWork, SplitBranch, SplitReason};
 use serde::Serialize;
 
 /// What was exchanged with a remote, or would be.
@@ -93,130 +93,56 @@ pub struct PushedSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<String>,
     #[serde(flatten)]
-    pub joined: JoinedSession,
+    pub joined: JoinedWork,
 }
 
-/// What changed when the work that was not pushed yet was joined to what others pushed.
-#[derive(Debug, Default, Serialize)]
-pub struct JoinedSession {
-    /// The revisions and checkpoints whose numbers changed: the number before, and the new one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub renumbered: Vec<(u64, u64)>,
-    /// The branches made here that were renamed: the name before, and the new one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub renamed_branches: Vec<(String, String)>,
-    /// The branches that could not be joined. What was written here is on another branch.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub split: Vec<SplitLine>,
-    /// The branch that others checked out, if a different branch is checked out here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checked_out_elsewhere: Option<String>,
-}
-
-/// A branch that both sides continued and that could not be joined: [`SplitReason`] says why.
-#[derive(Debug, Serialize)]
-pub struct SplitLine {
-    /// The branch as others continued it.
-    pub branch: String,
-    /// The branch with what was written here.
-    pub own: String,
-    /// The claim that both sides changed; null if there is another reason.
-    pub claim: Option<String>,
-    /// Whether others undid the creation of the branch.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub undone: bool,
-    /// The revision that merged `own` into `branch`; null if a person must decide.
-    pub merged: Option<u64>,
-}
-
-impl JoinedSession {
-    fn new(
-        renumbered: Vec<(u64, u64)>,
-        renamed_branches: Vec<(String, String)>,
-        split: Vec<SplitBranch>,
-        checked_out_elsewhere: Option<String>,
-    ) -> Self {
-        let split = split.into_iter().map(|one| {
-            let SplitBranch { branch, own, reason, merged } = one;
-            let undone = reason == SplitReason::Undone;
-            let claim = match reason {
-                SplitReason::Changed(claim) => Some(claim),
-                SplitReason::Dangling | SplitReason::Undone => None,
-            };
-            SplitLine { branch, own, claim, undone, merged }
-        });
-        Self { renumbered, renamed_branches, split: split.collect(), checked_out_elsewhere }
+/// Prints what changed in the work that was not pushed yet.
+fn print_joined(joined: &JoinedWork, screen: &mut Screen) {
+    const SHOWN: usize = 3;
+    if !joined.renumbered.is_empty() {
+        let all = joined.renumbered.iter().take(SHOWN);
+        let mut text = all.map(|(before, now)| format!("#{before} is #{now}")).collect::<Vec<_>>();
+        let more = joined.renumbered.len().saturating_sub(SHOWN);
+        if more > 0 {
+            text.push(format!("and {more} more"));
+        }
+        let text = text.join(", ");
+        screen.plain(&format!("  your changes follow what others pushed: {text} now"));
     }
-
-    fn is_empty(&self) -> bool {
-        self.renumbered.is_empty()
-            && self.renamed_branches.is_empty()
-            && self.split.is_empty()
-            && self.checked_out_elsewhere.is_none()
+    for (before, now) in &joined.renamed_branches {
+        let text = format!("  your branch {before} is {now} now: others pushed one of that name");
+        screen.plain(&text);
     }
-
-    /// Adds what a later exchange of the same session did.
-    pub fn extend(&mut self, later: Self) {
-        self.renumbered.extend(later.renumbered);
-        self.renamed_branches.extend(later.renamed_branches);
-        self.split.extend(later.split);
-        let elsewhere = later.checked_out_elsewhere;
-        self.checked_out_elsewhere = elsewhere.or(self.checked_out_elsewhere.take());
+    if let Some(branch) = &joined.checked_out_elsewhere {
+        screen.plain(&format!("  another machine has the branch {branch} checked out"));
+        screen.dim(&format!("  forge branch switch {branch}"));
     }
-
-    fn print(&self, screen: &mut Screen) {
-        const SHOWN: usize = 3;
-        if !self.renumbered.is_empty() {
-            let all = self.renumbered.iter().take(SHOWN);
-            let mut text =
-                all.map(|(before, now)| format!("#{before} is #{now}")).collect::<Vec<_>>();
-            let more = self.renumbered.len().saturating_sub(SHOWN);
-            if more > 0 {
-                text.push(format!("and {more} more"));
+    for SplitBranch { branch, own, reason, merged } in &joined.split {
+        let why = match reason {
+            SplitReason::Changed(claim) => format!("both sides changed the {claim}"),
+            SplitReason::Undone => format!("others undid the creation of the branch {branch}"),
+            SplitReason::Dangling => {
+                "one side refers to a claim that the other side removed".to_owned()
             }
-            let text = text.join(", ");
-            screen.plain(&format!("  your changes follow what others pushed: {text} now"));
+        };
+        if let Some(number) = merged {
+            screen.plain(&format!(
+                "  {why}: the branch {own} with your changes is merged into {branch}, #{number}"
+            ));
+            continue;
         }
-        for (before, now) in &self.renamed_branches {
-            let text =
-                format!("  your branch {before} is {now} now: others pushed one of that name");
-            screen.plain(&text);
-        }
-        if let Some(branch) = &self.checked_out_elsewhere {
-            screen.plain(&format!("  another machine has the branch {branch} checked out"));
-            screen.dim(&format!("  forge branch switch {branch}"));
-        }
-        for SplitLine { branch, own, claim, undone, merged } in &self.split {
-            let why = match claim {
-                Some(claim) => format!("both sides changed the {claim}"),
-                None if *undone => format!("others undid the creation of the branch {branch}"),
-                None => "one side refers to a claim that the other side removed".to_owned(),
-            };
-            if let Some(number) = merged {
-                screen.plain(&format!(
-                    "  {why}: the branch {own} with your changes is merged into {branch}, #{number}"
-                ));
-                continue;
-            }
-            screen.warning(&format!("  {why}: your changes are on the branch {own}"));
-            let next = match undone {
-                true => format!("  forge branch switch {own}"),
-                false => format!("  forge branch switch {branch} && forge branch merge {own}"),
-            };
-            screen.dim(&next);
-        }
+        screen.warning(&format!("  {why}: your changes are on the branch {own}"));
+        let next = match reason {
+            SplitReason::Undone => format!("  forge branch switch {own}"),
+            _ => format!("  forge branch switch {branch} && forge branch merge {own}"),
+        };
+        screen.dim(&next);
     }
 }
 
 impl From<PushReport> for PushedSession {
     fn from(done: PushReport) -> Self {
-        let PushReport { session, version, operations, bytes, rewritten, pulled, .. } = done;
-        let joined = JoinedSession::new(
-            done.renumbered,
-            done.renamed_branches,
-            done.split,
-            done.checked_out_elsewhere,
-        );
+        let PushReport { session, version, operations, bytes, rewritten, pulled, joined } = done;
         let (version, secrets) = (Some(version), None);
         Self { session, version, operations, bytes, pulled, rewritten, secrets, joined }
     }
@@ -226,7 +152,7 @@ impl PushedSession {
     /// Creates the preview of a push.
     pub fn preview(session: String, preview: PushPreview) -> Self {
         let PushPreview { operations, bytes, rewrite: rewritten, secrets } = preview;
-        let (version, pulled, joined) = (None, 0, JoinedSession::default());
+        let (version, pulled, joined) = (None, 0, JoinedWork::default());
         Self { session, version, operations, bytes, pulled, rewritten, secrets, joined }
     }
 }
@@ -272,7 +198,7 @@ impl TransferredSession for PushedSession {
             screen.put(Tone::Id, &self.session);
             screen.plain(&format!(" from {remote} before: {pulled}"));
         }
-        self.joined.print(screen);
+        print_joined(&self.joined, screen);
         if let Some(secrets) = &self.secrets {
             screen.warning(&format!("  it contains {secrets}: the push would be refused"));
         }
@@ -296,25 +222,19 @@ pub struct PulledSession {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
     #[serde(flatten)]
-    pub joined: JoinedSession,
+    pub joined: JoinedWork,
 }
 
 impl PulledSession {
     pub fn new(done: PullReport, new: bool) -> Self {
-        let PullReport { session, version, operations, secrets, .. } = done;
-        let joined = JoinedSession::new(
-            done.renumbered,
-            done.renamed_branches,
-            done.split,
-            done.checked_out_elsewhere,
-        );
+        let PullReport { session, version, operations, secrets, joined } = done;
         Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 
     /// Creates the preview of a pull.
     pub fn preview(session: String, preview: &PullPreview, new: bool) -> Self {
         let PullPreview { version, operations, bytes } = *preview;
-        let (secrets, joined) = (Vec::new(), JoinedSession::default());
+        let (secrets, joined) = (Vec::new(), JoinedWork::default());
         Self { session, version, operations, new, bytes: Some(bytes), secrets, joined }
     }
 }
@@ -341,7 +261,7 @@ impl TransferredSession for PulledSession {
         screen.put(Tone::Id, &self.session);
         let version = self.version;
         screen.plain(&format!(" from {remote}: {new}{most}{operations}, version {version}"));
-        self.joined.print(screen);
+        print_joined(&self.joined, screen);
     }
 }
 
@@ -415,7 +335,7 @@ pub struct SyncedSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<String>,
     #[serde(flatten)]
-    pub joined: JoinedSession,
+    pub joined: JoinedWork,
 }
 
 impl TransferredSession for SyncedSession {
@@ -441,7 +361,7 @@ impl TransferredSession for SyncedSession {
         let new = if self.new { "new here, " } else { "" };
         let version = self.version;
         screen.plain(&format!(": {new}pulled {pulled}, pushed {pushed}, version {version}"));
-        self.joined.print(screen);
+        print_joined(&self.joined, screen);
         if let Some(unfinished) = &self.unfinished {
             screen.warning(&format!("  {unfinished}"));
         }
@@ -468,6 +388,22 @@ mod tests {
     use super::*;
     use chrono::Local;
     use forge_store::model::Timestamp;
+
+    #[test]
+    fn the_json_of_a_split_branch_has_the_claim_and_whether_the_branch_was_undone() {
+        for (reason, fields) in [
+            (SplitReason::Changed("note A".to_owned()), r#""claim":"note A","#),
+            (SplitReason::Dangling, r#""claim":null,"#),
+            (SplitReason::Undone, r#""claim":null,"undone":true,"#),
+        ] {
+            let (branch, own) = ("main".to_owned(), "main-2".to_owned());
+            let split = vec![SplitBranch { branch, own, reason, merged: None }];
+            let joined = JoinedWork { split, ..JoinedWork::default() };
+            let split = format!(r#"{{"branch":"main","own":"main-2",{fields}"merged":null}}"#);
+            let shown = serde_json::to_string(&joined).unwrap();
+            assert_eq!(shown, format!(r#"{{"split":[{split}]}}"#));
+        }
+    }
 
     /// A sync that ended after its last round, with more to exchange, said nothing about it.
     #[test]

@@ -31,7 +31,7 @@ pub use crate::format::ExportMark;
 pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
 pub(in crate::store) use import::PackTarget;
-pub use reapply::{SplitBranch, SplitReason};
+pub use reapply::{JoinedWork, SplitBranch, SplitReason};
 
 use crate::error::{Error, Result};
 use crate::format::{

@@ -27,24 +27,66 @@ use crate::model::{
     SessionNumber, Timestamp,
 };
 use crate::store::{MergeRequest, Store};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// What changed in work that was not pushed when it was joined to what others pushed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JoinedWork {
+    /// The revisions and checkpoints of this store that were not pushed yet and now follow what was
+    /// pulled: the number of each before the pull, and now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renumbered: Vec<(u64, u64)>,
+    /// The branches made here that were renamed, because others pushed branches with the same
+    /// names: the name of each before the pull, and now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renamed_branches: Vec<(String, String)>,
+    /// The branches that both sides continued in a way that cannot be joined: what was written here
+    /// is on a branch of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub split: Vec<SplitBranch>,
+    /// The active branch that others checked out since the last pull, if another one is checked out
+    /// here. A pull checks out no branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_out_elsewhere: Option<String>,
+}
+
+impl JoinedWork {
+    /// Whether nothing changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what a later exchange of the same session changed.
+    pub fn extend(&mut self, later: Self) {
+        self.renumbered.extend(later.renumbered);
+        self.renamed_branches.extend(later.renamed_branches);
+        self.split.extend(later.split);
+        let elsewhere = later.checked_out_elsewhere;
+        self.checked_out_elsewhere = elsewhere.or(self.checked_out_elsewhere.take());
+    }
+}
 
 /// A branch that both sides continued and that could not be joined: the revisions that were made
 /// here are on another branch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SplitBranch {
     /// The branch as others continued it.
     pub branch: String,
     /// The branch with the revisions that were made here.
     pub own: String,
     /// Why the branch could not be joined.
+    #[serde(flatten)]
     pub reason: SplitReason,
     /// The number of the revision that merged `own` into `branch`. `None` if they were not merged:
     /// a conflict needs a decision, or others undid the creation of `branch`.
     pub merged: Option<u64>,
 }
 
-/// Why a branch cannot be joined.
+/// Why a branch cannot be joined. It is serialized as `claim`, which is the claim or null, and
+/// `undone`, which is left out unless it is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SplitReason {
     /// Both sides changed this claim.
@@ -53,6 +95,21 @@ pub enum SplitReason {
     Dangling,
     /// Others undid the creation of the branch.
     Undone,
+}
+
+impl Serialize for SplitReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let claim = match self {
+            Self::Changed(claim) => Some(claim),
+            Self::Dangling | Self::Undone => None,
+        };
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("claim", &claim)?;
+        if *self == Self::Undone {
+            fields.serialize_entry("undone", &true)?;
+        }
+        fields.end()
+    }
 }
 
 /// A session whose operations are written again to another one.
@@ -90,16 +147,6 @@ pub(in crate::store) struct Reapply<'a> {
     passed: HashMap<OperationId, usize>,
     /// The branch whose revision refers to a claim that others removed, if that was the error.
     dangling: Option<BranchNumber>,
-}
-
-/// The result of writing operations again.
-pub(in crate::store) struct Reapplied {
-    /// The numbers that changed: the old and the new one of each.
-    pub(in crate::store) numbers: Vec<(u64, u64)>,
-    /// The branches that both sides continued and that could not be joined.
-    pub(in crate::store) split: Vec<SplitBranch>,
-    /// The old and new names of the branches made here that were renamed.
-    pub(in crate::store) renamed: Vec<(String, String)>,
 }
 
 /// Why nothing was written again.
@@ -149,7 +196,7 @@ impl<'a> Reapply<'a> {
         mut self,
         view: &ReadSnapshot,
         since: &ExportMark,
-    ) -> Result<Reapplied, ReapplyError> {
+    ) -> Result<JoinedWork, ReapplyError> {
         let rows = operations_since(view, self.old, since.position)?;
         self.leave_out(&rows)?;
         let mut split = self.split_branches(view, &rows, since)?;
@@ -169,9 +216,9 @@ impl<'a> Reapply<'a> {
         }
         self.check_out(view, &split)?;
         let split = split.into_iter().map(|(_, one)| one).collect();
-        let renamed = self.renamed(view)?;
-        let numbers = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
-        Ok(Reapplied { numbers, split, renamed })
+        let renamed_branches = self.renamed(view)?;
+        let renumbered = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
+        Ok(JoinedWork { renumbered, renamed_branches, split, checked_out_elsewhere: None })
     }
 
     /// Returns the old and new names of the branches made here that were renamed because others

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
 use crate::model::{BranchNumber, Operation, SessionHandle, SessionMetadata, SessionNumber};
 use crate::store::bundle::PackTarget;
-use crate::store::bundle::reapply::{Reapplied, Reapply, ReapplyError};
+use crate::store::bundle::reapply::{JoinedWork, Reapply, ReapplyError};
 use crate::store::bundle::shared_history::SharedHistory;
 use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ const MAX_ATTEMPTS: u32 = 8;
 /// What joining did.
 pub(super) struct Joined {
     pub(super) packs: TakenPacks,
-    pub(super) reapplied: Reapplied,
+    pub(super) reapplied: JoinedWork,
     /// The end of what is on the remote, in the new session.
     pub(super) end: ExportMark,
 }

@@ -16,8 +16,7 @@ use crate::model::{
     BranchNumber, BranchStatus, CloneId, OperationId, SessionHandle, SessionId, SessionNumber,
 };
 use crate::store::bundle::PackTarget;
-use crate::store::bundle::reapply::Reapplied;
-use crate::store::{Session, SplitBranch, Store, WriteContext};
+use crate::store::{JoinedWork, Session, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
 
@@ -43,7 +42,7 @@ pub(super) struct TakenRef {
     /// The end of the part of the session that is on the remote.
     pub(super) end: ExportMark,
     /// What was written here and follows that end now, if the session was joined.
-    pub(super) joined: Option<Reapplied>,
+    pub(super) joined: Option<JoinedWork>,
 }
 
 /// The operations that a session had before a pull.
@@ -79,18 +78,8 @@ pub struct PullReport {
     /// The secrets in what was pulled that this store redacts, in words. A pull does not remove
     /// them, because that would change ids: a purge replaces them everywhere.
     pub secrets: Vec<String>,
-    /// The revisions and checkpoints of this store that were not pushed yet and now follow what was
-    /// pulled: the number of each before the pull, and now.
-    pub renumbered: Vec<(u64, u64)>,
-    /// The branches that both sides continued in a way that cannot be joined: what was written here
-    /// is on a branch of its own.
-    pub split: Vec<SplitBranch>,
-    /// The branches made here that were renamed, because others pushed branches with the same
-    /// names: the name of each before the pull, and now.
-    pub renamed_branches: Vec<(String, String)>,
-    /// The active branch that others checked out since the last pull, if another one is checked out
-    /// here. The pull checks out no branch.
-    pub checked_out_elsewhere: Option<String>,
+    /// What changed in the work of this store that was not pushed yet.
+    pub joined: JoinedWork,
 }
 
 impl Store {
@@ -99,7 +88,7 @@ impl Store {
     ///
     /// If the session was changed here and on the remote, both sides are joined: what was pushed
     /// keeps its ids and numbers, and what was not pushed follows it. If both sides changed the
-    /// same claim, the changes of this store go to another branch ([`PullReport::split`]), which is
+    /// same claim, the changes of this store go to another branch ([`JoinedWork::split`]), which is
     /// merged at once if that needs no decision.
     ///
     /// # Errors
@@ -216,11 +205,7 @@ impl Store {
         };
         let TakenRef { packs, end, joined } = taken;
         let is_joined = joined.is_some();
-        if let Some(joined) = joined {
-            report.renumbered = joined.numbers;
-            report.split = joined.split;
-            report.renamed_branches = joined.renamed;
-        }
+        report.joined = joined.unwrap_or_default();
         let begun_by_others = content.home != CloneId::from_bytes(self.engine.marker.id);
         let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
         let mut new = 0;
@@ -242,7 +227,7 @@ impl Store {
             let branch = session_refs(&refs, old)?.branch(branch)?;
             let is_active = branch.latest_change().status == BranchStatus::Active;
             let is_elsewhere = is_active && !branch.hidden && branch.name != now.branch;
-            report.checked_out_elsewhere = is_elsewhere.then(|| branch.name.clone());
+            report.joined.checked_out_elsewhere = is_elsewhere.then(|| branch.name.clone());
         }
         report.session = now.info.name;
         // A join imports all operations again, so only those that were not here count.

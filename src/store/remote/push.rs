@@ -15,7 +15,7 @@ use crate::model::{
     CloneId, PackHash, PackId, RefNonce, SessionHandle, SessionId, SessionMetadata, Timestamp,
 };
 use crate::store::{
-    BundleExportReport, BundleRange, Session, SessionSummary, SplitBranch, Store, WriteContext,
+    BundleExportReport, BundleRange, JoinedWork, Session, SessionSummary, Store, WriteContext,
 };
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -47,14 +47,8 @@ pub struct PushReport {
     pub rewritten: Option<RewriteReason>,
     /// How many operations of others the push pulled first.
     pub pulled: u64,
-    /// As [`PullReport::renumbered`](super::PullReport::renumbered).
-    pub renumbered: Vec<(u64, u64)>,
-    /// As [`PullReport::split`](super::PullReport::split).
-    pub split: Vec<SplitBranch>,
-    /// As [`PullReport::renamed_branches`](super::PullReport::renamed_branches).
-    pub renamed_branches: Vec<(String, String)>,
-    /// As [`PullReport::checked_out_elsewhere`](super::PullReport::checked_out_elsewhere).
-    pub checked_out_elsewhere: Option<String>,
+    /// What changed in the work that was not pushed when the push pulled first.
+    pub joined: JoinedWork,
 }
 
 /// A pack that is not on the remote yet.
@@ -165,11 +159,7 @@ impl Store {
                     taken => taken?,
                 };
                 report.pulled += taken.operations;
-                report.renumbered.extend(taken.renumbered);
-                report.split.extend(taken.split);
-                report.renamed_branches.extend(taken.renamed_branches);
-                let elsewhere = taken.checked_out_elsewhere;
-                report.checked_out_elsewhere = elsewhere.or(report.checked_out_elsewhere);
+                report.joined.extend(taken.joined);
                 // If the pull joined the session, another one has replaced it in this store.
                 push.session = self.pulled_session(info.id)?;
             }

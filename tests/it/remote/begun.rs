@@ -33,7 +33,7 @@ fn a_branch_that_a_sync_renames_is_reported() {
     make_branch(&second, "try");
     note(&second.session(), "C", "here");
     let pushed = second.push().unwrap();
-    let [(before, now)] = pushed.renamed_branches.as_slice() else { panic!("{pushed:?}") };
+    let [(before, now)] = pushed.joined.renamed_branches.as_slice() else { panic!("{pushed:?}") };
     assert_eq!(before, "try");
     assert!(now.starts_with("try."), "{now}");
     assert_eq!(second.session().summary().unwrap().branch, *now);
@@ -41,7 +41,7 @@ fn a_branch_that_a_sync_renames_is_reported() {
     note(&first.session(), "D", "there");
     first.push().unwrap();
     note(&second.session(), "E", "here");
-    assert_eq!(second.pull().unwrap().renamed_branches, []);
+    assert_eq!(second.pull().unwrap().joined.renamed_branches, []);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn only_an_active_branch_is_reported_as_checked_out_elsewhere() {
     make_branch(&second, "x");
     note(&second.session(), "B", "on x");
     second.push().unwrap();
-    assert_eq!(first.pull().unwrap().checked_out_elsewhere.as_deref(), Some("x"));
+    assert_eq!(first.pull().unwrap().joined.checked_out_elsewhere.as_deref(), Some("x"));
     make_branch(&second, "y");
     note(&second.session(), "C", "on y");
     let merging = MergeRequest {
@@ -61,7 +61,7 @@ fn only_an_active_branch_is_reported_as_checked_out_elsewhere() {
     second.session().merge(&act("merge"), &merging).unwrap();
     assert_eq!(second.session().summary().unwrap().branch, "y");
     second.push().unwrap();
-    assert_eq!(first.pull().unwrap().checked_out_elsewhere, None);
+    assert_eq!(first.pull().unwrap().joined.checked_out_elsewhere, None);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_session_that_an_agent_began_before_the_pull_becomes_part_of_the_pulled_one(
     let (first, second) = begun_twice();
     let pulled = second.pull().unwrap();
     assert_eq!((pulled.session.as_str(), pulled.operations), ("s", 2));
-    assert!(pulled.split.is_empty(), "{pulled:?}");
+    assert!(pulled.joined.split.is_empty(), "{pulled:?}");
     assert_eq!(second.store.sessions().unwrap().len(), 1);
     assert_eq!(of_agent(&second.store, "s").summary().unwrap().info.name, "s");
     assert_eq!(commands(&second), ["here", "there"]);
@@ -143,7 +143,7 @@ fn a_claim_that_both_sides_created_under_one_id_goes_to_a_separate_branch() {
     let (_, second) = begun_twice();
     note(&of_agent(&second.store, "begun"), "N1", "here too");
     let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.reason, SplitReason::Changed("note N1".to_owned()));
     assert_eq!(second.store.sessions().unwrap().len(), 1);
     assert_eq!(second.session().summary().unwrap().branch, split.own);

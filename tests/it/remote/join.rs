@@ -123,7 +123,7 @@ fn a_branch_whose_creation_both_sides_undid_is_joined() {
     }
     first.push().unwrap();
     let pulled = second.pull().unwrap();
-    assert!(pulled.split.is_empty(), "{pulled:?}");
+    assert!(pulled.joined.split.is_empty(), "{pulled:?}");
     meet(&first, &second);
     assert_eq!(names(&second.session()), ["main"]);
 }
@@ -136,7 +136,7 @@ fn writes_of_others_to_a_branch_stay_visible_if_its_creation_was_undone_here() {
     assert_eq!(names(&second.session()), ["main"]);
     first.push().unwrap();
     let pulled = second.pull().unwrap();
-    assert!(pulled.split.is_empty(), "{pulled:?}");
+    assert!(pulled.joined.split.is_empty(), "{pulled:?}");
     meet(&first, &second);
     assert_eq!(names(&second.session()), ["main", "f0"]);
 }
@@ -154,7 +154,7 @@ fn writes_to_a_branch_whose_creation_others_undid_are_on_a_separate_branch() {
         note_on(&second, "f0", id);
         first.push().unwrap();
         let pulled = second.pull().unwrap();
-        let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+        let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
         assert_eq!((split.branch.as_str(), split.merged), ("f0", None));
         assert_eq!(split.reason, SplitReason::Undone);
         let taken = is_taken.then_some("f0");
@@ -255,8 +255,8 @@ fn claims_that_only_one_side_changed_are_joined() {
     note(&second.session(), "D", "here too");
     let pulled = second.pull().unwrap();
     assert_eq!(pulled.operations, 2);
-    assert_eq!(pulled.renumbered, [(2, 4), (3, 5)]);
-    assert!(pulled.split.is_empty());
+    assert_eq!(pulled.joined.renumbered, [(2, 4), (3, 5)]);
+    assert!(pulled.joined.split.is_empty());
     let now = revisions(&second.session());
     assert!(pushed.iter().all(|(number, id)| now.get(number) == Some(id)), "what was pushed stays");
     assert_eq!(second.session().summary().unwrap().claims, 4);
@@ -270,7 +270,7 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
     first.push().unwrap();
     note(&second.session(), "A", "here");
     let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.branch, "main");
     assert!(split.own.starts_with("main."), "{split:?}");
     assert_eq!(split.reason, SplitReason::Changed("note A".to_owned()));
@@ -300,7 +300,7 @@ fn the_branch_that_is_checked_out_here_stays() {
     note(&session, "B", "on x");
     second.push().unwrap();
     let pulled = first.pull().unwrap();
-    assert_eq!(pulled.checked_out_elsewhere.as_deref(), Some("x"));
+    assert_eq!(pulled.joined.checked_out_elsewhere.as_deref(), Some("x"));
     assert_eq!(checked_out(&first), "main");
     let third = Machine::new(&depot);
     third.pull().unwrap();
@@ -311,7 +311,7 @@ fn the_branch_that_is_checked_out_here_stays() {
     switch(&second, "x");
     second.push().unwrap();
     note(&first.session(), "D", "here");
-    assert_eq!(first.push().unwrap().checked_out_elsewhere, None);
+    assert_eq!(first.push().unwrap().joined.checked_out_elsewhere, None);
     assert_eq!(checked_out(&first), "main");
     // The own checkouts that were pushed still count, now and in the past.
     switch(&first, "x");
@@ -347,7 +347,7 @@ fn evidence_that_both_sides_found_moves_one_confidence() {
     first.push().unwrap();
     add(&second, "E2", 0.5);
     let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.reason, SplitReason::Changed("hypothesis H1".to_owned()));
     assert!(split.merged.is_some(), "it needs no decision: {split:?}");
     assert_eq!(second.session().summary().unwrap().branch, "main");
@@ -380,11 +380,11 @@ fn different_fields_of_one_claim_are_merged_and_that_can_be_undone() {
     first.push().unwrap();
     write(&second, "x", "here");
     let pulled = second.pull().unwrap();
-    let merge = pulled.split.first().and_then(|split| split.merged);
+    let merge = pulled.joined.split.first().and_then(|split| split.merged);
     assert!(merge.is_some(), "{pulled:?}");
     meet(&first, &second);
     let undone = second.session().undo(&act("undo"), None).unwrap();
-    assert_eq!(undone.target.verb, format!("branch merge {}", pulled.split[0].own));
+    assert_eq!(undone.target.verb, format!("branch merge {}", pulled.joined.split[0].own));
     meet(&first, &second);
 }
 
@@ -413,7 +413,7 @@ fn a_claim_that_refers_to_a_claim_removed_by_others_is_on_a_separate_branch() {
     ]);
     write(&second, ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence));
     let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.reason, SplitReason::Dangling);
     meet(&first, &second);
 }
@@ -444,7 +444,7 @@ fn a_claim_that_others_refer_to_is_removed_on_a_separate_branch() {
     first.push().unwrap();
     write(&second, ClaimChange::remove(key));
     let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.reason, SplitReason::Dangling);
     meet(&first, &second);
 }
@@ -584,7 +584,7 @@ fn branches_of_one_name_are_both_kept() {
     first.push().unwrap();
     note(&second.session(), "B", "here");
     let pulled = second.pull().unwrap();
-    assert!(pulled.split.is_empty(), "each branch has its own claims: {pulled:?}");
+    assert!(pulled.joined.split.is_empty(), "each branch has its own claims: {pulled:?}");
     let all = names(&second.session());
     assert_eq!(all.len(), 3);
     assert!(all[2].starts_with("x."), "{all:?}");
@@ -732,7 +732,7 @@ fn a_local_branch_is_separated_together_with_the_branch_that_it_begins_on() {
     session.switch_branch(&act("x"), "x", false).unwrap();
     note(&session, "A", "changed here");
     let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    let [split] = pulled.joined.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.branch, "main");
     assert_eq!(split.reason, SplitReason::Changed("note A".to_owned()));
     let session = second.session();

@@ -496,7 +496,7 @@ fn unpushed_work_is_not_joined_with_a_rotation() {
     second.keep(&first.exported()).unwrap();
     let alone = second.open().unwrap().refusing_joins();
     let pulled = second.pull_from(&alone, &handle).unwrap();
-    assert_eq!((pulled.operations, pulled.renumbered), (0, vec![]));
+    assert_eq!((pulled.operations, pulled.joined.renumbered), (0, vec![]));
     assert_eq!(second.push("s").unwrap().operations, 1);
     first.pull(&handle).unwrap();
     same(&first.content(), &second.content(), "after the push");

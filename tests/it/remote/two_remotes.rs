@@ -56,7 +56,7 @@ fn a_remote_with_one_pushing_machine_adopts_the_operation_order_of_the_other_rem
     let reader = clone_of(&other);
     note(&first.session(), "B", "at the first remote");
     first.push().unwrap();
-    assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
+    assert_eq!(both.pull().unwrap().joined.renumbered, [(2, 3)]);
     both.push().unwrap();
     let pushed = both_there.push().unwrap();
     assert_eq!((pushed.rewritten, pushed.version), (Some(RewriteReason::Reordered), 3));
@@ -99,7 +99,7 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
     let (other, both_there, third) = shared_there(both);
     note(&first.session(), "B", "at the first remote");
     first.push().unwrap();
-    assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
+    assert_eq!(both.pull().unwrap().joined.renumbered, [(2, 3)]);
     both.push().unwrap();
     let before = shared_contents(&both.store);
     for refused in [both_there.push().map(drop), {
@@ -186,7 +186,7 @@ fn a_join_that_reorders_operations_of_another_shared_remote_is_refused_unchanged
     assert_eq!(there.pull().unwrap().operations, 1);
     // Without the other remote, nothing is in the way.
     both.store.forget_remote("other").unwrap();
-    assert_eq!(both.pull().unwrap().renumbered, [(2, 3), (3, 4)]);
+    assert_eq!(both.pull().unwrap().joined.renumbered, [(2, 3), (3, 4)]);
     both.push().unwrap();
     first.pull().unwrap();
     same(&shared_contents(&first.store), &shared_contents(&both.store), "joined");
@@ -201,7 +201,7 @@ fn a_join_that_reorders_only_unshared_operations_is_accepted() {
     first.pull().unwrap();
     note(&first.session(), "E", "there");
     first.push().unwrap();
-    assert_eq!(both.push().unwrap().renumbered, [(3, 4)]);
+    assert_eq!(both.push().unwrap().joined.renumbered, [(3, 4)]);
     there.push().unwrap();
     third.pull().unwrap();
     same(&shared_contents(&third.store), &shared_contents(&both.store), "the other remote");
@@ -272,7 +272,7 @@ fn a_machine_without_changes_adopts_the_operation_order_of_the_remote() {
     there.pull().unwrap();
     note(&second.session(), "C", "of the second");
     there.push().unwrap();
-    assert_eq!(second.push().unwrap().renumbered, [(2, 3)]);
+    assert_eq!(second.push().unwrap().joined.renumbered, [(2, 3)]);
     third.pull().unwrap();
     let here = Machine { store: third.store, remote: clone_of(&depot).remote };
     here.pull().unwrap();

@@ -124,7 +124,7 @@ fn join_changed(
     let remote = if accepts { remote.accepting_history() } else { remote };
     match second.pull(&act(24), &remote, &handle, None) {
         Ok(pulled) => {
-            assert!(!pulled.renumbered.is_empty(), "it was joined");
+            assert!(!pulled.joined.renumbered.is_empty(), "it was joined");
             Ok(content(&second))
         }
         Err(error) => {
