@@ -8,6 +8,7 @@ mod table;
 pub mod time;
 
 pub use screen::{Screen, Tone};
+pub(crate) use table::cells;
 pub use table::{TableCell, TextTable};
 
 use crate::args::{ColorMode, RawOutputFlags};

@@ -3,6 +3,7 @@
 
 use super::screen::{Tone, push_styled, style_of};
 use forge_store::model::text::{NewlineMode, sanitise};
+use std::fmt::Display;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -21,15 +22,36 @@ pub struct TableCell {
 }
 
 impl TableCell {
-    pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
-        Self { tone, text: sanitise(text.as_ref(), NewlineMode::Escape).into_owned() }
+    pub fn new(tone: Tone, text: impl Display) -> Self {
+        Self { tone, text: sanitise(&text.to_string(), NewlineMode::Escape).into_owned() }
     }
 
     /// Creates a cell without a tone.
-    pub fn plain(text: impl AsRef<str>) -> Self {
+    pub fn plain(text: impl Display) -> Self {
         Self::new(Tone::Plain, text)
     }
 }
+
+/// Makes the cells of a row: `cells![Id: &one.name, one.count, (tone): word]`. Before a text can be
+/// the name of its [`Tone`], or in parentheses an expression for it.
+macro_rules! cells {
+    (@ [$($made:expr,)*]) => { vec![$($made,)*] };
+    (@ [$($made:expr,)*] $tone:ident: $text:expr $(, $($rest:tt)*)?) => {
+        $crate::output::cells!(@ [$($made,)* $crate::output::TableCell::new(
+            $crate::output::Tone::$tone, $text
+        ),] $($($rest)*)?)
+    };
+    (@ [$($made:expr,)*] ($tone:expr): $text:expr $(, $($rest:tt)*)?) => {
+        $crate::output::cells!(@ [$($made,)* $crate::output::TableCell::new($tone, $text),]
+            $($($rest)*)?)
+    };
+    (@ [$($made:expr,)*] $text:expr $(, $($rest:tt)*)?) => {
+        $crate::output::cells!(@ [$($made,)* $crate::output::TableCell::plain($text),]
+            $($($rest)*)?)
+    };
+    ($($cells:tt)+) => { $crate::output::cells!(@ [] $($cells)+) };
+}
+pub(crate) use cells;
 
 /// A table: rows under titles.
 #[derive(Clone, Debug)]

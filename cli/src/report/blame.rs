@@ -1,7 +1,7 @@
 //! Reports which change gave each field of an entity its value.
 
 use super::entity::field_text;
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use forge_store::model::{
     FactOrigin, Key, OperationAuthor, OperationId, RevisionId, Timestamp, Value,
 };
@@ -74,12 +74,9 @@ impl Report for BlameReport {
                 Value::Null => String::new(),
                 old => field_text(&blamed.field, old),
             };
-            table.row(vec![
-                TableCell::plain(blamed.field.replace('_', " ")),
-                TableCell::plain(field_text(&blamed.field, &blamed.value)),
-                TableCell::new(Tone::Id, by),
-                TableCell::new(Tone::Dim, screen.ago(time)),
-                TableCell::new(Tone::Dim, old),
+            table.row(cells![
+                blamed.field.replace('_', " "), field_text(&blamed.field, &blamed.value), Id: by,
+                Dim: screen.ago(time), Dim: old,
             ]);
         }
         screen.table(&table);

@@ -2,7 +2,7 @@
 
 use super::entity_write::MadeCheckpoint;
 use crate::error::CommandError;
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use forge_store::error::Error;
 use forge_store::model::{BranchStatus, Timestamp};
 use forge_store::store::{BranchSummary, Session};
@@ -92,13 +92,9 @@ impl Report for BranchListReport {
         let mut table = TextTable::new(&["", "Branch", "Head", "From", "Status", "Approach"]);
         for branch in &self.branches {
             let (tone, status) = branch.status();
-            table.row(vec![
-                TableCell::new(Tone::Good, if branch.current { "*" } else { "" }),
-                TableCell::new(Tone::Id, &branch.name),
-                TableCell::plain(branch.head()),
-                TableCell::plain(branch.origin()),
-                TableCell::new(tone, status),
-                TableCell::plain(branch.approach.as_deref().unwrap_or_default()),
+            table.row(cells![
+                Good: if branch.current { "*" } else { "" }, Id: &branch.name, branch.head(),
+                branch.origin(), (tone): status, branch.approach.as_deref().unwrap_or_default(),
             ]);
         }
         screen.table(&table);

@@ -2,7 +2,7 @@
 
 use super::entity_write::MadeCheckpoint;
 use super::moment::CheckpointJson;
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, cells};
 use forge_store::model::CheckpointTrigger;
 use serde::Serialize;
 
@@ -50,13 +50,10 @@ impl Report for CheckpointListReport {
         };
         let mut table = TextTable::new(titles).right(0).flexible(2);
         for CheckpointListItem { checkpoint, session } in &self.checkpoints {
-            let mut row = vec![
-                TableCell::new(Tone::Id, format!("#{}", checkpoint.sequence)),
-                TableCell::plain(screen.column_time(checkpoint.time)),
-                TableCell::plain(&checkpoint.message),
-                TableCell::plain(own_tags(&checkpoint.made)),
-                TableCell::new(Tone::Dim, trigger(checkpoint.trigger)),
-                TableCell::plain(&checkpoint.branch),
+            let mut row = cells![
+                Id: format!("#{}", checkpoint.sequence), screen.column_time(checkpoint.time),
+                &checkpoint.message, own_tags(&checkpoint.made), Dim: trigger(checkpoint.trigger),
+                &checkpoint.branch,
             ];
             row.extend(session.as_ref().map(TableCell::plain));
             table.row(row);

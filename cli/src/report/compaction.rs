@@ -1,7 +1,7 @@
 //! Reports of compactions of an agent's context.
 
 use crate::compaction::loss::{LossKind, LostItem};
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use crate::text::{common_folder, count_text, in_one_line};
 use forge_store::model::{CheckpointId, Timestamp};
 use serde::Serialize;
@@ -107,15 +107,11 @@ impl Report for CompactionListReport {
                 Some(lost) => lost.to_string(),
                 None => "no summary".to_owned(),
             };
-            table.row(vec![
-                TableCell::new(Tone::Id, format!("#{}", one.sequence)),
-                TableCell::plain(screen.column_time(one.time)),
-                TableCell::new(Tone::Dim, screen.ago(one.time)),
-                TableCell::plain(one.trigger.as_deref().unwrap_or("-")),
-                TableCell::plain(one.tokens.map_or("-".to_owned(), |tokens| tokens.to_string())),
-                TableCell::plain(phase(one.phase)),
-                TableCell::plain(handed.unwrap_or_else(|| "-".to_owned())),
-                TableCell::plain(lost),
+            table.row(cells![
+                Id: format!("#{}", one.sequence), screen.column_time(one.time),
+                Dim: screen.ago(one.time), one.trigger.as_deref().unwrap_or("-"),
+                one.tokens.map_or("-".to_owned(), |tokens| tokens.to_string()), phase(one.phase),
+                handed.unwrap_or_else(|| "-".to_owned()), lost,
             ]);
         }
         screen.table(&table);

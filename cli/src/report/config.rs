@@ -1,7 +1,7 @@
 //! Settings.
 
 use crate::config::{ConfigLayer, IgnoredSetting};
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use serde::Serialize;
 
 /// All settings.
@@ -28,10 +28,8 @@ impl Report for ConfigListReport {
         let mut table = TextTable::new(&["Setting", "Value", "From"]).flexible(1);
         for setting in &self.settings {
             let from = if setting.from == ConfigLayer::Default { Tone::Dim } else { Tone::Plain };
-            table.row(vec![
-                TableCell::plain(setting.key),
-                TableCell::plain(setting.value.as_deref().unwrap_or("-")),
-                TableCell::new(from, setting.from.to_string()),
+            table.row(cells![
+                setting.key, setting.value.as_deref().unwrap_or("-"), (from): &setting.from,
             ]);
         }
         screen.table(&table);

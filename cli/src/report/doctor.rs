@@ -3,7 +3,7 @@
 use crate::doctor::{DoctorFinding, FindingSeverity};
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope};
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use crate::text::count_text;
 use forge_store::model::Timestamp;
 use forge_store::store::SealStatus;
@@ -167,14 +167,10 @@ impl DoctorReport {
                 (seen, 0) => format!("{seen} seen"),
                 (seen, missed) => format!("{seen} seen, {missed} missed"),
             };
-            table.row(vec![
-                TableCell::plain(agent.agent.title()),
-                TableCell::new(tone, scopes),
-                TableCell::plain(fired),
-                TableCell::plain(calls),
-                TableCell::plain(milliseconds(agent.calls.p50_micros)),
-                TableCell::plain(milliseconds(agent.calls.p99_micros)),
-                TableCell::plain(compactions),
+            table.row(cells![
+                agent.agent.title(), (tone): scopes, fired, calls,
+                milliseconds(agent.calls.p50_micros), milliseconds(agent.calls.p99_micros),
+                compactions,
             ]);
         }
         screen.table(&table);

@@ -1,7 +1,7 @@
 //! Reports of claims and facts: lists, and one entity with all its fields.
 
 use crate::error::CommandError;
-use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone, cells};
 use crate::session_reader::KnownEntity;
 use crate::text::{TextReader, common_folder, in_one_line, name_title};
 use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
@@ -226,10 +226,7 @@ pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
     let ids = if screen.width().is_some() { short_ids(&ids) } else { ids };
     let (folder, titles) = titles_without_folder(kind, entities);
     for ((entity, id), title) in entities.iter().zip(ids).zip(titles) {
-        let mut row = vec![
-            TableCell::new(Tone::Id, id),
-            TableCell::new(Tone::Dim, screen.column_time(entity.at)),
-        ];
+        let mut row = cells![Id: id, Dim: screen.column_time(entity.at)];
         for column in &columns {
             let text = column_text(entity, column);
             row.push(TableCell::new(word_tone(column, &text), text));

@@ -1,6 +1,6 @@
 //! Reports of pipeline executions: their stages, failures and clean-up.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{OperationId, Timestamp};
@@ -128,12 +128,9 @@ impl Report for ProgressFailedReport {
                 Some(_) if item.due => "now".to_owned(),
                 Some(time) => screen.ago(time),
             };
-            table.row(vec![
-                TableCell::new(Tone::Id, &item.id),
-                TableCell::plain(item.class.unwrap_or("-")),
-                TableCell::plain(item.attempts.to_string()),
-                TableCell::plain(retry),
-                TableCell::plain(item.error.as_deref().unwrap_or_default()),
+            table.row(cells![
+                Id: &item.id, item.class.unwrap_or("-"), item.attempts, retry,
+                item.error.as_deref().unwrap_or_default(),
             ]);
         }
         screen.table(&table);
@@ -159,16 +156,9 @@ impl Report for ProgressListReport {
                 true => (one.counted(), one.error_count.unwrap_or(0).to_string()),
                 false => ("-".to_owned(), "-".to_owned()),
             };
-            table.row(vec![
-                TableCell::plain(&one.review),
-                TableCell::new(Tone::Id, &one.execution),
-                TableCell::plain(one.stage.as_deref().unwrap_or("-")),
-                TableCell::plain(items),
-                TableCell::plain(errors),
-                TableCell::new(
-                    Tone::Dim,
-                    one.updated_at.map(|t| screen.ago(t)).unwrap_or_default(),
-                ),
+            table.row(cells![
+                &one.review, Id: &one.execution, one.stage.as_deref().unwrap_or("-"), items, errors,
+                Dim: one.updated_at.map(|t| screen.ago(t)).unwrap_or_default(),
             ]);
         }
         screen.table(&table);
@@ -224,11 +214,7 @@ impl Report for ProgressStagesReport {
                 _ if stage.frequency == "paused" => "-".to_owned(),
                 _ => "every item".to_owned(),
             };
-            table.row(vec![
-                TableCell::new(Tone::Id, stage.stage),
-                TableCell::plain(save),
-                TableCell::plain(stage.about),
-            ]);
+            table.row(cells![Id: stage.stage, save, stage.about]);
         }
         screen.table(&table);
     }

@@ -1,7 +1,7 @@
 //! Reports of imports.
 
 use crate::error::CommandError;
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use crate::text::{count_text, first_names};
 use crate::verb::EitherReport;
 use forge_agents::SkippedLine;
@@ -201,11 +201,7 @@ pub fn print_found(found: &[FoundTranscript], screen: &mut Screen) {
     let mut table = TextTable::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
     for one in found {
         let modified = one.modified.map(|time| screen.time(time));
-        table.row(vec![
-            TableCell::plain(&one.file),
-            TableCell::plain(size_text(one.bytes)),
-            TableCell::plain(modified.unwrap_or_default()),
-        ]);
+        table.row(cells![&one.file, size_text(one.bytes), modified.unwrap_or_default()]);
     }
     screen.table(&table);
 }

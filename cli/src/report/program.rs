@@ -1,6 +1,6 @@
 //! Reports of programs with several agents.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use forge_store::model::Timestamp;
 use forge_systems::program::{
     AgentMessage, CheckpointReference, MessageFate, ProgramCheckpoint, ResumedProgram,
@@ -67,11 +67,7 @@ impl Report for ProgramShowReport {
                 .reference
                 .sequence
                 .map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
-            table.row(vec![
-                TableCell::new(Tone::Id, &agent.agent),
-                TableCell::plain(&agent.reference.checkpoint),
-                TableCell::plain(number),
-            ]);
+            table.row(cells![Id: &agent.agent, &agent.reference.checkpoint, number]);
         }
         screen.table(&table);
     }
@@ -181,17 +177,10 @@ impl Report for ProgramResumeReport {
         }
         let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER", "SAYS"]).right(2);
         for one in &self.agents {
-            table.row(vec![
-                TableCell::new(Tone::Id, &one.at.agent),
-                TableCell::plain(&one.at.reference.checkpoint),
-                TableCell::plain(
-                    one.at
-                        .reference
-                        .sequence
-                        .map(|number| format!("#{number}"))
-                        .unwrap_or_default(),
-                ),
-                TableCell::plain(one.message.as_deref().unwrap_or_default()),
+            table.row(cells![
+                Id: &one.at.agent, &one.at.reference.checkpoint,
+                one.at.reference.sequence.map(|number| format!("#{number}")).unwrap_or_default(),
+                one.message.as_deref().unwrap_or_default(),
             ]);
         }
         screen.table(&table);

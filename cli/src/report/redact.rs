@@ -1,6 +1,6 @@
 //! Reports of secrets in a text.
 
-use crate::output::{Report, Screen, TableCell, TextTable};
+use crate::output::{Report, Screen, TextTable, cells};
 use serde::Serialize;
 
 /// A secret that was found, without the secret itself.
@@ -28,11 +28,7 @@ impl Report for RedactReport {
         }
         let mut table = TextTable::new(&["Line", "Kind", "Bytes"]).right(0).right(2);
         for found in &self.found {
-            table.row(vec![
-                TableCell::plain(found.line.to_string()),
-                TableCell::plain(found.kind),
-                TableCell::plain(found.bytes.to_string()),
-            ]);
+            table.row(cells![found.line, found.kind, found.bytes]);
         }
         screen.table(&table);
     }

@@ -1,6 +1,6 @@
 //! Reports of remotes.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use crate::remote::address::shown_url;
 use crate::remote::name::remote_argument;
 use crate::report::purges::PurgesReport;
@@ -140,11 +140,8 @@ impl Report for RemoteListReport {
             .right(3)
             .flexible(1);
         for remote in &self.remotes {
-            table.row(vec![
-                TableCell::new(Tone::Id, &remote.name),
-                TableCell::plain(&remote.url),
-                TableCell::plain(remote.shared.to_string()),
-                TableCell::plain(remote.unpushed.operations.to_string()),
+            table.row(cells![
+                Id: &remote.name, &remote.url, remote.shared, remote.unpushed.operations,
             ]);
         }
         screen.table(&table);
@@ -192,11 +189,7 @@ impl Report for RemoteShowReport {
         let mut table = TextTable::new(&["Session", "Unpushed", "Since"]).right(1).flexible(0);
         for one in &self.sessions {
             let since = one.since.map(|since| screen.ago(since));
-            table.row(vec![
-                TableCell::new(Tone::Id, &one.session),
-                TableCell::plain(one.unpushed.to_string()),
-                TableCell::new(Tone::Dim, since.as_deref().unwrap_or("-")),
-            ]);
+            table.row(cells![Id: &one.session, one.unpushed, Dim: since.as_deref().unwrap_or("-")]);
         }
         screen.table(&table);
     }
@@ -461,14 +454,9 @@ impl Report for RemoteSessionListReport {
         let mut table = TextTable::new(&titles).right(3).right(4).right(5).flexible(0);
         for one in &self.sessions {
             let last = one.last_event.map(|last| screen.ago(last));
-            table.row(vec![
-                TableCell::new(Tone::Id, &one.name),
-                TableCell::plain(one.here.as_deref().unwrap_or("-")),
-                TableCell::plain(&one.branch),
-                TableCell::plain(one.claims.to_string()),
-                TableCell::plain(one.facts.to_string()),
-                TableCell::plain(one.checkpoints.to_string()),
-                TableCell::new(Tone::Dim, last.as_deref().unwrap_or("-")),
+            table.row(cells![
+                Id: &one.name, one.here.as_deref().unwrap_or("-"), &one.branch, one.claims,
+                one.facts, one.checkpoints, Dim: last.as_deref().unwrap_or("-"),
             ]);
         }
         screen.table(&table);

@@ -1,7 +1,7 @@
 //! Reports of workflow runs.
 
 use crate::error::{EXIT_NO, EXIT_OK};
-use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone, cells};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{Timestamp, Value};
 use forge_systems::run::{
@@ -57,12 +57,9 @@ impl From<run::RunItem> for ItemJson {
 
 impl ItemJson {
     fn cells(&self) -> Vec<TableCell> {
-        vec![
-            TableCell::new(Tone::Id, &self.item),
-            TableCell::plain(self.status),
-            TableCell::plain(self.at.as_deref().unwrap_or("-")),
-            TableCell::plain(self.order.map(|order| order.to_string()).unwrap_or_default()),
-            TableCell::plain(self.path.join(" > ")),
+        cells![
+            Id: &self.item, self.status, self.at.as_deref().unwrap_or("-"),
+            self.order.map(|order| order.to_string()).unwrap_or_default(), self.path.join(" > "),
         ]
     }
 }
@@ -263,13 +260,7 @@ impl Report for RunListReport {
             TextTable::new(&["Run", "Status", "Items ended", "Items", "Began"]).right(2).right(3);
         for run in &self.runs {
             let began = run.started_at.map(|time| screen.ago(time)).unwrap_or_default();
-            table.row(vec![
-                TableCell::new(Tone::Id, &run.run),
-                TableCell::plain(run.status),
-                TableCell::plain(run.terminal.to_string()),
-                TableCell::plain(run.items.to_string()),
-                TableCell::new(Tone::Dim, began),
-            ]);
+            table.row(cells![Id: &run.run, run.status, run.terminal, run.items, Dim: began]);
         }
         screen.table(&table);
     }
@@ -456,10 +447,8 @@ impl Report for RunAuditReport {
         }
         let mut table = TextTable::new(&["Where", "What", "Found"]);
         for finding in &self.findings {
-            table.row(vec![
-                TableCell::new(Tone::Id, finding.place()),
-                TableCell::plain(finding.finding.kind.word()),
-                TableCell::plain(&finding.finding.found),
+            table.row(cells![
+                Id: finding.place(), finding.finding.kind.word(), &finding.finding.found,
             ]);
         }
         screen.table(&table);

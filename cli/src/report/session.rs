@@ -1,7 +1,7 @@
 //! Reports of sessions.
 
 use crate::error::CommandError;
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, Screen, TextTable, Tone, cells};
 use forge_store::model::claim::SessionMetrics;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{SessionId, SessionKind, Timestamp};
@@ -117,15 +117,10 @@ impl SessionListReport {
         let mut table = TextTable::new(&titles).right(4).right(5).right(6).flexible(1);
         for session in &self.sessions {
             let last = session.last_event.map(|last| screen.ago(last));
-            table.row(vec![
-                TableCell::new(Tone::Good, if session.current { "*" } else { "" }),
-                TableCell::new(Tone::Id, &session.name),
-                TableCell::plain(session.agent.as_deref().unwrap_or("-")),
-                TableCell::plain(&session.branch),
-                TableCell::plain(session.claims.to_string()),
-                TableCell::plain(session.facts.to_string()),
-                TableCell::plain(session.checkpoints.to_string()),
-                TableCell::new(Tone::Dim, last.as_deref().unwrap_or("-")),
+            table.row(cells![
+                Good: if session.current { "*" } else { "" }, Id: &session.name,
+                session.agent.as_deref().unwrap_or("-"), &session.branch, session.claims,
+                session.facts, session.checkpoints, Dim: last.as_deref().unwrap_or("-"),
             ]);
         }
         screen.table(&table);

@@ -1,7 +1,7 @@
 //! Reports of message threads.
 
 use crate::error::{EXIT_NO, EXIT_OK};
-use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, ReportForm, Screen, TextTable, Tone, cells};
 use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
@@ -164,8 +164,7 @@ impl Report for ThreadShowReport {
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["#", "MESSAGE"]).right(0);
         for (place, message) in self.messages.iter().enumerate() {
-            table
-                .row(vec![TableCell::plain(place.to_string()), TableCell::plain(preview(message))]);
+            table.row(cells![place, preview(message)]);
         }
         screen.table(&table);
         print_pending(screen, &self.pending);
