@@ -61,7 +61,7 @@ impl<'a> TextReader<'a> {
                 Value::List(items.collect::<Result<_, _>>()?)
             }
             Value::Map(mut fields) => {
-                for field in fields.values_mut() {
+                for (_, field) in &mut fields {
                     *field = self.resolve(source, mem::take(field))?;
                 }
                 Value::Map(fields)

@@ -257,7 +257,7 @@ fn read_texts(
     }
     match value {
         Value::Map(fields) => {
-            fields.values_mut().try_for_each(|field| read_texts(session, source, field, full))
+            fields.iter_mut().try_for_each(|(_, field)| read_texts(session, source, field, full))
         }
         Value::List(items) => {
             items.iter_mut().try_for_each(|item| read_texts(session, source, item, full))

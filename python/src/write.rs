@@ -204,7 +204,7 @@ impl<'a> VerbWriter<'a> {
         };
         let now = self.context.now;
         let mut write = self.write();
-        for field in fields.values_mut() {
+        for (_, field) in &mut fields {
             // A long text is replaced by a reference to an object of its own.
             if let Value::Text(text) = field {
                 *field = write.text(text);

@@ -33,13 +33,14 @@ fn any_state() -> impl Strategy<Value = ClaimMap> {
     let key = (prop::sample::select(vec![Kind::Hypothesis, Kind::Belief, Kind::Note]), "[a-c]");
     let leaf = prop_oneof![Just(Value::from(1i64)), Just(Value::from("x")), Just(Value::from(0.5))];
     let field = leaf.prop_recursive(2, 4, 2, |inner| {
-        prop::collection::btree_map("[pq.]", inner, 0..2).prop_map(Value::Map)
+        prop::collection::btree_map("[pq.]", inner, 0..2)
+            .prop_map(|fields| Value::Map(fields.into_iter().collect()))
     });
     let name = prop::sample::select(vec!["status", "confidence", "tags", "env"]);
     let value = prop::collection::btree_map(name.prop_map(str::to_owned), field, 0..4);
     let entry = (0..2i64, value).prop_map(|(time, fields)| ClaimEntry {
         added_at: Timestamp::from_micros(time),
-        value: Value::Map(fields),
+        value: Value::Map(fields.into_iter().collect()),
     });
     prop::collection::btree_map(key.prop_map(|(kind, id)| Key::new(kind, id)), entry, 0..6)
 }

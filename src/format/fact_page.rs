@@ -183,7 +183,7 @@ mod tests {
             let fields = proptest::collection::btree_map(name, inner.clone(), 0..4);
             prop_oneof![
                 proptest::collection::vec(inner, 0..4).prop_map(Value::List),
-                fields.prop_map(Value::Map),
+                fields.prop_map(|fields| Value::Map(fields.into_iter().collect())),
             ]
         })
     }

@@ -53,7 +53,7 @@ mod tests {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..20).prop_map(Value::List),
                 prop::collection::btree_map("[a-z]{1,3}|.{30,34}", inner, 0..20)
-                    .prop_map(Value::Map),
+                    .prop_map(|fields| Value::Map(fields.into_iter().collect())),
             ]
         })
     }

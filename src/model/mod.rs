@@ -6,6 +6,7 @@ mod checkpoint;
 pub mod claim;
 mod entity;
 mod fact;
+mod field_map;
 mod id;
 mod kind;
 mod lone_surrogate;
@@ -23,6 +24,7 @@ pub use branch::{BranchMetadata, BranchName, BranchNumber, BranchStatus};
 pub use checkpoint::{AutoTrigger, Checkpoint, CheckpointTrigger};
 pub use entity::{ClaimEntry, EntryChange, Key};
 pub use fact::{Fact, FactOrigin, TextRef};
+pub use field_map::FieldMap;
 pub use id::{
     CheckpointId, CloneId, NoticeSalt, ObjectId, OperationId, PackHash, PackId, ParseIdError,
     RefLink, RefNonce, RemoteId, RevisionId, SecretDigest, SessionHandle, SessionId, StateDigest,
@@ -36,4 +38,4 @@ pub use retention::{RetentionPolicy, RetentionReason, is_significant};
 pub use secret_hash::{MAX_HASHED_BYTES, MAX_PURGED_BYTES, MIN_HASHED_BYTES, SecretHash};
 pub use session::{SessionKind, SessionMetadata, SessionNumber};
 pub use timestamp::Timestamp;
-pub use value::{BYTES_FIELD, FieldMap, Value};
+pub use value::{BYTES_FIELD, Value};

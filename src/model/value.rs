@@ -1,18 +1,14 @@
 //! Values of entities: JSON values with one order of fields, and bytes.
 
+use super::FieldMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 
 /// The name of the only field of a map that represents bytes in JSON. The field has their base64.
 pub const BYTES_FIELD: &str = "$bytes";
-
-/// The fields of a value, sorted by name, so that equal values have equal bytes.
-pub type FieldMap = BTreeMap<String, Value>;
 
 /// A JSON value, or bytes. Integers keep all digits from -2^63 to 2^64-1.
 ///
@@ -210,10 +206,10 @@ impl Serialize for Value {
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor {
+        struct ValueVisitor {
             readable: bool,
         }
-        impl<'de> de::Visitor<'de> for Visitor {
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Value;
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a value")
@@ -259,23 +255,14 @@ impl<'de> Deserialize<'de> for Value {
                 }
                 Ok(Value::List(list))
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-                let mut map = FieldMap::new();
-                while let Some((name, value)) = fields.next_entry()? {
-                    match map.entry(name) {
-                        Entry::Vacant(field) => drop(field.insert(value)),
-                        Entry::Occupied(field) => {
-                            let message = format!("field '{}' occurs twice", field.key());
-                            return Err(de::Error::custom(message));
-                        }
-                    }
-                }
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
+                let map = FieldMap::read(fields)?;
                 let bytes = self.readable.then(|| bytes_of_json(&map)).flatten();
                 Ok(bytes.unwrap_or(Value::Map(map)))
             }
         }
         let readable = deserializer.is_human_readable();
-        deserializer.deserialize_any(Visitor { readable })
+        deserializer.deserialize_any(ValueVisitor { readable })
     }
 }
 
@@ -331,10 +318,5 @@ mod tests {
                 value
             );
         }
-    }
-
-    #[test]
-    fn a_field_that_occurs_twice_is_refused() {
-        assert!(serde_json::from_str::<Value>(r#"{"a":1,"a":2}"#).is_err());
     }
 }

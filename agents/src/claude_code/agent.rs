@@ -147,7 +147,7 @@ impl PieceBuilder<'_> {
         let shown_text =
             answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
-        value.append(&mut fields([
+        value.extend(fields([
             ("result", shown_text.map(|(text, pointer)| context.text(text, pointer)).into()),
             ("duration_ms", done.total_duration_ms.0.into()),
             ("tokens", done.total_tokens.0.into()),
@@ -207,7 +207,7 @@ impl SubAgentState {
 
     fn version(&self, status: &str) -> FieldMap {
         let mut value = self.fields.clone();
-        value.append(&mut fields([
+        value.extend(fields([
             ("status", status.into()),
             ("messages", self.messages.into()),
             ("tool_calls", self.tool_calls.into()),

@@ -68,7 +68,7 @@ impl PieceBuilder<'_> {
             ("compact_summary", flag(line.is_compact_summary.0)),
             ("api_error", flag(line.is_api_error_message.0)),
         ]);
-        value.append(&mut self.read_spoken_line(&context, &spoken));
+        value.extend(self.read_spoken_line(&context, &spoken));
         if speaker == LineSpeaker::System {
             self.system(&context, line, uuid, &mut value);
         }
@@ -145,7 +145,7 @@ impl PieceBuilder<'_> {
             ("model", message.model.text().into()),
         ]);
         if let Ok(usage) = parsed::<ClaudeTokenUsage>(message.usage) {
-            value.append(&mut fields([
+            value.extend(fields([
                 ("input_tokens", usage.input_tokens.0.into()),
                 ("output_tokens", usage.output_tokens.0.into()),
                 ("cache_read_tokens", usage.cache_read_input_tokens.0.into()),
@@ -235,7 +235,7 @@ impl PieceBuilder<'_> {
             .compacted_tool_ids
             .as_ref()
             .map(|ids| ids.0.iter().filter_map(|id| id.0.clone()).collect::<Vec<_>>());
-        value.append(&mut fields([
+        value.extend(fields([
             ("subtype", subtype.into()),
             ("text", line.content.text().map(|text| context.text(text, "/content")).into()),
             ("duration_ms", line.duration_ms.0.into()),

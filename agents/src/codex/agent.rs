@@ -111,7 +111,7 @@ fn version(
 ) {
     let Some(state) = work.carry.agents.get(agent) else { return };
     let mut value = state.fields.clone();
-    value.append(&mut fields([("status", status.into()), ("result", result)]));
+    value.extend(fields([("status", status.into()), ("result", result)]));
     work.facts.push(context.fact(Kind::Agent, agent, value));
 }
 

@@ -104,7 +104,7 @@ pub(super) fn push_token_usage(
     let input = unsigned(usage.input_tokens)
         .map(|all| all.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)));
     let mut value = last.value;
-    value.append(&mut fields([
+    value.extend(fields([
         ("input_tokens", input.into()),
         ("output_tokens", unsigned(usage.output_tokens).into()),
         ("cache_read_tokens", read.into()),

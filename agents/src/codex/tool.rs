@@ -141,7 +141,7 @@ fn used(
     mut value: FieldMap,
     used: ToolUseEnd<'_>,
 ) {
-    value.append(&mut fields([
+    value.extend(fields([
         ("tool", used.tool.into()),
         ("outcome", used.outcome.into()),
         ("reason", used.reason),
@@ -176,7 +176,7 @@ pub(super) fn result(
         return;
     }
     let mut value = open.fields.clone();
-    value.append(&mut fields([("answers", answers(&open.questions, &answer.text))]));
+    value.extend(fields([("answers", answers(&open.questions, &answer.text))]));
     let reason = match outcome {
         REFUSED => context.part(&answer.text, status.part.clone(), &answer.pointer),
         "failed" => context.text(&answer.text, &answer.pointer),

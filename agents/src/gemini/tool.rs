@@ -68,7 +68,7 @@ pub(super) fn used(
         "ask_user" => answers(input.questions, text),
         _ => FieldMap::new(),
     };
-    value.append(&mut fields([
+    value.extend(fields([
         ("tool", used.name.into()),
         ("outcome", outcome.into()),
         ("reason", reason),

@@ -144,10 +144,7 @@ impl Journal {
     /// Waits while another process syncs, because its sync may cover everything before `to`. Returns
     /// the lock on the sync mark: other processes wait until it is released. Without the lock, this
     /// process syncs beside the other one, which may have been stopped.
-    fn wait_for_other_process(
-        &self,
-        to: LogPosition,
-    ) -> Result<Option<SyncMarkGuard<'_>>, Error> {
+    fn wait_for_other_process(&self, to: LogPosition) -> Result<Option<SyncMarkGuard<'_>>, Error> {
         let since = Instant::now();
         loop {
             let locked = self.mark.try_lock();

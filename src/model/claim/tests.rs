@@ -49,7 +49,8 @@ fn any_value() -> BoxedStrategy<Value> {
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::List),
-            prop::collection::btree_map("[a-z]{1,3}", inner, 0..3).prop_map(Value::Map),
+            prop::collection::btree_map("[a-z]{1,3}", inner, 0..3)
+                .prop_map(|fields| Value::Map(fields.into_iter().collect())),
         ]
     })
     .boxed()
@@ -69,7 +70,7 @@ fn values_of(kind: Kind) -> BoxedStrategy<Value> {
     (known, prop::collection::btree_map("x_[a-z]{1,3}", any_value(), 0..3))
         .prop_map(|(known, mut unknown)| {
             unknown.extend(known.into_iter().flatten());
-            Value::Map(unknown)
+            Value::Map(unknown.into_iter().collect())
         })
         .boxed()
 }

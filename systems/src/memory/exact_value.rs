@@ -14,15 +14,17 @@ pub(super) fn take_nulls(value: &mut Value) -> Vec<String> {
 
 fn take_from(value: &mut Value, pointer: &str, found: &mut Vec<String>) {
     match value {
-        Value::Map(fields) => fields.retain(|name, field| {
-            let pointer = format!("{pointer}/{}", escaped(name));
-            if *field == Value::Null {
-                found.push(pointer);
-                return false;
+        Value::Map(fields) => {
+            for (name, field) in &mut *fields {
+                let pointer = format!("{pointer}/{}", escaped(name));
+                if *field == Value::Null {
+                    found.push(pointer);
+                } else {
+                    take_from(field, &pointer, found);
+                }
             }
-            take_from(field, &pointer, found);
-            true
-        }),
+            fields.retain(|_, field| *field != Value::Null);
+        }
         Value::List(items) => {
             for (place, item) in items.iter_mut().enumerate() {
                 take_from(item, &format!("{pointer}/{place}"), found);

@@ -37,7 +37,8 @@ fn json() -> impl Strategy<Value = Value> {
         let name = prop_oneof!["[a~/0]{0,3}", Just("$bytes".to_owned())];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
-            prop::collection::btree_map(name, inner, 0..5).prop_map(Value::Map),
+            prop::collection::btree_map(name, inner, 0..5)
+                .prop_map(|fields| Value::Map(fields.into_iter().collect())),
         ]
     })
 }

@@ -463,7 +463,7 @@ impl OpenHandsReader {
         let edit: EditDescription<'_> = object(input);
         if let Some(patch) = edit.patch() {
             let place = self.moment.place;
-            made.append(&mut fields([
+            made.extend(fields([
                 ("patch", long_text::value(&patch.text, place, || pointer.to_owned())),
                 ("lines_added", patch.added.into()),
                 ("lines_removed", patch.removed.into()),

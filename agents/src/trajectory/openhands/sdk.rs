@@ -152,11 +152,11 @@ fn action(
     match kind {
         "FinishAction" => {
             let message = location.optional_text(action.message.text(), "/action/message");
-            value.append(&mut fields([("text", message)]));
+            value.extend(fields([("text", message)]));
         }
         "ThinkAction" => {
             let thought = location.optional_text(action.thought.text(), "/action/thought");
-            value.append(&mut fields([("thinking", thought)]));
+            value.extend(fields([("thinking", thought)]));
         }
         _ => {
             let named = Value::from([("id", name.as_str().into()), ("name", tool.into())]);
