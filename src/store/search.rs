@@ -39,8 +39,8 @@ pub const MAX_WORDS: usize = 32;
 /// The maximum length of a query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 128 << 10;
 
-/// A search query.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A search query. It has at least one word.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchQuery {
     words: Vec<String>,
     /// Only these kinds; if empty, all kinds and checkpoints.
@@ -89,7 +89,9 @@ impl SearchQuery {
                 words.len()
             )));
         }
-        Ok(Self { words: words.into_iter().collect(), ..Self::default() })
+        let words = words.into_iter().collect();
+        let (since, until, cursor) = (None, None, None);
+        Ok(Self { words, kinds: BTreeSet::new(), since, until, limit: 0, cursor })
     }
 }
 
