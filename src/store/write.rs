@@ -18,7 +18,7 @@ use super::fact_pages::fact_pages;
 use super::import_precondition::ImportPrecondition;
 use super::new_checkpoint::NewCheckpoint;
 use super::new_session::NewSession;
-use super::redaction_gate::RedactionCounts;
+use super::redaction_gate::{RedactionCounts, warning};
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use super::spool_entry;
@@ -416,15 +416,20 @@ impl<'a> SessionWrite<'a> {
         loop {
             let next = self.find_next_id(self.target.number(), None, || follower.view());
             let Ok(next) = next else { return Err(error) };
-            let Some(waiting) = self.to_spooled(&refs, operation, facts, ids, next.as_deref())?
-            else {
+            let mut removed = self.removed.clone();
+            let next_id = (next.as_deref(), &mut removed);
+            let Some(waiting) = self.to_spooled(&refs, operation, facts, ids, next_id)? else {
                 return Err(error);
             };
             match spool_entry::save(self.store, &waiting, &error) {
                 // The spool has no lock: another process put a note with this id there first.
                 Err(Error::Duplicate { kind, id })
                     if kind == Kind::Note.name() && next.as_ref() == Some(&id) => {}
-                done => return Ok(WriteReport { new_id: next, ..done? }),
+                done => {
+                    let mut done = WriteReport { new_id: next, ..done? };
+                    done.warnings.extend(warning(&removed));
+                    return Ok(done);
+                }
             }
         }
     }
@@ -494,14 +499,14 @@ impl<'a> SessionWrite<'a> {
 
     /// Returns this write as a spool entry; `None` if the spool does not take it: it needs an
     /// expected head, is an import or a part of an operation, or changes claims other than by new
-    /// notes.
+    /// notes. Adds the secrets that were removed from facts of the next id to `removed`.
     fn to_spooled(
         &self,
         refs: &StoreRefs,
         operation: &Operation,
         facts: &[RecordChange],
         ids: &[CheckpointId],
-        next_id: Option<&str>,
+        (next_id, removed): (Option<&str>, &mut RedactionCounts),
     ) -> Result<Option<SpoolEntry>> {
         let SessionTarget::Known(number) = &self.target else { return Ok(None) };
         let Some(session) = refs.sessions.get(*number)? else {
@@ -538,7 +543,6 @@ impl<'a> SessionWrite<'a> {
         }
         spool_entry::add_pages(&mut waiting, facts);
         if let Some(id) = next_id {
-            let removed = &mut self.removed.clone();
             let next_pages = self.next_fact_pages(self.target.number(), id, removed)?;
             spool_entry::add_pages(&mut waiting, &next_pages);
         }

@@ -406,6 +406,12 @@ fn by_systems(store: &Store, act: &WriteContext, fake: &FakeSecret, number: i64)
     thread.put_result(act, "c", None).unwrap();
 }
 
+fn message(id: &str, at: Timestamp, text: &str) -> Fact {
+    let value = Value::from([("text", text.into())]);
+    let (kind, origin) = (Kind::Message, FactOrigin::Hook);
+    Fact { kind, id: id.to_owned(), at, origin, place: 0, recorded_at: at, value }
+}
+
 /// Spools secrets with writers that cannot get the lock, and with hooks. Returns the bytes of the
 /// spooled writes.
 fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) -> Vec<u8> {
@@ -422,15 +428,7 @@ fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) ->
         );
         let session = beside.session(&session.id.to_string()).unwrap();
         assert!(session.write(&act).change(note).commit().unwrap().spooled);
-        let fact = Fact {
-            kind: Kind::Message,
-            id: format!("late{number}"),
-            at: act.now,
-            origin: FactOrigin::Hook,
-            place: 0,
-            recorded_at: act.now,
-            value: Value::from([("text", text())]),
-        };
+        let fact = message(&format!("late{number}"), act.now, &fake.text);
         let new = NewSession {
             agent: Some(fake.text.clone()),
             agent_session: Some(format!("{} {number}", fake.shape)),
@@ -566,4 +564,27 @@ fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
         assert!(message.contains("looks like a secret (github-token)"), "{message}");
         assert!(!message.contains(&fake.secret), "{message}");
     }
+}
+
+/// Regression: the report of a write that was spooled did not say that a secret was removed.
+#[test]
+fn redactions_of_a_write_that_waits_in_the_spool_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let options = Options::default().redaction(Arc::new(Redactor::new()));
+    let store = Store::create(&path, options.clone()).unwrap();
+    store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();
+    journal.lock().unwrap();
+    let options = options.lock_timeout(std::time::Duration::ZERO);
+    let session = Store::open(&path, options).unwrap().session("s").unwrap();
+    let fake = &fake_secrets(1).into_iter().find(|fake| fake.shape == "github").unwrap();
+    let act = act(1);
+    let note = Value::from([("description", fake.text.as_str().into())]);
+    let write = session.write(&act).add_next(Kind::Note, "N", note);
+    let write = write.fact_of_next(|id| Some(message(id, act.now, &fake.text)));
+    let done = write.commit().unwrap();
+    assert!(done.spooled);
+    let warning = "2 secrets were removed before storing: github-token";
+    assert_eq!(done.warnings.last().unwrap(), warning);
 }
