@@ -3,7 +3,8 @@
 
 use super::folder::{FORMAT_FILE, check_unfinished, clear, private, read_marker, write_marker};
 use super::keyring::{Keyring, StoreTrust};
-use super::verify::{VerifyOutcome, VerifyReport};
+use super::repair::KnownKeys;
+use super::verify::{VerifyOutcome, VerifyReport, add_spool_findings};
 use super::{Options, SealStatus, Store, new_marker};
 use crate::backend::database::{Database, DatabasePlace};
 use crate::backend::encrypted::EncryptedIndex;
@@ -181,8 +182,11 @@ impl Store {
         let mut findings = VerifyFindings::default();
         self.engine.verify(depth, &mut findings);
         let waiting = self.spool_status()?;
-        for (name, problem) in &waiting.damaged {
-            findings.add_primary(format!("the write '{name}' in the spool"), problem);
+        if let Some(path) = self.path() {
+            let keyring = self.engine.options.keyring.as_deref();
+            let (seals, cipher) = (&self.engine.seals, self.engine.cipher.as_ref());
+            let known = KnownKeys { seals, cipher, keyring, store: self.engine.marker.id };
+            add_spool_findings(&known.spool(path), &waiting, &mut findings)?;
         }
         let VerifyFindings { found, checked, lost_before, forged } = findings;
         let outcome = match (found.is_empty(), forged.is_empty()) {

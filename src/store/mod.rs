@@ -123,7 +123,6 @@ use crate::backend::database::Database;
 use crate::backend::files::LockedFile;
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
-use crate::backend::spool::SpoolFolder;
 use crate::backend::{self, Cipher, Index, SealMode, Spool, WriteAheadLog, plain_file};
 use crate::engine::checkpoint;
 use crate::engine::commit::{CommitDurability, Engine};
@@ -140,6 +139,7 @@ use folder::{
     open_index, private, read_marker, write_first_record, write_marker,
 };
 use keyring::{Keyring, StoreTrust};
+use repair::KnownKeys;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -302,10 +302,9 @@ impl Store {
         path: Option<&Path>,
     ) -> Self {
         let spool = path.map(|path| {
-            let keyring = Keyring::of(&options).filter(|_| seals.key().is_some());
-            let witness = keyring.map(|keyring| keyring.spool(&marker.id));
-            let spool = SpoolFolder::new(path).with_seals(seals.clone()).with_witness(witness);
-            Arc::new(spool.with_cipher(cipher.clone())) as Arc<dyn Spool>
+            let (cipher, keyring) = (cipher.as_ref(), options.keyring.as_deref());
+            let known = KnownKeys { seals: &seals, cipher, keyring, store: marker.id };
+            Arc::new(known.spool(path)) as Arc<dyn Spool>
         });
         let about = (seal_status, seals, cipher);
         let engine = Engine::new(JournalFollower::new(log, index, spool), marker, options, about);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::backend::memory::CountingLog;
 use crate::backend::{
-    IndexWriter, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
+    IndexWriter, LogPosition, ScanDirection, ScanRequest, SealKey, Snapshot, TableId, TableRow,
 };
 use crate::engine::verify::VerifyFindings;
 use crate::error::ErrorKind;
@@ -646,6 +646,31 @@ fn a_checkpoint_that_belongs_to_no_session_is_a_finding() {
     let found: Vec<String> =
         findings.found.iter().map(|one| format!("{}: {}", one.place, one.problem)).collect();
     assert_eq!(found, ["the checkpoint #1: it belongs to no session"]);
+}
+
+/// Regression: only the verification of a store in files reported such a write.
+#[test]
+fn a_spooled_write_without_the_seal_of_a_store_in_a_database_is_a_finding() {
+    let root = tempfile::tempdir().unwrap();
+    let open = |seal_status, seals| {
+        let log = MemoryLog::default();
+        write_first_record(&log).unwrap();
+        let marker = FormatMarker::new([1; 16], [2; 32]).sealed();
+        let (index, about) = (Arc::new(MemoryIndex::default()), (seal_status, seals, None));
+        let path = Some(root.path());
+        Store::assemble(Arc::new(log), index, marker, Options::default(), about, path)
+    };
+    let key = SealKey::new(&[3; 32], &[1; 16], &[2; 32]);
+    let store = open(SealStatus::Sealed, SealMode::Keyed(key));
+    let verified = || store.verify_in_database(VerifyDepth::Quick).unwrap();
+    assert_eq!(verified().outcome, VerifyOutcome::Clean);
+    let act = WriteContext::asked("test", Timestamp::default());
+    let other = open(SealStatus::NoKey, SealMode::Unknown);
+    let write = other.spooled_write(&act, NewSession::named("s")).unwrap();
+    assert!(write.checkpoint(NewCheckpoint::manual("here")).save().unwrap().spooled);
+    let found = verified();
+    assert_eq!((found.outcome, found.findings.len()), (VerifyOutcome::Forged, 1));
+    assert_eq!(found.waiting.unsealed.len(), 1);
 }
 
 /// Regression: each of 64 threads read and checked again what the other threads of the process had

@@ -7,9 +7,9 @@ use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::keyring::StoreTrust;
 use super::repair::{KnownKeys, read_losses, rescue};
 use super::{Options, SealStatus, SpoolStatus, Store};
-use crate::backend::Spool;
 use crate::backend::journal::Journal;
-use crate::backend::rocks;
+use crate::backend::spool::SpoolFolder;
+use crate::backend::{Spool, rocks};
 use crate::engine::rebuild::RebuildCounts;
 use crate::engine::spool;
 use crate::engine::verify::{
@@ -140,35 +140,7 @@ impl Store {
             }
         }
         let known = KnownKeys { seals: &seals, cipher: cipher.as_ref(), keyring, store };
-        let spool = known.spool(path);
-        let place = |name: &str| format!("the write '{name}' in the spool");
-        for (name, problem) in &waiting.damaged {
-            let is_acknowledged = spool.is_acknowledged(name);
-            let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
-            if is_acknowledged && spool.repaired(name, &repair_bit, &is_whole)?.is_none() {
-                findings.forged.push(place(name));
-            }
-            findings.add_primary(place(name), problem);
-        }
-        for name in &waiting.unsealed {
-            let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
-            if spool.repaired(name, &repair_bit, &is_whole)?.is_some() {
-                findings.add_primary(place(name), &"one bit differs from what was sealed");
-            } else {
-                findings.forged.push(place(name));
-                findings.add_primary(place(name), &UNSEALED);
-            }
-        }
-        for name in spool.names()? {
-            let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);
-            if spool.read(&name, &is_whole).is_ok_and(|bytes| bytes.is_some_and(|it| is_whole(&it)))
-            {
-                for (folder, problem) in spool.flaws(&name, &is_whole)? {
-                    findings.add_derived(format!("the write '{name}' in {folder}/"), &problem);
-                }
-            }
-        }
-        findings.lost_before += waiting.set_aside.len() as u64;
+        add_spool_findings(&known.spool(path), &waiting, &mut findings)?;
         let losses = read_losses(path).unwrap_or_else(|error| {
             findings.add_primary(LOST_FILE, &chain(&error));
             None
@@ -225,4 +197,40 @@ impl Store {
     pub fn rebuild(&self) -> Result<RebuildCounts> {
         self.engine.rebuild()
     }
+}
+
+/// Adds what is wrong with the writes in this spool. `waiting` says which ones cannot be read.
+pub(super) fn add_spool_findings(
+    spool: &SpoolFolder,
+    waiting: &SpoolStatus,
+    findings: &mut VerifyFindings,
+) -> Result<()> {
+    let place = |name: &str| format!("the write '{name}' in the spool");
+    for (name, problem) in &waiting.damaged {
+        let is_acknowledged = spool.is_acknowledged(name);
+        let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
+        if is_acknowledged && spool.repaired(name, &repair_bit, &is_whole)?.is_none() {
+            findings.forged.push(place(name));
+        }
+        findings.add_primary(place(name), problem);
+    }
+    for name in &waiting.unsealed {
+        let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
+        if spool.repaired(name, &repair_bit, &is_whole)?.is_some() {
+            findings.add_primary(place(name), &"one bit differs from what was sealed");
+        } else {
+            findings.forged.push(place(name));
+            findings.add_primary(place(name), &UNSEALED);
+        }
+    }
+    for name in spool.names()? {
+        let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);
+        if spool.read(&name, &is_whole).is_ok_and(|bytes| bytes.is_some_and(|it| is_whole(&it))) {
+            for (folder, problem) in spool.flaws(&name, &is_whole)? {
+                findings.add_derived(format!("the write '{name}' in {folder}/"), &problem);
+            }
+        }
+    }
+    findings.lost_before += waiting.set_aside.len() as u64;
+    Ok(())
 }
