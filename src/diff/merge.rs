@@ -99,25 +99,13 @@ impl AncestorState {
 /// sides changed (or added) a claim, its top-level fields are merged one by one. A confidence that
 /// evidence explains is computed from the evidence of both ([`merged_confidence`]). A claim that
 /// one side removed is a conflict as a whole if the other side changed it, or if a claim of the
-/// other side newly refers to it. Conflicts are reported, and `prefer` decides which value the
+/// other side newly refers to it. Conflicts are reported, and `settle` decides which value the
 /// merged state has.
 ///
-/// Laws (tested): merging a state with itself or with the base changes nothing; swapping the sides
-/// and the preference gives the same state, and the same conflicts with sides swapped; every change
-/// of either side is in the merged state or in a conflict; no reference that was valid on its side
-/// dangles in the merged state.
-#[must_use]
-pub fn merge3(
-    base: &ClaimMap,
-    ours: &ClaimMap,
-    theirs: &ClaimMap,
-    prefer: MergeSide,
-) -> MergeOutcome {
-    // Copying the base is cheap compared with the merge.
-    merge_by(&base.clone().into(), ours, theirs, &mut |_| ConflictResolution::Side(prefer))
-}
-
-/// Merges like [`merge3`], but `settle` decides each conflict.
+/// Laws (tested): merging a state with itself or with the base changes nothing; if `settle` always
+/// takes one side, swapping the sides and that side gives the same state, and the same conflicts
+/// with sides swapped; every change of either side is in the merged state or in a conflict; no
+/// reference that was valid on its side dangles in the merged state.
 #[must_use]
 pub fn merge_by(
     base: &AncestorState,

@@ -1,8 +1,8 @@
-//! Differences between two states: computes, applies, inverts, composes, describes and merges them.
+//! Differences between two states: computes, applies, inverts, describes and merges them.
 //! All functions are pure.
 //!
 //! Laws (tested): `apply(a, compare(a, b))` is `b`; `apply(b, invert(compare(a, b)))` is `a`;
-//! `compose(compare(a, b), compare(b, c))` is `compare(a, c)`; `compare(a, a)` is empty.
+//! `compare(a, a)` is empty.
 
 mod apply;
 mod compare;
@@ -12,12 +12,11 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use apply::{ChangeMismatch, apply, check_old_values, compose, invert};
+pub use apply::{apply, invert};
 pub use compare::{KeyDifference, compare, differences};
 pub use describe::{ChangeKind, TypedChange, describe, describe_facts};
 pub use merge::{
     AncestorState, ClaimConflict, ConflictResolution, MergeOutcome, MergeSide, dangling, merge_by,
-    merge3,
 };
 pub use summary::summary;
 

@@ -169,7 +169,7 @@ fn pairs(session: &Session, naive: &Naive) {
             let (old, new) = (&naive.revisions[from].state, &naive.revisions[to].state);
             let expected = diff::compare(old, new);
             assert_eq!(changes, expected, "#{from} to #{to}");
-            diff::check_old_values(old, &changes).unwrap();
+            assert!(changes.iter().all(|change| old.get(&change.key) == change.old.as_ref()));
             let mut made = old.clone();
             diff::apply(&mut made, &changes);
             assert_eq!(&made, new);
