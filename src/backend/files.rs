@@ -1,7 +1,7 @@
 //! Private files and folders, file locks, and removal in pieces.
 
 use super::Error;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, DirEntry, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::ops::Deref;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -29,6 +29,12 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     }
     std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
     File::open(folder_of(path))?.sync_all()
+}
+
+/// Creates a folder that only its owner may enter, and the missing folders above it. Existing
+/// folders are left as they are.
+pub(crate) fn make_private_folders(path: &Path) -> Result<(), Error> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::io("make", path))
 }
 
 /// Makes names that were added or removed in a folder durable.
@@ -123,17 +129,26 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Returns the entries of a folder.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<DirEntry>, Error> {
+    let entries = folder.read_dir().and_then(Iterator::collect::<io::Result<_>>);
+    entries.map_err(Error::io("list", folder))
+}
+
+/// Returns the entries of a folder; none if there is no such folder.
+pub(crate) fn entries_if_there(folder: &Path) -> Result<Vec<DirEntry>, Error> {
+    match entries(folder) {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
 /// Returns the names in a folder, sorted; none if there is no such folder. Names that are not UTF-8
 /// are left out.
 pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
-    let entries = match folder.read_dir() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(Error::io("list", folder))?,
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry.map_err(Error::io("list", folder))?.file_name().into_string());
-    }
+    let entries = entries_if_there(folder)?.into_iter();
+    let mut names: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort_unstable();
     Ok(names)
 }
@@ -144,6 +159,16 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io("remove", path)(error)),
+    }
+}
+
+/// Removes a folder with everything in it, if it exists.
+pub(crate) fn remove_folder(folder: &Path) -> Result<(), Error> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("remove", folder)(error))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -9,14 +9,12 @@ use crate::backend::database::DatabasePlace;
 use crate::backend::framed_log::FramedLog;
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Cipher, SealKey, SealMode, Spool};
+use crate::backend::{self, Cipher, SealKey, SealMode, Spool, files};
 use crate::engine::random::random;
 use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatMarker, KeyFile};
 use crate::model::{Timestamp, hex};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// What [`Store::adopt`] did.
@@ -117,13 +115,7 @@ impl Store {
         drop(lock);
         let waiting = seal_waiting(path, &seals, cipher.as_ref(), None)?;
         // A later search makes the search copies again.
-        let copies = path.join(SEARCH_FOLDER);
-        match fs::remove_dir_all(&copies) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(backend::Error::io("remove", &copies)(error).into());
-            }
-            _ => {}
-        }
+        files::remove_folder(&path.join(SEARCH_FOLDER))?;
         let position = end.position;
         let adopted = Some((position, now));
         let file = KeyFile { store: id, secret, cipher: shared, adopted, witness: None };

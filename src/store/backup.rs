@@ -8,7 +8,7 @@ use super::keyring::StoreTrust;
 use super::verify::VerifyOutcome;
 use super::{Options, Store};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, LogPosition, Spool, journal, plain_file, rocks};
+use crate::backend::{self, LogPosition, Spool, files, journal, plain_file, rocks};
 use crate::engine::spool;
 use crate::engine::verify::VerifyDepth;
 use crate::error::{Error, Result};
@@ -16,7 +16,6 @@ use crate::format::FormatMarker;
 use crate::model::Timestamp;
 use serde::Serialize;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// What a backup copied.
@@ -65,8 +64,7 @@ impl Store {
             return Err(Error::Encrypted);
         }
         check_spool(from, keyring)?;
-        let io = |action| backend::Error::io(action, to);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
+        files::make_private_folders(to)?;
         private(to, 0o700)?;
         // Copy the spool first: a write that is appended to the journal meanwhile is in both
         // copies, which is harmless.
@@ -131,14 +129,8 @@ fn copy_moment(from: &Path, to: &Path) -> Result<LogPosition> {
             // A newer generation replaced the one that was being copied.
             Err(backend::Error::Gone { .. }) => {
                 before = Some(position);
-                for folder in [&index, &log] {
-                    match fs::remove_dir_all(folder) {
-                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                            return Err(backend::Error::io("remove", folder)(error).into());
-                        }
-                        _ => {}
-                    }
-                }
+                files::remove_folder(&index)?;
+                files::remove_folder(&log)?;
             }
             end => return Ok(end?),
         }

@@ -333,12 +333,7 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
     ];
     let mut found = Vec::new();
     for (folder, is_own) in kinds {
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.map_err(backend::Error::io("list", &folder))?,
-        };
-        for entry in entries {
-            let entry = entry.map_err(backend::Error::io("list", &folder))?;
+        for entry in files::entries_if_there(&folder)? {
             if !entry.file_name().to_str().is_some_and(is_own) {
                 found.push(entry.path());
             }

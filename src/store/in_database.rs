@@ -11,14 +11,12 @@ use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::framed_log::FramedLog;
 use crate::backend::journal::SyncMark;
 use crate::backend::sealed_index::SealedIndex;
-use crate::backend::{self, Index};
+use crate::backend::{self, Index, files};
 use crate::engine::maintain::head_record;
 use crate::engine::verify::{VerifyDepth, VerifyFindings};
 use crate::error::{Error, Result};
 use crate::format::{FormatMarker, StoreHead, key};
 use crate::model::claim;
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,7 +78,6 @@ impl Store {
         if path.exists() {
             check_unfinished(path)?;
         }
-        let io = |action| backend::Error::io(action, path);
         let known = marker_in(&**database)?;
         let (marker, is_new) = marker_or_new(&**database, known, &options)?;
         if options.encrypted && !marker.is_encrypted() {
@@ -91,8 +88,8 @@ impl Store {
         }
         // Fails before the folder is made if a key is missing.
         StoreTrust::for_database(None, database.place(), &marker, &options)?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
-        clear(path).map_err(io("remove what was left unfinished in"))?;
+        files::make_private_folders(path)?;
+        clear(path).map_err(backend::Error::io("remove what was left unfinished in", path))?;
         private(path, 0o700)?;
         let marker = marker.in_database(database.place().clone());
         if let Some(keyring) = Keyring::of(&options).filter(|_| is_new && marker.is_sealed()) {

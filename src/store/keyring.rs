@@ -16,10 +16,9 @@ use crate::engine::commit::{Options, SealStatus};
 use crate::error::{Error, Result};
 use crate::format::{FormatMarker, KeyFile, repair_bit};
 use crate::model::{RemoteId, hex, unhex};
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// A keyring, which need not exist yet.
@@ -262,21 +261,18 @@ impl Keyring {
     /// Replaces an earlier key and witness.
     pub(super) fn add(&self, file: &KeyFile, seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(&file.store);
-        let io = |action| backend::Error::io(action, &folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
+        files::make_private_folders(&folder)?;
         super::private(&folder, 0o700)?;
         JournalWitness::create(&folder.join(WITNESS), &file.store, seen)?;
         // Write the key last: if it exists, the witness exists too.
         write_private(&folder.join(KEY), file.encode().as_bytes())?;
-        File::open(&self.folder).and_then(|it| it.sync_all()).map_err(io("sync"))?;
-        Ok(())
+        Ok(files::sync_folder(&self.folder)?)
     }
 
     /// Creates or replaces the witness of a store in a database, without a key.
     pub(super) fn begin_witness(&self, store: &[u8; 16], seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(store);
-        let io = |action| backend::Error::io(action, &folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
+        files::make_private_folders(&folder)?;
         Ok(JournalWitness::create(&folder.join(WITNESS), store, seen)?)
     }
 
@@ -325,8 +321,7 @@ impl Keyring {
         if plain_file::read_text(&file, MAX_BYTES).is_ok_and(|known| known == id) {
             return;
         }
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(PLACES));
-        if made.is_ok() {
+        if files::make_private_folders(&self.folder.join(PLACES)).is_ok() {
             let _ = write_private(&file, id.as_bytes());
         }
     }

@@ -120,7 +120,7 @@ pub use write_context::WriteContext;
 pub use write_report::WriteReport;
 
 use crate::backend::database::Database;
-use crate::backend::files::LockedFile;
+use crate::backend::files::{self, LockedFile};
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::{self, Cipher, Index, SealMode, Spool, WriteAheadLog, plain_file};
@@ -142,7 +142,6 @@ use keyring::{Keyring, StoreTrust};
 use repair::KnownKeys;
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,7 +197,7 @@ impl Store {
     fn create_within(path: &Path, options: Options, timeout: Duration) -> Result<Self> {
         check_key_place(&options)?;
         let io = |action| backend::Error::io(action, path);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
+        files::make_private_folders(path)?;
         // The lock is held to the end, so that only one of several concurrent calls creates the
         // store.
         let folder = fs::File::open(path).map_err(io("open"))?;

@@ -17,7 +17,6 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 pub use crate::engine::purge::PurgeKind;
@@ -296,15 +295,7 @@ fn purge_report(purging: PurgeOutcome) -> PurgeReport {
 fn removable(path: &Path) -> Result<Vec<PathBuf>> {
     let copy = path.join(SEARCH_FOLDER);
     let mut found: BTreeSet<PathBuf> = copy.exists().then_some(copy).into_iter().collect();
-    let folder = folder_in(path);
-    let entries = match fs::read_dir(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(found.into_iter().collect());
-        }
-        entries => entries.map_err(backend::Error::io("list", &folder))?,
-    };
-    for entry in entries {
-        let entry = entry.map_err(backend::Error::io("list", &folder))?;
+    for entry in files::entries_if_there(&folder_in(path))? {
         if entry.file_name().to_string_lossy().contains(".damaged") {
             found.insert(entry.path());
         }

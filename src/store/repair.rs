@@ -26,7 +26,6 @@ use crate::model::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// What a repair did.
@@ -377,8 +376,7 @@ impl Store {
         let known = KnownKeys { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
         let (saved, kept) = rescue(from, &known, None, now)?;
         let (marker, (seals, cipher), witness) = new_keys(marker, keyring, saved.end, now)?;
-        let io = |action| backend::Error::io(action, to);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
+        files::make_private_folders(to)?;
         private(to, 0o700)?;
         let index = open_index(to, &seals, cipher.clone(), None);
         let mut applier = index

@@ -2,7 +2,7 @@
 
 use super::{held, layout};
 pub(crate) use crate::backend::files::{
-    create_private, create_private_folder, remove, remove_large, sync_folder,
+    create_private, create_private_folder, entries, remove, remove_large, sync_folder,
 };
 use crate::backend::frame::HEADER_BYTES;
 use crate::backend::{Error, LogPosition};
@@ -253,9 +253,8 @@ impl SegmentWindow {
 /// Lists the positions at which the segments in a folder begin, ascending.
 pub(crate) fn list(folder: &Path) -> Result<Vec<LogPosition>, Error> {
     let mut starts = Vec::new();
-    for entry in folder.read_dir().map_err(Error::io("list", folder))? {
-        let name = entry.map_err(Error::io("list", folder))?.file_name();
-        starts.extend(name.to_str().and_then(layout::segment_start));
+    for entry in entries(folder)? {
+        starts.extend(entry.file_name().to_str().and_then(layout::segment_start));
     }
     starts.sort_unstable();
     Ok(starts)
@@ -269,8 +268,8 @@ pub(super) fn copy_of(segment: &Path) -> PathBuf {
 /// Removes unfinished copies of segments. The caller must hold the append lock, so that no copy is
 /// being written.
 pub(super) fn remove_copies(folder: &Path) -> Result<(), Error> {
-    for entry in folder.read_dir().map_err(Error::io("list", folder))? {
-        let path = entry.map_err(Error::io("list", folder))?.path();
+    for entry in entries(folder)? {
+        let path = entry.path();
         if path.extension().is_some_and(|ending| ending == COPY) {
             remove(&path)?;
         }

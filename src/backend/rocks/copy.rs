@@ -3,7 +3,7 @@
 use super::folder::IndexFolder;
 use super::manifest;
 use crate::backend::{Error, LogPosition, files};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -22,8 +22,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<LogPosition, Error> {
         let Some(_lease) = folder.hold(generation)? else { continue };
         let (source, target) = (folder.path(generation), copy.path(generation));
         files::create_private_folder(&target).map_err(Error::io("create", &target))?;
-        for entry in fs::read_dir(&source).map_err(Error::io("list", &source))? {
-            let entry = entry.map_err(Error::io("list", &source))?;
+        for entry in files::entries(&source)? {
             if entry.file_name().to_string_lossy().starts_with(manifest::NAME) {
                 manifest::check_size(&entry.path())?;
             }

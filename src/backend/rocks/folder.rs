@@ -216,8 +216,7 @@ impl IndexFolder {
     pub(super) fn table_bytes(&self, generation: GenerationId) -> Result<u64, Error> {
         let folder = self.path(generation);
         let mut bytes = 0;
-        for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
-            let entry = entry.map_err(Error::io("list", &folder))?;
+        for entry in files::entries(&folder)? {
             if is_table(&entry.path()) {
                 bytes += entry.metadata().map_err(Error::io("look at", &entry.path()))?.len();
             }
@@ -259,16 +258,10 @@ impl IndexFolder {
     pub(super) fn copy_to_work(&self, generation: Option<GenerationId>) -> Result<(), Error> {
         let work = self.work();
         // Leftovers of a crash would become a part of the next generation.
-        match fs::remove_dir_all(&work) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::io("remove", &work)(error));
-            }
-            _ => private_folder(&work).map_err(Error::io("create", &work))?,
-        }
+        files::remove_folder(&work)?;
+        private_folder(&work).map_err(Error::io("create", &work))?;
         let Some(generation) = generation else { return Ok(()) };
-        let folder = self.path(generation);
-        for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
-            let entry = entry.map_err(Error::io("list", &folder))?;
+        for entry in files::entries(&self.path(generation))? {
             if entry.file_name() == SEAL {
                 continue;
             }
@@ -310,8 +303,7 @@ fn is_part(path: &Path, name: &str) -> bool {
 
 /// Rejects a generation that contains foreign files.
 pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
-    for entry in fs::read_dir(generation).map_err(Error::io("list", generation))? {
-        let entry = entry.map_err(Error::io("list", generation))?;
+    for entry in files::entries(generation)? {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if !is_part(&entry.path(), &name) && name != SEAL {
@@ -326,8 +318,7 @@ pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
 /// must sync the folder to make their names durable.
 fn settle(work: &Path) -> Result<(), Error> {
     let mut changed = Vec::new();
-    for entry in fs::read_dir(work).map_err(Error::io("list", work))? {
-        let entry = entry.map_err(Error::io("list", work))?;
+    for entry in files::entries(work)? {
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
         let needed = is_part(&path, &name);

@@ -98,8 +98,7 @@ impl IndexSealer {
         let mut known = self.known();
         let mut fresh = false;
         let mut missing: BTreeSet<&String> = list.keys().collect();
-        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-            let entry = entry.map_err(Error::io("list", folder))?;
+        for entry in files::entries(folder)? {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name == SEAL {
                 continue;
@@ -156,8 +155,8 @@ impl IndexSealer {
             repaired.insert(SEAL.to_owned(), list.clone());
         }
         let Some(list) = decode(&list, generation, &self.key) else { return Ok(None) };
-        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-            let name = entry.map_err(Error::io("list", folder))?.file_name();
+        for entry in files::entries(folder)? {
+            let name = entry.file_name();
             if name != SEAL && name.to_str().is_none_or(|name| !list.contains_key(name)) {
                 return Ok(None);
             }
@@ -222,8 +221,7 @@ impl IndexSealer {
         base: Option<(&Path, &SealedFileList)>,
     ) -> Result<SealedFileList, Error> {
         let mut list = SealedFileList::new();
-        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-            let entry = entry.map_err(Error::io("list", folder))?;
+        for entry in files::entries(folder)? {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             if name == SEAL {
                 continue;

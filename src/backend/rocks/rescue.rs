@@ -8,12 +8,11 @@ use super::options;
 use super::read::RocksDatabase;
 use super::sst_blocks::entries;
 use crate::backend::{
-    CLUSTERS, Error, LogPosition, ScanDirection, SealMode, Snapshot, TableId, plain_file,
+    CLUSTERS, Error, LogPosition, ScanDirection, SealMode, Snapshot, TableId, files, plain_file,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The readable content of the newest generation.
 #[derive(Clone, Debug, Default)]
@@ -170,8 +169,7 @@ pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGene
 
 /// Returns the name of a pipe, link or device in the folder of a generation, if there is one.
 fn odd_entry(place: &Path) -> Result<Option<String>, Error> {
-    for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
-        let entry = entry.map_err(Error::io("list", place))?;
+    for entry in files::entries(place)? {
         let kind = entry.file_type().map_err(Error::io("look at", &entry.path()))?;
         if !kind.is_file() && !kind.is_dir() {
             return Ok(Some(entry.file_name().to_string_lossy().into_owned()));
@@ -189,8 +187,8 @@ fn sealer_of(seals: &SealMode) -> Option<IndexSealer> {
 fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
     let mut corrected_bits = 0;
     let mut newest: BTreeMap<TableKey, (u64, Option<Vec<u8>>)> = BTreeMap::new();
-    for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
-        let path: PathBuf = entry.map_err(Error::io("list", place))?.path();
+    for entry in files::entries(place)? {
+        let path = entry.path();
         let is_file = path.symlink_metadata().is_ok_and(|about| about.is_file());
         if !is_file || path.extension().is_none_or(|extension| extension != "sst") {
             continue;
@@ -224,6 +222,8 @@ mod tests {
     use crate::backend::rocks::sst_blocks::repair_file;
     use crate::backend::rocks::{ClusteredTables, RocksIndex, manifest};
     use crate::backend::{Index, OBJECTS, RowBatch};
+    use std::fs;
+    use std::path::PathBuf;
 
     fn written(path: &Path) -> LiveRows {
         written_by(&RocksIndex::new(path))

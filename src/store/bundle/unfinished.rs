@@ -14,7 +14,6 @@ use crate::store::event_stream::UnfinishedImport;
 use crate::store::folder::BUNDLE_MARKS_FOLDER;
 use crate::store::redaction_gate::RedactionCounts;
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 /// The extension of the file of a mark that is being written.
@@ -62,14 +61,13 @@ impl Store {
     /// store.
     pub(in crate::store) fn unfinished_bundles(&self) -> Result<Vec<UnfinishedImport>> {
         let Some(path) = self.path() else { return Ok(Vec::new()) };
-        let folder = path.join(BUNDLE_MARKS_FOLDER);
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(backend::Error::io("list", &folder))?,
-        };
+        let entries = files::entries_if_there(&path.join(BUNDLE_MARKS_FOLDER))?;
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
-        for entry in entries.flatten() {
+        for entry in entries {
             let is_mark = |about: fs::Metadata| about.is_file() && about.len() <= MAX_MARK_BYTES;
             // An import may end and remove its mark meanwhile.
             let is_new = entry.path().extension().is_some();

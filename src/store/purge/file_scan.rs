@@ -1,6 +1,6 @@
 //! Searches the files of a store for secrets, byte by byte, and overwrites them.
 
-use crate::backend;
+use crate::backend::{self, files};
 use crate::error::Result;
 use crate::redact::KnownSecrets;
 use std::fs::{self, File};
@@ -33,13 +33,8 @@ pub(super) fn search(
     let mut searched = FileScanReport::default();
     let mut folders = folders.to_vec();
     while let Some(folder) = folders.pop() {
-        let entries = match fs::read_dir(&folder) {
-            // Removed meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.map_err(backend::Error::io("list", &folder))?,
-        };
-        for entry in entries {
-            let entry = entry.map_err(backend::Error::io("list", &folder))?;
+        // It may have been removed meanwhile.
+        for entry in files::entries_if_there(&folder)? {
             let kind = entry.file_type().map_err(backend::Error::io("look at", &entry.path()))?;
             if kind.is_dir() && !skipped.contains(&entry.path()) {
                 folders.push(entry.path());

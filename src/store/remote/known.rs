@@ -9,8 +9,6 @@ use crate::format::remote::{EarlierSecret, RemoteKeyFile, RotatedKey, SeenRefs};
 use crate::model::{RemoteId, unhex};
 use crate::store::Store;
 use crate::store::keyring::{Keyring, write_private};
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -157,7 +155,7 @@ impl Store {
         let keyring = Keyring::of(&self.engine.options);
         let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
         let folder = keyring.refs_seen(&remote);
-        make_folder(&folder)?;
+        files::make_private_folders(&folder)?;
         LockedFile::at(&folder.join("lock"), LOCK_TIMEOUT)?.ok_or_else(|| {
             Error::Conflict("the key of the remote is being changed: try again later".to_owned())
         })
@@ -221,13 +219,8 @@ pub(in crate::store) fn copy_remotes(
 
 /// Writes or replaces a private file in a folder. Makes the folder if it is missing.
 pub(super) fn write_entry(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    make_folder(folder)?;
+    files::make_private_folders(folder)?;
     write_private(&folder.join(name), bytes)
-}
-
-fn make_folder(folder: &Path) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    Ok(made.map_err(backend::Error::io("make", folder))?)
 }
 
 impl Keyring {

@@ -5,7 +5,7 @@ use super::catalogue::{BlockPlace, Catalogue, GroupPlace};
 use super::copy_seal::CopySeal;
 use super::gram_group::GroupFile;
 use super::text_block::{BlockContent, entries_of};
-use crate::backend;
+use crate::backend::{self, files};
 use crate::error::Result;
 use crate::model::SessionNumber;
 use crate::store::Store;
@@ -14,7 +14,7 @@ use crate::store::search::session_texts::KnownTexts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 /// The copy of a store's texts, as it was when its catalogue was read.
@@ -42,15 +42,10 @@ pub(super) fn forget_purged(folder: &Path, purges: u64) -> Result<()> {
     if known.unwrap_or(0) == purges {
         return Ok(());
     }
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(backend::Error::io("remove", folder)(error).into());
-        }
-        _ => {}
-    }
-    let io = |action| backend::Error::io(action, &file);
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
-    Ok(fs::write(&file, format!("{purges}\n")).map_err(io("write"))?)
+    files::remove_folder(folder)?;
+    files::make_private_folders(folder)?;
+    let written = fs::write(&file, format!("{purges}\n"));
+    Ok(written.map_err(backend::Error::io("write", &file))?)
 }
 
 impl DamagedParts {
