@@ -20,7 +20,7 @@ use fact_lines::{last_commands, last_refused, open_tasks};
 use std::collections::BTreeMap;
 
 /// What was known in a session at a moment, in short. The order of each list is reproducible.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionBrief {
     /// The session's name.
     pub session: String,
@@ -79,6 +79,22 @@ impl StateAt {
     pub(crate) fn brief_of(&self, facts: &[SourcedFact]) -> Result<SessionBrief> {
         let hypotheses = self.hypothesis_lines()?;
         let checks = CheckResults::of_facts(facts);
+        let doubted = self.doubted()?;
+        let mut omitted = BTreeMap::new();
+        let mut last = |kind: Kind, name: &'static str| -> Result<Vec<BriefLine>> {
+            let mut claims = self.claims_of(kind)?;
+            let is_doubted = |id: &String| doubted.iter().any(|line| line.id == *id);
+            claims.retain(|(id, _)| kind != Kind::Belief || !is_doubted(id));
+            let count = claims.len();
+            let lines = last_claims(kind, claims);
+            if count > lines.len() {
+                omitted.insert(name, count - lines.len());
+            }
+            Ok(lines)
+        };
+        let beliefs = last(Kind::Belief, "beliefs")?;
+        let evidence = last(Kind::Evidence, "evidence")?;
+        let notes = last(Kind::Note, "notes")?;
         let mut brief = SessionBrief {
             session: self.info()?.name,
             branch: self.current_branch()?,
@@ -87,34 +103,20 @@ impl StateAt {
             confirmed: hypotheses.confirmed,
             rejected: hypotheses.rejected,
             active: hypotheses.active,
-            doubted: self.doubted()?,
+            doubted,
+            beliefs,
+            evidence,
+            notes,
             gaps: self.open_gaps()?,
             failing: last_results(checks.failing),
             passed: last_results(checks.passed),
             commands: last_commands(facts),
             refused: last_refused(facts),
             tasks: open_tasks(facts),
-            ..SessionBrief::empty()
+            omitted,
+            ..SessionBrief::default()
         };
         brief.next = next_steps(&brief, &hypotheses.settled_parents);
-        let doubted: Vec<&str> = brief.doubted.iter().map(|line| line.id.as_str()).collect();
-        let mut lists = Vec::new();
-        for kind in [Kind::Belief, Kind::Evidence, Kind::Note] {
-            let mut claims = self.claims_of(kind)?;
-            claims.retain(|(id, _)| kind != Kind::Belief || !doubted.contains(&id.as_str()));
-            lists.push((claims.len(), last_claims(kind, claims)));
-        }
-        let names = ["beliefs", "evidence", "notes"];
-        for ((count, lines), name) in lists.into_iter().zip(names) {
-            if count > lines.len() {
-                brief.omitted.insert(name, count - lines.len());
-            }
-            match name {
-                "beliefs" => brief.beliefs = lines,
-                "evidence" => brief.evidence = lines,
-                _ => brief.notes = lines,
-            }
-        }
         Ok(brief)
     }
 
@@ -124,33 +126,33 @@ impl StateAt {
     }
 }
 
+/// The lists of a brief with their names, the most important first.
+macro_rules! lists_of {
+    ($brief:ident, $($borrow:tt)+) => {
+        [
+            ("confirmed", $($borrow)+ $brief.confirmed),
+            ("rejected", $($borrow)+ $brief.rejected),
+            ("active", $($borrow)+ $brief.active),
+            ("doubted", $($borrow)+ $brief.doubted),
+            ("beliefs", $($borrow)+ $brief.beliefs),
+            ("gaps", $($borrow)+ $brief.gaps),
+            ("failing", $($borrow)+ $brief.failing),
+            ("prompts", $($borrow)+ $brief.prompts),
+            ("refused", $($borrow)+ $brief.refused),
+            ("uncommitted", $($borrow)+ $brief.uncommitted),
+            ("tasks", $($borrow)+ $brief.tasks),
+            ("notes", $($borrow)+ $brief.notes),
+            ("evidence", $($borrow)+ $brief.evidence),
+            ("commands", $($borrow)+ $brief.commands),
+        ]
+    };
+}
+
 impl SessionBrief {
     /// Returns the brief of a store without sessions.
     #[must_use]
     pub fn empty() -> Self {
-        let mut brief = Self {
-            session: String::new(),
-            branch: "main".to_owned(),
-            at: None,
-            checkpoint: None,
-            confirmed: Vec::new(),
-            rejected: Vec::new(),
-            active: Vec::new(),
-            doubted: Vec::new(),
-            beliefs: Vec::new(),
-            evidence: Vec::new(),
-            notes: Vec::new(),
-            gaps: Vec::new(),
-            failing: Vec::new(),
-            passed: Vec::new(),
-            prompts: Vec::new(),
-            uncommitted: Vec::new(),
-            commands: Vec::new(),
-            refused: Vec::new(),
-            tasks: Vec::new(),
-            next: Vec::new(),
-            omitted: BTreeMap::new(),
-        };
+        let mut brief = Self { branch: "main".to_owned(), ..Self::default() };
         brief.next = next_steps(&brief, &[]);
         brief
     }
@@ -158,22 +160,7 @@ impl SessionBrief {
     /// Returns the lists with their names, the most important first.
     #[must_use]
     pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 14] {
-        [
-            ("confirmed", &self.confirmed),
-            ("rejected", &self.rejected),
-            ("active", &self.active),
-            ("doubted", &self.doubted),
-            ("beliefs", &self.beliefs),
-            ("gaps", &self.gaps),
-            ("failing", &self.failing),
-            ("prompts", &self.prompts),
-            ("refused", &self.refused),
-            ("uncommitted", &self.uncommitted),
-            ("tasks", &self.tasks),
-            ("notes", &self.notes),
-            ("evidence", &self.evidence),
-            ("commands", &self.commands),
-        ]
+        lists_of!(self, &)
     }
 
     /// Returns this brief with at most `entries` entries in each of its [`lists`](Self::lists), and
@@ -182,23 +169,7 @@ impl SessionBrief {
     pub fn shortened(&self, entries: usize, text_bytes: usize) -> Self {
         let mut short = self.clone();
         let omitted = &mut short.omitted;
-        let lists = [
-            ("confirmed", &mut short.confirmed),
-            ("rejected", &mut short.rejected),
-            ("active", &mut short.active),
-            ("doubted", &mut short.doubted),
-            ("beliefs", &mut short.beliefs),
-            ("gaps", &mut short.gaps),
-            ("failing", &mut short.failing),
-            ("prompts", &mut short.prompts),
-            ("refused", &mut short.refused),
-            ("uncommitted", &mut short.uncommitted),
-            ("tasks", &mut short.tasks),
-            ("notes", &mut short.notes),
-            ("evidence", &mut short.evidence),
-            ("commands", &mut short.commands),
-        ];
-        for (name, list) in lists {
+        for (name, list) in lists_of!(short, &mut) {
             let over = list.len().saturating_sub(entries);
             if over > 0 {
                 *omitted.entry(name).or_default() += over;
