@@ -43,8 +43,15 @@ impl<'a> ClaimItemBuilder<'a> {
         }
     }
 
-    fn loud(&self, kind: StoryKind, text: String, mark: StoryMark) -> StoryItem {
-        StoryItem::loud(self.revision.time, kind, text).marked(mark)
+    fn loud(
+        &self,
+        kind: StoryKind,
+        text: String,
+        mark: StoryMark,
+        detail: Option<String>,
+    ) -> StoryItem {
+        let detail = detail.map(|detail| one_line(&detail, ITEM_CHARS));
+        StoryItem::loud(self.revision.time, kind, text).marked(mark).detailed(detail)
     }
 
     fn quiet(&self, kind: StoryKind, text: String) -> StoryItem {
@@ -69,23 +76,22 @@ impl<'a> ClaimItemBuilder<'a> {
             let reason = changed(old, new, "reason")
                 .or_else(|| self.cause(change).and_then(|id| self.description_of_evidence(id)));
             let text = format!("{id} {}{path}", status.replace('_', " "));
-            return self.loud(kind, text, mark).detailed(short(reason.or(description)));
+            return self.loud(kind, text, mark, reason.or(description));
         }
         if let Some((path, mark)) = moved {
             let cause = self.cause(change).and_then(|id| self.description_of_evidence(id));
             let text = format!("{id} {path}");
-            return self.loud(kind, text, mark).detailed(short(cause.or(description)));
+            return self.loud(kind, text, mark, cause.or(description));
         }
-        match changed(old, new, "description") {
-            Some(words) => self
-                .loud(kind, format!("{id} reworded"), StoryMark::Plain)
-                .detailed(short(Some(words))),
-            None => match changed(old, new, "reason") {
-                Some(reason) => self
-                    .loud(kind, format!("{id} has another reason"), StoryMark::Plain)
-                    .detailed(short(Some(reason))),
-                None => self.quiet(kind, format!("{id} changed")),
-            },
+        if let Some(words) = changed(old, new, "description") {
+            return self.loud(kind, format!("{id} reworded"), StoryMark::Plain, Some(words));
+        }
+        match changed(old, new, "reason") {
+            Some(reason) => {
+                let text = format!("{id} has another reason");
+                self.loud(kind, text, StoryMark::Plain, Some(reason))
+            }
+            None => self.quiet(kind, format!("{id} changed")),
         }
     }
 
@@ -95,10 +101,10 @@ impl<'a> ClaimItemBuilder<'a> {
         let description = field(&change.new, "description");
         if change.old.is_some() {
             let word = if change.new.is_none() { "removed" } else { "changed" };
-            let item = self.loud(kind, format!("{id} {word}"), StoryMark::Plain);
-            return item.detailed(short(description));
+            return self.loud(kind, format!("{id} {word}"), StoryMark::Plain, description);
         }
-        let (strength, mark) = match number(&change.new, "strength") {
+        let strength = change.new.as_ref().and_then(|new| number(new, "strength"));
+        let (strength, mark) = match strength {
             Some(strength) if strength < 0.0 => {
                 (format!(" against {}", short_number(-strength)), "against")
             }
@@ -114,7 +120,7 @@ impl<'a> ClaimItemBuilder<'a> {
             }
             None => format!("{id}{strength}"),
         };
-        self.loud(kind, text, StoryMark::New).detailed(short(description))
+        self.loud(kind, text, StoryMark::New, description)
     }
 
     fn belief(&self, change: &EntryChange) -> StoryItem {
@@ -126,21 +132,17 @@ impl<'a> ClaimItemBuilder<'a> {
         };
         if flag(new, "in_doubt") && !flag(old, "in_doubt") {
             let reason = text(new, "doubt_reason").or(description);
-            let item = self.loud(kind, format!("{id} in doubt"), StoryMark::Bad);
-            return item.detailed(short(reason));
+            return self.loud(kind, format!("{id} in doubt"), StoryMark::Bad, reason);
         }
         if let Some((path, mark)) = moved(old, new) {
-            let item = self.loud(kind, format!("{id} {path}"), mark);
-            return item.detailed(short(description));
+            return self.loud(kind, format!("{id} {path}"), mark, description);
         }
         if flag(old, "in_doubt") && !flag(new, "in_doubt") {
-            let item = self.loud(kind, format!("{id} no longer in doubt"), StoryMark::Plain);
-            return item.detailed(short(description));
+            let text = format!("{id} no longer in doubt");
+            return self.loud(kind, text, StoryMark::Plain, description);
         }
         match changed(old, new, "description") {
-            Some(words) => self
-                .loud(kind, format!("{id} reworded"), StoryMark::Plain)
-                .detailed(short(Some(words))),
+            Some(words) => self.loud(kind, format!("{id} reworded"), StoryMark::Plain, Some(words)),
             None => self.quiet(kind, format!("{id} changed")),
         }
     }
@@ -153,14 +155,14 @@ impl<'a> ClaimItemBuilder<'a> {
             if change.old.is_some() {
                 return self.added_or_removed(kind, change, description);
             }
-            let item = self.loud(kind, format!("{id} open"), StoryMark::Open);
-            return item.detailed(short(description));
+            return self.loud(kind, format!("{id} open"), StoryMark::Open, description);
         };
         let Some(status) = changed(old, new, "status") else {
             return match changed(old, new, "resolution") {
-                Some(words) => self
-                    .loud(kind, format!("{id} resolution changed"), StoryMark::Plain)
-                    .detailed(short(Some(words))),
+                Some(words) => {
+                    let text = format!("{id} resolution changed");
+                    self.loud(kind, text, StoryMark::Plain, Some(words))
+                }
                 None => self.quiet(kind, format!("{id} changed")),
             };
         };
@@ -173,19 +175,17 @@ impl<'a> ClaimItemBuilder<'a> {
             Some(GapStatus::Obsolete) | None => StoryMark::Plain,
         };
         let resolution = text(new, "resolution").or(description);
-        self.loud(kind, words, mark).detailed(short(resolution))
+        self.loud(kind, words, mark, resolution)
     }
 
     fn note(&self, change: &EntryChange) -> StoryItem {
         let id = &change.key.id;
-        let item = match (&change.old, &change.new) {
-            (None, _) => self.loud(StoryKind::Note, id.clone(), StoryMark::New),
-            (Some(_), None) => {
-                self.loud(StoryKind::Note, format!("{id} removed"), StoryMark::Plain)
-            }
-            _ => self.loud(StoryKind::Note, format!("{id} reworded"), StoryMark::Plain),
+        let (text, mark) = match (&change.old, &change.new) {
+            (None, _) => (id.clone(), StoryMark::New),
+            (Some(_), None) => (format!("{id} removed"), StoryMark::Plain),
+            _ => (format!("{id} reworded"), StoryMark::Plain),
         };
-        item.detailed(short(field(&change.new, "description")))
+        self.loud(StoryKind::Note, text, mark, field(&change.new, "description"))
     }
 
     fn other(&self, change: &EntryChange) -> StoryItem {
@@ -209,14 +209,14 @@ impl<'a> ClaimItemBuilder<'a> {
         let id = &change.key.id;
         if change.new.is_none() {
             let old = field(&change.old, "description");
-            let item = self.loud(kind, format!("{id} removed"), StoryMark::Plain);
-            return item.detailed(short(old));
+            return self.loud(kind, format!("{id} removed"), StoryMark::Plain, old);
         }
-        let sure = number(&change.new, "confidence").map(|sure| format!(" {}", short_number(sure)));
+        let sure = change.new.as_ref().and_then(|new| number(new, "confidence"));
+        let sure = sure.map(|sure| format!(" {}", short_number(sure)));
         let status = field(&change.new, "status").filter(|status| status != "active");
         let status = status.map(|status| format!(" {}", status.replace('_', " ")));
         let text = format!("{id} new{}{}", status.unwrap_or_default(), sure.unwrap_or_default());
-        self.loud(kind, text, StoryMark::New).detailed(short(description))
+        self.loud(kind, text, StoryMark::New, description)
     }
 
     /// Returns the id of the evidence that explains a change of the confidence of a hypothesis: the
@@ -249,17 +249,21 @@ fn both(change: &EntryChange) -> Option<(&ClaimEntry, &ClaimEntry)> {
     change.old.as_ref().zip(change.new.as_ref())
 }
 
+/// Returns the text of a field, which may be empty.
+pub(super) fn raw_text<'a>(entry: &'a ClaimEntry, name: &str) -> Option<&'a str> {
+    entry.value.field(name)?.as_text()
+}
+
 fn text(entry: &ClaimEntry, name: &str) -> Option<String> {
-    let text = entry.value.field(name)?.as_text()?;
-    (!text.is_empty()).then(|| text.to_owned())
+    raw_text(entry, name).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 fn field(entry: &Option<ClaimEntry>, name: &str) -> Option<String> {
     text(entry.as_ref()?, name)
 }
 
-fn number(entry: &Option<ClaimEntry>, name: &str) -> Option<f64> {
-    entry.as_ref()?.value.field(name)?.as_f64()
+pub(super) fn number(entry: &ClaimEntry, name: &str) -> Option<f64> {
+    entry.value.field(name)?.as_f64()
 }
 
 fn flag(entry: &ClaimEntry, name: &str) -> bool {
@@ -275,9 +279,8 @@ fn changed(old: &ClaimEntry, new: &ClaimEntry, name: &str) -> Option<String> {
 /// Returns the change of a confidence, such as `.55 → .75`, and the mark of its direction; `None`
 /// if both confidences are equal when rounded to two digits.
 fn moved(old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
-    let sure = |entry: &ClaimEntry| entry.value.field("confidence")?.as_f64();
-    let now = sure(new)?;
-    match sure(old) {
+    let now = number(new, "confidence")?;
+    match number(old, "confidence") {
         Some(before) if short_number(before) == short_number(now) => None,
         Some(before) => {
             let mark = if now > before { StoryMark::Up } else { StoryMark::Down };
@@ -285,10 +288,6 @@ fn moved(old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
         }
         None => Some((short_number(now), StoryMark::Plain)),
     }
-}
-
-fn short(text: Option<String>) -> Option<String> {
-    text.map(|text| one_line(&text, ITEM_CHARS))
 }
 
 #[cfg(test)]

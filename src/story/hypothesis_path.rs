@@ -1,7 +1,8 @@
 //! The confidence in each hypothesis over time, with the cause of each change.
 
+use super::claim_item::{number, raw_text};
 use crate::model::claim::{HypothesisStatus, VocabularyWord};
-use crate::model::{ClaimEntry, EntryChange, Kind, Timestamp, Value};
+use crate::model::{ClaimEntry, EntryChange, Kind, Timestamp};
 use crate::store::LogEntry;
 use std::collections::{BTreeMap, HashMap};
 
@@ -69,7 +70,7 @@ impl HypothesisCollector {
             let id = &change.key.id;
             let found = evidence.remove(id.as_str()).unwrap_or_default();
             let step = step(revision, change, new, found);
-            let description = text(Some(new), "description").unwrap_or_default();
+            let description = raw_text(new, "description").unwrap_or_default().to_owned();
             let known = self.places.get(id).and_then(|place| self.paths.get_mut(*place));
             let Some(path) = known else {
                 self.places.insert(id.clone(), self.paths.len());
@@ -114,11 +115,11 @@ fn new_evidence(changes: &[EntryChange]) -> NewEvidence<'_> {
     let mut found = NewEvidence::new();
     for change in changes.iter().filter(|change| change.key.kind == Kind::Evidence) {
         let (None, Some(new)) = (&change.old, &change.new) else { continue };
-        let Some(about) = new.value.field("hypothesis").and_then(Value::as_text) else { continue };
+        let Some(about) = raw_text(new, "hypothesis") else { continue };
         found.entry(about).or_default().push(StepEvidence {
             id: change.key.id.clone(),
-            strength: number(Some(new), "strength"),
-            description: text(Some(new), "description").unwrap_or_default(),
+            strength: number(new, "strength"),
+            description: raw_text(new, "description").unwrap_or_default().to_owned(),
         });
     }
     found
@@ -132,25 +133,17 @@ fn step(
 ) -> HypothesisStep {
     let old = change.old.as_ref();
     let changed = |name: &str| {
-        let now = text(Some(new), name)?;
-        (text(old, name).as_ref() != Some(&now)).then_some(now)
+        let now = raw_text(new, name)?;
+        (old.and_then(|old| raw_text(old, name)) != Some(now)).then_some(now)
     };
     HypothesisStep {
         at: revision.time,
         sequence: revision.sequence,
         branch: revision.branch.clone(),
-        before: number(old, "confidence"),
-        confidence: number(Some(new), "confidence"),
-        status: changed("status").as_deref().and_then(HypothesisStatus::from_word),
-        reason: changed("reason"),
+        before: old.and_then(|old| number(old, "confidence")),
+        confidence: number(new, "confidence"),
+        status: changed("status").and_then(HypothesisStatus::from_word),
+        reason: changed("reason").map(str::to_owned),
         evidence,
     }
-}
-
-fn text(entry: Option<&ClaimEntry>, name: &str) -> Option<String> {
-    entry?.value.field(name)?.as_text().map(str::to_owned)
-}
-
-fn number(entry: Option<&ClaimEntry>, name: &str) -> Option<f64> {
-    entry?.value.field(name)?.as_f64()
 }
