@@ -114,7 +114,7 @@ impl Store {
 }
 
 /// Runs an export whose output may fail with an error of its own.
-fn with_errors_of<T, E: From<Error>>(
+pub(in crate::store) fn with_errors_of<T, E: From<Error>>(
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     export: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<T>,
 ) -> Result<T, E> {
@@ -122,7 +122,7 @@ fn with_errors_of<T, E: From<Error>>(
     let outcome = export(&mut |bytes| {
         write(bytes).map_err(|error| {
             refused = Some(error);
-            Error::Internal("the bundle was refused".to_owned())
+            Error::Internal("the output was refused".to_owned())
         })
     });
     match refused {

@@ -28,6 +28,7 @@ mod unfinished;
 mod verify;
 
 pub use crate::format::ExportMark;
+pub(in crate::store) use export::with_errors_of;
 pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
 pub(in crate::store) use import::PackTarget;

@@ -13,7 +13,8 @@ use crate::format::{
     BranchChange, BranchEvent, CheckpointEvent, EventLine, PutEvent, RemoveEvent, ResetSource,
     RevisionHeader, RevisionSelector, SequenceRow, SessionEvent, SessionRefs, StreamEvent,
 };
-use crate::model::{BranchNumber, BranchStatus, Checkpoint, SessionKind, SessionNumber, Timestamp};
+use crate::model::{BranchNumber, BranchStatus, Checkpoint, SessionNumber, Timestamp};
+use crate::store::bundle::with_errors_of;
 use crate::store::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use unnumbered_event::UnnumberedEvent;
@@ -54,20 +55,10 @@ impl Session {
         resolve: TextResolver<'_>,
         write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut refused = None;
-        let outcome = self.stream(Some(resolve), &mut |line| {
-            write(&line.to_line()).map_err(|error| {
-                refused = Some(error);
-                Error::Internal("the line was refused".to_owned())
-            })
-        });
-        match refused {
-            Some(error) => Err(error),
-            None => Ok(outcome?),
-        }
+        with_errors_of(write, |write| self.stream(resolve, &mut |line| write(&line.to_line())))
     }
 
-    fn stream(&self, resolve: Option<TextResolver<'_>>, sink: EventLineSink<'_>) -> Result<()> {
+    fn stream(&self, resolve: TextResolver<'_>, sink: EventLineSink<'_>) -> Result<()> {
         let view = self.view()?;
         let refs = session_refs(&view.refs, self.number)?.clone();
         let info = &refs.info;
@@ -84,7 +75,6 @@ impl Session {
                 started_at: None,
             }),
         })?;
-        debug_assert!(info.kind <= SessionKind::Memory, "every kind is written");
         let mut writer = EventStreamWriter {
             session: self,
             view: &view,
@@ -144,7 +134,7 @@ pub(super) struct EventStreamWriter<'a> {
     names: Vec<String>,
     /// The effective changes of each branch.
     changes: Vec<Vec<BranchChange>>,
-    pub(super) resolve: Option<TextResolver<'a>>,
+    pub(super) resolve: TextResolver<'a>,
     /// The branches that lines may name, because they were written.
     made: BTreeSet<BranchNumber>,
     /// The revisions written so far, by branch: number and effective time.

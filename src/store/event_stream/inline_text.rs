@@ -8,21 +8,19 @@ impl EventStreamWriter<'_> {
     /// Returns a checkpoint's body with its long texts inlined. The body does not name the source
     /// of a text, so it is found by the text's hash. If the text is missing, its preview is used.
     pub(super) fn expand_body(&self, body: Value) -> Result<Value> {
-        let resolve = self.resolve.unwrap_or(&|_, _| None);
         inlined(body, &|text| {
-            let source = self.session.source_of(text, resolve)?;
+            let source = self.session.source_of(text, self.resolve)?;
             if text.place.is_some() && source.is_none() {
                 return Ok(text.preview.clone());
             }
-            unless_missing(text, self.session.text(source.as_deref(), text, resolve))
+            unless_missing(text, self.session.text(source.as_deref(), text, self.resolve))
         })
     }
 
     /// Returns a fact's value with its long texts inlined. `source` is the source that the texts
     /// refer to. If its bytes were pruned or dropped, the preview of a text is used.
     pub(super) fn expand_fact(&self, value: Value, source: Option<&str>) -> Result<Value> {
-        let resolve = self.resolve.unwrap_or(&|_, _| None);
-        inlined(value, &|text| self.session.text(source, text, resolve))
+        inlined(value, &|text| self.session.text(source, text, self.resolve))
     }
 }
 

@@ -18,31 +18,26 @@ pub(super) enum UnnumberedEvent {
 }
 
 impl EventStreamWriter<'_> {
-    /// Collects all events without a number, in the order in which they are written. Without a
-    /// [`TextResolver`](super::TextResolver), facts are left out.
+    /// Collects all events without a number, in the order in which they are written.
     pub(super) fn collect(&self) -> Result<Vec<(Timestamp, UnnumberedEvent)>> {
         let number = self.session.number;
-        let mut unnumbered = Vec::new();
-        if self.resolve.is_some() {
-            let mut facts = Vec::new();
-            for kind in Kind::facts() {
-                let mut before: BTreeMap<String, (Timestamp, Value)> = BTreeMap::new();
-                for known in fact::all_versions(self.view, &self.view.refs, number, kind)? {
-                    let mut fact = known.fact;
-                    fact.value = self.expand_fact(fact.value, known.source.as_deref())?;
-                    let version = (fact.at, fact.value.clone());
-                    // A version equal to the one before is omitted.
-                    if before.insert(fact.id.clone(), version.clone()) != Some(version) {
-                        facts.push(fact);
-                    }
+        let mut facts = Vec::new();
+        for kind in Kind::facts() {
+            let mut before: BTreeMap<String, (Timestamp, Value)> = BTreeMap::new();
+            for known in fact::all_versions(self.view, &self.view.refs, number, kind)? {
+                let mut fact = known.fact;
+                fact.value = self.expand_fact(fact.value, known.source.as_deref())?;
+                let version = (fact.at, fact.value.clone());
+                // A version equal to the one before is omitted.
+                if before.insert(fact.id.clone(), version.clone()) != Some(version) {
+                    facts.push(fact);
                 }
             }
-            // Versions of the same time keep their order: the sort is stable.
-            facts.sort_by(|a, b| (a.at, a.kind, &a.id).cmp(&(b.at, b.kind, &b.id)));
-            unnumbered.extend(
-                facts.into_iter().map(|fact| (fact.at, UnnumberedEvent::Fact(Box::new(fact)))),
-            );
         }
+        // Versions of the same time keep their order: the sort is stable.
+        facts.sort_by(|a, b| (a.at, a.kind, &a.id).cmp(&(b.at, b.kind, &b.id)));
+        let with_time = |fact: Fact| (fact.at, UnnumberedEvent::Fact(Box::new(fact)));
+        let mut unnumbered: Vec<_> = facts.into_iter().map(with_time).collect();
         let switches = timeline::switches(self.view, number)?;
         let mut current = 0;
         let mut named: BTreeSet<BranchNumber> = BTreeSet::new();
