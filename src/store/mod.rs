@@ -139,11 +139,12 @@ use folder::{
     open_index, private, read_marker, write_first_record, write_marker,
 };
 use keyring::{Keyring, StoreTrust};
+use remote::Tracks;
 use repair::KnownKeys;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A store: sessions with their claims and facts.
@@ -168,6 +169,8 @@ pub struct Store {
     pub(crate) engine: Arc<Engine>,
     path: Option<PathBuf>,
     database: Option<Arc<dyn Database>>,
+    /// What is known of remotes, if the store has no folder.
+    tracks: Arc<Mutex<Tracks>>,
 }
 
 impl fmt::Debug for Store {
@@ -307,7 +310,8 @@ impl Store {
         });
         let about = (seal_status, seals, cipher);
         let engine = Engine::new(JournalFollower::new(log, index, spool), marker, options, about);
-        Self { engine: Arc::new(engine), path: path.map(Path::to_owned), database: None }
+        let (engine, path) = (Arc::new(engine), path.map(Path::to_owned));
+        Self { engine, path, database: None, tracks: Arc::default() }
     }
 
     /// Returns the folder of this store; `None` if it is in memory.

@@ -131,7 +131,8 @@ impl Store {
     /// wait meanwhile. `progress` receives the number of bytes read.
     ///
     /// The next exchange with each remote that this store pushed to or pulled from writes a purge
-    /// notice there, so that other clones purge the same.
+    /// notice there, so that other clones purge the same. A store without a folder knows its
+    /// remotes only as long as it is open.
     ///
     /// # Errors
     /// [`crate::error::Error::Invalid`] if two names would become equal, or if a secret is a word

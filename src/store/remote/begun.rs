@@ -91,7 +91,7 @@ impl Store {
     fn begun_here(&self, remote: &Remote, info: &SessionMetadata) -> Result<Option<SessionNumber>> {
         let Some(agent) = &info.agent_session else { return Ok(None) };
         let refs = self.engine.follower.written_refs()?.0;
-        let shared = remote.tracked_handles(self)?;
+        let shared = self.tracked_handles(remote.id)?;
         let own = refs.sessions.find(SessionLookup::Agent(agent))?.into_iter().rev();
         let mut begun = own.filter(|(_, session)| {
             let id = session.info.id;

@@ -49,7 +49,7 @@ impl Store {
         let (pushed, last) = (KnownRef::end_of(known), KnownRef::last_of(known));
         // Without notices, the packs would bring back what was purged.
         let has_notices =
-            remote.notices_key().is_some() && !remote.purge_track(self)?.notices.is_empty();
+            remote.notices_key().is_some() && !self.purge_track(remote.id)?.notices.is_empty();
         if !has_notices && self.was_purged_since(old, &pushed, last)? {
             return Err(Error::Conflict(
                 "a purge here was not pushed yet, and the session was changed on the remote \

@@ -56,11 +56,11 @@ pub use pull::PullReport;
 pub use push::PushReport;
 pub use rewrite::{FinishedPurges, RewriteReason};
 pub use rotate::RotationReport;
+pub(super) use track::Tracks;
 pub use unpushed::UnpushedWork;
 
 use self::access::AccessKeys;
 use self::rotate::{EarlierKeys, open_ref};
-use self::track::Tracks;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
@@ -84,8 +84,6 @@ pub struct Remote {
     id: RemoteId,
     /// The versions of refs that the machine which wrote the key file or grant had seen.
     seen: SeenRefs,
-    /// What stores in memory know of the refs and notices.
-    tracks: Tracks,
     allows_secrets: bool,
     accepts_history: bool,
     refuses_joins: bool,
@@ -244,7 +242,6 @@ impl Remote {
             earlier: EarlierKeys::default(),
             id,
             seen: SeenRefs::new(),
-            tracks: Tracks::default(),
             allows_secrets: false,
             accepts_history: false,
             refuses_joins: false,

@@ -195,7 +195,7 @@ impl Remote {
         }
         track.replaced.retain(|replaced| !replaced.packs.is_empty());
         self.activity().left = left.into_iter().collect();
-        self.keep_purge_track(store, track)
+        store.keep_purge_track(self.id, track)
     }
 }
 
@@ -273,7 +273,7 @@ impl Store {
         act: &WriteContext,
         remote: &Remote,
     ) -> Result<PurgeTrack> {
-        let before = remote.purge_track(self)?;
+        let before = self.purge_track(remote.id)?;
         let Some(key) = remote.notices_key() else { return Ok(before) };
         let mut track = before.clone();
         if !track.pending.is_empty() {
@@ -285,7 +285,7 @@ impl Store {
         }
         let exchanged = remote.exchange_notices(key, &mut track);
         if track != before {
-            remote.keep_purge_track(self, &track)?;
+            self.keep_purge_track(remote.id, &track)?;
         }
         exchanged?;
         let mut track = self.purge_noticed(act, remote, track, None)?;

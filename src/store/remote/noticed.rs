@@ -78,7 +78,7 @@ impl Store {
         track.note_held(holding.iter().map(|one| one.id));
         // The purges above note themselves only for other remotes, so this track is still current.
         track.searched = track.notices.len() as u64;
-        remote.keep_purge_track(self, &track)?;
+        self.keep_purge_track(remote.id, &track)?;
         Ok(track)
     }
 
@@ -110,7 +110,7 @@ impl Store {
         remote: &Remote,
         session: Option<&SessionId>,
     ) -> Result<BTreeSet<SessionNumber>> {
-        let handles = remote.tracked_handles(self)?;
+        let handles = self.tracked_handles(remote.id)?;
         let (refs, _) = self.engine.follower.written_refs_to_read()?;
         let mut shared = BTreeSet::new();
         for one in refs.sessions.all() {
@@ -149,7 +149,7 @@ impl Store {
         if remote.notices_key().is_none() {
             return Ok(false);
         }
-        let mut track = remote.purge_track(self)?;
+        let mut track = self.purge_track(remote.id)?;
         if content.purges > track.notices.len() as u64 {
             // The missing notices may have been written after the last exchange.
             track = self.exchange_purges(act, remote)?;
@@ -166,7 +166,7 @@ impl Store {
             return Ok(false);
         }
         track.searched = known;
-        remote.keep_purge_track(self, &track)?;
+        self.keep_purge_track(remote.id, &track)?;
         Ok(true)
     }
 }

@@ -2,7 +2,7 @@
 //! session.
 
 use super::rotate::open_ref;
-use super::track::{SharedPart, read_track, write_track};
+use super::track::SharedPart;
 use super::{ReadRef, Remote, RewriteReason};
 use crate::backend::files;
 use crate::error::{Error, Result};
@@ -10,12 +10,11 @@ use crate::format::remote::{RefTrack, RemoteKeyFile, RemoteRef, SessionPlace};
 use crate::model::{CloneId, OperationId, RemoteId, SessionHandle, SessionNumber};
 use crate::store::{Session, Store};
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 /// What a remote has of a session, before the session is joined with another remote.
 pub(super) struct TrackElsewhere {
     remote: RemoteId,
-    path: PathBuf,
+    handle: SessionHandle,
     track: RefTrack,
     /// How many effects of each operation are on the remote.
     shared: HashMap<OperationId, usize>,
@@ -34,11 +33,9 @@ impl Store {
     ) -> Result<Vec<TrackElsewhere>> {
         let mut tracks = Vec::new();
         for remote in self.contacted_remotes()?.into_iter().filter(|remote| *remote != joined) {
-            let Some(folder) = self.track_folder(remote) else { continue };
             // The session of a handle is not known without the key of the remote: read every track.
             for handle in self.tracked_handles(remote)? {
-                let path = folder.join(handle.to_string());
-                let Some(track) = read_track(&path)? else { continue };
+                let Some(track) = self.ref_track(remote, &handle)? else { continue };
                 if track.session != session.number || !self.has_export_mark(&track.end)? {
                     continue;
                 }
@@ -52,7 +49,7 @@ impl Store {
                 let pushed_by_others = self.pushed_by_others(remote, handle, &track)?;
                 tracks.push(TrackElsewhere {
                     remote,
-                    path,
+                    handle,
                     track,
                     shared,
                     was_purged,
@@ -146,12 +143,15 @@ impl Store {
         }
         let end = self.export_mark(session)?;
         let id = self.session_at(session).summary()?.info.id;
-        for TrackElsewhere { remote, path, track, shared, was_purged, .. } in tracks {
+        for TrackElsewhere { remote, handle, track, shared, was_purged, .. } in tracks {
             let unshared = Some(self.unshared_operations(session, shared)?);
             // The sequence numbers on the remote are others, so the last one there says nothing.
             let last = u64::MAX;
-            write_track(path, &RefTrack { session, end, last, unshared, ..track.clone() })?;
-            files::sync_folder(files::folder_of(path))?;
+            let track = RefTrack { session, end, last, unshared, ..track.clone() };
+            self.keep_ref_track(*remote, handle, track)?;
+            if let Some(folder) = self.track_folder(*remote) {
+                files::sync_folder(&folder)?;
+            }
             let mut purges = self.purge_track(*remote)?;
             if *was_purged && !purges.rewrites.contains(&id) {
                 purges.rewrites.push(id);

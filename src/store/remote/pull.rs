@@ -283,20 +283,20 @@ impl Store {
                 *known = effects.max(*known);
             }
         }
-        let track = remote.purge_track(self)?;
+        let track = self.purge_track(remote.id)?;
         self.purge_noticed(act, remote, track, Some(&content.info.id))?;
         Ok(taken)
     }
 
     /// Notes that a session must be rewritten, unless its ref takes all purges into account.
     fn note_rewrite(&self, remote: &Remote, content: &RemoteRef) -> Result<()> {
-        let mut track = remote.purge_track(self)?;
+        let mut track = self.purge_track(remote.id)?;
         let is_current = remote.notices_key().is_some() && content.purges >= track.searched;
         if is_current || track.rewrites.contains(&content.info.id) {
             return Ok(());
         }
         track.rewrites.push(content.info.id);
-        remote.keep_purge_track(self, &track)
+        self.keep_purge_track(remote.id, &track)
     }
 
     /// Returns the operations that a session has. They are listed if what is pulled may be purged:

@@ -291,9 +291,9 @@ impl Push<'_> {
         self.remote.keep_ref(self.store, kept, (&tag, bytes), (begins, shared))?;
         self.remote.note_seen(self.store, &self.handle, &SeenRef { version, link });
         if new.replaces.is_some() {
-            let mut track = self.remote.purge_track(self.store)?;
+            let mut track = self.store.purge_track(self.remote.id)?;
             track.rewrites.retain(|id| *id != content.info.id);
-            self.remote.keep_purge_track(self.store, &track)?;
+            self.store.keep_purge_track(self.remote.id, &track)?;
             // A clone that reads packs by the old ref finds that the ref has changed.
             self.remote.remove_replaced_packs(self.store, &mut track)?;
         }
@@ -307,9 +307,9 @@ impl Push<'_> {
         if packs.is_empty() {
             return Ok(());
         }
-        let mut track = self.remote.purge_track(self.store)?;
+        let mut track = self.store.purge_track(self.remote.id)?;
         track.replaced.push(ReplacedPacks { handle: self.handle, packs });
-        self.remote.keep_purge_track(self.store, &track)
+        self.store.keep_purge_track(self.remote.id, &track)
     }
 
     /// Builds and stores the pack of what is new. Returns `None` if nothing is new, or if the new
@@ -428,7 +428,7 @@ impl Push<'_> {
             if self.brought_back.is_empty() {
                 let mut track = track.clone();
                 track.held.retain(|held| held != id);
-                self.remote.keep_purge_track(self.store, &track)?;
+                self.store.keep_purge_track(self.remote.id, &track)?;
             }
         }
         match found.redacted {
@@ -455,7 +455,7 @@ impl Push<'_> {
         }
         self.keeps_unpurged = true;
         track.note_held([id].into_iter());
-        self.remote.keep_purge_track(self.store, &track)
+        self.store.keep_purge_track(self.remote.id, &track)
     }
 
     /// Exports the part of the session after a mark, and makes it durable here: a power cut must

@@ -71,7 +71,7 @@ impl Store {
         self.exchange_purges(act, remote)?;
         drop(locked);
         let mut done = Ok(());
-        let held = remote.purge_track(self)?.held;
+        let held = self.purge_track(remote.id)?.held;
         // A session that holds a secret which cannot be purged needs a push that names it.
         let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
         for one in self.sessions_to_rewrite(remote)?.into_iter().filter(can_rewrite) {
@@ -90,9 +90,9 @@ impl Store {
 
     /// Returns the sessions on a remote that must be rewritten because of a purge.
     pub(super) fn sessions_to_rewrite(&self, remote: &Remote) -> Result<Vec<PurgedSession>> {
-        let track = remote.purge_track(self)?;
+        let track = self.purge_track(remote.id)?;
         let mut found = Vec::new();
-        for session in self.sessions_with(&remote.tracked_handles(self)?, &remote.keys)? {
+        for session in self.sessions_with(&self.tracked_handles(remote.id)?, &remote.keys)? {
             let id = session.summary()?.info.id;
             let handle = remote.keys.handle(&id)?;
             let Some(known) = remote.last_ref(self, &handle)? else { continue };

@@ -1,6 +1,6 @@
 //! Tracks: what a store knows of the refs and notices on a remote. They are a file for each
-//! session, and one for the notices, in the folder of the store; for a store in memory, they are in
-//! memory.
+//! session, and one for the notices, in the folder of the store. A store without a folder has them
+//! in memory.
 
 use super::rotate::open_ref;
 use super::{DepotTag, ReadRef, Remote};
@@ -12,10 +12,10 @@ use crate::format::{ExportMark, RecordBytes};
 use crate::model::{OperationId, RemoteId, SessionHandle, SessionNumber};
 use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The extension of a file that is being written.
@@ -70,11 +70,14 @@ impl KnownRef {
     }
 }
 
-/// The tracks of a store in memory.
+/// The tracks of a store without a folder, by remote.
+pub(in crate::store) type Tracks = BTreeMap<RemoteId, RemoteTracks>;
+
+/// What a store without a folder knows of a remote.
 #[derive(Default)]
-pub(super) struct Tracks {
-    refs: Mutex<HashMap<SessionHandle, RefTrack>>,
-    purges: Mutex<PurgeTrack>,
+pub(in crate::store) struct RemoteTracks {
+    refs: BTreeMap<SessionHandle, RefTrack>,
+    purges: PurgeTrack,
 }
 
 impl Remote {
@@ -96,7 +99,7 @@ impl Remote {
         store: &Store,
         handle: &SessionHandle,
     ) -> Result<Option<KnownRef>> {
-        let Some(track) = self.stored_track(store, handle)? else { return Ok(None) };
+        let Some(track) = store.ref_track(self.id, handle)? else { return Ok(None) };
         if !store.has_export_mark(&track.end)? {
             return Ok(None);
         }
@@ -131,14 +134,6 @@ impl Remote {
         }))
     }
 
-    fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
-        let Some(path) = self.track_path(store, handle) else {
-            let tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
-            return Ok(tracks.get(handle).cloned());
-        };
-        read_track(&path)
-    }
-
     /// Replaces what the store knows of the ref of a session.
     pub(super) fn keep_ref(
         &self,
@@ -150,61 +145,30 @@ impl Remote {
         let (tag, stored) = (tag.as_str().to_owned(), RecordBytes(stored));
         let SharedPart { end, last, unshared } = shared;
         let track = RefTrack { session, tag, stored, begins, end, last, unshared };
-        let Some(path) = self.track_path(store, handle) else {
-            let mut tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
-            tracks.insert(*handle, track);
-            return Ok(());
-        };
-        write_track(&path, &track)
-    }
-
-    /// Returns the sessions whose refs the store knows.
-    pub(super) fn tracked_handles(&self, store: &Store) -> Result<BTreeSet<SessionHandle>> {
-        if store.track_folder(self.id).is_some() {
-            return store.tracked_handles(self.id);
-        }
-        let tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(tracks.keys().copied().collect())
-    }
-
-    /// Returns what the store knows of the notices of the remote.
-    pub(super) fn purge_track(&self, store: &Store) -> Result<PurgeTrack> {
-        if store.track_folder(self.id).is_some() {
-            return store.purge_track(self.id);
-        }
-        Ok(self.tracks.purges.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    /// Replaces what the store knows of the notices of the remote. Durable on return.
-    pub(super) fn keep_purge_track(&self, store: &Store, track: &PurgeTrack) -> Result<()> {
-        if store.track_folder(self.id).is_some() {
-            return store.keep_purge_track(self.id, track);
-        }
-        track.clone_into(&mut self.tracks.purges.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(())
+        store.keep_ref_track(self.id, handle, track)
     }
 
     /// Locks the remotes of this store, so that no other process pushes or pulls with it. The lock
-    /// is released when the value is dropped; `None` for a store in memory.
+    /// is released when the value is dropped; `None` for a store without a folder. From then on the
+    /// store knows that it was in contact with this remote.
     ///
     /// # Errors
     /// See [`Store::lock_remotes`].
     pub(super) fn lock(&self, store: &Store) -> Result<Option<LockedFile>> {
-        let Some(folder) = store.track_folder(self.id) else { return Ok(None) };
+        let Some(folder) = store.track_folder(self.id) else {
+            store.held_tracks().entry(self.id).or_default();
+            return Ok(None);
+        };
         for folder in folder.parent().into_iter().chain([folder.as_path()]) {
             files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;
         }
         store.lock_remotes()
     }
-
-    fn track_path(&self, store: &Store, handle: &SessionHandle) -> Option<PathBuf> {
-        Some(store.track_folder(self.id)?.join(handle.to_string()))
-    }
 }
 
 impl Store {
     /// Locks the remotes of this store, so that no other process pushes, pulls or purges with it.
-    /// `None` if it never had a remote, or is in memory.
+    /// `None` if it never had a remote, or has no folder.
     ///
     /// # Errors
     /// [`Error::Conflict`] if another process holds the lock for more than 10 seconds.
@@ -226,7 +190,7 @@ impl Store {
     pub(super) fn contacted_remotes(&self) -> Result<Vec<RemoteId>> {
         match self.path() {
             Some(path) => ids_in(&path.join(REMOTES_FOLDER)),
-            None => Ok(Vec::new()),
+            None => Ok(self.held_tracks().keys().copied().collect()),
         }
     }
 
@@ -234,23 +198,63 @@ impl Store {
     pub(super) fn tracked_handles(&self, remote: RemoteId) -> Result<BTreeSet<SessionHandle>> {
         match self.track_folder(remote) {
             Some(folder) => Ok(ids_in(&folder)?.into_iter().collect()),
-            None => Ok(BTreeSet::new()),
+            None => {
+                let known = self.held_tracks();
+                let refs = known.get(&remote).into_iter().flat_map(|held| held.refs.keys());
+                Ok(refs.copied().collect())
+            }
         }
     }
 
-    /// Returns what the store knows of the notices of a remote; nothing for a store in memory.
+    /// Returns the track of a ref. `None` if there is none, or if it is damaged.
+    pub(super) fn ref_track(
+        &self,
+        remote: RemoteId,
+        handle: &SessionHandle,
+    ) -> Result<Option<RefTrack>> {
+        let Some(folder) = self.track_folder(remote) else {
+            let known = self.held_tracks();
+            return Ok(known.get(&remote).and_then(|known| known.refs.get(handle)).cloned());
+        };
+        let bytes = plain_file::read_if_there(&folder.join(handle.to_string()), MAX_TRACK_BYTES)?;
+        Ok(bytes.and_then(|bytes| RefTrack::decode(&bytes).ok()))
+    }
+
+    /// Replaces the track of a ref. Its file may be lost in a power cut: then it is made again from
+    /// the packs.
+    pub(super) fn keep_ref_track(
+        &self,
+        remote: RemoteId,
+        handle: &SessionHandle,
+        track: RefTrack,
+    ) -> Result<()> {
+        let Some(folder) = self.track_folder(remote) else {
+            self.held_tracks().entry(remote).or_default().refs.insert(*handle, track);
+            return Ok(());
+        };
+        let path = folder.join(handle.to_string());
+        Ok(files::replace(&path, &path.with_extension(NEW), &track.encode())?)
+    }
+
+    /// Returns what the store knows of the notices of a remote.
     pub(super) fn purge_track(&self, remote: RemoteId) -> Result<PurgeTrack> {
-        let Some(path) = self.purges_path(remote) else { return Ok(PurgeTrack::default()) };
+        let Some(path) = self.purges_path(remote) else {
+            let known = self.held_tracks();
+            return Ok(known.get(&remote).map(|known| known.purges.clone()).unwrap_or_default());
+        };
         match plain_file::read_if_there(&path, MAX_PURGES_BYTES)? {
             Some(bytes) => PurgeTrack::decode(&bytes).map_err(Error::corrupt(path.display())),
             None => Ok(PurgeTrack::default()),
         }
     }
 
-    /// Replaces what the store knows of the notices of a remote. Durable on return. Does nothing
-    /// for a store in memory.
+    /// Replaces what the store knows of the notices of a remote. Durable on return if the store has
+    /// a folder.
     pub(super) fn keep_purge_track(&self, remote: RemoteId, track: &PurgeTrack) -> Result<()> {
-        let Some(path) = self.purges_path(remote) else { return Ok(()) };
+        let Some(path) = self.purges_path(remote) else {
+            track.clone_into(&mut self.held_tracks().entry(remote).or_default().purges);
+            return Ok(());
+        };
         files::replace(&path, &path.with_extension(NEW), &track.encode())?;
         Ok(files::sync_folder(files::folder_of(&path))?)
     }
@@ -259,9 +263,14 @@ impl Store {
         Some(self.track_folder(remote)?.join(PURGES_FILE))
     }
 
-    /// Returns the folder of the tracks of a remote; `None` for a store in memory.
+    /// Returns the folder of the tracks of a remote; `None` for a store without a folder.
     pub(super) fn track_folder(&self, remote: RemoteId) -> Option<PathBuf> {
         Some(self.path()?.join(REMOTES_FOLDER).join(remote.to_string()))
+    }
+
+    /// Returns the tracks of a store without a folder.
+    fn held_tracks(&self) -> MutexGuard<'_, Tracks> {
+        self.tracks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -269,16 +278,4 @@ impl Store {
 fn ids_in<T: FromStr>(folder: &Path) -> Result<Vec<T>> {
     let names = files::names_in(folder)?;
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
-}
-
-/// Writes the file of a track. It may be lost in a power cut: then it is made again from the packs.
-pub(super) fn write_track(path: &Path, track: &RefTrack) -> Result<()> {
-    files::replace(path, &path.with_extension(NEW), &track.encode())?;
-    Ok(())
-}
-
-/// Reads the file of a track. `None` if there is none, or if it is damaged.
-pub(super) fn read_track(path: &Path) -> Result<Option<RefTrack>> {
-    let bytes = plain_file::read_if_there(path, MAX_TRACK_BYTES)?;
-    Ok(bytes.and_then(|bytes| RefTrack::decode(&bytes).ok()))
 }

@@ -1,7 +1,7 @@
 //! What a store has that is not on a remote, as far as the store knows: no request is made.
 
 use super::access::AccessKeys;
-use super::track::{SharedPart, read_track};
+use super::track::SharedPart;
 use super::{RemoteAccess, RewriteReason};
 use crate::engine::refs::visible_sessions;
 use crate::error::Result;
@@ -103,8 +103,7 @@ impl Store {
         session: &Session,
     ) -> Result<Option<SharedPart>> {
         let handle = access.handle(&session.summary()?.info.id)?;
-        let Some(folder) = self.track_folder(access.remote()) else { return Ok(None) };
-        match read_track(&folder.join(handle.to_string()))? {
+        match self.ref_track(access.remote(), &handle)? {
             Some(RefTrack { session: number, end, last, unshared, .. })
                 if number == session.number && self.has_export_mark(&end)? =>
             {

@@ -27,7 +27,7 @@ fn granted() -> (MemoryDepot, Arc<dyn Depot>, Machine, RemoteGrant) {
 }
 
 /// A machine that has nothing but a grant.
-fn container(depot: &Arc<dyn Depot>, grant: &RemoteGrant) -> Machine {
+pub(super) fn container(depot: &Arc<dyn Depot>, grant: &RemoteGrant) -> Machine {
     let access = RemoteAccess::from(RemoteGrant::decode(&grant.encode()).unwrap());
     let remote = Remote::open_with(Arc::clone(depot), &access).unwrap();
     Machine { store: Store::in_memory().unwrap(), remote }
@@ -65,7 +65,6 @@ fn the_pushes_of_a_container_are_searched_for_purged_secrets() {
     let pull = |machine: &Machine| {
         machine.store.pull(&act("pull"), &machine.remote, &handle, None).unwrap();
     };
-    // Notices are kept beside a store on disk.
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
     let owner = Machine { store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };

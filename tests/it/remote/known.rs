@@ -1,6 +1,6 @@
 //! The remotes that a store knows, and what it knows of them without asking them.
 
-use super::judged;
+use super::{access_of, judged, shared};
 use crate::bundle::law::time;
 use crate::bundle::{act, note};
 use forge_store::store::remote::{
@@ -136,6 +136,23 @@ fn unpushed_work_is_known_without_a_request() {
     second.pull(&act("pull"), &opened, &handle, None).unwrap();
     let brings = second.preview_pull(&opened, &handle).unwrap();
     assert_eq!((brings.version, brings.operations, brings.bytes), (2, 0, 0));
+}
+
+/// Regression: a store without a folder forgot what it had pushed.
+#[test]
+fn a_store_in_memory_knows_what_it_has_not_pushed() {
+    let (memory, _, first) = shared();
+    let access = access_of(&first.remote);
+    memory.take_requests();
+    let unpushed = || first.store.unpushed(&access, &first.session()).unwrap();
+    assert_eq!(unpushed(), UnpushedWork::default());
+    note(&first.session(), "B", "second");
+    assert_eq!(unpushed().operations, 1);
+    assert_eq!(first.store.preview_push(&access, &first.session()).unwrap().operations, 1);
+    let shared = first.store.shared_sessions(&access).unwrap();
+    let names: Vec<_> = shared.iter().map(|one| one.summary().unwrap().info.name).collect();
+    assert_eq!(names, ["s"]);
+    assert_eq!(memory.take_requests().total(), 0);
 }
 
 #[test]

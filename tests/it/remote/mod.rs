@@ -26,6 +26,7 @@ use forge_store::store::remote::{
 };
 use forge_store::store::{NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
+use purge::Place;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -380,16 +381,27 @@ fn check_clone_after_many_pushes(depot: &Arc<dyn Depot>, machine: &Machine, cont
     same(&shared_contents(&new.store), &shared_contents(&machine.store), context);
 }
 
+/// Makes a remote in memory, and a machine with a folder that has pushed a session `s`.
+fn shared_from_folder() -> (Arc<dyn Depot>, Place) {
+    let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let place = Place::new(&depot);
+    place.machine.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    note(&place.machine.session(), "A", "first");
+    place.machine.push().unwrap();
+    (depot, place)
+}
+
 /// Regression: a store that had pulled packs, or that did not know its own push, took the end of the
 /// session for their beginning. When they were written again as one, their content was left out.
 #[test]
 fn packs_are_written_again_as_a_whole_by_a_store_that_did_not_push_them() {
-    let (_, depot, first) = shared();
-    note(&first.session(), "B", "second");
-    first.push().unwrap();
-    let lost =
-        Machine { store: first.store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
-    check_clone_after_many_pushes(&depot, &lost, "the track was lost");
+    let (depot, place) = shared_from_folder();
+    let lost = &place.machine;
+    note(&lost.session(), "B", "second");
+    lost.push().unwrap();
+    std::fs::remove_dir_all(place.path().join("remotes")).unwrap();
+    check_clone_after_many_pushes(&depot, lost, "the track was lost");
     let second = Machine::new(&depot);
     second.pull().unwrap();
     note(&lost.session(), "C", "there");
@@ -401,14 +413,14 @@ fn packs_are_written_again_as_a_whole_by_a_store_that_did_not_push_them() {
 
 #[test]
 fn packs_are_written_again_as_a_whole_after_a_push_whose_answer_was_lost() {
-    let (memory, depot, first) = shared();
+    let (depot, place) = shared_from_folder();
+    let first = &place.machine;
     note(&first.session(), "B", "second");
-    // The ref is swapped, and the answer and the reads after it are lost.
-    let faulty: Arc<dyn Depot> =
-        Arc::new(fault::FaultyDepot::new(&memory, 2, fault::Fault::AnswerLost));
-    let remote = Remote::open(faulty, &SECRET).unwrap();
-    let flaky = Machine { store: first.store.clone(), remote };
-    drop(flaky.pull());
-    drop(flaky.push());
-    check_clone_after_many_pushes(&depot, &first, "the push was not known");
+    let (tracks, before) = (place.path().join("remotes"), place.folder.path().join("before"));
+    copy(&tracks, &before);
+    first.push().unwrap();
+    // As if the answer had been lost, so that the push was not noted.
+    std::fs::remove_dir_all(&tracks).unwrap();
+    copy(&before, &tracks);
+    check_clone_after_many_pushes(&depot, first, "the push was not known");
 }

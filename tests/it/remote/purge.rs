@@ -182,6 +182,22 @@ fn a_purge_reaches_a_store_that_had_pulled() {
     }
 }
 
+/// Regression: a store without a folder forgot its remotes, so its purge wrote no notice.
+#[test]
+fn a_purge_in_a_store_in_memory_reaches_a_store_that_had_pulled() {
+    let (memory, depot, [_, second]) = leaked();
+    let third = Machine::new(&depot);
+    third.pull().unwrap();
+    let known = KnownSecrets::new([WORD]).unwrap();
+    third.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
+    assert_eq!(third.store.pending_purges(&second.key()).unwrap(), 1);
+    assert_eq!(third.push().unwrap().rewritten, Some(RewriteReason::Purged));
+    assert_eq!(third.remote.take_purge_activity().written, 1);
+    cleaned(&memory, &depot, "pushed");
+    second.machine.pull().unwrap();
+    second.check("pulled");
+}
+
 #[test]
 fn a_stale_store_with_unpushed_work_does_not_bring_the_secret_back() {
     for others in [false, true] {
