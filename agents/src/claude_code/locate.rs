@@ -63,6 +63,18 @@ pub fn locate(
     Ok(oldest_first(found))
 }
 
+/// Returns the transcript of a session in another folder of `projects/` than a path to a missing
+/// one names. In a worktree, Claude Code may report the folder of the worktree, and write to that of
+/// the repository.
+#[must_use]
+pub fn transcript_elsewhere(missing: &Path, session: &str) -> Option<PathBuf> {
+    let name = missing.file_name().filter(|_| missing.file_stem() == Some(session.as_ref()))?;
+    let projects = missing.parent()?.parent().filter(|folder| folder.ends_with("projects"))?;
+    let entries = folder_entries(projects).ok()?.into_iter();
+    let found = entries.filter_map(|entry| transcript_at(entry.path().join(name), false));
+    found.max_by_key(|one| one.modified).map(|one| one.path)
+}
+
 /// The entries of a folder; none if there is no such folder.
 pub(crate) fn folder_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {

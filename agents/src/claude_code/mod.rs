@@ -50,7 +50,7 @@ mod tool_result;
 pub(crate) mod transcript_state;
 mod typed_text;
 
-pub use locate::{TranscriptFile, locate};
+pub use locate::{TranscriptFile, locate, transcript_elsewhere};
 pub(crate) use locate::{folder_entries, oldest_first, transcript_at};
 pub use reader::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, UnreadableLine, is_whole,

@@ -17,7 +17,7 @@ pub struct HookInputError(String);
 
 /// Returns the text of a hook's input, without what some shells add: a byte order mark, NUL bytes,
 /// white space. UTF-16 is decoded if a byte order mark or the first characters show it. Bytes that
-/// are not UTF-8 become U+FFFD.
+/// are not UTF-8 become U+FFFD. A backslash that escapes nothing becomes an escaped one.
 ///
 /// # Errors
 ///
@@ -40,7 +40,74 @@ pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
     if text.is_empty() {
         return Err(HookInputError("is empty".to_owned()));
     }
-    Ok(text)
+    Ok(match escape_lone_backslashes(&text) {
+        Some(escaped) => Cow::Owned(escaped),
+        None => text,
+    })
+}
+
+/// Returns this JSON with an escaped backslash in place of each one that escapes nothing; `None` if
+/// there is none. Some agents write paths and texts as they are, such as `C:\Users` or `s/\./-/`. If
+/// a text that begins as a path of Windows has such a backslash, none in it escapes a letter.
+fn escape_lone_backslashes(json: &str) -> Option<String> {
+    let bytes = json.as_bytes();
+    let (mut escaped, mut copied, mut at) = (String::new(), 0, 0);
+    let (mut is_quoted, mut is_path) = (false, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                is_quoted = !is_quoted;
+                is_path = is_quoted && is_unescaped_path(bytes.get(at + 1..).unwrap_or_default());
+            }
+            b'\\' if is_quoted => {
+                let rest = bytes.get(at + 1..).unwrap_or_default();
+                if is_escape(rest)
+                    && !(is_path && rest.first().is_some_and(u8::is_ascii_alphabetic))
+                {
+                    at += 1;
+                } else {
+                    escaped.push_str(json.get(copied..=at)?);
+                    escaped.push('\\');
+                    copied = at + 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return None;
+    }
+    escaped.push_str(json.get(copied..)?);
+    Some(escaped)
+}
+
+/// Returns whether a backslash before these bytes escapes something.
+fn is_escape(rest: &[u8]) -> bool {
+    match rest {
+        [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => true,
+        [b'u', digits @ ..] => {
+            digits.iter().take(4).filter(|it| it.is_ascii_hexdigit()).count() == 4
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether the text of JSON that begins here begins as a path of Windows and has a backslash
+/// that escapes nothing.
+fn is_unescaped_path(mut text: &[u8]) -> bool {
+    if !matches!(text, [drive, b':', b'\\', next, ..] if drive.is_ascii_alphabetic() && *next != b'\\')
+    {
+        return false;
+    }
+    loop {
+        text = match text {
+            [b'\\', rest @ ..] if !is_escape(rest) => return true,
+            [b'\\', _, rest @ ..] => rest,
+            [b'"', ..] | [] => return false,
+            [_, rest @ ..] => rest,
+        };
+    }
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputError> {
@@ -53,9 +120,14 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputErro
 struct HookInputFields<'a>(&'a Map<String, Value>);
 
 impl<'a> HookInputFields<'a> {
+    /// Returns the field of this name, in snake or in camel case.
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        self.0.get(name).or_else(|| self.0.get(&camel_case(name)?))
+    }
+
     /// Returns the first of these fields that is a text and not blank.
     fn text(&self, names: &[&str]) -> Option<&'a str> {
-        let mut texts = names.iter().filter_map(|name| self.0.get(*name)?.as_str());
+        let mut texts = names.iter().filter_map(|name| self.get(name)?.as_str());
         texts.find(|text| !text.trim().is_empty())
     }
 
@@ -64,11 +136,11 @@ impl<'a> HookInputFields<'a> {
     }
 
     fn whole(&self, names: &[&str]) -> Option<i64> {
-        names.iter().find_map(|name| self.0.get(*name)?.as_i64())
+        names.iter().find_map(|name| self.get(name)?.as_i64())
     }
 
     fn value(&self, names: &[&str]) -> Value {
-        let found = names.iter().find_map(|name| self.0.get(*name));
+        let found = names.iter().find_map(|name| self.get(name));
         // Some agents write an object as a string of JSON.
         match found {
             Some(Value::String(text)) if text.starts_with('{') => {
@@ -80,12 +152,25 @@ impl<'a> HookInputFields<'a> {
     }
 
     fn flag(&self, name: &str) -> bool {
-        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+        self.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
     fn path(&self, names: &[&str]) -> Option<PathBuf> {
         self.text(names).map(PathBuf::from)
     }
+}
+
+/// Returns a name in snake case in camel case; `None` if it is of one word.
+fn camel_case(name: &str) -> Option<String> {
+    let mut words = name.split('_');
+    let mut camel = words.next()?.to_owned();
+    let first = camel.len();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+    }
+    (camel.len() > first).then_some(camel)
 }
 
 impl HookAgent {

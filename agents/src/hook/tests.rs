@@ -121,6 +121,27 @@ fn byte_order_marks_nuls_and_utf_16_from_shells_are_removed_from_the_input() {
     }
 }
 
+/// Regression: such an input was not read, so nothing was saved (anthropics/claude-code#20015,
+/// #89622).
+#[test]
+fn a_backslash_that_escapes_nothing_is_a_character_of_the_text() {
+    for (written, read) in [
+        (r"sed s/[\/\.]/-/g", r"sed s/[/\.]/-/g"),
+        (r"C:\Users\new\table", r"C:\Users\new\table"),
+        (r"C:\users\x", r"C:\users\x"),
+        (r"C:\\Users\\new", r"C:\Users\new"),
+        (r"\x1b[0m\u12", r"\x1b[0m\u12"),
+        (r"größer \ü", r"größer \ü"),
+        (r"so: \nwhy \.", "so: \nwhy \\."),
+        (r#"it\'s \"so\""#, r#"it\'s "so""#),
+    ] {
+        let input = format!(r#"{{"session_id":"s","prompt":"{written}"}}"#);
+        let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", input.as_bytes());
+        let text = Some(read.to_owned());
+        assert_eq!(event.unwrap().kind, HookEventKind::Prompt { text }, "{written}");
+    }
+}
+
 #[test]
 fn an_event_without_a_name_is_named_by_its_input() {
     let event = event(HookAgent::Claude, "", &json!({"hook_event_name":"Stop"}));
@@ -152,6 +173,18 @@ fn junk_is_an_error_and_fields_of_another_type_are_absent() {
     );
     assert_eq!((event.session.as_deref(), event.cwd.as_deref()), (None, None));
     assert!(tool_facts(&event, now()).is_empty());
+}
+
+#[test]
+fn fields_in_camel_case_are_read() {
+    let input = json!({"sessionId":"s","transcriptPath":"/t.jsonl","hookEventName":"PostToolUse",
+        "toolName":"Bash","toolUseId":"t1","toolInput":{"command":"make"},
+        "toolResponse":{"stdout":"","stderr":"boom","exitCode":2}});
+    let event = event(HookAgent::Claude, "", &input);
+    assert_eq!((event.name.as_str(), event.session.as_deref()), ("PostToolUse", Some("s")));
+    assert_eq!(event.transcript.as_deref(), Some(std::path::Path::new("/t.jsonl")));
+    let facts = tool_facts(&event, now());
+    assert_eq!(field(&facts, Kind::Command, "exit_code"), Some(&Value::Int(2)));
 }
 
 #[test]

@@ -175,3 +175,31 @@ fn a_hook_in_a_removed_directory_writes_to_the_store_of_the_project() {
     assert_eq!(outcomes.len(), 2, "{log:?}");
     assert!(!outcomes.contains(&"failed"), "{log:?}");
 }
+
+/// Regression: in a worktree, Claude Code reported a transcript in the folder of the worktree and
+/// wrote to the folder of the repository, so nothing was imported (anthropics/claude-code#44450).
+#[test]
+fn a_transcript_in_the_folder_of_another_project_is_found() {
+    let mut player = Player::new("cc-1");
+    player.environment.write("home/.claude/projects/-w/cc-1.jsonl", &small().concat());
+    player.environment.write("home/.claude/projects/-w/cc-2.jsonl", "");
+    let worktree = player.environment.path("home/.claude/projects/-w--claude-worktrees-x");
+    player.transcript = worktree.join("cc-2-of-another.jsonl");
+    player.hook("Stop", now(), json!({}));
+    assert_eq!(commands(&player), 0);
+    player.transcript = worktree.join("cc-1.jsonl");
+    player.hook("Stop", now(), json!({}));
+    assert!(commands(&player) > 0);
+    // A path in the home directory.
+    let mut player = Player::new("cc-1");
+    player.environment.write("home/transcripts/cc-1.jsonl", &small().concat());
+    player.transcript = "~/transcripts/cc-1.jsonl".into();
+    player.hook("Stop", now(), json!({}));
+    assert!(commands(&player) > 0);
+}
+
+fn commands(player: &Player) -> usize {
+    let Ok(session) = player.store().session("cc-1") else { return 0 };
+    let state = session.state(&session.head().unwrap()).unwrap();
+    state.facts_of(Kind::Command).unwrap().len()
+}
