@@ -25,13 +25,18 @@ pub(super) fn read(response: &Value) -> CommandResponse {
 
 /// Returns the exit code that a field of the response holds.
 fn code_in_field(response: &Value) -> Option<i64> {
-    const FIELDS: [&str; 6] = [
+    const FIELDS: [&str; 11] = [
         "/exit_code",
         "/exitCode",
         "/metadata/exit_code",
         "/metadata/exit",
         "/metadata/exitCode",
         "/exit",
+        "/exit_status",
+        "/exitStatus",
+        "/returncode",
+        "/return_code",
+        "/code",
     ];
     FIELDS.iter().find_map(|pointer| code(response.pointer(pointer)?))
 }
@@ -40,8 +45,8 @@ fn code_in_field(response: &Value) -> Option<i64> {
 /// code, or a field with one other than 0. Claude Code has an event of its own for a failure, but a
 /// client that uses its hooks may not.
 pub(super) fn error_in_response(response: &Value) -> Option<String> {
-    if let Some(said) = response.as_str() {
-        let said = said.strip_prefix("Error: ").unwrap_or(said);
+    if let Some(said) = text(response) {
+        let said = said.strip_prefix("Error: ").unwrap_or(&said);
         let first = said.lines().next()?.strip_prefix("Exit code ")?;
         let code: i64 = first.trim().parse().ok()?;
         return (code != 0).then(|| said.to_owned());
@@ -50,6 +55,38 @@ pub(super) fn error_in_response(response: &Value) -> Option<String> {
     let printed = |name: &str| response.get(name).and_then(text).unwrap_or_default();
     let output = [printed("stdout"), printed("stderr"), printed("output")].concat();
     Some(format!("Exit code {code}\n{output}"))
+}
+
+/// Returns the error that a field of a response reports: `error`, or a flag with a text next to it.
+pub(super) fn error_in_field(response: &Value) -> Option<String> {
+    let error = response.get("error");
+    if let Some(error) = error.and_then(|error| said(error.get("message").unwrap_or(error))) {
+        return Some(error.into_owned());
+    }
+    let has = |name: &str, value: bool| response.get(name) == Some(&Value::Bool(value));
+    if !(has("is_error", true) || has("isError", true) || has("success", false)) {
+        return None;
+    }
+    let texts = ["content", "stderr", "stdout", "output", "message"];
+    let error = texts.iter().find_map(|name| said(response.get(*name)?));
+    let error = error.as_deref().unwrap_or("failed");
+    Some(error.strip_prefix("Error: ").unwrap_or(error).to_owned())
+}
+
+/// Returns the text of a field if it is not blank.
+fn said(field: &Value) -> Option<Cow<'_, str>> {
+    text(field).filter(|said| !said.trim().is_empty())
+}
+
+/// Returns the response of a tool. A text with JSON is read if it is in the form of a response;
+/// otherwise the tool may have printed it.
+pub(super) fn read_response(given: Value) -> Value {
+    const FIELDS: [&str; 6] =
+        ["metadata", "stdout", "llmContent", "aggregated_output", "filePath", "isError"];
+    let inner = given.as_str().filter(|said| said.starts_with('{'));
+    let inner: Option<Value> = inner.and_then(|said| serde_json::from_str(said).ok());
+    let is_response = |inner: &Value| FIELDS.iter().any(|name| inner.get(*name).is_some());
+    inner.filter(is_response).unwrap_or(given)
 }
 
 /// Parses an exit code: an integer, or a text that contains only an integer.

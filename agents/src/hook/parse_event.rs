@@ -140,14 +140,16 @@ impl<'a> HookInputFields<'a> {
     }
 
     fn value(&self, names: &[&str]) -> Value {
-        let found = names.iter().find_map(|name| self.get(name));
-        // Some agents write an object as a string of JSON.
-        match found {
-            Some(Value::String(text)) if text.starts_with('{') => {
-                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+        names.iter().find_map(|name| self.get(name)).cloned().unwrap_or_default()
+    }
+
+    /// Returns the first of these fields. Some agents write an object as a string of JSON.
+    fn object(&self, names: &[&str]) -> Value {
+        match self.value(names) {
+            Value::String(text) if text.starts_with('{') => {
+                serde_json::from_str(&text).unwrap_or(Value::String(text))
             }
-            Some(value) => value.clone(),
-            None => Value::Null,
+            value => value,
         }
     }
 
@@ -291,8 +293,8 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     let mut used = ToolUse {
         tool: fields.owned(&["tool_name", "tool"]).unwrap_or_default(),
         call: fields.owned(&["tool_use_id", "callID", "call_id", "tool_call_id"]),
-        input: fields.value(&["tool_input", "args"]),
-        response: fields.value(&["tool_response", "output"]),
+        input: fields.object(&["tool_input", "args"]),
+        response: command_end::read_response(fields.value(&["tool_response", "output"])),
         error: fields.owned(&["error"]),
         interrupted: fields.flag("is_interrupt"),
         duration_ms: fields.whole(&["duration_ms", "duration"]),
@@ -304,10 +306,13 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     if name == "PostToolUseFailure" && used.error.is_none() {
         used.error = Some("failed".to_owned());
     }
+    if agent == HookAgent::Claude && used.tool == "Bash" && used.error.is_none() {
+        used.error = command_end::error_in_response(&used.response);
+    }
+    if used.error.is_none() {
+        used.error = command_end::error_in_field(&used.response);
+    }
     match agent {
-        HookAgent::Claude if used.tool == "Bash" && used.error.is_none() => {
-            used.error = command_end::error_in_response(&used.response);
-        }
         HookAgent::Claude => {}
         HookAgent::Cursor => cursor(&mut used, fields),
         _ => like_claude(&mut used, agent),
@@ -382,7 +387,7 @@ fn patch(used: &mut ToolUse, agent: HookAgent) {
         || answer.ended == HookCommandEnd::Code(0)
         || (answer.ended == HookCommandEnd::Unknown
             && answer.output.trim_start().starts_with("Success"));
-    if applied {
+    if applied && used.error.is_none() {
         used.ended = HookCommandEnd::Code(0);
     }
     let names = ["command", "input", "patchText"];

@@ -289,6 +289,10 @@ fn a_response_in_the_form_of_claude_code_may_report_a_failure() {
         (json!("Error: Exit code 2\nboom"), 2, "failed"),
         (json!("Exit code 2\nboom"), 2, "failed"),
         (json!({"stdout":"","stderr":"boom","exitCode":2}), 2, "failed"),
+        (json!([{"type":"text","text":"Error: Exit code 2\nboom"}]), 2, "failed"),
+        (json!({"is_error":true,"content":"Exit code 2\nboom"}), 2, "failed"),
+        (json!({"stdout":"","stderr":"boom","returncode":2}), 2, "failed"),
+        (json!("{\"stdout\":\"\",\"exit_code\":2}"), 2, "failed"),
         (json!({"stdout":"ok","exit_code":0}), 0, "passed"),
         (json!({"stdout":"Exit code 2","stderr":"","interrupted":false}), 0, "passed"),
     ] {
@@ -297,6 +301,50 @@ fn a_response_in_the_form_of_claude_code_may_report_a_failure() {
         assert_eq!(exit_code, Some(&Value::Int(code)), "{response}");
         let found = field(&facts, Kind::Verification, "status");
         assert_eq!(found, Some(&status.into()), "{response}");
+    }
+}
+
+/// Regression: a command and an edit that only a field of the response calls failed were stored as
+/// a check that passed and a change of the file.
+#[test]
+fn a_field_of_a_response_may_report_an_error() {
+    for response in [
+        json!({"isError":true,"content":[{"type":"text","text":"boom"}]}),
+        json!({"success":false,"stdout":"","stderr":"boom"}),
+        json!({"llmContent":"boom","error":{"message":"boom","type":"not_found"}}),
+        json!({"error":"boom"}),
+    ] {
+        let tools = [
+            (HookAgent::Claude, "PostToolUse", ["Bash", "Edit", "Read"]),
+            (HookAgent::Codex, "PostToolUse", ["Bash", "Edit", "Read"]),
+            (HookAgent::Gemini, "AfterTool", ["run_shell_command", "replace", "read_file"]),
+        ];
+        for (agent, name, [command, edit, read]) in tools {
+            let used = |tool: &str| {
+                let input = json!({"session_id":"s","tool_name":tool,"tool_use_id":"t1",
+                    "tool_input":{"command":"make test","file_path":"/w/a.rs","old_string":"a","new_string":"b"},
+                    "tool_response":response});
+                facts(agent, name, &input)
+            };
+            let command = used(command);
+            assert_eq!(field(&command, Kind::Command, "outcome"), Some(&"failed".into()));
+            assert_eq!(field(&command, Kind::Command, "exit_code"), None, "{response}");
+            assert_ne!(field(&command, Kind::Verification, "status"), Some(&"passed".into()));
+            assert!(used(edit).iter().all(|fact| fact.kind != Kind::Code), "{agent:?} {response}");
+            assert_eq!(field(&used(read), Kind::Tool, "outcome"), Some(&"failed".into()));
+        }
+    }
+}
+
+/// Regression: JSON that a command printed was read as the response of its tool.
+#[test]
+fn json_that_a_command_prints_does_not_say_how_it_ended() {
+    for printed in [r#"{"exit_code":0}"#, r#"{"error":"boom"}"#, r#"{"success":false}"#] {
+        let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+            "tool_input":{"command":"make test"},"tool_response":printed});
+        let facts = facts(HookAgent::Codex, "PostToolUse", &input);
+        assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"unknown".into()), "{printed}");
+        assert_eq!(field(&facts, Kind::Command, "stdout_preview"), Some(&printed.into()));
     }
 }
 
