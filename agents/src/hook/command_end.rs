@@ -51,17 +51,24 @@ pub(super) fn error_in_response(response: &Value) -> Option<String> {
         let code: i64 = first.trim().parse().ok()?;
         return (code != 0).then(|| said.to_owned());
     }
-    let code = code_in_field(response).filter(|code| *code != 0)?;
     let printed = |name: &str| response.get(name).and_then(text).unwrap_or_default();
-    let output = [printed("stdout"), printed("stderr"), printed("output")].concat();
-    Some(format!("Exit code {code}\n{output}"))
+    let output = || [printed("stdout"), printed("stderr"), printed("output")].concat();
+    match code_in_field(response) {
+        Some(0) => None,
+        Some(code) => Some(format!("Exit code {code}\n{}", output())),
+        // The client knows no exit code, so it is not 0.
+        None => {
+            let names = ["exit_code", "exitCode"];
+            let is_null = names.iter().any(|name| response.get(*name) == Some(&Value::Null));
+            is_null.then(|| format!("no exit code\n{}", output()))
+        }
+    }
 }
 
 /// Returns the error that a field of a response reports: `error`, or a flag with a text next to it.
 pub(super) fn error_in_field(response: &Value) -> Option<String> {
-    let error = response.get("error");
-    if let Some(error) = error.and_then(|error| said(error.get("message").unwrap_or(error))) {
-        return Some(error.into_owned());
+    if let Some(error) = response.get("error").and_then(error_text) {
+        return Some(error);
     }
     let has = |name: &str, value: bool| response.get(name) == Some(&Value::Bool(value));
     if !(has("is_error", true) || has("isError", true) || has("success", false)) {
@@ -71,6 +78,18 @@ pub(super) fn error_in_field(response: &Value) -> Option<String> {
     let error = texts.iter().find_map(|name| said(response.get(*name)?));
     let error = error.as_deref().unwrap_or("failed");
     Some(error.strip_prefix("Error: ").unwrap_or(error).to_owned())
+}
+
+/// Returns the text of an error, which may be an object with a `message`; `None` if it is blank.
+pub(super) fn error_text(error: &Value) -> Option<String> {
+    let error = said(error.get("message").unwrap_or(error))?;
+    Some(error.strip_prefix("Error: ").unwrap_or(&error).to_owned())
+}
+
+/// Returns the text that an edit reports to the model if it says that the edit failed.
+pub(super) fn edit_failure(response: &Value) -> Option<String> {
+    let said = model_text(response)?;
+    ["Failed to ", "Error"].iter().any(|begin| said.starts_with(begin)).then(|| said.into_owned())
 }
 
 /// Returns the text of a field if it is not blank.
@@ -89,9 +108,11 @@ pub(super) fn read_response(given: Value) -> Value {
     inner.filter(is_response).unwrap_or(given)
 }
 
-/// Parses an exit code: an integer, or a text that contains only an integer.
+/// Parses an exit code: an integer, perhaps written as `2.0`, or a text that contains only one.
 fn code(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+    let whole =
+        || value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64);
+    value.as_i64().or_else(whole).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
 /// Returns the text in which the agent reports the command to its model.

@@ -96,8 +96,8 @@ fn is_escape(rest: &[u8]) -> bool {
 /// Returns whether the text of JSON that begins here begins as a path of Windows and has a backslash
 /// that escapes nothing.
 fn is_unescaped_path(mut text: &[u8]) -> bool {
-    if !matches!(text, [drive, b':', b'\\', next, ..] if drive.is_ascii_alphabetic() && *next != b'\\')
-    {
+    let [drive, b':', b'\\', next, ..] = text else { return false };
+    if !drive.is_ascii_alphabetic() || *next == b'\\' {
         return false;
     }
     loop {
@@ -108,6 +108,15 @@ fn is_unescaped_path(mut text: &[u8]) -> bool {
             [_, rest @ ..] => rest,
         };
     }
+}
+
+/// Returns the event in a text with something before or after it, such as what a shell printed.
+fn event_in(text: &str) -> Option<Value> {
+    let (_, rest) = text.split_once('{')?;
+    let rest = text.get(text.len() - rest.len() - 1..)?;
+    let event: Value = serde_json::Deserializer::from_str(rest).into_iter().next()?.ok()?;
+    let names = ["session_id", "sessionId", "sessionID", "conversation_id"];
+    names.iter().any(|name| event.get(*name).is_some()).then_some(event)
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputError> {
@@ -194,6 +203,7 @@ impl HookEvent {
         let text = plain(input)?;
         let text = crate::long_text::readable_json(&text);
         let input: Value = serde_json::from_str(&text)
+            .or_else(|error| event_in(&text).ok_or(error))
             .map_err(|error| HookInputError(format!("is not JSON: {error}")))?;
         let Value::Object(fields) = &input else {
             return Err(HookInputError("is not a JSON object".to_owned()));
@@ -295,7 +305,7 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
         call: fields.owned(&["tool_use_id", "callID", "call_id", "tool_call_id"]),
         input: fields.object(&["tool_input", "args"]),
         response: command_end::read_response(fields.value(&["tool_response", "output"])),
-        error: fields.owned(&["error"]),
+        error: fields.get("error").and_then(command_end::error_text),
         interrupted: fields.flag("is_interrupt"),
         duration_ms: fields.whole(&["duration_ms", "duration"]),
         ..ToolUse::default()
@@ -375,6 +385,7 @@ fn like_claude(used: &mut ToolUse, agent: HookAgent) {
         used.ended = answer.ended;
         used.response = json!({ "stdout": answer.output });
     } else if let Some(file) = file {
+        used.error = used.error.take().or_else(|| command_end::edit_failure(&used.response));
         used.response = json!({ "filePath": file });
     }
 }

@@ -313,6 +313,7 @@ fn a_field_of_a_response_may_report_an_error() {
         json!({"success":false,"stdout":"","stderr":"boom"}),
         json!({"llmContent":"boom","error":{"message":"boom","type":"not_found"}}),
         json!({"error":"boom"}),
+        json!({"is_error":true,"content":"Error: boom"}),
     ] {
         let tools = [
             (HookAgent::Claude, "PostToolUse", ["Bash", "Edit", "Read"]),
@@ -327,7 +328,9 @@ fn a_field_of_a_response_may_report_an_error() {
                 facts(agent, name, &input)
             };
             let command = used(command);
-            assert_eq!(field(&command, Kind::Command, "outcome"), Some(&"failed".into()));
+            // In Claude Code's form, only an exit code says that a command failed.
+            let outcome = if agent == HookAgent::Claude { "unknown" } else { "failed" };
+            assert_eq!(field(&command, Kind::Command, "outcome"), Some(&outcome.into()));
             assert_eq!(field(&command, Kind::Command, "exit_code"), None, "{response}");
             assert_ne!(field(&command, Kind::Verification, "status"), Some(&"passed".into()));
             assert!(used(edit).iter().all(|fact| fact.kind != Kind::Code), "{agent:?} {response}");
@@ -345,6 +348,45 @@ fn json_that_a_command_prints_does_not_say_how_it_ended() {
         let facts = facts(HookAgent::Codex, "PostToolUse", &input);
         assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"unknown".into()), "{printed}");
         assert_eq!(field(&facts, Kind::Command, "stdout_preview"), Some(&printed.into()));
+    }
+}
+
+#[test]
+fn a_failure_is_read_from_an_object_and_an_unknown_exit_code_is_not_0() {
+    let used = |name: &str, more: serde_json::Value| {
+        let mut input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+            "tool_input":{"command":"make test"}});
+        let serde_json::Value::Object(more) = more else { unreachable!("an object is given") };
+        input.as_object_mut().unwrap().extend(more);
+        let facts = facts(HookAgent::Claude, name, &input);
+        field(&facts, Kind::Command, "exit_code").cloned()
+    };
+    let two = Some(Value::Int(2));
+    for error in [json!("Error: Exit code 2\nx"), json!({"message":"Exit code 2\nx"})] {
+        assert_eq!(used("PostToolUseFailure", json!({"error":error})), two, "{error}");
+    }
+    let response = |code: serde_json::Value| json!({"tool_response":{"stdout":"","stderr":"x","exit_code":code}});
+    assert_eq!(used("PostToolUse", response(json!(2.0))), two);
+    assert_eq!(used("PostToolUse", response(json!(null))), None);
+}
+
+#[test]
+fn an_edit_of_gemini_that_says_that_it_failed_is_no_change() {
+    let input = json!({"tool_name":"replace","tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},
+        "tool_response":{"llmContent":"Failed to edit, 0 occurrences found"}});
+    assert_eq!(facts(HookAgent::Gemini, "AfterTool", &input), []);
+}
+
+#[test]
+fn an_event_with_something_before_or_after_it_is_read() {
+    let event = r#"{"session_id":"s"}"#;
+    for input in [
+        format!("Active code page: 65001\r\n{event}"),
+        format!("{event}\n{{}}"),
+        format!("\u{1e}{event}\nEOF"),
+    ] {
+        let read = HookEvent::read(HookAgent::Claude, "Stop", input.as_bytes()).unwrap();
+        assert_eq!(read.session.as_deref(), Some("s"), "{input}");
     }
 }
 
