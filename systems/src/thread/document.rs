@@ -1,6 +1,7 @@
 //! Reads a history from text: a list, JSON Lines, or a field of a request.
 
 use super::raw_json::{RawObject, compact, list, written_list};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +34,9 @@ impl HistoryDocument {
     /// or `contents` is a list of messages. An empty text is a history without messages.
     ///
     /// A crash can leave NUL bytes and incomplete lines. NUL bytes at the ends of the text and of
-    /// lines are ignored. In JSON Lines, a line that is not JSON is kept:
-    /// [`sanitize_history`](super::sanitize_history) removes it.
+    /// lines are ignored. In JSON Lines, a line can have several messages, with or without commas
+    /// between them. What is not JSON is kept: [`sanitize_history`](super::sanitize_history) removes
+    /// it.
     ///
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.
@@ -64,9 +66,10 @@ impl HistoryDocument {
             let messages = vec![compact(text).into_owned()];
             return Ok(Self { shape: HistoryLayout::Lines(Vec::new()), messages });
         }
-        let lines = (1..).zip(whole.lines().map(trimmed)).filter(|(_, line)| !line.is_empty());
-        let (numbers, messages): (Vec<usize>, Vec<String>) =
-            lines.map(|(number, line)| (number, line.to_owned())).unzip();
+        let lines = (1..).zip(whole.lines().map(trimmed)).flat_map(|(number, line)| {
+            values_in(line).into_iter().map(move |json| (number, json.to_owned()))
+        });
+        let (numbers, messages): (Vec<usize>, Vec<String>) = lines.unzip();
         if !messages.iter().any(|line| RawObject::parse(line).is_some()) {
             return Err(InvalidHistory(
                 "no line of it is a message: give a JSON list of messages, or one message a line"
@@ -104,6 +107,28 @@ impl HistoryDocument {
         };
         Some(number.unwrap_or(place + 1))
     }
+}
+
+/// Returns the JSON values in a line: several if line breaks between messages were lost, or if an
+/// incomplete message is before a whole one. What is not JSON is a part of its own.
+fn values_in(line: &str) -> Vec<&str> {
+    const BEGIN: &str = "{\"role\"";
+    let mut found = Vec::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+        let end = match values.next() {
+            Some(Ok(_)) => values.byte_offset(),
+            _ => {
+                let mut begins = rest.match_indices(BEGIN).map(|(at, _)| at);
+                begins.find(|at| *at > 0).unwrap_or(rest.len())
+            }
+        };
+        let (value, after) = rest.split_at(end);
+        found.push(value);
+        rest = after.trim_start_matches(|next: char| next == ',' || next.is_whitespace());
+    }
+    found
 }
 
 /// Returns the text without white space and NUL bytes at its ends.
@@ -179,6 +204,8 @@ mod tests {
             ("\u{feff}[{\"a\":1}]\n\0", 1, "[{\"a\":1}]\n"),
             ("\0\0", 0, ""),
             ("{\n \"a\":\n 1}", 1, "{\"a\":1}\n"),
+            ("{\"a\":1}{\"b\":2}\n{\"c\":3},\n", 3, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n"),
+            ("{\"a\":1}\n{\"torn{\"role\":2}", 3, "{\"a\":1}\n{\"torn\n{\"role\":2}\n"),
             (
                 "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}",
                 1,

@@ -146,9 +146,9 @@ fn shown_form(
         known += 1;
     }
     // A torn line or a null between messages can be removed. But an error follows if no message is
-    // recognised, or more objects are not recognised than messages are.
-    let whole = unrecognised.iter().filter(|index| objects[**index].is_some()).count();
-    if known < whole.max(1)
+    // recognised, or more texts other than null are not recognised than messages are.
+    let lost = unrecognised.iter().filter(|index| texts[**index].trim() != "null").count();
+    if known < lost.max(1)
         && let Some(index) = unrecognised.first()
     {
         return Err(SanitizeError::UnknownForm {

@@ -27,6 +27,10 @@ pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
         () if has("role") && object.list("blocks").is_some() => "a message of LlamaIndex",
         () if has("role") && object.list("items").is_some() => "a message of Semantic Kernel",
         () if has("role") && object.text("message").is_some() => "a message of Cohere",
+        () if kind.is_empty() && has("role") && holds_calls(object, "additional_kwargs") => {
+            "a message of LlamaIndex"
+        }
+        () if has("role") && object.list("tool_responses").is_some() => "a message of AutoGen",
         () => return of_parts(object).or_else(|| of_content(object)),
     })
 }
@@ -48,17 +52,53 @@ fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
     })
 }
 
-/// Describes a message of version 4 of the AI SDK, which has other names for the arguments and the
-/// result of a call.
+/// Returns whether this field has the calls or the call id of a message.
+fn holds_calls(object: &RawObject<'_>, field: &str) -> bool {
+    let more = object.object(field);
+    more.is_some_and(|more| {
+        ["tool_calls", "tool_call_id"].iter().any(|name| more.get(name).is_some())
+    })
+}
+
+/// Describes a message by a block of its content: the blocks of version 4 of the AI SDK, which has
+/// other names for the arguments and the result of a call, and calls and results in a form of none
+/// of the supported APIs.
 fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
+    let is_own = ["type", "tool_call_id"].iter().any(|name| object.get(name).is_some());
+    let is_role = object.get("role").is_some() && !is_own;
     object.list("content")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
-        let old = match &*part.text("type")? {
+        let kind = part.text("type").unwrap_or_default();
+        let old = match &*kind {
             "tool-call" => part.has("args") && !part.has("input"),
             "tool-result" => part.has("result") && !part.has("output"),
             _ => false,
         };
-        old.then_some("a CoreMessage of version 4 of the Vercel AI SDK")
+        match () {
+            () if old => Some("a CoreMessage of version 4 of the Vercel AI SDK"),
+            () if part.object("document").is_some() && kind == "document" => {
+                Some("a message of Cohere")
+            }
+            () if is_role && is_foreign_call(&part, &kind) => {
+                Some("a message with a call or a result in another form")
+            }
+            () => None,
+        }
     })
+}
+
+/// Returns whether a block is a call or a result in a form of none of the supported APIs: by its
+/// type or, if it has none, by a field.
+fn is_foreign_call(part: &RawObject<'_>, kind: &str) -> bool {
+    const KNOWN: [&str; 4] = ["toolUse", "toolResult", "toolAddition", "toolRemoval"];
+    const ABOUT: [&str; 6] = ["call", "request", "response", "result", "return", "output"];
+    let is_tool = |name: &str| name.contains("tool") || name.contains("function");
+    if kind.is_empty() {
+        let is_one = |name: &&str| is_tool(name) && !KNOWN.contains(name);
+        return part.names().iter().any(|name| is_one(name) && part.object(name).is_some());
+    }
+    let kind = kind.to_ascii_lowercase();
+    let is_known = kind.starts_with("tool-") || kind.ends_with("tool_result");
+    is_tool(&kind) && !is_known && ABOUT.iter().any(|word| kind.contains(word))
 }
 
 /// Describes this JSON, for the error about a text that is not a message.

@@ -100,7 +100,11 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
         return FormatEvidence::Strong(MessageFormat::OpenaiChat);
     }
     if role == "function" || object.has("function_call") || object.has("tool_calls") {
-        return FormatEvidence::Weak(MessageFormat::OpenaiChat);
+        // The fields may be null beside blocks in another format.
+        return match found {
+            FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
+            _ => FormatEvidence::Weak(MessageFormat::OpenaiChat),
+        };
     }
     found
 }
@@ -160,6 +164,8 @@ fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEviden
             kind if kind.ends_with("_tool_result") => {
                 FormatEvidence::Weak(MessageFormat::Anthropic)
             }
+            // Mistral's thinking is a list of blocks.
+            "thinking" if block.list("thinking").is_some() => continue,
             "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "document" => {
                 FormatEvidence::Weak(MessageFormat::Anthropic)
             }
@@ -251,6 +257,14 @@ mod tests {
             (
                 r#"{"role":"assistant","content":[{"type":"tool_use"}],"tool_calls":[]}"#,
                 FormatEvidence::Weak(MessageFormat::OpenaiChat),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"type":"tool_use"}],"tool_calls":null}"#,
+                FormatEvidence::Weak(MessageFormat::Anthropic),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"type":"thinking","thinking":[]}]}"#,
+                FormatEvidence::Any,
             ),
             (r#"{"hello":1}"#, FormatEvidence::None),
             (r#"{"role":"user"}"#, FormatEvidence::None),

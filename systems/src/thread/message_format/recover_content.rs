@@ -112,11 +112,15 @@ fn holds_content(json: &str) -> bool {
     }
 }
 
-/// Returns whether this object, which is not a message, has the content of one.
+/// Returns whether this JSON, which is not a message, has the content of one.
 pub(in crate::thread) fn holds_message(json: &str) -> bool {
     const FIELDS: [&str; 9] =
         ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
-    let Some(object) = RawObject::parse(json) else { return false };
+    let Some(object) = RawObject::parse(json) else {
+        let items = list(json).unwrap_or_default();
+        return text(json).is_some_and(|said| !said.trim().is_empty())
+            || items.into_iter().any(holds_message);
+    };
     let holds = |name: &&str| object.get(name).is_some_and(holds_content);
     // LangChain nests the fields of a message in an object. If the message has no type, it is not
     // recognised as one of LangChain.

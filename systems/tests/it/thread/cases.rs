@@ -64,6 +64,33 @@ fn an_unknown_form_is_refused_with_a_description() {
             "0: a CoreMessage of version 4",
         ),
         (
+            vec![
+                user("hi"),
+                json!({"role": "assistant", "content": [{"type": "toolRequest", "id": "c", "toolCall": {}}]}),
+            ],
+            "1: a message with a call or a result in another form",
+        ),
+        (
+            vec![json!({"role": "tool", "content": [{"tool_call_result": {"result": "r"}}]})],
+            "0: a message with a call or a result in another form",
+        ),
+        (
+            vec![
+                json!({"role": "tool", "content": "r", "additional_kwargs": {"tool_call_id": "c"}}),
+            ],
+            "0: a message of LlamaIndex",
+        ),
+        (
+            vec![json!({"role": "tool", "tool_call_id": "c", "content": [
+                {"type": "document", "document": {"data": "r"}},
+            ]})],
+            "0: a message of Cohere",
+        ),
+        (
+            vec![json!({"role": "tool", "content": "r", "tool_responses": []})],
+            "0: a message of AutoGen",
+        ),
+        (
             vec![json!({"role": "user", "text": "hi"})],
             "0: an object with the fields 'role', 'text'",
         ),
@@ -74,6 +101,8 @@ fn an_unknown_form_is_refused_with_a_description() {
             vec![user("hi"), json!({"role": "assistant", "text": "hello"})],
             "1: a message without `content`, an object with the fields 'role', 'text'",
         ),
+        // A text among messages may be one of them.
+        (vec![user("hi"), user("x"), json!("hello")], "2: content without a known role"),
         // Most of it has no known form.
         (vec![user("hi"), json!({"a": 1}), json!({"b": 2})], "1: an object with the fields 'a'"),
     ] {
