@@ -47,8 +47,8 @@ described_words! {
     MissingId = "missing_id", "a call or result without an id";
     /// An id with characters or of a length that the provider refuses.
     RefusedId = "refused_id", "an id that the provider refuses";
-    /// A tool name with characters or of a length that the provider refuses.
-    RefusedName = "refused_name", "a tool name that the provider refuses";
+    /// A name of a tool or a speaker with characters or of a length that the provider refuses.
+    RefusedName = "refused_name", "a name that the provider refuses";
     /// Arguments given as an object where a text is required, or the reverse.
     MistypedArguments = "mistyped_arguments", "arguments of another type than the provider takes";
     /// A call that one message gives in the formats of two providers.
@@ -89,6 +89,10 @@ described_words! {
     RepeatedRole = "repeated_role", "a second message of the same role in a row";
     /// A history that does not begin with a user message.
     NoUserFirst = "no_user_first", "no message of the user at the beginning";
+    /// More marks of the cache than the provider accepts.
+    CacheMarks = "cache_marks", "more marks of the cache than the provider takes";
+    /// An item with the id of an earlier one.
+    RepeatedItem = "repeated_item", "an item with the id of an earlier one";
     /// A message without the field with its role or type.
     MissingRole = "missing_role", "a message that does not say its role or type";
     /// Not a message in this format.

@@ -5,7 +5,7 @@ use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
 use super::message_format::{
     CallRemoval, CallResult, CheckedMessage, MessageFormat, MessageProblem, MessageRole,
-    ToolCallKind, ToolCallPart, ToolResultPart, pair_server_tools, result_message, without_calls,
+    ToolCallKind, ToolCallPart, ToolResultPart, result_message, tidy_together, without_calls,
 };
 use super::repair_ids;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory};
@@ -30,7 +30,7 @@ impl<'a> SanitizePlan<'a> {
         mut checked: Vec<CheckedMessage<'a>>,
         options: &'a SanitizeOptions,
     ) -> Self {
-        pair_server_tools(form, &mut checked);
+        tidy_together(form, &mut checked);
         let pairs = CallResultPairs::new(form, &checked);
         repair_ids::rename_ids(form, &mut checked, &pairs);
         let mut plan = Self {

@@ -2,6 +2,8 @@
 
 use super::ServerToolHalf;
 use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_blocks};
+use super::image_block::ImageForm;
+use super::recover_content::BlockTypes;
 use super::{
     CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed,
@@ -112,6 +114,14 @@ fn is_unsigned(block: &RawObject<'_>, kind: &str) -> bool {
     nonempty_text(block, "signature").is_none() || block.text("thinking").is_none()
 }
 
+/// The types of texts and images of other APIs, which Anthropic refuses.
+const ACCEPTED: BlockTypes = BlockTypes {
+    fields: &[],
+    text: "text",
+    refused_texts: &["input_text", "output_text"],
+    images: Some(ImageForm::Anthropic),
+};
+
 /// Fields by which the type of a block without one is inferred, with the type.
 const TYPES: [(&str, &str); 4] = [
     ("tool_use_id", "tool_result"),
@@ -123,6 +133,11 @@ const TYPES: [(&str, &str); 4] = [
 /// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if let Some(json) = typed(json, &TYPES) {
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_block(&json, checked, tidied);
+    }
+    if let Some(json) = ACCEPTED.with_accepted_type(json) {
         checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return tidy_block(&json, checked, tidied);
@@ -144,6 +159,12 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             let Some(name) = name else {
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
+            if let Some(accepted) = MessageFormat::Anthropic.replacement_name(&name) {
+                block.set("name", quoted(&accepted));
+                checked.note_repaired(FaultKind::RefusedName, Some(&id));
+                tidied.changed = true;
+                return tidy_block(&block.write(), checked, tidied);
+            }
             let mistyped = as_object(block.get("input"));
             if let Some(input) = mistyped {
                 block.set("input", input);
@@ -173,6 +194,17 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     let mut wrong = (block.has("content") && super::repair_result(block, "content"))
         .then_some(FaultKind::MalformedResult);
+    if let ContentField::Blocks(blocks) = content(block, "content") {
+        let accepted: Vec<Option<String>> =
+            blocks.iter().map(|json| ACCEPTED.with_accepted_type(json)).collect();
+        if accepted.iter().any(Option::is_some) {
+            let blocks = accepted.into_iter().zip(blocks);
+            let blocks: Vec<String> =
+                blocks.map(|(new, json)| new.unwrap_or_else(|| json.to_owned())).collect();
+            block.set("content", written_list(&blocks));
+            wrong = Some(FaultKind::MalformedResult);
+        }
+    }
     // A text block must not be blank; a result without content is valid.
     if let ContentField::Blocks(blocks) = content(block, "content") {
         let says = |json: &&str| {
@@ -304,6 +336,50 @@ pub(super) fn pair_server_tools(checked: &mut [CheckedMessage<'_>]) {
         cuts.sort();
         cut_blocks(&mut checked[index], &cuts);
     }
+}
+
+/// Removes the mark of the cache from all but the last four blocks that have one: the API refuses
+/// more.
+pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
+    let mut left = 4;
+    for one in checked.iter_mut().rev() {
+        if one.is_unusable || !one.text.contains(CACHE_MARK) {
+            continue;
+        }
+        let text = RawObject::parse(&one.text).and_then(|object| unmarked(object, &mut left));
+        if let Some(text) = text {
+            one.text = Cow::Owned(text);
+            one.note_repaired(FaultKind::CacheMarks, None);
+        }
+    }
+}
+
+const CACHE_MARK: &str = "cache_control";
+
+/// Returns a message or a block without the marks of the cache before the last `left` ones, which it
+/// counts down; `None` if nothing changes.
+fn unmarked(mut object: RawObject<'_>, left: &mut usize) -> Option<String> {
+    let mut changed = false;
+    if object.get(CACHE_MARK).is_some() {
+        changed = *left == 0;
+        *left = left.saturating_sub(1);
+        if changed {
+            object.remove(CACHE_MARK);
+        }
+    }
+    let blocks = object.list("content").unwrap_or_default();
+    let mut kept: Vec<String> = Vec::with_capacity(blocks.len());
+    for json in blocks.into_iter().rev() {
+        let marked = RawObject::parse(json).filter(|_| json.contains(CACHE_MARK));
+        let new = marked.and_then(|block| unmarked(block, left));
+        changed |= new.is_some();
+        kept.push(new.unwrap_or_else(|| json.to_owned()));
+    }
+    if changed && !kept.is_empty() {
+        kept.reverse();
+        object.set("content", written_list(&kept));
+    }
+    changed.then(|| object.write())
 }
 
 fn cut_blocks(checked: &mut CheckedMessage<'_>, cuts: &[ServerToolCut]) {

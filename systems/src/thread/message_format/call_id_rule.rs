@@ -31,7 +31,7 @@ impl MessageFormat {
     pub(super) fn replacement_name(self, name: &str) -> Option<String> {
         let longest = match self {
             Self::Plain | Self::OpenaiChat | Self::Bedrock => 64,
-            Self::OpenaiResponses => 128,
+            Self::OpenaiResponses | Self::Anthropic => 128,
             _ => return None,
         };
         let is_plain = |next: char| next.is_ascii_alphanumeric() || matches!(next, '_' | '-');

@@ -107,8 +107,8 @@ pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: St
 
 /// Repairs the content so that it has only valid blocks and texts. Returns whether it changed.
 fn keep_blocks(body: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
-    // LangChain itself converts the texts of both APIs of OpenAI.
-    let types = &BlockTypes { refused_texts: &[], ..openai_chat::TYPES };
+    // LangChain itself converts the texts of both APIs of OpenAI, and images.
+    let types = &BlockTypes { refused_texts: &[], images: None, ..openai_chat::TYPES };
     let kept = match content(body, "content") {
         ContentField::Text(_) | ContentField::Nothing => return false,
         ContentField::Other(json) => {

@@ -9,6 +9,7 @@ mod call_id_rule;
 mod foreign_format;
 mod format_evidence;
 mod gemini;
+mod image_block;
 mod langchain;
 mod openai_chat;
 mod openai_responses;
@@ -386,11 +387,16 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
     }
 }
 
-/// Removes results of server tools without their uses, and uses whose results are missing and
-/// cannot follow any more.
-pub(super) fn pair_server_tools(form: MessageFormat, checked: &mut [CheckedMessage<'_>]) {
-    if form == MessageFormat::Anthropic {
-        anthropic::pair_server_tools(checked);
+/// Repairs what the provider refuses in a message because of other messages: halves of the uses of
+/// server tools, too many marks of the cache, and repeated ids of items.
+pub(super) fn tidy_together(form: MessageFormat, checked: &mut [CheckedMessage<'_>]) {
+    match form {
+        MessageFormat::Anthropic => {
+            anthropic::pair_server_tools(checked);
+            anthropic::limit_cache_marks(checked);
+        }
+        MessageFormat::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
+        _ => {}
     }
 }
 

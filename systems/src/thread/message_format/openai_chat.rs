@@ -1,5 +1,6 @@
 //! OpenAI chat completions, and messages with only a role and content.
 
+use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
@@ -14,14 +15,14 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     let id = own_id(&object);
     let role = object.text("role").unwrap_or_default().into_owned();
     let mut checked = CheckedMessage::new(text, MessageRole::Other, id);
-    let mut changed = false;
+    let mut changed = role != "tool" && role != "function" && tidy_name(&mut object, &mut checked);
     match role.as_str() {
         "system" | "developer" | "user" => {
             if role == "user" {
                 checked.role = MessageRole::User;
             }
             match tidy_content(&mut object, &mut checked) {
-                Some(rewritten) => changed = rewritten,
+                Some(rewritten) => changed |= rewritten,
                 None => return checked.into_unusable(FaultKind::EmptyMessage),
             }
         }
@@ -76,6 +77,18 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     checked
 }
 
+/// Replaces the characters in the name of a speaker that the API refuses. Returns whether there were
+/// any.
+fn tidy_name(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
+    let is_refused = |next: char| next.is_whitespace() || "<|\\/>".contains(next);
+    let Some(name) = nonempty_text(object, "name").filter(|name| name.contains(is_refused)) else {
+        return false;
+    };
+    object.set("name", quoted(&name.replace(is_refused, "_")));
+    checked.note_repaired(FaultKind::RefusedName, None);
+    true
+}
+
 /// Returns the content of a result with only texts; `None` if it has only texts already. A block
 /// that a user message can contain is moved to `others`; any other block becomes a text.
 fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String> {
@@ -90,10 +103,12 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
     let as_text = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
     let mut texts = Vec::with_capacity(blocks.len());
     for json in blocks {
+        let accepted = TYPES.with_accepted_type(json);
+        let json = accepted.as_deref().unwrap_or(json);
         match &*kind(json) {
             "text" => texts.push(json.to_owned()),
             "image_url" | "input_audio" | "file" => others.push(json.to_owned()),
-            _ => texts.push(TYPES.with_accepted_type(json).unwrap_or_else(|| as_text(json))),
+            _ => texts.push(as_text(json)),
         }
     }
     if texts.is_empty() {
@@ -202,6 +217,7 @@ pub(super) const TYPES: BlockTypes = BlockTypes {
     fields: &[("text", "text"), ("image_url", "image_url"), ("input_audio", "input_audio")],
     text: "text",
     refused_texts: &["input_text", "output_text"],
+    images: Some(ImageForm::Chat),
 };
 
 /// Moves calls in Anthropic's format from the content to `tool_calls`. A call that is also there,

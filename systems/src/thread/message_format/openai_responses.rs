@@ -1,6 +1,7 @@
 //! Items of OpenAI's Responses API.
 
 use super::format_evidence::is_item;
+use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
@@ -9,8 +10,63 @@ use super::{
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
+    let Some((id, whole)) = without_refused_id(&object) else { return check_item(text, object) };
+    let Some(object) = RawObject::parse(&whole) else { return check_item(text, object) };
+    let mut checked = check_item(&whole, object);
+    checked.note_repaired(FaultKind::RefusedId, Some(&id));
+    CheckedMessage { text: Cow::Owned(checked.text.into_owned()), id: Some(id), ..checked }
+}
+
+/// Returns the id of an item that does not begin as the API requires for its type, and the item
+/// without it: the API takes these items without an id.
+fn without_refused_id(object: &RawObject<'_>) -> Option<(String, String)> {
+    let begin = match &*object.text("type")? {
+        "function_call" => "fc",
+        "reasoning" => "rs",
+        "message" if object.text("role").as_deref() == Some("assistant") => "msg",
+        _ => return None,
+    };
+    let id = own_id(object).filter(|id| !id.starts_with(begin))?;
+    let mut object = object.clone();
+    object.remove("id");
+    Some((id, object.write()))
+}
+
+/// Removes the ids that earlier items have, because the API refuses a second item of an id; and
+/// reasoning that repeats an earlier item.
+pub(super) fn drop_repeated_ids(checked: &mut [CheckedMessage<'_>]) {
+    let mut known: HashMap<String, String> = HashMap::new();
+    for one in checked.iter_mut().filter(|one| !one.is_unusable) {
+        let Some(id) = item_id(&one.text) else { continue };
+        let Some(first) = known.get(&id) else {
+            known.insert(id, one.text.to_string());
+            continue;
+        };
+        if one.role == MessageRole::Reasoning && *first == one.text {
+            one.is_unusable = true;
+            one.note_removed(FaultKind::RepeatedItem, Some(&id));
+            continue;
+        }
+        let Some(mut object) = RawObject::parse(&one.text) else { continue };
+        object.remove("id");
+        let text = object.write();
+        one.text = Cow::Owned(text);
+        one.note_repaired(FaultKind::RepeatedItem, Some(&id));
+    }
+}
+
+/// Returns the id of an item, unless it is the id of another item to which this one refers.
+fn item_id(text: &str) -> Option<String> {
+    let object = RawObject::parse(text)?;
+    let kind = object.text("type").unwrap_or_default();
+    let refers = matches!(&*kind, "item_reference" | "local_shell_call_output");
+    own_id(&object).filter(|_| !refers)
+}
+
+fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let kind = object.text("type").map(Cow::into_owned);
     match kind.as_deref() {
@@ -140,6 +196,7 @@ const INPUTS: BlockTypes = BlockTypes {
     fields: &[("text", "input_text"), ("image_url", "input_image"), ("file_data", "input_file")],
     text: "input_text",
     refused_texts: &["text", "output_text"],
+    images: Some(ImageForm::Responses),
 };
 
 /// Fields by which the type of an output content block without one is inferred.
@@ -147,6 +204,7 @@ const OUTPUTS: BlockTypes = BlockTypes {
     fields: &[("text", "output_text"), ("refusal", "refusal")],
     text: "output_text",
     refused_texts: &["text", "input_text"],
+    images: None,
 };
 
 fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {

@@ -1,5 +1,6 @@
 //! Recovers messages and blocks that lost the fields with their role or type.
 
+use super::image_block::ImageForm;
 use super::{MessageFormat, is_block, typed};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::message_format::MessageProblem;
@@ -149,22 +150,24 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
     holds_content(json).then(|| json.to_owned())
 }
 
-/// The types of blocks without a type, by a field that only they have; the type of text blocks; and
-/// the types that text blocks have elsewhere and that the provider refuses here.
+/// The types of blocks without a type, by a field that only they have; the type of text blocks; the
+/// types that text blocks have elsewhere and that the provider refuses here; and the form of images,
+/// if those of other APIs are converted.
 pub(super) struct BlockTypes {
     pub(super) fields: &'static [(&'static str, &'static str)],
     pub(super) text: &'static str,
     pub(super) refused_texts: &'static [&'static str],
+    pub(super) images: Option<ImageForm>,
 }
 
 impl BlockTypes {
-    /// Returns the text block with the type that the provider accepts here; `None` if this is not a
-    /// text block with a refused type.
+    /// Returns the text or image block with the type that the provider accepts here; `None` if this
+    /// is not a text or an image with a refused type.
     pub(super) fn with_accepted_type(&self, json: &str) -> Option<String> {
-        let mut block = RawObject::parse(json).filter(|block| block.text("text").is_some())?;
+        let mut block = RawObject::parse(json)?;
         let kind = block.text("type")?.into_owned();
-        if !self.refused_texts.contains(&kind.as_str()) {
-            return None;
+        if block.text("text").is_none() || !self.refused_texts.contains(&kind.as_str()) {
+            return self.images?.converted(&block);
         }
         block.set("type", quoted(self.text));
         if kind == "output_text" {

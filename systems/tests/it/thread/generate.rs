@@ -197,7 +197,7 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
         "openai_responses" => {
             let mut items = Vec::new();
             if thinks {
-                items.push(json!({"type": "reasoning", "id": "rs", "summary": []}));
+                items.push(json!({"type": "reasoning", "summary": []}));
             }
             items.extend(says.map(|words| speaker(form, "assistant", &json!(words))));
             items.extend(ids.iter().map(

@@ -203,7 +203,7 @@ fn a_tool_name_that_the_provider_refuses_is_corrected() {
         let asks = json!({"role": "assistant", "content": null, "tool_calls": [call]});
         let (out, faults) = sanitized("openai_chat", &[user("hi"), asks, tool("a", "r")]);
         assert_eq!(out[1]["tool_calls"][0]["function"]["name"], right);
-        assert_eq!(faults, ["message 1: a tool name that the provider refuses a: corrected"]);
+        assert_eq!(faults, ["message 1: a name that the provider refuses a: corrected"]);
         let history = [
             json!({"role": "user", "content": [{"text": "hi"}]}),
             json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": given, "input": "{}"}}]}),
@@ -377,4 +377,138 @@ fn content_that_is_a_number_or_a_truth_value_is_kept_as_a_text() {
         assert_eq!(out, [json!({"role": "user", "content": said})]);
         assert_eq!(faults, ["message 0: an invalid block in the content: corrected"]);
     }
+}
+
+#[test]
+fn an_image_of_another_api_gets_the_form_of_the_thread() {
+    let data = "data:image/png;base64,AA==";
+    let chat = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let item = |url: &str| json!({"type": "input_image", "image_url": url});
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AA=="});
+    let block = json!({"type": "image", "source": source});
+    let mcp = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    let says = |image: &Value| json!({"role": "user", "content": [image]});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let result = |content: Value| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": content}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    let histories = [
+        ("openai_chat", chat(data), vec![asks.clone(), tool("a", "r")]),
+        ("openai_responses", item(data), vec![call, output]),
+        ("anthropic", block.clone(), vec![used.clone(), result(json!("r"))]),
+    ];
+    for (form, right, rest) in &histories {
+        for given in [&chat(data), &item(data), &block, &mcp] {
+            let history = [vec![says(given)], rest.clone()].concat();
+            let (out, faults) = sanitized(form, &history);
+            assert_eq!(out[0], says(right), "{form}");
+            assert_eq!(faults.len(), usize::from(given != right), "{form}: {faults:?}");
+        }
+    }
+    // An address, and images in results.
+    let web = "https://example.org/a.png";
+    let (out, _) = sanitized("anthropic", &[says(&chat(web)), used.clone(), result(json!("r"))]);
+    assert_eq!(out[0]["content"][0]["source"], json!({"type": "url", "url": web}));
+    let (out, faults) =
+        sanitized("anthropic", &[user("hi"), used, result(json!([chat(data), mcp]))]);
+    assert_eq!((&out[2], faults.len()), (&result(json!([block, block])), 1));
+    let (out, _) = sanitized(
+        "openai_chat",
+        &[user("hi"), asks, json!({"role": "tool", "tool_call_id": "a", "content": [mcp]})],
+    );
+    assert_eq!(out[3]["content"][1], chat(data));
+}
+
+#[test]
+fn a_name_of_a_speaker_or_tool_that_the_api_refuses_is_corrected() {
+    let named = |name: &str| json!({"role": "user", "name": name, "content": "hi"});
+    let (out, faults) = sanitized("plain", &[named("John <Doe>"), named("größe.x")]);
+    assert_eq!(out, [named("John__Doe_"), named("größe.x")]);
+    assert_eq!(faults, ["message 0: a name that the provider refuses: corrected"]);
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]});
+    for (given, right) in [("my.tool", "my_tool"), (&"x".repeat(201), &"x".repeat(128))] {
+        let used = |name: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": name, "input": {}}]});
+        let (out, faults) = sanitized("anthropic", &[user("hi"), used(given), result.clone()]);
+        assert_eq!(out[1..], [used(right), result.clone()]);
+        assert_eq!(faults, ["message 1: a name that the provider refuses a: corrected"]);
+    }
+}
+
+/// "A maximum of 4 blocks with cache_control may be provided."
+#[test]
+fn only_the_last_four_marks_of_the_cache_are_kept() {
+    let mark = json!({"type": "ephemeral"});
+    let text = |marked: bool| match marked {
+        true => json!({"type": "text", "text": "x", "cache_control": mark}),
+        false => json!({"type": "text", "text": "x"}),
+    };
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let history = |marks: [bool; 6]| {
+        let [one, two, three, four, five, six] = marks.map(text);
+        let result = json!({"type": "tool_result", "tool_use_id": "a", "content": [four, five]});
+        [
+            json!({"role": "user", "content": [one, two, three]}),
+            used.clone(),
+            json!({"role": "user", "content": [result, six]}),
+        ]
+    };
+    let (out, faults) = sanitized("anthropic", &history([true; 6]));
+    let right = history([false, false, true, true, true, true]);
+    assert_eq!(out, right);
+    assert_eq!(faults, ["message 0: more marks of the cache than the provider takes: corrected"]);
+    assert_eq!(sanitized("anthropic", &right), (right.to_vec(), Vec::new()));
+}
+
+/// "Expected an ID that begins with 'fc'." and "Duplicate item found with id rs_1."
+#[test]
+fn ids_of_items_that_the_responses_api_refuses_are_removed() {
+    let call = |id: &str| json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}", "id": id});
+    let says = |id: &str, text: &str| json!({"type": "message", "role": "assistant", "content": text, "id": id});
+    let thinks = json!({"type": "reasoning", "id": "rs_1", "summary": []});
+    let output = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    let history = [
+        user("hi"),
+        thinks.clone(),
+        call("call_1"),
+        output.clone(),
+        thinks.clone(),
+        says("msg_1", "x"),
+        says("msg_1", "y"),
+        says("__fake_id__", "z"),
+    ];
+    let without = |mut item: Value| {
+        item.as_object_mut().unwrap().remove("id");
+        item
+    };
+    let (out, faults) = sanitized("openai_responses", &history);
+    let right = [
+        user("hi"),
+        thinks,
+        without(call("")),
+        output,
+        says("msg_1", "x"),
+        without(says("", "y")),
+        without(says("", "z")),
+    ];
+    assert_eq!(out, right);
+    assert_eq!(
+        faults,
+        [
+            "message 2: an id that the provider refuses call_1: corrected",
+            "message 4: an item with the id of an earlier one rs_1: removed",
+            "message 6: an item with the id of an earlier one msg_1: corrected",
+            "message 7: an id that the provider refuses __fake_id__: corrected",
+        ]
+    );
+    assert_eq!(sanitized("openai_responses", &right), (right.to_vec(), Vec::new()));
+}
+
+/// Mistral's thinking is a list of blocks, and only Anthropic's has a signature.
+#[test]
+fn thinking_of_mistral_is_kept() {
+    let thinks = json!({"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]});
+    let answer = json!({"role": "assistant", "content": [thinks, {"type": "text", "text": "x"}]});
+    let history = [user("hi"), answer];
+    assert_eq!(sanitized("plain", &history), (history.to_vec(), Vec::new()));
 }
