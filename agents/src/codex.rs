@@ -13,7 +13,7 @@ mod compaction;
 mod event;
 mod notice;
 mod patch;
-mod prompt;
+pub(crate) mod prompt;
 mod script;
 pub(crate) mod state;
 #[cfg(test)]

@@ -48,7 +48,7 @@ mod tests;
 mod tool;
 mod tool_result;
 pub(crate) mod transcript_state;
-mod typed_text;
+pub(crate) mod typed_text;
 
 pub use locate::{TranscriptFile, locate, transcript_elsewhere};
 pub(crate) use locate::{folder_entries, oldest_first, transcript_at};

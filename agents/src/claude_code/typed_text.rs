@@ -171,6 +171,11 @@ pub(super) fn find_typed_text<'c>(
     Some(TypedText { text, range, pointer: String::new(), slash })
 }
 
+/// Returns the part of a text that a person typed, if nothing says who wrote the text.
+pub(crate) fn typed_part(text: &str) -> Option<&str> {
+    typed(text, TextAuthor::Unknown).and_then(|(range, _)| text.get(range))
+}
+
 /// Returns the part of a text that a person typed, and whether it is a slash command.
 fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     let (mut start, mut end) = (0, text.len());

@@ -104,6 +104,11 @@ fn request(text: &str) -> Range<usize> {
     range
 }
 
+/// Returns the part of a text that the person wrote, if nothing says who wrote the text.
+pub(crate) fn typed_part(text: &str) -> Option<&str> {
+    (!is_injected(text)).then(|| text.get(request(text)))?
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct PassthroughMetadata<'a> {

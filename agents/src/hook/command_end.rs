@@ -23,33 +23,36 @@ pub(super) fn read(response: &Value) -> CommandResponse {
     CommandResponse { ended, output: output.to_owned() }
 }
 
+/// Pointers to the fields that hold an exit code.
+const CODES: [&str; 11] = [
+    "/exit_code",
+    "/exitCode",
+    "/metadata/exit_code",
+    "/metadata/exit",
+    "/metadata/exitCode",
+    "/exit",
+    "/exit_status",
+    "/exitStatus",
+    "/returncode",
+    "/return_code",
+    "/code",
+];
+
 /// Returns the exit code that a field of the response holds.
 fn code_in_field(response: &Value) -> Option<i64> {
-    const FIELDS: [&str; 11] = [
-        "/exit_code",
-        "/exitCode",
-        "/metadata/exit_code",
-        "/metadata/exit",
-        "/metadata/exitCode",
-        "/exit",
-        "/exit_status",
-        "/exitStatus",
-        "/returncode",
-        "/return_code",
-        "/code",
-    ];
-    FIELDS.iter().find_map(|pointer| code(response.pointer(pointer)?))
+    CODES.iter().find_map(|pointer| code(response.pointer(pointer)?))
 }
 
-/// Returns the error that a response in Claude Code's form reports: a text that begins with an exit
-/// code, or a field with one other than 0. Claude Code has an event of its own for a failure, but a
-/// client that uses its hooks may not.
+/// Returns the error that a response in Claude Code's form reports: a text, unless it begins with the
+/// exit code 0, or a field with another exit code or with null instead of one. Claude Code has an
+/// event of its own for a failure, but a client that uses its hooks may not.
 pub(super) fn error_in_response(response: &Value) -> Option<String> {
     if let Some(said) = text(response) {
         let said = said.strip_prefix("Error: ").unwrap_or(&said);
-        let first = said.lines().next()?.strip_prefix("Exit code ")?;
-        let code: i64 = first.trim().parse().ok()?;
-        return (code != 0).then(|| said.to_owned());
+        let code = said.lines().next().and_then(|line| line.strip_prefix("Exit code "));
+        let code = code.and_then(|code| code.trim().parse::<i64>().ok());
+        // Claude Code itself gives an object, so a text without a code says nothing of success.
+        return (code != Some(0)).then(|| said.to_owned());
     }
     let printed = |name: &str| response.get(name).and_then(text).unwrap_or_default();
     let output = || [printed("stdout"), printed("stderr"), printed("output")].concat();
@@ -58,8 +61,7 @@ pub(super) fn error_in_response(response: &Value) -> Option<String> {
         Some(code) => Some(format!("Exit code {code}\n{}", output())),
         // The client knows no exit code, so it is not 0.
         None => {
-            let names = ["exit_code", "exitCode"];
-            let is_null = names.iter().any(|name| response.get(*name) == Some(&Value::Null));
+            let is_null = CODES.iter().any(|name| response.pointer(name) == Some(&Value::Null));
             is_null.then(|| format!("no exit code\n{}", output()))
         }
     }

@@ -6,6 +6,7 @@ use super::event::{
     HookAgent, HookCommandEnd, HookEvent, HookEventKind, SessionStartKind, ToolUse,
 };
 use crate::command_words::command_line_of;
+use crate::{claude_code, codex};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -250,7 +251,9 @@ fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> Hook
         "UserPromptSubmit" => {
             // Claude Code names the source: notifications and timers send prompts too.
             let person = fields.text(&["source"]).is_none_or(|it| matches!(it, "user" | "sdk"));
-            HookEventKind::Prompt { text: fields.owned(&["prompt"]).filter(|_| person) }
+            let prompt = fields.text(&["prompt"]).filter(|_| person);
+            let text = prompt.and_then(|prompt| typed_part(agent, prompt));
+            HookEventKind::Prompt { text: text.map(str::to_owned) }
         }
         "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
             HookEventKind::ToolUsed(Box::new(tool(agent, name, fields)))
@@ -270,6 +273,16 @@ fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> Hook
         "BeforeModel" => HookEventKind::BeforeModel,
         "SessionEnd" => HookEventKind::SessionEnd { reason: fields.owned(&["reason"]) },
         _ => HookEventKind::Other,
+    }
+}
+
+/// Returns the part of a prompt that a person typed: the client and an editor add texts of their
+/// own.
+fn typed_part(agent: HookAgent, prompt: &str) -> Option<&str> {
+    match agent {
+        HookAgent::Claude => claude_code::typed_text::typed_part(prompt),
+        HookAgent::Codex => codex::prompt::typed_part(prompt),
+        HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode => Some(prompt),
     }
 }
 

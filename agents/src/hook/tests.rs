@@ -71,6 +71,23 @@ fn a_prompt_is_from_a_person_unless_the_agent_says_otherwise() {
 }
 
 #[test]
+fn a_prompt_is_the_part_that_a_person_typed() {
+    let editor = "# Context from my IDE setup:\n\n## My request for Codex:\ngo on\n";
+    for (agent, prompt, wanted) in [
+        (HookAgent::Claude, "<ide_opened_file>a.rs</ide_opened_file>\ngo on", Some("go on")),
+        (HookAgent::Claude, "<task-notification>\ndone\n</task-notification>", None),
+        (HookAgent::Claude, "<div> is not closed", Some("<div> is not closed")),
+        (HookAgent::Codex, editor, Some("go on")),
+        (HookAgent::Codex, "<environment_context>\n</environment_context>", None),
+        (HookAgent::Codex, "# a title", Some("# a title")),
+    ] {
+        let input = json!({"session_id":"s","prompt":prompt});
+        let event = event(agent, "UserPromptSubmit", &input);
+        assert_eq!(event.kind, HookEventKind::Prompt { text: wanted.map(str::to_owned) });
+    }
+}
+
+#[test]
 fn a_prompt_is_recorded_if_no_transcript_contains_it() {
     let kept = |agent, name: &str, input: serde_json::Value| {
         prompt_fact(&event(agent, name, &input), now()).map(|fact| (fact.id, fact.value))
@@ -368,6 +385,9 @@ fn a_failure_is_read_from_an_object_and_an_unknown_exit_code_is_not_0() {
     let response = |code: serde_json::Value| json!({"tool_response":{"stdout":"","stderr":"x","exit_code":code}});
     assert_eq!(used("PostToolUse", response(json!(2.0))), two);
     assert_eq!(used("PostToolUse", response(json!(null))), None);
+    assert_eq!(used("PostToolUse", json!({"tool_response":"make: *** [test] Error 2"})), None);
+    let zero = json!({"tool_response":"Exit code 0\nx"});
+    assert_eq!(used("PostToolUse", zero), Some(Value::Int(0)));
 }
 
 #[test]

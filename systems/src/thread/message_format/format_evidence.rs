@@ -71,7 +71,7 @@ fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
         });
     }
     if kind != "message" {
-        return match object.has("role") {
+        return match object.has("role") && object.has("content") {
             _ if is_item(kind) => FormatEvidence::Strong(MessageFormat::OpenaiResponses),
             true => of_content(object, FormatEvidence::Any),
             false => FormatEvidence::None,
@@ -269,6 +269,7 @@ mod tests {
             (r#"{"hello":1}"#, FormatEvidence::None),
             (r#"{"role":"user"}"#, FormatEvidence::None),
             (r#"{"type":"weather"}"#, FormatEvidence::None),
+            (r#"{"type":"TEXT_MESSAGE_START","role":"assistant"}"#, FormatEvidence::None),
         ] {
             assert_eq!(of(text), expected, "{text}");
         }
