@@ -64,8 +64,8 @@ pub fn locate(
 }
 
 /// Returns the transcript of a session in another folder of `projects/` than a path to a missing
-/// one names. In a worktree, Claude Code may report the folder of the worktree, and write to that of
-/// the repository.
+/// one names. In a worktree, Claude Code may report the folder of the worktree, and write to that
+/// of the repository.
 #[must_use]
 pub fn transcript_elsewhere(missing: &Path, session: &str) -> Option<PathBuf> {
     let name = missing.file_name().filter(|_| missing.file_stem() == Some(session.as_ref()))?;

@@ -48,8 +48,8 @@ pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
 }
 
 /// Returns this JSON with an escaped backslash in place of each one that escapes nothing; `None` if
-/// there is none. Some agents write paths and texts as they are, such as `C:\Users` or `s/\./-/`. If
-/// a text that begins as a path of Windows has such a backslash, none in it escapes a letter.
+/// there is none. Some agents write paths and texts as they are, such as `C:\Users` or `s/\./-/`.
+/// If a text that begins as a path of Windows has such a backslash, none in it escapes a letter.
 fn escape_lone_backslashes(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
     let (mut escaped, mut copied, mut at) = (String::new(), 0, 0);
@@ -94,8 +94,8 @@ fn is_escape(rest: &[u8]) -> bool {
     }
 }
 
-/// Returns whether the text of JSON that begins here begins as a path of Windows and has a backslash
-/// that escapes nothing.
+/// Returns whether the text of JSON that begins here begins as a path of Windows and has a
+/// backslash that escapes nothing.
 fn is_unescaped_path(mut text: &[u8]) -> bool {
     let [drive, b':', b'\\', next, ..] = text else { return false };
     if !drive.is_ascii_alphabetic() || *next == b'\\' {

@@ -167,8 +167,8 @@ fn read(
     Ok(ReceivedEvent { event, store })
 }
 
-/// Returns the transcript at a path that an agent reports. A `~` at its beginning is the user's home
-/// directory. If there is no such file, it may be in the folder of another project.
+/// Returns the transcript at a path that an agent reports. A `~` at its beginning is the user's
+/// home directory. If there is no such file, it may be in the folder of another project.
 fn find_transcript(environment: &Environment, session: Option<&str>, path: PathBuf) -> PathBuf {
     let in_home = path.strip_prefix("~").ok().map(Path::to_owned);
     let in_home = in_home.and_then(|rest| Some(environment.directory("HOME")?.join(rest)));

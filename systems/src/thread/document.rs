@@ -35,8 +35,8 @@ impl HistoryDocument {
     ///
     /// A crash can leave NUL bytes and incomplete lines. NUL bytes at the ends of the text and of
     /// lines are ignored. In JSON Lines, a line can have several messages, with or without commas
-    /// between them. What is not JSON is kept: [`sanitize_history`](super::sanitize_history) removes
-    /// it.
+    /// between them. What is not JSON is kept: [`sanitize_history`](super::sanitize_history)
+    /// removes it.
     ///
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.

@@ -356,8 +356,8 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
 
 const CACHE_MARK: &str = "cache_control";
 
-/// Returns a message or a block without the marks of the cache before the last `left` ones, which it
-/// counts down; `None` if nothing changes.
+/// Returns a message or a block without the marks of the cache before the last `left` ones, which
+/// it counts down; `None` if nothing changes.
 fn unmarked(mut object: RawObject<'_>, left: &mut usize) -> Option<String> {
     let mut changed = false;
     if object.get(CACHE_MARK).is_some() {

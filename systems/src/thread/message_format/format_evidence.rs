@@ -175,6 +175,7 @@ fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEviden
             "file" if block.has("mediaType") => FormatEvidence::Weak(MessageFormat::AiSdk),
             "reasoning" if block.has("text") => FormatEvidence::Weak(MessageFormat::AiSdk),
             "image" if block.has("image") => FormatEvidence::Weak(MessageFormat::AiSdk),
+            "image" if block.has("source") => FormatEvidence::Weak(MessageFormat::Anthropic),
             "image_url" | "input_audio" | "file" | "refusal" => {
                 FormatEvidence::Weak(MessageFormat::OpenaiChat)
             }
@@ -265,6 +266,10 @@ mod tests {
             (
                 r#"{"role":"assistant","content":[{"type":"thinking","thinking":[]}]}"#,
                 FormatEvidence::Any,
+            ),
+            (
+                r#"{"role":"user","content":[{"type":"image","source":{}}]}"#,
+                FormatEvidence::Weak(MessageFormat::Anthropic),
             ),
             (r#"{"hello":1}"#, FormatEvidence::None),
             (r#"{"role":"user"}"#, FormatEvidence::None),

@@ -77,8 +77,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     checked
 }
 
-/// Replaces the characters in the name of a speaker that the API refuses. Returns whether there were
-/// any.
+/// Replaces the characters in the name of a speaker that the API refuses. Returns whether there
+/// were any.
 fn tidy_name(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     let is_refused = |next: char| next.is_whitespace() || "<|\\/>".contains(next);
     let Some(name) = nonempty_text(object, "name").filter(|name| name.contains(is_refused)) else {

@@ -406,6 +406,8 @@ fn an_image_of_another_api_gets_the_form_of_the_thread() {
             assert_eq!(faults.len(), usize::from(given != right), "{form}: {faults:?}");
         }
     }
+    let whole = [says(&block), json!({"role": "assistant", "content": "x"})];
+    assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
     // An address, and images in results.
     let web = "https://example.org/a.png";
     let (out, _) = sanitized("anthropic", &[says(&chat(web)), used.clone(), result(json!("r"))]);
