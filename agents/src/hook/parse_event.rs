@@ -115,7 +115,8 @@ fn is_unescaped_path(mut text: &[u8]) -> bool {
 fn event_in(text: &str) -> Option<Value> {
     let (_, rest) = text.split_once('{')?;
     let rest = text.get(text.len() - rest.len() - 1..)?;
-    let event: Value = serde_json::Deserializer::from_str(rest).into_iter().next()?.ok()?;
+    let mut events = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+    let event = events.next()?.ok()?;
     let names = ["session_id", "sessionId", "sessionID", "conversation_id"];
     names.iter().any(|name| event.get(*name).is_some()).then_some(event)
 }
