@@ -104,9 +104,8 @@ fn is_unescaped_path(mut text: &[u8]) -> bool {
     loop {
         text = match text {
             [b'\\', rest @ ..] if !is_escape(rest) => return true,
-            [b'\\', _, rest @ ..] => rest,
             [b'"', ..] | [] => return false,
-            [_, rest @ ..] => rest,
+            [b'\\', _, rest @ ..] | [_, rest @ ..] => rest,
         };
     }
 }
