@@ -102,14 +102,14 @@ impl PieceBuilder<'_> {
     }
 
     /// Adds a version of an agent with the result of the call that started it: the agent's own
-    /// result, or only that the agent runs in the background.
+    /// result, or only that the agent runs in the background. Returns whether the agent began.
     pub(super) fn agent_done(
         &mut self,
         context: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
-    ) {
+    ) -> bool {
         let done: AgentCompletion<'_> = answer.object();
         let own = Value::from(id);
         let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
@@ -123,7 +123,7 @@ impl PieceBuilder<'_> {
             (Some(agent), _) => agent.to_owned(),
             (None, Some(agent)) => agent,
             // The call was refused or failed before an agent began.
-            (None, None) if answer.error => return,
+            (None, None) if answer.error => return false,
             (None, None) => id.to_owned(),
         };
         self.carry.agents.entry(agent.clone()).or_insert_with(|| {
@@ -134,7 +134,7 @@ impl PieceBuilder<'_> {
         {
             state.fields.insert("agent".to_owned(), parent.into());
         }
-        let Some(state) = self.carry.agents.get(&agent) else { return };
+        let Some(state) = self.carry.agents.get(&agent) else { return false };
         let started = |status: &str| status.contains("launched") || status.contains("spawned");
         let launched = done.status.text().is_some_and(started)
             || answer.shown_to_agent.as_ref().is_some_and(|(text, _)| text.starts_with(LAUNCHED));
@@ -153,6 +153,7 @@ impl PieceBuilder<'_> {
             ("tokens", done.total_tokens.0.into()),
         ]));
         self.facts.push(context.fact(Kind::Agent, &agent, value));
+        true
     }
 
     /// Adds a version of an agent that a notice reports as ended, with the fields `more`. A notice

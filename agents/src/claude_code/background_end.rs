@@ -8,6 +8,7 @@
 
 use super::command::CommandRun;
 use super::line_context::{LineContext, PieceBuilder, fields};
+use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::TranscriptState;
 use super::typed_text::tagged;
@@ -21,6 +22,8 @@ const TASK_QUERY_TOOLS: [&str; 5] =
     ["TaskOutput", "BashOutput", "AgentOutputTool", "AgentOutput", "BashOutputTool"];
 /// Tools that stop a background task.
 const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
+/// The fields in which such a tool is given the id of the task.
+const TASK_FIELDS: [&str; 4] = ["task_id", "bash_id", "shell_id", "agentId"];
 /// The beginnings of the tags of notices.
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
 /// The end of the tags of all notices.
@@ -81,10 +84,15 @@ impl PieceBuilder<'_> {
                     let range = from..notice.start + to;
                     (range.start <= range.end).then_some((text, range, pointer))
                 });
+            // The result of an agent may contain the same tags.
+            let head = part.split("<result>").next().unwrap_or(part);
             let end = TaskEnd {
                 task: name("task-id").or_else(|| name("shell-id")).or_else(|| name("agent-id")),
                 call: name("tool-use-id"),
-                status: name("status").or_else(|| status_in(summary)),
+                status: tagged(head, "status")
+                    .map(str::trim)
+                    .filter(|status| !status.is_empty())
+                    .or_else(|| status_in(summary)),
                 summary,
                 exit_code: exit_code(summary).map(|(code, _)| code),
                 interpreted: exit_code(summary).is_some_and(|(_, interpreted)| interpreted),
@@ -111,16 +119,21 @@ impl PieceBuilder<'_> {
     pub(super) fn background_task_result(
         &mut self,
         context: &LineContext<'_>,
-        tool: &str,
+        call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
+        let tool = call.tool.as_str();
         let (queries, stops) = (TASK_QUERY_TOOLS.contains(&tool), TASK_STOP_TOOLS.contains(&tool));
         if answer.error || !(queries || stops) {
             return;
         }
         let queried: TaskQueryResult<'_> = answer.object();
-        let shown = answer.shown_to_agent.as_ref();
-        let named = |tag| shown.and_then(|(text, _)| tagged(text, tag)).map(str::trim);
+        // What the command printed may contain the same tags.
+        let head = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
+            let before_output = text.split("<output>").next()?;
+            before_output.split("<stdout>").next()
+        });
+        let named = |tag| tagged(head?, tag).map(str::trim);
         let task = queried.task.task_id.0.as_deref().or(queried.shell_id.0.as_deref());
         let status = if stops {
             Some("killed")
@@ -138,7 +151,7 @@ impl PieceBuilder<'_> {
             let text = text?;
             Some((text, 0..text.len(), pointer))
         });
-        let task = task.or_else(|| named("task_id"));
+        let task = task.or_else(|| named("task_id")).or_else(|| asked_task(call));
         self.end(context, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
     }
 
@@ -220,6 +233,13 @@ impl PieceBuilder<'_> {
         };
         self.push_command_run(&context, call, done);
     }
+}
+
+/// Returns the id of the task that a call queries or stops.
+fn asked_task(call: &OpenCall) -> Option<&str> {
+    let CallRequest::Tool { fields } = &call.request else { return None };
+    let input = fields.get("input")?;
+    TASK_FIELDS.iter().find_map(|name| input.field(name)?.as_text())
 }
 
 /// Returns the id of the agent that a report is about, if the agent is known.

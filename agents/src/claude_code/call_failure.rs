@@ -36,11 +36,14 @@ impl CallFailure {
 }
 
 /// Beginnings of results of calls that never started.
-const NEVER_STARTED: [&str; 25] = [
+const NEVER_STARTED: [&str; 28] = [
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
     "User rejected tool use",
     "User denied ",
+    "User declined to answer questions",
+    "The agent proposed a plan that was rejected by the user",
+    "Auto mode could not evaluate this action",
     "Permission denied by hook",
     "Permission denied by PermissionRequest hook",
     "Tool permission request failed",
@@ -195,6 +198,8 @@ mod tests {
             "Claude requested permissions to use Bash, but you haven't granted it yet.",
             "The user doesn't want to proceed with this tool use. The tool use was rejected.",
             "[Tool call skipped: the turn ended.]",
+            "Auto mode could not evaluate this action and is blocking it for safety",
+            "The agent proposed a plan that was rejected by the user. The user chose to stay in plan mode",
         ] {
             assert_eq!(ended(text), CallFailure::Refused, "{text}");
         }

@@ -49,19 +49,19 @@ impl PieceBuilder<'_> {
             CallRequest::Command { .. } => self.command(context, id, &call, answer),
             CallRequest::Edit { .. } => self.edit(context, id, &call, answer),
             CallRequest::Agent { .. } => {
-                self.agent_done(context, id, &call, answer);
-                if answer.failure(false) == Some(CallFailure::Refused) {
+                let began = self.agent_done(context, id, &call, answer);
+                if !began || answer.failure(false) == Some(CallFailure::Refused) {
                     self.tool(context, id, &call, answer);
                 }
             }
             CallRequest::NewTask { .. }
             | CallRequest::TaskChange { .. }
             | CallRequest::Todos { .. } => {
-                self.tasks(context, &call, answer);
+                self.tasks(context, id, &call, answer);
             }
             CallRequest::Tool { .. } => {
                 self.tool(context, id, &call, answer);
-                self.background_task_result(context, &call.tool, answer);
+                self.background_task_result(context, &call, answer);
                 return false;
             }
             // Claude Code has no such call.
@@ -192,12 +192,23 @@ fn apply_description(context: &LineContext<'_>, raw: &RawValue, value: &mut Fiel
     }
 }
 
-/// Returns the id of the background task that a command became, from its result.
+/// Returns the id of the background task that a command became, from its result. The client writes
+/// its note after the output so far. If the result is also recorded as an object, the object has
+/// the id, and a line after others is output.
 fn background_task(answer: &ClaudeCallResult<'_>) -> Option<String> {
     let (shown_text, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
-    let started = ["Command running in background", "Command was manually backgrounded"];
-    let rest = started.iter().find_map(|begin| shown_text.strip_prefix(begin))?;
-    let (_, id) = rest.split_once("with ID: ")?;
+    let recorded = matches!(answer.tool_use_result, ToolUseResult::Object(_));
+    let first = shown_text.lines().next();
+    let last = shown_text.trim_end().lines().next_back().filter(|_| !recorded);
+    first.into_iter().chain(last).find_map(task_in_note)
+}
+
+/// Returns the id of the task in a note that a command runs in the background.
+fn task_in_note(line: &str) -> Option<String> {
+    let (how, id) = line.strip_prefix("Command ")?.split_once(" with ID: ")?;
+    if !how.contains("background") {
+        return None;
+    }
     let end = id.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(id.len());
     id.get(..end).filter(|id| !id.is_empty()).map(str::to_owned)
 }
@@ -215,7 +226,11 @@ fn outcome(
     let interrupted = |text: &str| {
         let (_, start) = exit_code(text, true);
         let first = text.get(start..).and_then(|text| text.lines().next()).unwrap_or_default();
-        let marks = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
+        let marks = [
+            "[Request interrupted by user]",
+            "[Request interrupted by user for tool use]",
+            "<error>Command was aborted before completion</error>",
+        ];
         marks.iter().any(|mark| first == *mark || text.trim_end().ends_with(mark))
     };
     let timed_out = |text: &str| {

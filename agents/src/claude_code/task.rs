@@ -99,14 +99,17 @@ pub(crate) fn task_request(
 }
 
 impl PieceBuilder<'_> {
-    /// Applies the change that a call requested to the task list, if its result is not an error.
+    /// Applies the change that a call requested to the task list. A call whose result is an error
+    /// is recorded as the use of a tool.
     pub(crate) fn tasks(
         &mut self,
         context: &LineContext<'_>,
+        id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
         if answer.error {
+            self.tool(context, id, call, answer);
             return;
         }
         match &call.request {

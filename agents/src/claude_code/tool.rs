@@ -45,8 +45,8 @@ pub(crate) fn tool_request(
 }
 
 impl PieceBuilder<'_> {
-    /// Adds the fact of the use of a tool. An edit that failed, or a sub-agent that was refused, is
-    /// also recorded as the use of a tool.
+    /// Adds the fact of the use of a tool. An edit or a change of the task list that failed, and a
+    /// sub-agent that was refused or did not begin, are also recorded as uses of a tool.
     pub(super) fn tool(
         &mut self,
         context: &LineContext<'_>,

@@ -132,9 +132,17 @@ fn an_agent_that_left_no_lines_is_known_by_its_result() {
     let piece = done(task()).read();
     let fact = only_of_kind(&piece, Kind::Agent);
     assert_eq!((fact.id.as_str(), text(&fact.value, "description")), ("a1", Some("look")));
-    let refused = "The user doesn't want to proceed with this tool use.";
-    let piece = task().error("task", refused, json!("User rejected tool use")).read();
-    assert_eq!(of_kind(&piece, Kind::Agent).len(), 0, "it never began");
+    // Regression: an agent that did not begin left no fact unless it was refused.
+    for (answer, outcome) in [
+        ("The user doesn't want to proceed with this tool use.", "refused"),
+        ("[Request interrupted by user for tool use]", "interrupted"),
+        ("Agent type 'dev' not found. Available agents: x", "failed"),
+    ] {
+        let piece = task().error("task", answer, json!(format!("Error: {answer}"))).read();
+        assert_eq!(of_kind(&piece, Kind::Agent).len(), 0, "it never began");
+        let tool = &only_of_kind(&piece, Kind::Tool).value;
+        assert_eq!((text(tool, "outcome"), text(tool, "reason")), (Some(outcome), Some(answer)));
+    }
     let launched = json!({ "agentId": "a2", "status": "async_launched" });
     let piece = task().result("task", "started", launched).read();
     let value = &only_of_kind(&piece, Kind::Agent).value;

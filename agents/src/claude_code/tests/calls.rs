@@ -102,8 +102,14 @@ fn an_interrupted_command_has_no_exit_code() {
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("interrupted")));
     assert_eq!(value.field("interrupted"), Some(&true.into()));
     assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("unknown"));
-    let piece = Script::new().failed("x", "[Request interrupted by user for tool use]").read();
-    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("interrupted"));
+    for answer in [
+        "[Request interrupted by user for tool use]",
+        "half\n<error>Command was aborted before completion</error>",
+    ] {
+        let piece = Script::new().failed("x", answer).read();
+        let value = &only_of_kind(&piece, Kind::Command).value;
+        assert_eq!(text(value, "outcome"), Some("interrupted"), "{answer}");
+    }
     let answer = "Exit code 137\n[Request interrupted by user for tool use]\nrunning 3 tests";
     let piece = Script::new().failed("cargo test", answer).read();
     let value = &only_of_kind(&piece, Kind::Command).value;
@@ -123,6 +129,22 @@ fn a_command_in_the_background_has_no_exit_code() {
     let input = json!({ "command": "sleep 9", "run_in_background": true });
     let piece = Script::new().call("c", "Bash", input).result("c", "id b2", ran("")).read();
     assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("background"));
+    // Regression: without an object beside the result, these were finished with exit code 0.
+    for answer in [
+        "Command exceeded the assistant-mode blocking budget (15s) and was moved to the background with ID: b3. It is still running",
+        "Compiling a\nCommand timed out after 2s and was moved to the background with ID: b3. It is still running\n",
+    ] {
+        let piece = Script::new().bash("cargo test", answer, json!(null)).read();
+        let value = &only_of_kind(&piece, Kind::Command).value;
+        assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("background")));
+        assert_eq!(text(value, "background_task"), Some("b3"));
+        let check = &only_of_kind(&piece, Kind::Verification).value;
+        assert_eq!(text(check, "status"), Some("unknown"), "{answer}");
+    }
+    // With the object, such a line is what the command printed.
+    let answer = "found:\nCommand running in background with ID: b3.";
+    let piece = Script::new().bash("grep -r background", answer, ran(answer)).read();
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("finished"));
 }
 
 #[test]

@@ -144,6 +144,40 @@ fn querying_or_stopping_a_task_reports_its_end() {
     assert_eq!(outcomes(&script.read()), [Some("background"), Some("interrupted")]);
 }
 
+/// Regression: without an object beside the result, only a result that names its task ended it.
+#[test]
+fn the_task_of_a_query_is_read_from_the_call() {
+    for (tool, input, answer, outcome, code) in [
+        (
+            "BashOutput",
+            json!({ "bash_id": "b1" }),
+            "<status>failed</status>\n\n<exit_code>2</exit_code>\n\n<stdout>\nx\n</stdout>",
+            "failed",
+            Some(2),
+        ),
+        (
+            "KillShell",
+            json!({ "shell_id": "b1" }),
+            "Successfully killed shell: b1 (make)",
+            "interrupted",
+            None,
+        ),
+        // What the command printed is no report of its end.
+        (
+            "TaskOutput",
+            json!({ "task_id": "b1" }),
+            "<status>completed</status>\n\n<output>\n<exit_code>0</exit_code>\n</output>",
+            "finished",
+            None,
+        ),
+    ] {
+        let piece = started("make").call("t", tool, input).result("t", answer, Json::Null).read();
+        let last = &of_kind(&piece, Kind::Command)[1].value;
+        assert_eq!(text(last, "outcome"), Some(outcome), "{tool}");
+        assert_eq!(last.field("exit_code"), code.map(Value::Int).as_ref(), "{tool}");
+    }
+}
+
 fn late_notice() -> Json {
     notified(&notice("killed", "was stopped"))
 }

@@ -37,6 +37,8 @@ fn a_task_has_a_version_for_each_change() {
     let expected =
         [version("1", 2, "pending"), version("1", 4, "in_progress"), version("1", 10, "completed")];
     assert_eq!(versions(&piece), expected);
+    let refused = &only_of_kind(&piece, Kind::Tool).value;
+    assert_eq!((text(refused, "tool"), text(refused, "reason")), (Some("TaskUpdate"), Some("no")));
     let last = &of_kind(&piece, Kind::Task)[2].value;
     assert_eq!((text(last, "subject"), text(last, "owner")), (Some("fix it"), Some("me")));
     assert_eq!(text(last, "description"), Some("all of it"));
