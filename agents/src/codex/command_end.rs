@@ -56,10 +56,11 @@ pub(super) fn result(
             work.carry.other.codex.end(id);
             if is_applied(&answer) {
                 code(work, context, id, &opened, files);
-            } else if let (REFUSED, [first, ..]) = (answer.status.outcome, files.as_slice()) {
+            } else if let [first, ..] = files.as_slice() {
                 let reason = answer.status.part.clone();
                 let reason = context.part(&answer.text, reason, &answer.pointer);
-                tool::edit_not_made(work, context, id, &first.path, REFUSED, reason);
+                let outcome = outcome_of_edit_not_made(&answer);
+                tool::edit_not_made(work, context, id, &first.path, outcome, reason);
             }
         }
         CallRequest::Todos { items } if !answer.status.not_started => work.todos(context, items),
@@ -69,14 +70,29 @@ pub(super) fn result(
 
 /// Whether a result says that its patch was applied.
 fn is_applied(answer: &CodexCallResult) -> bool {
-    let status = &answer.status;
-    let output = answer.text.get(status.part.clone()).unwrap_or_default();
-    match (status.exit_code.or_else(|| call_result::inner_exit_code(output)), status.outcome) {
+    match (exit_code_of_patch(answer), answer.status.outcome) {
         (Some(code), _) => code == 0,
         (None, "finished") => true,
-        (None, "unknown") => says_applied(output),
+        (None, "unknown") => says_applied(output_of(answer)),
         _ => false,
     }
+}
+
+/// Returns how the call of a patch that was not applied ended.
+fn outcome_of_edit_not_made(answer: &CodexCallResult) -> &'static str {
+    match (exit_code_of_patch(answer), answer.status.outcome) {
+        (Some(_), _) | (None, "timed_out") => "failed",
+        (None, "background") => "unknown",
+        (None, outcome) => outcome,
+    }
+}
+
+fn exit_code_of_patch(answer: &CodexCallResult) -> Option<i64> {
+    answer.status.exit_code.or_else(|| call_result::inner_exit_code(output_of(answer)))
+}
+
+fn output_of(answer: &CodexCallResult) -> &str {
+    answer.text.get(answer.status.part.clone()).unwrap_or_default()
 }
 
 fn says_applied(output: &str) -> bool {

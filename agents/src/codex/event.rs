@@ -222,7 +222,8 @@ fn clear_code_if_not_started(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
     end
 }
 
-/// Records the edits of a change of files, or the use of the tool if the change was declined.
+/// Records the edits of a change of files, or the use of the tool if the change was declined or
+/// failed.
 pub(super) fn changed(
     work: &mut PieceBuilder<'_>,
     context: &LineContext<'_>,
@@ -242,9 +243,14 @@ pub(super) fn changed(
     let changes: BTreeMap<String, &RawValue> = object(one.changes);
     if !applied {
         let first = changes.keys().next().map(|path| path_from_url(path));
-        if let (Some(path), true) = (first, one.status.is("declined")) {
+        let outcome = match (one.status.text(), one.success.0) {
+            (Some("declined"), _) => Some(REFUSED),
+            (Some("failed"), _) | (None, Some(false)) => Some("failed"),
+            _ => None,
+        };
+        if let (Some(path), Some(outcome)) = (first, outcome) {
             let reason = one.stderr.text().map(|text| context.text(text, format!("{base}/stderr")));
-            tool::edit_not_made(work, context, id, &path, REFUSED, reason.into());
+            tool::edit_not_made(work, context, id, &path, outcome, reason.into());
         }
         return;
     }

@@ -21,12 +21,16 @@ pub(super) mod source {
     pub(crate) const ITEM: u8 = 4;
 }
 
-/// The heading that an editor writes before the person's request.
-const REQUEST: &str = "## My request for Codex:";
+/// The headings that an editor writes before the person's request.
+const REQUESTS: [&str; 2] = ["## My request for Codex:", "## My request:"];
+/// The beginnings of an editor's context. Only after one of them is the short heading the editor's.
+const EDITOR: [&str; 2] = ["# Context from my IDE setup:", "# Files mentioned by the user:"];
+/// The element in which the desktop app writes the state of its browser before the person's text.
+const BROWSER: &str = "in-app-browser-context";
 
 /// The elements that Codex itself writes as user messages. An element counts only if it is the
 /// whole text.
-const INJECTED: [&str; 16] = [
+const INJECTED: [&str; 20] = [
     "user_instructions",
     "environment_context",
     "turn_aborted",
@@ -43,6 +47,10 @@ const INJECTED: [&str; 16] = [
     "ide_context",
     "realtime_conversation",
     "INSTRUCTIONS",
+    BROWSER,
+    "heartbeat",
+    "realtime_delegation",
+    "recommended_plugins",
 ];
 
 /// Warnings that older versions added to the conversation as user messages, and the text before the
@@ -87,21 +95,35 @@ fn is_frame(text: &str) -> bool {
         || (text.starts_with("<image name=") && text.ends_with('>'))
 }
 
-/// Returns the part of a text that the person wrote: the text after [`REQUEST`] if an editor wrote
-/// its context before it, otherwise all.
+/// Returns the part of a text that the person wrote: the text after the context that the desktop
+/// app or an editor wrote, otherwise all.
 fn request(text: &str) -> Range<usize> {
-    let mut range = 0..text.len();
-    if text.trim_start().starts_with("# ") {
-        let at = text.match_indices(REQUEST).map(|(at, _)| at);
-        let mut at = at.filter(|at| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'));
-        if let Some(at) = at.next() {
-            range.start = at + REQUEST.len();
-            let rest = text.get(range.clone()).unwrap_or_default();
-            range.start += rest.len() - rest.trim_start().len();
-            range.end = range.start + rest.trim().len();
-        }
-    }
-    range
+    let begin = text.trim_start();
+    let browser = begin.strip_prefix('<').is_some_and(|tag| tag.starts_with(BROWSER));
+    let closing = format!("</{BROWSER}>");
+    let after_browser = begin.split_once(closing.as_str()).filter(|_| browser);
+    let rest = after_browser.map_or(begin, |(_, rest)| rest.trim_start());
+    let by_editor = after_browser.is_some() || EDITOR.iter().any(|it| rest.starts_with(it));
+    let typed = match (after_heading(rest, by_editor), after_browser) {
+        (Some(after), _) => after,
+        (None, Some(_)) => rest,
+        (None, None) => return 0..text.len(),
+    };
+    let start = text.len() - typed.trim_start().len();
+    start..start + typed.trim().len()
+}
+
+/// Returns the text after the editor's heading, if the text is an editor's context with a heading
+/// on a line of its own. If `by_editor`, the heading may be the short one.
+fn after_heading(text: &str, by_editor: bool) -> Option<&str> {
+    let headings = REQUESTS.iter().take(if by_editor { REQUESTS.len() } else { 1 });
+    let ends = headings.filter_map(|heading| {
+        let mut found = text.match_indices(heading).map(|(at, _)| at);
+        let at = found.find(|at| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'))?;
+        Some(at + heading.len())
+    });
+    let end = ends.min().filter(|_| text.starts_with('#'))?;
+    text.get(end..)
 }
 
 /// Returns the part of a text that the person wrote, if nothing says who wrote the text.
@@ -283,6 +305,8 @@ mod tests {
             "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>",
             "<hook_prompt hook_run_id=\"h1\">go on</hook_prompt>",
             "<apps_instructions>x</apps_instructions>",
+            "<in-app-browser-context source=\"ambient-ui-state\">x</in-app-browser-context>",
+            "<heartbeat>\n<instructions>look</instructions>\n</heartbeat>",
             "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
             "Another language model started to solve this problem and produced a summary of it.",
         ] {
@@ -321,6 +345,18 @@ mod tests {
                 "# Context from my IDE setup:\nis all I see",
             ),
             ("# Context from my IDE setup:\n## My request for Codex:\n", ""),
+            ("# Context from my IDE setup:\n## Tabs\n\n## My request:\nfix it", "fix it"),
+            ("## My request for Codex:\nfix it", "fix it"),
+            ("# Task\n## My request:\nfix it", "# Task\n## My request:\nfix it"),
+            (
+                "<in-app-browser-context source=\"ambient-ui-state\">\na\n</in-app-browser-context>\n\n## My request for Codex:\nfix it\n",
+                "fix it",
+            ),
+            (
+                "<in-app-browser-context>\na\n</in-app-browser-context>\nwhy is # b here?",
+                "why is # b here?",
+            ),
+            ("<in-app-browser-context> is in my title", "<in-app-browser-context> is in my title"),
         ] {
             assert_eq!(&text[request(text)], expected);
         }

@@ -118,18 +118,27 @@ fn a_patch_next_to_other_commands_is_an_edit_and_a_command() {
 
 #[test]
 fn a_patch_that_was_not_applied_is_not_an_edit() {
-    for result_text in [
-        "patch rejected by user",
-        "apply_patch verification failed: Failed to find expected lines",
-        "aborted by user after 2.0s",
-        "Exit code: 1\nWall time: 0 seconds\nOutput:\nno",
-        "{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}",
+    for (result_text, outcome, reason) in [
+        ("patch rejected by user", "refused", "patch rejected by user"),
+        (
+            "apply_patch verification failed: Failed to find expected lines",
+            "failed",
+            "apply_patch verification failed: Failed to find expected lines",
+        ),
+        ("aborted by user after 2.0s", "interrupted", "aborted by user after 2.0s"),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno", "failed", "no"),
+        ("{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}", "failed", "no"),
+        ("something else", "unknown", "something else"),
     ] {
         let request = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
         let answer =
             json!({"type": "custom_tool_call_output", "call_id": "p1", "output": result_text});
         let piece = read(&[meta(), item(1, &request), item(2, &answer)].concat());
         assert_eq!(edits(&piece), [], "{result_text}");
+        // Regression: only a refused patch was recorded as the use of a tool.
+        let [tool] = of_kind(&piece, Kind::Tool)[..] else { panic!("{result_text}") };
+        assert_eq!(text(tool, "outcome").as_deref(), Some(outcome));
+        assert_eq!(text(tool, "reason").as_deref(), Some(reason));
     }
 }
 
@@ -195,8 +204,8 @@ fn a_long_change_is_resolved_from_its_source() {
 }
 
 #[test]
-fn failed_changes_are_ignored_and_a_call_and_its_event_are_one() {
-    for status in ["failed", "declined"] {
+fn failed_changes_are_uses_of_a_tool_and_a_call_and_its_event_are_one() {
+    for (status, outcome) in [("failed", "failed"), ("declined", "refused")] {
         let script = meta()
             + &at(
                 1,
@@ -206,7 +215,8 @@ fn failed_changes_are_ignored_and_a_call_and_its_event_are_one() {
             );
         let piece = read(&script);
         assert_eq!(edits(&piece), []);
-        assert_eq!(of_kind(&piece, Kind::Tool).len(), usize::from(status == "declined"));
+        let [tool] = of_kind(&piece, Kind::Tool)[..] else { panic!("{status}") };
+        assert_eq!(text(tool, "outcome").as_deref(), Some(outcome));
     }
     let declined = json!({"type": "patch_apply_end", "call_id": "p1", "success": false, "status": "declined",
         "stderr": "patch rejected by user", "changes": changes()});
