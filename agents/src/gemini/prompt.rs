@@ -20,20 +20,25 @@ const SNAPSHOT_END: &str = "</state_snapshot>";
 /// Beginnings of texts that the client itself wrote in the user's name.
 const MACHINE: &[&str] = &[
     "<session_context>",
-    "<hook_context>",
+    HOOK,
     "This is the Gemini CLI. We are setting up the context for our chat.",
     "Here is the user's editor context as a JSON object.",
     "Here is a summary of changes in the user's editor context",
     "System: Potential loop detected.",
     "System: Please continue.",
+    "I ran the following shell command:\n```sh\n",
 ];
+/// The element in which the client writes the context of a hook, also before a prompt.
+const HOOK: &str = "<hook_context>";
+const HOOK_END: &str = "</hook_context>";
 /// The text around a message that was typed while the agent worked.
 const STEERING: &[&str] = &["User steering update:\n<user_input>\n", "User hints:\n<user_input>\n"];
 const STEERING_END: &str = "\n</user_input>";
 /// The beginning of the inner text if it reports the end of a background command.
 const BACKGROUND: &str = "[Background command completed ";
-/// The part before the files that the person named.
-const FILES: &str = "--- Content from referenced files ---";
+/// The parts before the files that the person named.
+const FILES: [&str; 2] =
+    ["--- Content from referenced files ---", "--- Content from referenced context ---"];
 const FILES_END: &str = "--- End of content ---";
 
 /// The text that a person typed.
@@ -81,7 +86,7 @@ pub(super) fn typed(
     let mut found: Vec<(Cow<'_, str>, Range<usize>, String)> = Vec::new();
     for (text, pointer) in texts {
         match text.trim() {
-            FILES => in_files = true,
+            part if FILES.contains(&part) => in_files = true,
             FILES_END => in_files = false,
             _ if in_files => {}
             _ => {
@@ -144,8 +149,12 @@ fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
         return (!body.starts_with(BACKGROUND)).then_some(begin.len()..begin.len() + end);
     }
     let begin = text.trim_start();
-    let machine = MACHINE.iter().any(|it| begin.starts_with(it)) || is_snapshot(text);
-    (!machine && !beside_result).then_some(0..text.len())
+    let after_hook = begin.strip_prefix(HOOK).and_then(|rest| rest.split_once(HOOK_END));
+    let begin = after_hook.map_or(begin, |(_, after)| after.trim_start());
+    let start = if after_hook.is_some() { text.len() - begin.len() } else { 0 };
+    let machine =
+        begin.is_empty() || MACHINE.iter().any(|it| begin.starts_with(it)) || is_snapshot(begin);
+    (!machine && !beside_result).then_some(start..text.len())
 }
 
 /// Returns the background process whose end a message reports, and whether it ended with an error.
@@ -219,6 +228,15 @@ mod tests {
             (
                 json!([{"text": "read @a.md"}, {"text": "\n--- Content from referenced files ---"},
                     {"text": "\nContent from @a.md:\n"}, {"text": "hello"}, {"text": "\n--- End of content ---"}]),
+                Some("read @a.md"),
+            ),
+            // Regression: the prompt after the context of a hook was lost.
+            (text("<hook_context>be kind</hook_context>\n\nfix it"), Some("fix it")),
+            (text("<hook_context>be kind</hook_context>\n"), None),
+            (text("I ran the following shell command:\n```sh\nls\n```\n\nThis produced"), None),
+            (
+                json!([{"text": "read @a.md"}, {"text": "\n--- Content from referenced context ---"},
+                    {"text": "\nContent from @file:///a.md:\n"}, {"text": "hello"}]),
                 Some("read @a.md"),
             ),
             (json!([{"functionResponse": {"id": "c"}}, {"text": "binary content"}]), None),

@@ -253,7 +253,9 @@ fn outcome(observation: &str) -> &'static str {
     let begin = observation.trim_start();
     let cancelled = begin.starts_with("The command '")
         && observation.contains("' was cancelled because it took more than ");
-    if cancelled || begin.starts_with("EXECUTION TIMED OUT") {
+    // The environment writes this after the output so far.
+    let timed_out = |line: &str| line.starts_with("EXECUTION TIMED OUT");
+    if cancelled || timed_out(begin) || begin.lines().rev().take(3).any(timed_out) {
         "timed_out"
     } else if begin.starts_with("Interactive operation '")
         || begin.starts_with("Operation '")

@@ -154,6 +154,16 @@ fn every_editing_tool_makes_code_with_its_success() {
     );
 }
 
+/// Regression: a time limit that the environment reports after some output was not read.
+#[test]
+fn a_time_limit_is_reported_after_the_output() {
+    let piece = piece(
+        r#"{"trajectory":[{"action":"pytest","observation":"collecting\n\nEXECUTION TIMED OUT BECAUSE NO OUTPUT WAS PRODUCED FOR MORE THAN 30 SECONDS.\nPLEASE REFINE YOUR COMMAND"}]}"#,
+    );
+    let command = piece.facts.iter().find(|fact| fact.kind == Kind::Command).unwrap();
+    assert_eq!(command.value.field("outcome"), Some(&"timed_out".into()));
+}
+
 #[test]
 fn several_attempts_are_one_session() {
     let step = |action: &str| serde_json::json!({"action": action, "observation": "", "thought": "t", "execution_time": 1});
