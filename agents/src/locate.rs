@@ -2,14 +2,16 @@
 
 use crate::claude_code::{TranscriptFile, folder_entries, oldest_first, transcript_at};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, DirEntry, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of bytes of a rollout that are searched for its working directory.
 const FIRST_LINE_BYTES: u64 = 64 << 20;
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Returns the rollouts of Codex's sessions that began in one of these directories or below it,
 /// oldest first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed
@@ -51,7 +53,8 @@ fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
 
 /// Returns the recordings of Gemini CLI's sessions in one of these directories or below it, oldest
 /// first. `home` is Gemini's own directory, usually `~/.gemini`. The file `.project_root` in a
-/// folder of recordings names the project.
+/// folder of recordings names the project. Older versions did not write it: the name of their
+/// folder is the hash of the project's path.
 ///
 /// # Errors
 /// If a folder exists and cannot be read.
@@ -59,8 +62,11 @@ pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Tr
     let mut found = Vec::new();
     for folder in folder_entries(&home.join("tmp"))?.iter().map(DirEntry::path) {
         let root = fs::read_to_string(folder.join(".project_root")).unwrap_or_default();
-        let root = Path::new(root.trim());
-        if root.as_os_str().is_empty() || !projects.iter().any(|it| root.starts_with(it)) {
+        let belongs = match root.trim() {
+            "" => projects.iter().any(|it| folder.ends_with(sha256(it))),
+            root => is_in(Path::new(root), projects),
+        };
+        if !belongs {
             continue;
         }
         for path in folder_entries(&folder.join("chats"))?.iter().map(DirEntry::path) {
@@ -70,6 +76,12 @@ pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Tr
         }
     }
     Ok(oldest_first(found))
+}
+
+/// Returns the SHA-256 of a path as hexadecimal digits.
+fn sha256(path: &Path) -> String {
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    digest.iter().fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
 }
 
 fn is_named(path: &Path, begin: &str, extension: &str) -> bool {
@@ -88,9 +100,12 @@ fn began_in(path: &Path) -> Option<PathBuf> {
     } else {
         Box::new(file)
     };
+    let mut bytes = BufReader::new(bytes.take(FIRST_LINE_BYTES));
+    if bytes.fill_buf().ok()?.starts_with(BYTE_ORDER_MARK) {
+        bytes.consume(BYTE_ORDER_MARK.len());
+    }
     let mut cwd = None;
-    let mut json =
-        serde_json::Deserializer::from_reader(BufReader::new(bytes.take(FIRST_LINE_BYTES)));
+    let mut json = serde_json::Deserializer::from_reader(bytes);
     // Stops with an error once the directory is found.
     let _ = json.deserialize_map(NestedFieldSeed { names: &["payload", "cwd"], found: &mut cwd });
     cwd
@@ -162,12 +177,14 @@ mod tests {
             project.join("sub"),
         );
         let small = first(&project);
+        let marked = format!("\u{feff}{small}");
         let packed = zstd::bulk::compress(small.as_bytes(), 3).unwrap();
         for (name, bytes) in [
             ("sessions/2026/05/01/rollout-a.jsonl", small.as_bytes()),
             ("sessions/2026/05/01/rollout-long.jsonl", long.as_bytes()),
             ("sessions/2026/05/01/rollout-tree.jsonl", first(&elsewhere.join("src")).as_bytes()),
             ("archived_sessions/rollout-b.jsonl", small.as_bytes()),
+            ("archived_sessions/rollout-bom.jsonl", marked.as_bytes()),
             ("archived_sessions/rollout-c.jsonl.zst", &packed),
             // Half written next to its original, of another project, and not a rollout.
             ("sessions/2026/05/01/rollout-a.jsonl.zst", &packed[..4]),
@@ -187,10 +204,30 @@ mod tests {
         let expected = [
             "rollout-a.jsonl",
             "rollout-b.jsonl",
+            "rollout-bom.jsonl",
             "rollout-c.jsonl.zst",
             "rollout-long.jsonl",
             "rollout-tree.jsonl",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn recordings_are_found_by_the_path_or_the_hash_of_their_project() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (home, project) = (root.join("gemini"), root.join("p"));
+        let below = project.join("sub").to_string_lossy().into_owned();
+        write(&home.join("tmp/slug/.project_root"), below.as_bytes());
+        let (own, other) = (sha256(&project), sha256(&root));
+        for (folder, name) in [("slug", "a"), (own.as_str(), "b"), (other.as_str(), "c")] {
+            write(&home.join(format!("tmp/{folder}/chats/session-{name}.json")), b"{}");
+        }
+        let found = gemini_recordings(&home, &[project]).unwrap().into_iter();
+        let mut names: Vec<String> =
+            found.map(|one| one.path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+        names.sort();
+        assert_eq!(names, ["session-a.json", "session-b.json"]);
+        assert!(sha256(Path::new("/home/user/project")).starts_with("9dad1e4e08b0b11c"));
     }
 }

@@ -465,14 +465,10 @@ fn found_transcripts_of(
         }
         TranscriptDialect::Codex => {
             let own = context.environment.directory("CODEX_HOME");
-            let own = own.unwrap_or_else(|| home.join(".codex"));
-            let tops = folders.iter().filter(|folder| discovery::is_checkout_top(folder));
-            let checkouts = tops.flat_map(|top| discovery::checkouts(top));
-            codex_rollouts(&own, &folders.iter().cloned().chain(checkouts).collect::<Vec<_>>())
+            codex_rollouts(&own.unwrap_or_else(|| home.join(".codex")), &with_worktrees(folders))
         }
         TranscriptDialect::Gemini => {
-            let folders: Vec<PathBuf> = folders.into_iter().collect();
-            gemini_recordings(&home.join(".gemini"), &folders)
+            gemini_recordings(&home.join(".gemini"), &with_worktrees(folders))
         }
     };
     let transcripts =
@@ -484,6 +480,13 @@ fn found_transcripts_of(
         sub_agent: one.sub_agent,
     });
     Ok(found.collect())
+}
+
+/// Adds the worktrees of the repositories whose tops are among these folders.
+fn with_worktrees(folders: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let tops = folders.iter().filter(|folder| discovery::is_checkout_top(folder));
+    let checkouts: Vec<PathBuf> = tops.flat_map(|top| discovery::checkouts(top)).collect();
+    folders.into_iter().chain(checkouts).collect()
 }
 
 /// Finds Claude Code's transcripts of these folders and of all checkouts of their repositories,

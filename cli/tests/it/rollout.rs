@@ -197,6 +197,15 @@ fn recordings_in_both_formats_continue_one_session() {
     assert_eq!(commands["commands"].as_array().map(Vec::len), Some(1), "{commands}");
     let sessions = environment.forge(["session", "list", "--json"]).json();
     assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(1), "{sessions}");
+    // The session of another worktree is offered too.
+    environment.make_directory("fix");
+    let tree = environment.path("fix").canonicalize().unwrap();
+    let gitdir = format!("{}/.git\n", tree.display());
+    environment.write("project/.git/worktrees/fix/gitdir", &gitdir);
+    environment.write("home/.gemini/tmp/p-2/.project_root", tree.to_str().unwrap());
+    environment.write("home/.gemini/tmp/p-2/chats/session-b.jsonl", "");
+    let shown = environment.forge(["import", "gemini", "--json"]).json();
+    assert_eq!(shown["found"].as_array().map(Vec::len), Some(2), "{shown}");
 }
 
 #[test]
