@@ -136,7 +136,8 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     // The client checks a command before the command starts. The text of a command that ran begins
     // with the exit code.
     let approval = ["requires approval", "require approval", "requires explicit approval"];
-    let check = is_command && checked.is_some() && !text.starts_with("Error calling tool")
+    let ran = begins(&["Error calling tool", "Exit code ", "Command timed out after "]);
+    let check = is_command && checked.is_some() && !ran
         || is_command && approval.iter().any(|words| first.contains(words))
         || first.starts_with("This ") && first.contains(" command contains multiple operations");
     // The command would use a folder that is not allowed. The text begins with the command's name.
@@ -213,6 +214,7 @@ mod tests {
             "make: Permission denied",
             "Permission denied (publickey).",
             "Error calling tool",
+            "<tool_use_error>Command timed out after 2m 0.0s</tool_use_error>",
         ] {
             assert_eq!(ended(text), CallFailure::NotRecognised, "{text}");
             let of_a_tool = classify_failure(&CallDenial::default(), text, false);

@@ -79,6 +79,9 @@ impl PieceBuilder<'_> {
                 self.queue_passed(&context);
                 self.model(&context, &spoken);
             }
+            LineSpeaker::System if line.subtype.is("local_command") => {
+                self.local_command(&context, line, uuid);
+            }
             LineSpeaker::System => {}
         }
         self.facts.push(context.fact(Kind::Message, uuid, value));

@@ -1,10 +1,11 @@
 //! Prompts: what a person asked for, in a separate line or in the client's queue.
 
-use super::line::ClaudeLine;
+use super::line::{ClaudeLine, MessageContent};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
 use super::typed_text::{self, TextAuthor, TypedText, tagged};
 use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Value};
+use std::borrow::Cow;
 
 impl PieceBuilder<'_> {
     /// Reads everything but the message in a user line: a prompt, the ends of background tasks, and
@@ -33,10 +34,37 @@ impl PieceBuilder<'_> {
         if line.is_meta.0 || line.is_visible_in_transcript_only.0 || self.is_copy(line) {
             return;
         }
-        let Some(words) = typed_text::find_typed_text(&spoken.content, author) else { return };
+        if let Some(words) = typed_text::find_typed_text(&spoken.content, author) {
+            self.own_prompt(context, spoken.uuid, &words, "/message/content");
+        }
+    }
+
+    /// Reads a system line with a command of the client, which older clients wrote in a user line.
+    pub(super) fn local_command(
+        &mut self,
+        context: &LineContext<'_>,
+        line: &ClaudeLine<'_>,
+        id: &str,
+    ) {
+        let Some(text) = line.content.text().filter(|_| !self.is_copy(line)) else { return };
+        let content = MessageContent::Text(Cow::Borrowed(text));
+        let words = typed_text::find_typed_text(&content, TextAuthor::Unknown);
+        if let Some(words) = words.filter(|words| words.slash) {
+            self.own_prompt(context, id, &words, "/content");
+        }
+    }
+
+    /// Adds the fact of a prompt with a line of its own, unless the queue has recorded it.
+    fn own_prompt(
+        &mut self,
+        context: &LineContext<'_>,
+        id: &str,
+        words: &TypedText<'_>,
+        pointer: &str,
+    ) {
         let whole = words.slash.then(|| slash_command(words.text()));
         if !self.carry.claude.queue.delivers(whole.as_deref().unwrap_or(words.text()), false) {
-            self.prompt(context, spoken.uuid, &words, "/message/content");
+            self.prompt(context, id, words, pointer);
         }
     }
 

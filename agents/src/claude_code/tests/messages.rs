@@ -70,6 +70,7 @@ fn flags_are_present_only_if_true() {
 
 #[test]
 fn only_text_that_a_person_typed_is_a_prompt() {
+    let local = |content: &str| json!({ "subtype": "local_command", "content": content });
     let piece = Script::new()
         .user("fix the test")
         .user("<local-command-stdout>Bye!</local-command-stdout>")
@@ -81,6 +82,12 @@ fn only_text_that_a_person_typed_is_a_prompt() {
                <command-args>pr 7</command-args>",
         )
         .line("user", json!({ "message": { "content": [{ "type": "image" }] } }))
+        // Regression: newer clients write a slash command in a system line, which was no prompt.
+        .line(
+            "system",
+            local("<command-name>/context</command-name>\n<command-args></command-args>"),
+        )
+        .line("system", local("<local-command-stdout>ok</local-command-stdout>"))
         .read();
     let prompts: Vec<_> = of_kind(&piece, Kind::Prompt)
         .into_iter()
@@ -93,9 +100,10 @@ fn only_text_that_a_person_typed_is_a_prompt() {
         ("m1", "fix the test", None),
         ("m5", "/exit", Some(&slash)),
         ("m6", "/review pr 7", Some(&slash)),
+        ("m8", "/context", Some(&slash)),
     ];
     assert_eq!(prompts, expected);
-    assert_eq!(of_kind(&piece, Kind::Message).len(), 7);
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 9);
     assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
 }
 
