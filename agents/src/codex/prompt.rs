@@ -28,9 +28,9 @@ const EDITOR: [&str; 2] = ["# Context from my IDE setup:", "# Files mentioned by
 /// The element in which the desktop app writes the state of its browser before the person's text.
 const BROWSER: &str = "in-app-browser-context";
 
-/// The elements that Codex itself writes as user messages. An element counts only if it is the
-/// whole text.
-const INJECTED: [&str; 20] = [
+/// The elements that Codex itself writes as user messages. They count only if the whole text
+/// consists of them.
+const INJECTED: [&str; 23] = [
     "user_instructions",
     "environment_context",
     "turn_aborted",
@@ -48,7 +48,10 @@ const INJECTED: [&str; 20] = [
     "realtime_conversation",
     "INSTRUCTIONS",
     BROWSER,
+    "app-context",
     "heartbeat",
+    "multi_agent_mode",
+    "multi_agent_role",
     "realtime_delegation",
     "recommended_plugins",
 ];
@@ -65,16 +68,27 @@ const WARNINGS: [&str; 4] = [
 /// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves
 /// nothing.
 pub(super) fn is_injected(text: &str) -> bool {
-    let text = text.trim();
-    if text.starts_with("# AGENTS.md instructions") {
-        return text.ends_with("</INSTRUCTIONS>") || text.contains("\n<INSTRUCTIONS>");
+    let mut text = text.trim();
+    loop {
+        if text.starts_with("# AGENTS.md instructions") {
+            return text.ends_with("</INSTRUCTIONS>") || text.contains("\n<INSTRUCTIONS>");
+        }
+        if WARNINGS.iter().any(|warning| text.starts_with(warning)) {
+            return true;
+        }
+        let Some(name) = injected_element(text) else { return false };
+        let closing = format!("</{name}>");
+        if text.ends_with(&closing) {
+            return true;
+        }
+        let Some((_, after)) = text.split_once(&closing) else { return false };
+        text = after.trim_start();
     }
-    if WARNINGS.iter().any(|warning| text.starts_with(warning)) {
-        return true;
-    }
-    let Some(inside) = text.strip_prefix('<') else { return false };
-    let Some(end) = inside.find('>') else { return false };
-    let tag = inside.get(..end).unwrap_or_default();
+}
+
+/// Returns the name of the element at the beginning of a text if Codex writes such elements.
+fn injected_element(text: &str) -> Option<&str> {
+    let (tag, _) = text.strip_prefix('<')?.split_once('>')?;
     let name = INJECTED.into_iter().find(|name| {
         tag.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     });
@@ -83,8 +97,7 @@ pub(super) fn is_injected(text: &str) -> bool {
         let ends = ["_instructions", "_context", "_notification"];
         word.starts_with("external_") || ends.iter().any(|end| word.ends_with(end))
     };
-    let name = name.or_else(|| is_instructions().then_some(word));
-    name.is_some_and(|name| text.ends_with(&format!("</{name}>")))
+    name.or_else(|| is_instructions().then_some(word))
 }
 
 /// Whether a text only frames an attachment.
@@ -307,6 +320,9 @@ mod tests {
             "<apps_instructions>x</apps_instructions>",
             "<in-app-browser-context source=\"ambient-ui-state\">x</in-app-browser-context>",
             "<heartbeat>\n<instructions>look</instructions>\n</heartbeat>",
+            // Regression: this element before the first prompt became the title.
+            "<recommended_plugins>\n- a\n</recommended_plugins>",
+            "<recommended_plugins>\n- a\n</recommended_plugins>\n# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>\n<environment_context>\n</environment_context>",
             "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
             "Another language model started to solve this problem and produced a summary of it.",
         ] {
@@ -316,6 +332,7 @@ mod tests {
             "<div> does not render",
             "<div>all of it</div>",
             "<environment_context> is written twice, why?",
+            "<environment_context>\n</environment_context>\nis written twice, why?",
             "# AGENTS.md instructions are ignored",
             "# AGENTS.md instructions\nwhat does <INSTRUCTIONS> mean?",
             "a < b",
