@@ -71,7 +71,9 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
             let pointer = "/output/content".to_owned();
             return Some(CodexCallResult { text, pointer, status });
         }
-        let (text, pointer) = long_text::content_text(raw, "/output")?;
+        // A list of images has no text.
+        let (text, pointer) = long_text::content_text(raw, "/output")
+            .or_else(|| json.starts_with('[').then(Default::default))?;
         let status = parse_run_status(&text);
         return Some(CodexCallResult { text, pointer, status });
     };
@@ -212,7 +214,8 @@ fn without_head(text: &str) -> CodexRunStatus {
         return CodexRunStatus { outcome, part, not_started: true, ..whole };
     }
     let starts = |begins: &[&str]| begins.iter().any(|it| begin.starts_with(it));
-    if starts(&["aborted by user", "command aborted by user"]) {
+    let cancelled = begin.trim_end().ends_with(" was cancelled before receiving a response");
+    if cancelled || starts(&["aborted by user", "command aborted by user"]) {
         let seconds = begin.rsplit_once("after ").and_then(|(_, it)| it.strip_suffix('s'));
         let duration_ms = seconds.and_then(|it| it.parse::<f64>().ok()).map(milliseconds);
         return CodexRunStatus { outcome: "interrupted", duration_ms, ..whole };

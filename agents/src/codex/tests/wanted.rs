@@ -50,6 +50,23 @@ fn uses_of_other_tools_keep_their_input() {
     check_same_in_pieces(&script);
 }
 
+/// Regression: a result that is only an image left no fact.
+#[test]
+fn an_image_and_a_cancelled_question_end_their_calls() {
+    let image = json!([{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]);
+    let script = [
+        meta(),
+        call(1, "view_image", "v1", &json!({"path": "/w/a.png"})),
+        output(2, "v1", &image),
+        call(3, "request_user_input", "r1", &json!({"questions": []})),
+        output(4, "r1", &json!("request_user_input was cancelled before receiving a response")),
+    ];
+    let piece = read(&script.concat());
+    let tools = of_kind(&piece, Kind::Tool).into_iter();
+    let outcomes: Vec<_> = tools.map(|fact| text(fact, "outcome").unwrap()).collect();
+    assert_eq!(outcomes, ["finished", "interrupted"]);
+}
+
 #[test]
 fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
     let asks = json!({"questions": [{"id": "q1", "header": "H", "question": "Which one?", "options": []}]});
