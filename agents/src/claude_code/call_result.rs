@@ -22,6 +22,9 @@ struct CommandOutput<'a> {
     background_task_id: LenientId,
     duration_ms: LenientInteger,
     return_code_interpretation: LenientText<'a>,
+    /// Claude Code does not write it, but other programs that write its format do.
+    #[serde(alias = "exit_code")]
+    exit_code: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,12 +88,14 @@ impl PieceBuilder<'_> {
         let printed: CommandOutput<'_> = answer.object();
         let (code, start) =
             answer.text().map_or((None, 0), |(text, _)| exit_code(&text, answer.error));
+        let interpreted = printed.return_code_interpretation.text().is_some();
+        let code = code.or(printed.exit_code.0.filter(|_| !interpreted));
         let task = printed.background_task_id.0.clone().or_else(|| background_task(answer));
         let outcome = outcome(&printed, answer, code, *background || task.is_some());
         let exit_code = match outcome {
             // A result without an error has exit code 0, unless the client interprets the code of
             // this program.
-            "finished" if printed.return_code_interpretation.text().is_none() => code.or(Some(0)),
+            "finished" if !interpreted => code.or(Some(0)),
             "background" | REFUSED => None,
             _ => code,
         };
@@ -242,7 +247,7 @@ fn outcome(
         _ if printed.interrupted.0 || (answer.error && answer.says(interrupted)) => "interrupted",
         _ if answer.error && answer.says(timed_out) => "timed_out",
         Some(failure) => failure.outcome(),
-        None if answer.error => {
+        None if answer.error || code.is_some_and(|code| code != 0) => {
             if code == Some(0) {
                 "finished"
             } else {

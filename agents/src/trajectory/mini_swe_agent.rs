@@ -134,6 +134,9 @@ pub(super) fn read(
         return Err(NotATrajectory::unlike(AUTHOR, "no list 'messages'"));
     }
     let messages: Vec<(usize, MiniSweMessage<'_>)> = objects(whole.messages);
+    if messages.iter().all(|(_, message)| message.role.text().is_none()) && !messages.is_empty() {
+        return Err(NotATrajectory::unlike(AUTHOR, "no message with a role"));
+    }
     let about: MiniSweSummary<'_> = object(whole.info);
     let mut reading = MiniSweReader {
         run: TrajectoryRun::new(recorded_at),

@@ -39,6 +39,13 @@ fn a_failed_command_has_the_exit_code_at_the_beginning_of_its_error() {
         (text(value, "stdout_preview"), text(value, "streams")),
         (Some("no such file"), Some("merged"))
     );
+    // Another program that writes this format may report the code only in the object.
+    let noted = json!({ "stdout": "no", "stderr": "", "exitCode": 3 });
+    let piece = Script::new().bash("cargo test", "no", noted).read();
+    let value = &only_of_kind(&piece, Kind::Command).value;
+    assert_eq!(value.field("exit_code"), Some(&Value::Int(3)));
+    assert_eq!(text(value, "outcome"), Some("failed"));
+    assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("failed"));
 }
 
 #[test]

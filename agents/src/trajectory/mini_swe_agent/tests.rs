@@ -121,7 +121,9 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
 
 #[test]
 fn a_trajectory_of_another_agent_is_refused() {
-    for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", &[b'['; 100_000]] {
+    // An export of OpenCode has messages too.
+    let other = br#"{"messages":[{"info":{"role":"user"},"parts":[]}]}"#;
+    for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", other, &[b'['; 100_000]] {
         assert!(
             read_trajectory(TrajectoryAuthor::MiniSweAgent, bytes, START, START, false).is_err()
         );
