@@ -90,7 +90,8 @@ impl PieceBuilder<'_> {
             answer.text().map_or((None, 0), |(text, _)| exit_code(&text, answer.error));
         let interpreted = printed.return_code_interpretation.text().is_some();
         let code = code.or(printed.exit_code.0.filter(|_| !interpreted));
-        let task = printed.background_task_id.0.clone().or_else(|| background_task(answer));
+        let task =
+            printed.background_task_id.0.clone().or_else(|| background_task(answer, &printed));
         let outcome = outcome(&printed, answer, code, *background || task.is_some());
         let exit_code = match outcome {
             // A result without an error has exit code 0, unless the client interprets the code of
@@ -199,11 +200,11 @@ fn apply_description(context: &LineContext<'_>, raw: &RawValue, value: &mut Fiel
 
 /// Returns the id of the background task that a command became, from its result. The client writes
 /// its note after the output so far. If the result is also recorded as an object, the object has
-/// the id, and a line after others is output.
-fn background_task(answer: &ClaudeCallResult<'_>) -> Option<String> {
+/// the id, and such a line beside an output is a line of the output.
+fn background_task(answer: &ClaudeCallResult<'_>, printed: &CommandOutput<'_>) -> Option<String> {
     let (shown_text, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
     let recorded = matches!(answer.tool_use_result, ToolUseResult::Object(_));
-    let first = shown_text.lines().next();
+    let first = shown_text.lines().next().filter(|_| printed.stdout.text().is_none());
     let last = shown_text.trim_end().lines().next_back().filter(|_| !recorded);
     first.into_iter().chain(last).find_map(task_in_note)
 }
