@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{FactPage, FactRow, ObjectKind};
 use crate::model::{Fact, FactOrigin, Kind, SessionNumber, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// A fact, with the source file that its texts refer to.
@@ -72,24 +72,18 @@ fn facts_of_kind(
         FactClock::Happened => of(number).kind(kind).time(time).end(),
         FactClock::Recorded => of(number).kind(kind).end(),
     };
-    let all = read(view, refs, number, &of(number).kind(kind).build(), &upto, reader)?;
-    let replaced = replaced_hook_ids(view, refs, number, kind, &all)?;
-    let mut newest: BTreeMap<String, SourcedFact> = BTreeMap::new();
-    for known in all {
-        let fact = &known.fact;
-        if (clock == FactClock::Recorded && (fact.recorded_at > time || fact.at > time))
-            || (fact.origin == FactOrigin::Hook && replaced.contains(&fact.id))
-        {
-            continue;
-        }
-        let later = newest.get(&fact.id).is_none_or(|other| order(&other.fact) <= order(fact));
-        if later {
-            newest.insert(fact.id.clone(), known);
-        }
+    let mut all = read(view, refs, number, &of(number).kind(kind).build(), &upto, reader)?;
+    remove_replaced(view, refs, number, kind, &mut all)?;
+    if clock == FactClock::Recorded {
+        all.retain(|known| known.fact.recorded_at <= time && known.fact.at <= time);
     }
-    let mut facts: Vec<_> = newest.into_values().collect();
-    facts.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
-    Ok(facts)
+    all.sort_by_key(|known| order(&known.fact));
+    let mut seen = HashSet::new();
+    let mut is_last: Vec<bool> =
+        all.iter().rev().map(|known| seen.insert(known.fact.id.as_str())).collect();
+    all.retain(|_| is_last.pop().unwrap_or_default());
+    all.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
+    Ok(all)
 }
 
 /// Returns all versions of the facts of one kind that no other origin replaced, earliest first.
@@ -102,11 +96,7 @@ pub(crate) fn all_versions(
     let place = of(number).kind(kind);
     let reader = &mut FactReader::default();
     let mut all = read(view, refs, number, &place.clone().build(), &place.end(), reader)?;
-    let replaced = replaced_hook_ids(view, refs, number, kind, &all)?;
-    all.retain(|known| {
-        let fact = &known.fact;
-        fact.origin != FactOrigin::Hook || !replaced.contains(&fact.id)
-    });
+    remove_replaced(view, refs, number, kind, &mut all)?;
     all.sort_by_key(|known| order(&known.fact));
     Ok(all)
 }
@@ -115,24 +105,27 @@ fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
     (fact.at, fact.place, fact.recorded_at)
 }
 
-/// Returns the ids of the hook's versions in `facts` that are replaced: the fact has a version with
-/// another origin, which replaces the hook's versions, even later ones.
-fn replaced_hook_ids(
+/// Removes the hook's versions of facts that have a version with another origin. That version
+/// replaces all of the hook's versions, even later ones.
+fn remove_replaced(
     view: &dyn Snapshot,
     refs: &StoreRefs,
     number: SessionNumber,
     kind: Kind,
-    facts: &[SourcedFact],
-) -> Result<BTreeSet<String>> {
-    let mut seen = BTreeSet::new();
-    let mut replaced = BTreeSet::new();
+    facts: &mut Vec<SourcedFact>,
+) -> Result<()> {
+    let mut replaced = BTreeMap::new();
     for known in facts.iter().filter(|known| known.fact.origin == FactOrigin::Hook) {
         let id = &known.fact.id;
-        if seen.insert(id.clone()) && is_known_beyond_hooks(view, refs, number, kind, id)? {
-            replaced.insert(id.clone());
+        if !replaced.contains_key(id) {
+            let is_replaced = is_known_beyond_hooks(view, refs, number, kind, id)?;
+            replaced.insert(id.clone(), is_replaced);
         }
     }
-    Ok(replaced)
+    facts.retain(|known| {
+        known.fact.origin != FactOrigin::Hook || replaced.get(&known.fact.id) == Some(&false)
+    });
+    Ok(())
 }
 
 /// Returns whether a fact has a version with an origin other than `hook`.
@@ -282,13 +275,9 @@ pub(crate) fn newest(
         &hidden,
         &mut FactReader::default(),
     )?;
-    let replaced = replaced_hook_ids(view, refs, number, kind, &facts)?;
+    remove_replaced(view, refs, number, kind, &mut facts)?;
     let mut seen = BTreeSet::new();
-    facts.retain(|known| {
-        let is_replaced =
-            known.fact.origin == FactOrigin::Hook && replaced.contains(&known.fact.id);
-        !is_replaced && seen.insert(known.fact.id.clone())
-    });
+    facts.retain(|known| seen.insert(known.fact.id.clone()));
     Ok(facts)
 }
 
