@@ -6,9 +6,8 @@
 //! not pushed may have been undone.
 
 use super::other_remotes::TrackElsewhere;
-use super::pull::TakenPacks;
+use super::pull::{Pull, TakenPacks};
 use super::track::KnownRef;
-use super::{ReadRef, Remote};
 use crate::backend::Snapshot;
 use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation_of;
@@ -16,11 +15,11 @@ use crate::engine::refs::session as session_refs;
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
-use crate::model::{BranchNumber, Operation, SessionHandle, SessionMetadata, SessionNumber};
+use crate::model::{BranchNumber, Operation, SessionMetadata, SessionNumber};
+use crate::store::Store;
 use crate::store::bundle::PackTarget;
 use crate::store::bundle::reapply::{JoinedWork, Reapply, ReapplyError};
 use crate::store::bundle::shared_history::SharedHistory;
-use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
 
 /// How often a join is tried. A try is repeated if the session was written to meanwhile, or if
@@ -35,46 +34,38 @@ pub(super) struct Joined {
     pub(super) end: ExportMark,
 }
 
-impl Store {
+impl Pull<'_> {
     /// Joins a session with what others pushed of it. `info` describes the joined session.
     pub(super) fn join(
         &self,
-        act: &WriteContext,
-        remote: &Remote,
-        (handle, read): (&SessionHandle, &ReadRef),
-        (old, known): (SessionNumber, Option<&KnownRef>),
+        old: SessionNumber,
+        known: Option<&KnownRef>,
         info: &SessionMetadata,
     ) -> Result<Joined> {
-        let operation = act.operation()?;
+        let (store, remote) = (self.store, self.remote);
+        let operation = self.act.operation()?;
         let (pushed, last) = (KnownRef::end_of(known), KnownRef::last_of(known));
         // Without notices, the packs would bring back what was purged.
         let has_notices =
-            remote.notices_key().is_some() && !self.purge_track(remote.id)?.notices.is_empty();
-        if !has_notices && self.was_purged_since(old, &pushed, last)? {
+            remote.notices_key().is_some() && !store.purge_track(remote.id)?.notices.is_empty();
+        if !has_notices && store.was_purged_since(old, &pushed, last)? {
             return Err(Error::Conflict(
                 "a purge here was not pushed yet, and the session was changed on the remote \
                  meanwhile: both cannot be joined"
                     .to_owned(),
             ));
         }
-        let elsewhere = self.tracks_elsewhere(remote.id, &self.session_at(old))?;
+        let elsewhere = store.tracks_elsewhere(remote.id, &store.session_at(old))?;
         let mut kept_apart = BTreeSet::new();
         for _ in 0..MAX_ATTEMPTS {
-            self.give_up_incomplete(&operation, info)?;
-            let new = self.begin_beside(&operation, info)?;
-            let joined = self.join_into(
-                act,
-                remote,
-                (handle, read),
-                (old, new),
-                (&operation, &kept_apart, &elsewhere),
-            );
-            match joined {
+            store.give_up_incomplete(&operation, info)?;
+            let new = store.begin_beside(&operation, info)?;
+            match self.join_into((old, new), (&operation, &kept_apart, &elsewhere)) {
                 Ok(Some(joined)) => {
-                    self.forget_text_copies([old])?;
+                    store.forget_text_copies([old])?;
                     // Until there is a new generation, each process applies the removal of the
                     // session itself.
-                    self.maintain(0).ok();
+                    store.maintain(0).ok();
                     return Ok(joined);
                 }
                 // Something was written to the session meanwhile.
@@ -83,7 +74,7 @@ impl Store {
                     kept_apart.insert(branch);
                 }
                 Err(ReapplyError::Failed(error)) => {
-                    self.give_up_incomplete(&operation, info)?;
+                    store.give_up_incomplete(&operation, info)?;
                     return Err(match error {
                         Error::Folded { sequence, .. } => Error::Conflict(format!(
                             "#{sequence} was permanently pruned here before it was pushed, and the \
@@ -94,7 +85,7 @@ impl Store {
                 }
             }
         }
-        self.give_up_incomplete(&operation, info)?;
+        store.give_up_incomplete(&operation, info)?;
         Err(Error::Conflict(
             "the session is written to all the time: try again when less is written".to_owned(),
         ))
@@ -104,9 +95,6 @@ impl Store {
     /// written to meanwhile.
     fn join_into(
         &self,
-        act: &WriteContext,
-        remote: &Remote,
-        (handle, read): (&SessionHandle, &ReadRef),
         (old, new): (SessionNumber, SessionNumber),
         (operation, kept_apart, elsewhere): (
             &Operation,
@@ -114,19 +102,20 @@ impl Store {
             &[TrackElsewhere],
         ),
     ) -> Result<Option<Joined>, ReapplyError> {
+        let store = self.store;
         let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
-        let packs = self.take_packs(act, remote, (handle, read), None, target)?;
-        let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
-        self.check_shared((remote, handle, read), (old, new), (&since, &packs))?;
-        self.undo_prunings(act, (old, new), &since)?;
-        let view = self.engine.follower.written_view()?;
-        let end = self.export_mark(new)?;
-        let tag = self.clone_tag();
-        let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart)?;
+        let packs = self.take_packs(None, target)?;
+        let since = store.first_unshared(old, &ExportMark::default(), &packs.effects)?;
+        self.check_shared((old, new), &since, &packs)?;
+        self.undo_prunings((old, new), &since)?;
+        let view = store.engine.follower.written_view()?;
+        let end = store.export_mark(new)?;
+        let tag = store.clone_tag();
+        let reapply = Reapply::new(store, (old, new), operation, &tag, kept_apart)?;
         let reapplied = reapply.all(&view, &since)?;
-        self.check_elsewhere(elsewhere, (old, new))?;
-        self.note_reordered(elsewhere, new)?;
-        let is_replaced = self.engine.commit(CommitDurability::Now, &mut |context| {
+        store.check_elsewhere(elsewhere, (old, new))?;
+        store.note_reordered(elsewhere, new)?;
+        let is_replaced = store.engine.commit(CommitDurability::Now, &mut |context| {
             let removal =
                 |number| -> Result<_> { Ok(session_refs(&context.refs, number)?.removal) };
             if removal(old)?.is_some() || removal(new)? != Some(SessionRemoval::Incomplete) {
@@ -136,7 +125,7 @@ impl Store {
                 ));
             }
             let now = context.view()?;
-            let is_same = !Self::was_written_since(&now, old, view.position())?;
+            let is_same = !Store::was_written_since(&now, old, view.position())?;
             let changes = vec![RecordChange::SessionReplaced { session: new, of: old }];
             let record = Record { operation: operation.clone(), changes };
             Ok((is_same.then_some(record), is_same))
@@ -148,14 +137,15 @@ impl Store {
     /// same numbers.
     fn check_shared(
         &self,
-        (remote, handle, read): (&Remote, &SessionHandle, &ReadRef),
         (old, new): (SessionNumber, SessionNumber),
-        (since, packs): (&ExportMark, &TakenPacks),
+        since: &ExportMark,
+        packs: &TakenPacks,
     ) -> Result<()> {
-        match self.compare_shared(old, new)? {
-            SharedHistory::OtherNumbers if self.written_since(old, since, &[])?.0 > 0 => {
-                self.note_other_order(remote, (handle, read), old, &packs.effects)?;
-                let session = self.session_at(old).summary()?.info.name;
+        let &Self { store, remote, handle, read, .. } = self;
+        match store.compare_shared(old, new)? {
+            SharedHistory::OtherNumbers if store.written_since(old, since, &[])?.0 > 0 => {
+                store.note_other_order(remote, (handle, read), old, &packs.effects)?;
+                let session = store.session_at(old).summary()?.info.name;
                 Err(Error::OtherOrder { session })
             }
             SharedHistory::OtherContent if !remote.accepts_history => Err(Error::RemoteHistory {
@@ -170,22 +160,23 @@ impl Store {
     /// next pruning hides the same again.
     fn undo_prunings(
         &self,
-        act: &WriteContext,
         (old, new): (SessionNumber, SessionNumber),
         since: &ExportMark,
     ) -> Result<()> {
-        let view = self.engine.follower.written_view()?;
-        let session = self.session_at(old);
-        for pruning in self.prunings_since(old, since)? {
+        let view = self.store.engine.follower.written_view()?;
+        let session = self.store.session_at(old);
+        for pruning in self.store.prunings_since(old, since)? {
             // This pruning was pushed, so it hides nothing that is written again.
             if find_operation_of(&view, new, &pruning)?.is_some() {
                 continue;
             }
-            session.undo(act, Some(&pruning.to_string()))?;
+            session.undo(self.act, Some(&pruning.to_string()))?;
         }
         Ok(())
     }
+}
 
+impl Store {
     /// Begins a session with the same id as another one, hidden until it replaces that one.
     fn begin_beside(&self, operation: &Operation, info: &SessionMetadata) -> Result<SessionNumber> {
         self.engine.commit(CommitDurability::Later, &mut |context| {

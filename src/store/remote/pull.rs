@@ -9,9 +9,7 @@ use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
-use crate::format::remote::{
-    ForeignOperations, RefPack, RemoteRef, open_pack, pack_name, ref_name,
-};
+use crate::format::remote::{ForeignOperations, RefPack, open_pack, pack_name, ref_name};
 use crate::model::{
     BranchNumber, BranchStatus, CloneId, OperationId, SessionHandle, SessionId, SessionNumber,
 };
@@ -22,6 +20,15 @@ use std::io::Cursor;
 
 /// The maximum number of attempts to import the packs of a ref while others combine them.
 const MAX_ATTEMPTS: u32 = 5;
+
+/// An attempt to import a session from a version of its ref.
+pub(super) struct Pull<'a> {
+    pub(super) store: &'a Store,
+    pub(super) act: &'a WriteContext,
+    pub(super) remote: &'a Remote,
+    pub(super) handle: &'a SessionHandle,
+    pub(super) read: &'a ReadRef,
+}
 
 /// What was imported from packs.
 #[derive(Default)]
@@ -167,7 +174,8 @@ impl Store {
         name: Option<&str>,
     ) -> Result<PullReport> {
         for _ in 0..MAX_ATTEMPTS {
-            match self.take_in_once(act, remote, handle, known, &read, name) {
+            let pull = Pull { store: self, act, remote, handle, read: &read };
+            match pull.take_in_once(known, name) {
                 Err(Error::Depot(DepotError::Damaged { name: lost, reason })) => {
                     // Packs may have been combined since the ref was read.
                     match remote.read_ref(handle)? {
@@ -179,124 +187,6 @@ impl Store {
             }
         }
         Err(Error::Conflict("the session is pushed all the time: try again later".to_owned()))
-    }
-
-    fn take_in_once(
-        &self,
-        act: &WriteContext,
-        remote: &Remote,
-        handle: &SessionHandle,
-        known: Option<&KnownRef>,
-        read: &ReadRef,
-        name: Option<&str>,
-    ) -> Result<PullReport> {
-        let content = &read.opened.content;
-        let known = remote.check_history(self, handle, known, read)?;
-        let mut report = PullReport { version: content.version, ..PullReport::default() };
-        let old = self.shared_session(content.info.id)?.map(|session| session.number);
-        let since = KnownRef::end_of(known);
-        let last = content.summary.last_sequence;
-        let is_unsearched = self.note_unsearched(act, remote, content)?;
-        let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since, last))?;
-        let here = self.known_operations(old, is_unsearched)?;
-        let taken = match old {
-            Some(old) => self.take_or_join(act, remote, (handle, read), (old, known))?,
-            None => self.take_new(act, remote, (handle, read), name)?,
-        };
-        let TakenRef { packs, end, joined } = taken;
-        let is_joined = joined.is_some();
-        report.joined = joined.unwrap_or_default();
-        let begun_by_others = content.home != CloneId::from_bytes(self.engine.marker.id);
-        let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
-        let mut new = 0;
-        for (operation, effects) in &packs.effects {
-            let known = here.effects(operation)?;
-            foreign.operations.extend(known.is_none().then_some(*operation));
-            new += u64::from(known.is_none_or(|known| known < *effects));
-        }
-        self.note_foreign(content.info.id, &foreign)?;
-        let session = self.pulled_session(content.info.id)?;
-        let since = if old == Some(session.number) { since } else { ExportMark::default() };
-        if was_purged || self.was_purged_since(session.number, &since, last)? {
-            self.note_rewrite(remote, content)?;
-        }
-        let now = session.summary()?;
-        let elsewhere = packs.checked_out_elsewhere.filter(|_| !is_joined);
-        if let (Some(branch), Some(old)) = (elsewhere, old) {
-            let refs = self.engine.follower.written_refs()?.0;
-            let branch = session_refs(&refs, old)?.branch(branch)?;
-            let is_active = branch.latest_change().status == BranchStatus::Active;
-            let is_elsewhere = is_active && !branch.hidden && branch.name != now.branch;
-            report.joined.checked_out_elsewhere = is_elsewhere.then(|| branch.name.clone());
-        }
-        report.session = now.info.name;
-        // A join imports all operations again, so only those that were not here count.
-        report.operations = if is_joined { new } else { packs.operations };
-        report.secrets = packs.secrets;
-        let stored = (&read.tag, read.stored.clone());
-        let shared = SharedPart { end, last, unshared: None };
-        remote.keep_ref(self, (handle, session.number), stored, (packs.begins, shared))?;
-        remote.note_seen(self, handle, &read.opened.seen());
-        self.maintain(IDLE_TAIL_BYTES).ok();
-        Ok(report)
-    }
-
-    /// Imports the packs of a ref that are new.
-    pub(super) fn take_packs(
-        &self,
-        act: &WriteContext,
-        remote: &Remote,
-        (handle, read): (&SessionHandle, &ReadRef),
-        known: Option<&KnownRef>,
-        target: PackTarget<'_>,
-    ) -> Result<TakenPacks> {
-        let content = &read.opened.content;
-        let seen = known.map_or(0, |known| known.read.opened.content.version);
-        let mut taken = TakenPacks::default();
-        for pack in &content.packs {
-            let begin = known.and_then(|known| known.begin_of(pack));
-            if pack.last <= seen {
-                taken.begins.push(begin.unwrap_or_default());
-                continue;
-            }
-            let before = match target.into {
-                Some(into) => self.export_mark(into)?,
-                None => self.mark_of(content.info.id)?,
-            };
-            let mut bytes = Cursor::new(remote.pack(handle, pack)?);
-            let import = self.import_pack(act, &mut bytes, target)?;
-            let is_new = import.operations == import.effects.len() as u64;
-            taken.begins.push(match begin {
-                Some(begin) => begin,
-                // An export from there must contain the beginning of the session.
-                None if taken.begins.is_empty() => ExportMark::default(),
-                None if is_new => before,
-                // The pack has operations that were here already, after the end of the known part.
-                None => KnownRef::end_of(known),
-            });
-            let elsewhere = import.checked_out_elsewhere;
-            taken.checked_out_elsewhere = elsewhere.or(taken.checked_out_elsewhere);
-            taken.operations += import.operations;
-            taken.secrets.extend(import.secrets);
-            for (operation, effects) in import.effects {
-                let known = taken.effects.entry(operation).or_default();
-                *known = effects.max(*known);
-            }
-        }
-        let track = self.purge_track(remote.id)?;
-        self.purge_noticed(act, remote, track, Some(&content.info.id))?;
-        Ok(taken)
-    }
-
-    /// Notes that a session must be rewritten, unless its ref takes all purges into account.
-    fn note_rewrite(&self, remote: &Remote, content: &RemoteRef) -> Result<()> {
-        let mut track = self.purge_track(remote.id)?;
-        let is_current = remote.notices_key().is_some() && content.purges >= track.searched;
-        if is_current || track.rewrites.contains(&content.info.id) {
-            return Ok(());
-        }
-        track.rewrites.push(content.info.id);
-        self.keep_purge_track(remote.id, &track)
     }
 
     /// Returns the operations that a session has. They are listed if what is pulled may be purged:
@@ -315,77 +205,6 @@ impl Store {
         })
     }
 
-    /// Imports the packs that are new into the session `old`, or joins it with them.
-    pub(super) fn take_or_join(
-        &self,
-        act: &WriteContext,
-        remote: &Remote,
-        (handle, read): (&SessionHandle, &ReadRef),
-        (old, known): (SessionNumber, Option<&KnownRef>),
-    ) -> Result<TakenRef> {
-        let since = KnownRef::end_of(known);
-        let follows = self.can_follow(known, read, old)?;
-        let refused = || refused_join(read, known.is_some());
-        // Without a track, only reading all packs would show whether they can follow.
-        if remote.refuses_joins && (!follows || known.is_none()) {
-            return Err(refused());
-        }
-        let keeps_checkout = known.is_some();
-        let target = PackTarget { keeps_checkout, ..PackTarget::default() };
-        let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
-        let must_join = match &taken {
-            None | Some(Err(Error::Conflict(_))) => true,
-            // A pack cannot continue a session that has another order here.
-            Some(Err(Error::Invalid(_))) if known.is_none() => true,
-            // Others may have undone a pruning that was swept here.
-            Some(Err(_)) => {
-                let last = KnownRef::last_of(known);
-                self.was_erased_since(old, &since, last)?
-            }
-            Some(Ok(_)) => false,
-        };
-        match taken {
-            Some(taken) if !must_join => taken,
-            _ if remote.refuses_joins => Err(refused()),
-            _ => {
-                // The session may have another name here.
-                let info = self.session_at(old).summary()?.info;
-                Ok(self.join(act, remote, (handle, read), (old, known), &info)?.into())
-            }
-        }
-    }
-
-    /// Imports the packs that are new; they follow what is here.
-    pub(super) fn take_in_order(
-        &self,
-        act: &WriteContext,
-        remote: &Remote,
-        (handle, read): (&SessionHandle, &ReadRef),
-        known: Option<&KnownRef>,
-        target: PackTarget<'_>,
-    ) -> Result<TakenRef> {
-        let packs = self.take_packs(act, remote, (handle, read), known, target)?;
-        let since = KnownRef::end_of(known);
-        let session = self.pulled_session(read.opened.content.info.id)?;
-        let end = self.first_unshared(session.number, &since, &packs.effects)?;
-        Ok(TakenRef { packs, end, joined: None })
-    }
-
-    /// Returns whether what others pushed can follow what is here: if only facts were written here
-    /// since the last exchange, if nothing new was pushed, or if it is not known what was written.
-    fn can_follow(
-        &self,
-        known: Option<&KnownRef>,
-        read: &ReadRef,
-        session: SessionNumber,
-    ) -> Result<bool> {
-        let Some(known) = known else { return Ok(true) };
-        // A ref without new packs was only written again, such as by a rotation of the key.
-        let version = known.read.opened.content.version;
-        let has_nothing_new = read.opened.content.packs.iter().all(|pack| pack.last <= version);
-        Ok(has_nothing_new || self.wrote_only_facts_since(session, &known.shared.end)?)
-    }
-
     pub(super) fn pulled_session(&self, id: SessionId) -> Result<Session> {
         let missing = || Error::Internal("a pulled session is missing".to_owned());
         self.shared_session(id)?.ok_or_else(missing)
@@ -397,6 +216,180 @@ impl Store {
             Some(session) => self.export_mark(session.number),
             None => Ok(ExportMark::default()),
         }
+    }
+}
+
+impl Pull<'_> {
+    fn take_in_once(&self, known: Option<&KnownRef>, name: Option<&str>) -> Result<PullReport> {
+        let &Self { store, act, remote, handle, read } = self;
+        let content = &read.opened.content;
+        let known = remote.check_history(store, handle, known, read)?;
+        let mut report = PullReport { version: content.version, ..PullReport::default() };
+        let old = store.shared_session(content.info.id)?.map(|session| session.number);
+        let since = KnownRef::end_of(known);
+        let last = content.summary.last_sequence;
+        let is_unsearched = store.note_unsearched(act, remote, content)?;
+        let was_purged = old.map_or(Ok(false), |old| store.was_purged_since(old, &since, last))?;
+        let here = store.known_operations(old, is_unsearched)?;
+        let taken = match old {
+            Some(old) => self.take_or_join(old, known)?,
+            None => self.take_new(name)?,
+        };
+        let TakenRef { packs, end, joined } = taken;
+        let is_joined = joined.is_some();
+        report.joined = joined.unwrap_or_default();
+        let begun_by_others = content.home != CloneId::from_bytes(store.engine.marker.id);
+        let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
+        let mut new = 0;
+        for (operation, effects) in &packs.effects {
+            let known = here.effects(operation)?;
+            foreign.operations.extend(known.is_none().then_some(*operation));
+            new += u64::from(known.is_none_or(|known| known < *effects));
+        }
+        store.note_foreign(content.info.id, &foreign)?;
+        let session = store.pulled_session(content.info.id)?;
+        let since = if old == Some(session.number) { since } else { ExportMark::default() };
+        if was_purged || store.was_purged_since(session.number, &since, last)? {
+            self.note_rewrite()?;
+        }
+        let now = session.summary()?;
+        let elsewhere = packs.checked_out_elsewhere.filter(|_| !is_joined);
+        if let (Some(branch), Some(old)) = (elsewhere, old) {
+            let refs = store.engine.follower.written_refs()?.0;
+            let branch = session_refs(&refs, old)?.branch(branch)?;
+            let is_active = branch.latest_change().status == BranchStatus::Active;
+            let is_elsewhere = is_active && !branch.hidden && branch.name != now.branch;
+            report.joined.checked_out_elsewhere = is_elsewhere.then(|| branch.name.clone());
+        }
+        report.session = now.info.name;
+        // A join imports all operations again, so only those that were not here count.
+        report.operations = if is_joined { new } else { packs.operations };
+        report.secrets = packs.secrets;
+        let stored = (&read.tag, read.stored.clone());
+        let shared = SharedPart { end, last, unshared: None };
+        remote.keep_ref(store, (handle, session.number), stored, (packs.begins, shared))?;
+        remote.note_seen(store, handle, &read.opened.seen());
+        store.maintain(IDLE_TAIL_BYTES).ok();
+        Ok(report)
+    }
+
+    /// Imports the packs of a ref that are new.
+    pub(super) fn take_packs(
+        &self,
+        known: Option<&KnownRef>,
+        target: PackTarget<'_>,
+    ) -> Result<TakenPacks> {
+        let &Self { store, act, remote, handle, read } = self;
+        let content = &read.opened.content;
+        let seen = known.map_or(0, |known| known.read.opened.content.version);
+        let mut taken = TakenPacks::default();
+        for pack in &content.packs {
+            let begin = known.and_then(|known| known.begin_of(pack));
+            if pack.last <= seen {
+                taken.begins.push(begin.unwrap_or_default());
+                continue;
+            }
+            let before = match target.into {
+                Some(into) => store.export_mark(into)?,
+                None => store.mark_of(content.info.id)?,
+            };
+            let mut bytes = Cursor::new(remote.pack(handle, pack)?);
+            let import = store.import_pack(act, &mut bytes, target)?;
+            let is_new = import.operations == import.effects.len() as u64;
+            taken.begins.push(match begin {
+                Some(begin) => begin,
+                // An export from there must contain the beginning of the session.
+                None if taken.begins.is_empty() => ExportMark::default(),
+                None if is_new => before,
+                // The pack has operations that were here already, after the end of the known part.
+                None => KnownRef::end_of(known),
+            });
+            let elsewhere = import.checked_out_elsewhere;
+            taken.checked_out_elsewhere = elsewhere.or(taken.checked_out_elsewhere);
+            taken.operations += import.operations;
+            taken.secrets.extend(import.secrets);
+            for (operation, effects) in import.effects {
+                let known = taken.effects.entry(operation).or_default();
+                *known = effects.max(*known);
+            }
+        }
+        let track = store.purge_track(remote.id)?;
+        store.purge_noticed(act, remote, track, Some(&content.info.id))?;
+        Ok(taken)
+    }
+
+    /// Notes that the session must be rewritten, unless its ref takes all purges into account.
+    fn note_rewrite(&self) -> Result<()> {
+        let (store, remote, content) = (self.store, self.remote, &self.read.opened.content);
+        let mut track = store.purge_track(remote.id)?;
+        let is_current = remote.notices_key().is_some() && content.purges >= track.searched;
+        if is_current || track.rewrites.contains(&content.info.id) {
+            return Ok(());
+        }
+        track.rewrites.push(content.info.id);
+        store.keep_purge_track(remote.id, &track)
+    }
+
+    /// Imports the packs that are new into the session `old`, or joins it with them.
+    pub(super) fn take_or_join(
+        &self,
+        old: SessionNumber,
+        known: Option<&KnownRef>,
+    ) -> Result<TakenRef> {
+        let since = KnownRef::end_of(known);
+        let follows = self.can_follow(known, old)?;
+        let refused = || refused_join(self.read, known.is_some());
+        // Without a track, only reading all packs would show whether they can follow.
+        if self.remote.refuses_joins && (!follows || known.is_none()) {
+            return Err(refused());
+        }
+        let keeps_checkout = known.is_some();
+        let target = PackTarget { keeps_checkout, ..PackTarget::default() };
+        let taken = follows.then(|| self.take_in_order(known, target));
+        let must_join = match &taken {
+            None | Some(Err(Error::Conflict(_))) => true,
+            // A pack cannot continue a session that has another order here.
+            Some(Err(Error::Invalid(_))) if known.is_none() => true,
+            // Others may have undone a pruning that was swept here.
+            Some(Err(_)) => {
+                let last = KnownRef::last_of(known);
+                self.store.was_erased_since(old, &since, last)?
+            }
+            Some(Ok(_)) => false,
+        };
+        match taken {
+            Some(taken) if !must_join => taken,
+            _ if self.remote.refuses_joins => Err(refused()),
+            _ => {
+                // The session may have another name here.
+                let info = self.store.session_at(old).summary()?.info;
+                Ok(self.join(old, known, &info)?.into())
+            }
+        }
+    }
+
+    /// Imports the packs that are new; they follow what is here.
+    pub(super) fn take_in_order(
+        &self,
+        known: Option<&KnownRef>,
+        target: PackTarget<'_>,
+    ) -> Result<TakenRef> {
+        let packs = self.take_packs(known, target)?;
+        let since = KnownRef::end_of(known);
+        let session = self.store.pulled_session(self.read.opened.content.info.id)?;
+        let end = self.store.first_unshared(session.number, &since, &packs.effects)?;
+        Ok(TakenRef { packs, end, joined: None })
+    }
+
+    /// Returns whether what others pushed can follow what is here: if only facts were written here
+    /// since the last exchange, if nothing new was pushed, or if it is not known what was written.
+    fn can_follow(&self, known: Option<&KnownRef>, session: SessionNumber) -> Result<bool> {
+        let Some(known) = known else { return Ok(true) };
+        // A ref without new packs was only written again, such as by a rotation of the key.
+        let version = known.read.opened.content.version;
+        let mut packs = self.read.opened.content.packs.iter();
+        let has_nothing_new = packs.all(|pack| pack.last <= version);
+        Ok(has_nothing_new || self.store.wrote_only_facts_since(session, &known.shared.end)?)
     }
 }
 
