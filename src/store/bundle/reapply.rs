@@ -141,6 +141,8 @@ pub(in crate::store) struct Reapply<'a> {
     next_branch: BranchNumber,
     /// The new number of each revision and checkpoint, by its old number.
     numbers: BTreeMap<u64, u64>,
+    /// The old session.
+    ours: &'a ReadSnapshot,
     /// The new session before anything is written again.
     theirs: ReadSnapshot,
     /// How many effects of each operation were passed so far.
@@ -169,8 +171,10 @@ impl<'a> Reapply<'a> {
         operation: &'a Operation,
         tag: &'a str,
         kept_apart: &'a BTreeSet<BranchNumber>,
+        ours: &'a ReadSnapshot,
     ) -> Result<Self> {
         Ok(Self {
+            ours,
             theirs: store.engine.follower.written_view()?,
             store,
             old,
@@ -190,42 +194,38 @@ impl<'a> Reapply<'a> {
         })
     }
 
-    /// Writes the operations of the old session since a mark to the new one. `view` shows the old
-    /// session.
-    pub(in crate::store) fn all(
-        mut self,
-        view: &ReadSnapshot,
-        since: &ExportMark,
-    ) -> Result<JoinedWork, ReapplyError> {
-        let rows = operations_since(view, self.old, since.position)?;
+    /// Writes the operations of the old session since a mark to the new one.
+    pub(in crate::store) fn all(mut self, since: &ExportMark) -> Result<JoinedWork, ReapplyError> {
+        let rows = operations_since(self.ours, self.old, since.position)?;
         self.leave_out(&rows)?;
-        let mut split = self.split_branches(view, &rows, since)?;
-        let replay = SessionReplay::new(view, self.old, self.new, since.position)?;
+        let mut split = self.split_branches(&rows, since)?;
+        let replay = SessionReplay::new(self.ours, self.old, self.new, since.position)?;
         for begun in replay.begun(0, u64::MAX) {
             self.passed.insert(begun.operation, begun.effects as usize);
         }
         self.next_branch = replay.branches_before() as BranchNumber;
-        let written = replay.each(0, u64::MAX, &mut |step| self.step(view, &step));
+        let written = replay.each(0, u64::MAX, &mut |step| self.step(&step));
         match (written, self.dangling) {
             (Err(_), Some(branch)) => return Err(ReapplyError::Dangling(branch)),
             (written, _) => written?,
         }
-        self.hide_undone(view, &mut split)?;
+        self.hide_undone(&mut split)?;
         for (branch, one) in &mut split {
             one.merged = self.merge(*branch, one)?;
         }
-        self.check_out(view, &split)?;
+        self.check_out(&split)?;
         let split = split.into_iter().map(|(_, one)| one).collect();
-        let renamed_branches = self.renamed(view)?;
+        let renamed_branches = self.renamed()?;
         let renumbered = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
         Ok(JoinedWork { renumbered, renamed_branches, split, checked_out_elsewhere: None })
     }
 
     /// Returns the old and new names of the branches made here that were renamed because others
     /// made branches with the same names.
-    fn renamed(&self, view: &ReadSnapshot) -> Result<Vec<(String, String)>> {
+    fn renamed(&self) -> Result<Vec<(String, String)>> {
         let now = self.store.engine.follower.written_view()?;
-        let (old, new) = (session_refs(&view.refs, self.old)?, session_refs(&now.refs, self.new)?);
+        let old = session_refs(&self.ours.refs, self.old)?;
+        let new = session_refs(&now.refs, self.new)?;
         let mut renamed = Vec::new();
         for (before, now) in &self.made {
             let (before, now) = (old.branch(*before)?, new.branch(*now)?);
@@ -265,14 +265,14 @@ impl<'a> Reapply<'a> {
         other.copied().unwrap_or(branch)
     }
 
-    fn step(&mut self, view: &ReadSnapshot, step: &ReplayStep) -> Result<()> {
-        let done = self.write_step(view, step);
+    fn step(&mut self, step: &ReplayStep) -> Result<()> {
+        let done = self.write_step(step);
         let branches = step.changes.iter().filter(|change| is_branch(change)).count();
         self.next_branch += branches as BranchNumber;
         done
     }
 
-    fn write_step(&mut self, view: &ReadSnapshot, step: &ReplayStep) -> Result<()> {
+    fn write_step(&mut self, step: &ReplayStep) -> Result<()> {
         let id = step.operation.id;
         let (shared, is_undo) = self.shared(&id)?;
         let passed = self.passed.entry(id).or_default();
@@ -284,7 +284,7 @@ impl<'a> Reapply<'a> {
             return Ok(());
         }
         let planned = self.store.engine.commit(CommitDurability::Later, &mut |context| {
-            let planned = self.planned(view, context, step)?;
+            let planned = self.planned(context, step)?;
             let operation = step.operation.clone();
             let record = Record { operation, changes: planned.changes.clone() };
             Ok(((!record.changes.is_empty()).then_some(record), planned))
@@ -307,15 +307,14 @@ impl<'a> Reapply<'a> {
     /// Adds a branch for each branch that both sides continued and that cannot be joined.
     fn split_branches(
         &mut self,
-        view: &ReadSnapshot,
         rows: &[OperationRow],
         since: &ExportMark,
     ) -> Result<Vec<(BranchNumber, SplitBranch)>> {
         let mut split = Vec::new();
         let shown: BTreeSet<_> =
             rows.iter().flat_map(|row| &row.effects).filter_map(shown).collect();
-        for (branch, revisions) in self.revisions(view, rows, since)? {
-            let conflict = self.conflict(view, branch, &revisions, shown.contains(&branch))?;
+        for (branch, revisions) in self.revisions(rows, since)? {
+            let conflict = self.conflict(branch, &revisions, shown.contains(&branch))?;
             let Some(conflict) = conflict else { continue };
             let number = self.add_branch(branch, conflict.common, self.operation.time)?;
             self.moved.insert(branch, number);
@@ -324,7 +323,7 @@ impl<'a> Reapply<'a> {
             };
             let now = self.store.engine.follower.written_view()?;
             let own = SplitBranch {
-                branch: name(self.old, branch, view)?,
+                branch: name(self.old, branch, self.ours)?,
                 own: name(self.new, number, &now)?,
                 reason: conflict.reason,
                 merged: None,
@@ -338,7 +337,6 @@ impl<'a> Reapply<'a> {
     /// revisions of a branch that was made here from one of them follow the same branch.
     fn revisions(
         &mut self,
-        view: &ReadSnapshot,
         rows: &[OperationRow],
         since: &ExportMark,
     ) -> Result<BTreeMap<BranchNumber, Vec<RevisionRef>>> {
@@ -367,7 +365,7 @@ impl<'a> Reapply<'a> {
         // A branch has a lower number than the branches that were made from it.
         for branch in made {
             let own = revisions.remove(&branch).unwrap_or_default();
-            let base = session_refs(&view.refs, self.old)?.branch(branch)?.base;
+            let base = session_refs(&self.ours.refs, self.old)?.branch(branch)?.base;
             let Some((base, sequence)) = base else { continue };
             let root = self.roots.get(&base).copied().unwrap_or(base);
             let follows = |known: &Vec<RevisionRef>| {
@@ -428,12 +426,8 @@ impl<'a> Reapply<'a> {
 
     /// Hides the added branches of branches whose creation was undone here, and removes them from
     /// `split`.
-    fn hide_undone(
-        &self,
-        view: &ReadSnapshot,
-        split: &mut Vec<(BranchNumber, SplitBranch)>,
-    ) -> Result<()> {
-        let old = session_refs(&view.refs, self.old)?;
+    fn hide_undone(&self, split: &mut Vec<(BranchNumber, SplitBranch)>) -> Result<()> {
+        let old = session_refs(&self.ours.refs, self.old)?;
         let mut changes = Vec::new();
         for (branch, own) in &self.moved {
             if old.branch(*branch)?.hidden {
@@ -477,8 +471,8 @@ impl<'a> Reapply<'a> {
     }
 
     /// Checks out the branch that was checked out here, or the one into which it was merged.
-    fn check_out(&self, view: &ReadSnapshot, split: &[(BranchNumber, SplitBranch)]) -> Result<()> {
-        let old = session_refs(&view.refs, self.old)?;
+    fn check_out(&self, split: &[(BranchNumber, SplitBranch)]) -> Result<()> {
+        let old = session_refs(&self.ours.refs, self.old)?;
         let is_merged =
             split.iter().any(|(branch, one)| *branch == old.current_branch && one.merged.is_some());
         let branch = match is_merged {

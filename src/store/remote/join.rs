@@ -111,8 +111,8 @@ impl Pull<'_> {
         let view = store.engine.follower.written_view()?;
         let end = store.export_mark(new)?;
         let tag = store.clone_tag();
-        let reapply = Reapply::new(store, (old, new), operation, &tag, kept_apart)?;
-        let reapplied = reapply.all(&view, &since)?;
+        let reapply = Reapply::new(store, (old, new), operation, &tag, kept_apart, &view)?;
+        let reapplied = reapply.all(&since)?;
         store.check_elsewhere(elsewhere, (old, new))?;
         store.note_reordered(elsewhere, new)?;
         let is_replaced = store.engine.commit(CommitDurability::Now, &mut |context| {

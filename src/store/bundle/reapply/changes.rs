@@ -6,7 +6,6 @@ use crate::engine::compare::compare;
 use crate::engine::index::{find_operation_of, fold};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::plan_context::PlanContext;
-use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revision_plan::{self, ClaimChange};
 use crate::engine::sealed_revision::CommitTarget;
@@ -51,13 +50,12 @@ impl Reapply<'_> {
     /// Returns the changes of a step for the new session.
     pub(super) fn planned(
         &self,
-        view: &ReadSnapshot,
         context: &PlanContext<'_>,
         step: &ReplayStep,
     ) -> Result<PlannedStep> {
         let mut all = PlannedStep::default();
         for change in &step.changes {
-            let planned = self.change(view, context, &step.operation, change)?;
+            let planned = self.change(context, &step.operation, change)?;
             all.changes.extend(planned.changes);
             all.number = planned.number.or(all.number);
             all.branch = planned.branch.or(all.branch);
@@ -68,7 +66,6 @@ impl Reapply<'_> {
 
     fn change(
         &self,
-        view: &ReadSnapshot,
         context: &PlanContext<'_>,
         operation: &Operation,
         change: &RecordChange,
@@ -78,7 +75,7 @@ impl Reapply<'_> {
             RecordChange::Revision { header, .. } => {
                 let header =
                     RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision"))?;
-                return self.revision(view, context, operation, &header);
+                return self.revision(context, operation, &header);
             }
             RecordChange::Checkpoint { checkpoint, .. } => {
                 return self.checkpoint(context, checkpoint);
@@ -107,7 +104,7 @@ impl Reapply<'_> {
             }
             RecordChange::BranchHidden { branch, hidden: true, .. }
                 if !self.made.contains_key(branch)
-                    && self.is_continued_by_others(view, *branch)? =>
+                    && self.is_continued_by_others(*branch)? =>
             {
                 return Ok(PlannedStep::default());
             }
@@ -116,7 +113,7 @@ impl Reapply<'_> {
                 let own = *branch;
                 *branch = self.made_branch(own);
                 if !*hidden && self.is_name_taken(context, *branch)? {
-                    let here = session_refs(&view.refs, self.old)?.branch(own)?;
+                    let here = session_refs(&self.ours.refs, self.old)?.branch(own)?;
                     // The branch was hidden again later.
                     if here.hidden {
                         return Ok(PlannedStep::default());
@@ -144,7 +141,7 @@ impl Reapply<'_> {
             {
                 return Err(both_read(blob));
             }
-            RecordChange::Bookmark { source, .. } => self.check_bookmark(view, context, source)?,
+            RecordChange::Bookmark { source, .. } => self.check_bookmark(context, source)?,
             RecordChange::TextMissing { blob, .. } => return Err(both_read(blob)),
             _ => {}
         }
@@ -171,15 +168,15 @@ impl Reapply<'_> {
     /// Returns whether a branch, or a branch that began on it, has something in the new session
     /// that it does not have here: others wrote it. A branch whose creation was undone does not
     /// count.
-    fn is_continued_by_others(&self, view: &ReadSnapshot, branch: BranchNumber) -> Result<bool> {
+    fn is_continued_by_others(&self, branch: BranchNumber) -> Result<bool> {
         let theirs = session_refs(&self.theirs.refs, self.new)?;
-        let here = session_refs(&view.refs, self.old)?;
+        let here = session_refs(&self.ours.refs, self.old)?;
         let own = theirs.branch(branch)?;
         if own.hidden {
             return Ok(false);
         }
         if let Some(head) = own.head
-            && !self.is_revision_here(view, head)?
+            && !self.is_revision_here(head)?
         {
             return Ok(true);
         }
@@ -192,36 +189,36 @@ impl Reapply<'_> {
                 .branches
                 .get(number as usize)
                 .is_some_and(|own| own.name == other.name && own.base == other.base);
-            if !is_shared || self.is_continued_by_others(view, number)? {
+            if !is_shared || self.is_continued_by_others(number)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn is_revision_here(&self, view: &ReadSnapshot, head: BranchHead) -> Result<bool> {
+    fn is_revision_here(&self, head: BranchHead) -> Result<bool> {
         let Some(SequenceRow::Revision(branch)) =
-            lineage::sequence_row(view, self.old, head.sequence)?
+            lineage::sequence_row(self.ours, self.old, head.sequence)?
         else {
             return Ok(false);
         };
         let at = RevisionRef { branch, sequence: head.sequence };
-        Ok(timeline::head_at(view, self.old, at)?.0.id == head.id)
+        Ok(timeline::head_at(self.ours, self.old, at)?.0.id == head.id)
     }
 
     /// Plans a revision with the changes of the revision that has this header.
     fn revision(
         &self,
-        view: &ReadSnapshot,
         context: &PlanContext<'_>,
         operation: &Operation,
         header: &RevisionHeader,
     ) -> Result<PlannedStep> {
         let at = RevisionRef { branch: header.branch, sequence: header.sequence };
-        let before = timeline::parent_of(view, &view.refs, self.old, at)?;
-        let done = compare(view, &view.refs, self.old, before, Some(at))?;
+        let ours = self.ours;
+        let before = timeline::parent_of(ours, &ours.refs, self.old, at)?;
+        let done = compare(ours, &ours.refs, self.old, before, Some(at))?;
         let restored =
-            |change| revision_plan::restoring_change(view, &view.refs, self.old, Some(at), change);
+            |change| revision_plan::restoring_change(ours, &ours.refs, self.old, Some(at), change);
         let changes: Vec<ClaimChange> = done.into_iter().map(restored).collect::<Result<_>>()?;
         let branch = self.written_branch(at.branch);
         let place = CommitTarget { session: self.new, branch, time: header.time, operation };
@@ -332,17 +329,12 @@ impl Reapply<'_> {
     }
 
     /// Checks that others did not import more of a source than was imported here.
-    fn check_bookmark(
-        &self,
-        view: &ReadSnapshot,
-        context: &PlanContext<'_>,
-        source: &str,
-    ) -> Result<()> {
+    fn check_bookmark(&self, context: &PlanContext<'_>, source: &str) -> Result<()> {
         let at = |refs: &SessionRefs| {
             refs.bookmarks.iter().find(|known| known.source == source).map(|known| known.bytes)
         };
         let theirs = at(session_refs(&context.refs, self.new)?);
-        let ours = at(session_refs(&view.refs, self.old)?);
+        let ours = at(session_refs(&self.ours.refs, self.old)?);
         if theirs > ours { Err(both_read(source)) } else { Ok(()) }
     }
 }

@@ -26,20 +26,19 @@ impl Reapply<'_> {
     /// visible.
     pub(super) fn conflict(
         &self,
-        view: &ReadSnapshot,
         branch: BranchNumber,
         revisions: &[RevisionRef],
         is_shown_again: bool,
     ) -> Result<Option<BranchConflict>> {
-        let theirs = &self.theirs;
+        let (ours, theirs) = (self.ours, &self.theirs);
         let own = revisions.iter().filter(|at| at.branch == branch);
         let Some(first) = own.min_by_key(|at| at.sequence).copied() else { return Ok(None) };
-        let common = timeline::parent_of(view, &view.refs, self.old, first)?;
+        let common = timeline::parent_of(ours, &ours.refs, self.old, first)?;
         if self.kept_apart.contains(&branch) {
             return Ok(Some(BranchConflict { common, reason: SplitReason::Dangling }));
         }
         let is_undone = session_refs(&theirs.refs, self.new)?.branch(branch)?.hidden;
-        let is_hidden_here = session_refs(&view.refs, self.old)?.branch(branch)?.hidden;
+        let is_hidden_here = session_refs(&ours.refs, self.old)?.branch(branch)?.hidden;
         if is_undone && !is_hidden_here && !is_shown_again {
             return Ok(Some(BranchConflict { common, reason: SplitReason::Undone }));
         }
@@ -55,7 +54,7 @@ impl Reapply<'_> {
                     materialize(view, &view.refs, number, at)
                 };
                 let (before, now) =
-                    (state(view, self.old, common)?, state(theirs, self.new, head)?);
+                    (state(ours, self.old, common)?, state(theirs, self.new, head)?);
                 StateDifferences::between(&before, &now)
             }
             changed => changed?,
@@ -63,8 +62,8 @@ impl Reapply<'_> {
         let referenced = references(&changed)?;
         let changed: BTreeSet<&[u8]> = changed.iter().map(|(key, ..)| key).collect();
         for at in revisions.iter().copied() {
-            let before = timeline::parent_of(view, &view.refs, self.old, at)?;
-            let own = compare_encoded(view, &view.refs, self.old, before, Some(at))?;
+            let before = timeline::parent_of(ours, &ours.refs, self.old, at)?;
+            let own = compare_encoded(ours, &ours.refs, self.old, before, Some(at))?;
             let both = own.iter().find(|(key, ..)| changed.contains(key));
             if let Some((key, ..)) = both {
                 let claim = decode_key(key).map_err(Error::corrupt("a delta"))?.to_string();
