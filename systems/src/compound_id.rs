@@ -12,20 +12,11 @@ pub const MAX_COMPOUND_ID_BYTES: usize = MAX_ID_BYTES;
 /// # Errors
 /// [`Error::Invalid`] if a word is not a valid id, or the result is too long.
 pub fn join(words: &[&str]) -> Result<String> {
-    let mut joined = String::new();
-    for (place, word) in words.iter().enumerate() {
+    let escaped = |word: &&str| -> Result<String> {
         check_id(word).map_err(|error| Error::invalid(error.to_string()))?;
-        if place > 0 {
-            joined.push('/');
-        }
-        for c in word.chars() {
-            match c {
-                '/' => joined.push_str("%2F"),
-                '%' => joined.push_str("%25"),
-                other => joined.push(other),
-            }
-        }
-    }
+        Ok(word.replace('%', "%25").replace('/', "%2F"))
+    };
+    let joined = words.iter().map(escaped).collect::<Result<Vec<_>>>()?.join("/");
     if joined.len() > MAX_COMPOUND_ID_BYTES {
         return Err(Error::invalid(format!(
             "'{}' are {} bytes together: use shorter ones, at most {MAX_COMPOUND_ID_BYTES}",

@@ -120,16 +120,13 @@ impl ChannelState {
     }
 
     fn element_change(&self, id: u64, bytes: &[u8], prefix: &ClaimPrefix) -> ClaimChange {
-        ClaimChange::put(prefix.element(id), self.element_value(bytes))
-    }
-
-    fn element_value(&self, bytes: &[u8]) -> Value {
         let encoding = self.payload.encoding.as_str();
-        Value::from([
+        let value = Value::from([
             ("title", readable_title(encoding, bytes).into()),
             ("type", (encoding != PLAIN_ENCODING).then_some(encoding).into()),
             ("bytes", Value::Bytes(bytes.to_vec())),
-        ])
+        ]);
+        ClaimChange::put(prefix.element(id), value)
     }
 
     /// Adds the changes that remove the channel.

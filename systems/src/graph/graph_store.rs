@@ -299,23 +299,15 @@ impl GraphStore {
         };
         let mut found = Vec::new();
         for session in sessions {
-            let steps = match (namespace, id) {
-                (Some(namespace), Some(id)) => step_in(&session, namespace, id)?
-                    .into_iter()
-                    .map(|(_, record)| record)
-                    .collect(),
-                (Some(namespace), None) => {
-                    let steps = steps_tagged(&session, Some(namespace_tag(namespace)))?.into_iter();
-                    let steps = steps.map(|(_, record)| record);
-                    steps.filter(|record| record.namespace == namespace).collect()
+            let steps: Vec<_> = match (namespace, id) {
+                (Some(namespace), Some(id)) => {
+                    step_in(&session, namespace, id)?.into_iter().collect()
                 }
-                (None, _) => {
-                    let steps = steps_tagged(&session, None)?.into_iter();
-                    steps.map(|(_, record)| record).collect::<Vec<_>>()
-                }
+                _ => steps_tagged(&session, namespace.map(namespace_tag))?,
             };
-            let steps = steps.into_iter().filter(|record| {
-                id.is_none_or(|id| record.id == id)
+            let steps = steps.into_iter().map(|(_, record)| record).filter(|record| {
+                namespace.is_none_or(|namespace| record.namespace == namespace)
+                    && id.is_none_or(|id| record.id == id)
                     && before.is_none_or(|before| record.id.as_str() < before)
             });
             let name = session.summary()?.info.name;

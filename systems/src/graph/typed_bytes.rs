@@ -2,7 +2,7 @@
 
 use super::damaged;
 use forge_store::error::Result;
-use forge_store::model::{FieldMap, Value};
+use forge_store::model::Value;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -71,21 +71,17 @@ impl TypedBytes {
         ])
     }
 
-    /// Reads it from the fields of a stored value.
-    pub(super) fn of_fields(fields: &FieldMap) -> Result<Self> {
+    /// Reads it from a stored value.
+    pub(super) fn of_value(value: &Value) -> Result<Self> {
+        let Value::Map(fields) = value else {
+            return Err(damaged("a value of a graph", "it is not a map"));
+        };
         match (fields.get("type"), fields.get("bytes")) {
             (Some(Value::Text(encoding)), Some(Value::Bytes(bytes))) => {
                 Ok(Self { encoding: encoding.clone(), bytes: bytes.clone().into() })
             }
             _ => Err(damaged("a value of a graph", "it has no type or no bytes")),
         }
-    }
-
-    /// Reads it from a stored value.
-    pub(super) fn of_value(value: &Value) -> Result<Self> {
-        let fields = value.as_map();
-        fields
-            .map_or_else(|| Err(damaged("a value of a graph", "it is not a map")), Self::of_fields)
     }
 }
 

@@ -80,10 +80,8 @@ impl KeyedMemory {
     pub fn get(&self, key: &str, at: Option<&ResolvedMoment>) -> Result<Option<MemoryItem>> {
         let id = Key::new(Kind::MemoryItem, id_of("the key", key)?);
         let Some(session) = self.session()? else { return Ok(None) };
-        let entry = match at {
-            Some(point) => session.claim(point, &id)?,
-            None => session.claim(&session.head()?, &id)?,
-        };
+        let point = at.cloned().map_or_else(|| session.head(), Ok)?;
+        let entry = session.claim(&point, &id)?;
         Ok(entry.map(|entry| item_of(&id.id, entry)))
     }
 
@@ -94,10 +92,7 @@ impl KeyedMemory {
         at: Option<&ResolvedMoment>,
     ) -> Result<Vec<MemoryItem>> {
         let Some(session) = self.session()? else { return Ok(Vec::new()) };
-        let point = match at {
-            Some(point) => point.clone(),
-            None => session.head()?,
-        };
+        let point = at.cloned().map_or_else(|| session.head(), Ok)?;
         let state = session.state(&point)?;
         let limit = query.limit.unwrap_or(usize::MAX);
         let is_after = |key: &str| query.after.is_none_or(|after| key > after);
@@ -155,8 +150,7 @@ impl KeyedMemory {
             let value = Value::from([("name", self.name.as_str().into())]);
             write = write.change(ClaimChange::put(Key::new(Kind::MemoryItem, NAME_ID), value));
         }
-        let all = keys.clone();
-        write = write.edit(all, |known| {
+        write = write.edit(keys.clone(), |known| {
             let mut edits = Vec::new();
             for ((name, key), old) in names.iter().zip(&keys).zip(known) {
                 let version = old.as_ref().map(version_of);

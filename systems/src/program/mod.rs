@@ -14,7 +14,7 @@ pub use resume::{
 
 use forge_store::error::{Error, Result};
 use forge_store::model::{
-    Checkpoint, CheckpointId, Fact, FactOrigin, FieldMap, Key, Kind, SessionKind, Timestamp, Value,
+    Checkpoint, CheckpointId, Fact, FactOrigin, Key, Kind, SessionKind, Timestamp, Value,
 };
 use forge_store::store::{ClaimChange, ResolvedMoment, Session, Store, WriteContext, WriteReport};
 use serde::Serialize;
@@ -113,12 +113,11 @@ impl Program {
         }
         let edit = |known: &[Option<Value>]| {
             let known = known.first().and_then(Option::as_ref);
-            let mut all =
-                known.and_then(|value| value.field("agents")).and_then(Value::as_map).cloned();
-            let all = all.get_or_insert_with(FieldMap::new);
+            let all = known.and_then(|value| value.field("agents")?.as_map());
+            let mut all = all.cloned().unwrap_or_default();
             all.extend(agents.iter().map(|(name, reference)| (name.clone(), reference.value())));
             let value = Value::from([
-                ("agents", Value::Map(std::mem::take(all))),
+                ("agents", Value::Map(all)),
                 ("message", message.map(str::to_owned).into()),
             ]);
             Ok(vec![ClaimChange::put(Key::new(Kind::Program, ID), value)])
@@ -135,12 +134,9 @@ impl Program {
         let revision = self.session.revision_of(point)?.ok_or_else(none)?;
         let entry = self.session.claim(point, &Key::new(Kind::Program, ID))?.ok_or_else(none)?;
         let message = entry.value.field("message").and_then(Value::as_text).map(str::to_owned);
+        let agents = entry.value.field("agents").and_then(Value::as_map).into_iter().flatten();
         let agents =
-            entry.value.field("agents").and_then(Value::as_map).cloned().unwrap_or_default();
-        let agents = agents
-            .into_iter()
-            .map(|(name, value)| (name, CheckpointReference::read(&value)))
-            .collect();
+            agents.map(|(name, value)| (name.clone(), CheckpointReference::read(value))).collect();
         Ok(ProgramCheckpoint { number: revision.sequence, message, at: revision.time, agents })
     }
 

@@ -86,7 +86,7 @@ impl PipelineExecution {
         news: &ItemReport,
     ) -> Result<WriteReport> {
         let key = Key::new(Kind::Item, join(&[stage, id])?);
-        let edit = move |known: &[Option<Value>]| {
+        let edit = |known: &[Option<Value>]| {
             let old = known.iter().flatten().next().cloned().map(StoredItem);
             let value = match news {
                 ItemReport::Done if old.as_ref().is_some_and(StoredItem::is_done) => {
@@ -108,10 +108,9 @@ impl PipelineExecution {
                     ])
                 }
             };
-            let key = Key::new(Kind::Item, join(&[stage, id])?);
-            Ok(vec![ClaimChange::put(key, value)])
+            Ok(vec![ClaimChange::put(key.clone(), value)])
         };
-        self.session().write(act).edit(vec![key], edit).commit()
+        self.session().write(act).edit(vec![key.clone()], edit).commit()
     }
 
     /// Returns the items of a stage that failed and have not been done since, sorted by id: the

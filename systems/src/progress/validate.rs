@@ -69,10 +69,8 @@ pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidati
     match updated {
         None => refuse(ProgressFaultKind::Corrupt, "it does not say when it was saved".to_owned()),
         Some(time) if time > now => {
-            refuse(
-                ProgressFaultKind::Corrupt,
-                format!("it was saved at {time}, which is in the future"),
-            );
+            let message = format!("it was saved at {time}, which is in the future");
+            refuse(ProgressFaultKind::Corrupt, message);
         }
         Some(_) => {}
     }

@@ -132,8 +132,7 @@ impl WorkflowRun {
     pub fn record_all(&self, act: &WriteContext, records: &[StepRecord]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key()];
         for record in records {
-            let [item, output] = plan::keys_of(record)?;
-            keys.extend([item, output]);
+            keys.extend(plan::keys_of(record)?);
         }
         let wanted = keys.clone();
         let edit = move |known: &[Option<Value>]| plan::record(&wanted, known, records, act.now);

@@ -118,10 +118,9 @@ fn time_value(time: Option<Timestamp>) -> Value {
 impl RunState {
     pub(super) fn read(value: &Value) -> Self {
         let count = |field| value.field(field).and_then(Value::as_i64).unwrap_or(0);
+        let status = value.field("status").and_then(Value::as_text).and_then(RunStatus::from_word);
         Self {
-            status: text(value, "status")
-                .and_then(|word| RunStatus::from_word(&word))
-                .unwrap_or_default(),
+            status: status.unwrap_or_default(),
             input: None,
             started_at: time(value, "started_at"),
             ended_at: time(value, "ended_at"),

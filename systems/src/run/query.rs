@@ -4,7 +4,7 @@ use super::load::{field_text, items_of};
 use super::model::{RunItem, RunState, RunStatus, StepOutput};
 use super::template::{self, RenderResult};
 use super::{LoadedItem, WorkflowRun};
-use crate::{last_event, newest_first};
+use crate::{last_event, newest_first, split};
 use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, RevisionId, SessionKind, Timestamp};
 use forge_store::store::{ResolvedMoment, Store};
@@ -185,8 +185,7 @@ impl WorkflowRun {
         let mut found = Vec::new();
         for entry in state.claims().entries_of_kind(Kind::Output) {
             let (key, entry) = entry?;
-            let words: Option<[String; 2]> = crate::split(&key.id);
-            let [item, step] = words.ok_or_else(|| Error::Corrupt {
+            let [item, step] = split::<2>(&key.id).ok_or_else(|| Error::Corrupt {
                 what: format!("the {key}"),
                 source: "its id is not an item and a step".into(),
             })?;
