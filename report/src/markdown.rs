@@ -190,24 +190,15 @@ impl Writer<'_, '_> {
     }
 
     fn confidence(&mut self) -> std::fmt::Result {
-        let with_steps = |hypothesis: &&HypothesisRow| {
-            hypothesis.steps.iter().any(|step| step.confidence.is_some())
-        };
-        let hypotheses: Vec<&HypothesisRow> =
-            self.model.hypotheses.iter().filter(with_steps).collect();
-        if hypotheses.is_empty() {
+        let all = self.model.hypotheses.iter().map(|one| (one, one.confidences()));
+        let all: Vec<_> = all.filter(|(_, points)| !points.is_empty()).collect();
+        if all.is_empty() {
             return Ok(());
         }
         writeln!(self.out, "| Hypothesis | Confidence over time | Now |\n|---|---|---|")?;
-        for hypothesis in hypotheses {
-            let mut points: Vec<f64> = Vec::new();
-            for sure in hypothesis.steps.iter().filter_map(|step| step.confidence) {
-                if points.last().is_none_or(|last| short_number(*last) != short_number(sure)) {
-                    points.push(sure);
-                }
-            }
-            let bars: String = points.iter().map(|sure| bar(*sure)).collect();
-            let path: Vec<String> = points.iter().map(|sure| short_number(*sure)).collect();
+        for (hypothesis, points) in all {
+            let bars: String = points.iter().map(|(_, sure)| bar(*sure)).collect();
+            let path: Vec<String> = points.iter().map(|(_, sure)| short_number(*sure)).collect();
             let (word, _) = crate::words::status_words(hypothesis.status);
             let id = escaped(&hypothesis.id, 40).replace('|', "\\|");
             writeln!(self.out, "| {id} | `{bars}` {} | {word} |", path.join(" → "))?;

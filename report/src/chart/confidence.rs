@@ -98,13 +98,7 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
 fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<HypothesisLine<'m>> {
     let mut lines: Vec<HypothesisLine<'m>> = Vec::new();
     for (number, hypothesis) in frame.model.hypotheses.iter().enumerate() {
-        let mut points: Vec<(&HypothesisMove, f64)> = Vec::new();
-        for step in &hypothesis.steps {
-            let Some(confidence) = step.confidence else { continue };
-            if points.last().is_none_or(|last| short_number(last.1) != short_number(confidence)) {
-                points.push((step, confidence));
-            }
-        }
+        let points = hypothesis.confidences();
         let is_given_up = matches!(
             hypothesis.status,
             None | Some(HypothesisStatus::Rejected | HypothesisStatus::Archived)
@@ -177,16 +171,10 @@ fn draw(frame: &ChartFrame<'_>, line: &HypothesisLine<'_>) -> Markup {
 
 /// Returns a change in words, with its cause.
 fn move_words(hypothesis: &HypothesisRow, step: &HypothesisMove, confidence: f64) -> String {
+    let (id, now) = (hypothesis.id.as_str(), short_number(confidence));
     let mut words = match step.before {
-        Some(before) => {
-            format!(
-                "{} {} → {}",
-                hypothesis.id.as_str(),
-                short_number(before),
-                short_number(confidence)
-            )
-        }
-        None => format!("{} stated at {}", hypothesis.id.as_str(), short_number(confidence)),
+        Some(before) => format!("{id} {} → {now}", short_number(before)),
+        None => format!("{id} stated at {now}"),
     };
     for found in &step.evidence {
         let strength = found.strength.map(|it| format!(" {it:+.2}")).unwrap_or_default();

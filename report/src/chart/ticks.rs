@@ -1,6 +1,7 @@
 //! Chooses the times that label a ruler.
 
 use crate::page_clock::PageZone;
+use forge_store::model::Timestamp;
 use forge_store::story::TimeRuler;
 
 /// The possible distances between two round times, in seconds.
@@ -41,13 +42,15 @@ pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
 fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
     let mut found = Vec::new();
     let mut day = String::new();
-    for period in ruler.periods() {
-        let this_day = zone.short_day(period.from);
-        let clock = zone.clock(period.from);
+    let mut add = |place: f64, at: Timestamp| {
+        let (this_day, clock) = (zone.short_day(at), zone.clock(at));
         let is_new = this_day != day;
         let label = if is_new { format!("{this_day} {clock}") } else { clock };
-        found.push((period.start, label, is_new));
+        found.push((place, label, is_new));
         day = this_day;
+    };
+    for period in ruler.periods() {
+        add(period.start, period.from);
         #[expect(clippy::cast_precision_loss, reason = "a place needs no microseconds")]
         let length = period.to.micros_since(period.from) as f64 / 1e6;
         #[expect(clippy::cast_precision_loss, reason = "at most a day")]
@@ -55,12 +58,7 @@ fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
         let Some(step) = step.filter(|_| length > 0.0) else { continue };
         let mut at = zone.next_step(period.from, *step);
         while at < period.to {
-            let this_day = zone.short_day(at);
-            let is_new = this_day != day;
-            let label =
-                if is_new { format!("{this_day} {}", zone.clock(at)) } else { zone.clock(at) };
-            found.push((ruler.place(at), label, is_new));
-            day = this_day;
+            add(ruler.place(at), at);
             at = zone.next_step(at, *step);
         }
     }

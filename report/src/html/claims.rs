@@ -156,16 +156,12 @@ impl Page<'_> {
     /// Returns the rejected hypotheses and the branches that were given up.
     pub(super) fn rejected(&self) -> Option<Markup> {
         let model = self.model;
-        let rejected = || {
-            let hypotheses = model.hypotheses.iter().enumerate();
-            hypotheses
-                .filter(|(_, hypothesis)| hypothesis.status == Some(HypothesisStatus::Rejected))
-        };
-        if rejected().next().is_none() && model.given_up.is_empty() {
+        let rejected = self.with_status(HypothesisStatus::Rejected);
+        if rejected.is_empty() && model.given_up.is_empty() {
             return None;
         }
         Some(html! {
-            @for (number, hypothesis) in rejected().filter(|(number, _)| *number < MAX_HYPOTHESES) { (self.hypothesis(number, hypothesis)) }
+            @for (number, hypothesis) in rejected.into_iter().filter(|(number, _)| *number < MAX_HYPOTHESES) { (self.hypothesis(number, hypothesis)) }
             @for branch in &model.given_up {
                 article class="card edge-bad" {
                     p class="meta" {

@@ -9,11 +9,12 @@ mod work;
 
 use crate::assets;
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
-use crate::model::ReportModel;
+use crate::model::{HypothesisRow, ReportModel};
 pub(crate) use crate::words::{
     MAX_FILES, MAX_HYPOTHESES, MAX_ROWS, counted, file_link, grouped, hypothesis_link, line_link,
     status_sign, status_words,
 };
+use forge_store::model::claim::HypothesisStatus;
 use forge_store::story::short_number;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
@@ -267,6 +268,12 @@ impl Page<'_> {
         add("checks", "Checks", "", self.checks(frame.as_ref()));
         add("files", "Files changed", "", self.files());
         sections
+    }
+
+    /// Returns the hypotheses with a status, each with its number.
+    fn with_status(&self, status: HypothesisStatus) -> Vec<(usize, &HypothesisRow)> {
+        let all = self.model.hypotheses.iter().enumerate();
+        all.filter(|(_, hypothesis)| hypothesis.status == Some(status)).collect()
     }
 
     /// Returns the link to a line of the story, if the page has the story. The link to an omitted

@@ -63,12 +63,7 @@ impl Page<'_> {
     fn outcome(&self) -> Markup {
         let model = self.model;
         let outcome = &model.outcome;
-        let confirmed: Vec<(usize, &HypothesisRow)> = model
-            .hypotheses
-            .iter()
-            .enumerate()
-            .filter(|(_, hypothesis)| hypothesis.status == Some(HypothesisStatus::Confirmed))
-            .collect();
+        let confirmed = self.with_status(HypothesisStatus::Confirmed);
         let good = outcome.failing.is_empty() && (outcome.passing > 0 || !confirmed.is_empty());
         let class = if outcome.ends_failing() {
             "outcome failing"
@@ -101,10 +96,7 @@ impl Page<'_> {
 
     /// Returns a line for each rejected hypothesis.
     fn ruled_out(&self) -> Markup {
-        let hypotheses = self.model.hypotheses.iter().enumerate();
-        let rejected: Vec<(usize, &HypothesisRow)> = hypotheses
-            .filter(|(_, hypothesis)| hypothesis.status == Some(HypothesisStatus::Rejected))
-            .collect();
+        let rejected = self.with_status(HypothesisStatus::Rejected);
         html! {
             @if !rejected.is_empty() {
                 ul class="ruledout" {
@@ -200,18 +192,10 @@ impl Page<'_> {
                 });
             }
         };
-        let of_status = |status| {
-            model.hypotheses.iter().filter(|hypothesis| hypothesis.status == Some(status)).count()
-        };
-        let settled =
-            [(HypothesisStatus::Confirmed, "confirmed"), (HypothesisStatus::Rejected, "rejected")];
-        let settled: Vec<String> = settled
-            .iter()
-            .map(|(status, word)| (of_status(*status), word))
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        add(model.hypotheses.len(), None, "hypothesis", "hypotheses", join(&settled));
+        let confirmed = self.with_status(HypothesisStatus::Confirmed).len();
+        let rejected = self.with_status(HypothesisStatus::Rejected).len();
+        let note = counts([(confirmed, "confirmed"), (rejected, "rejected")]);
+        add(model.hypotheses.len(), None, "hypothesis", "hypotheses", note);
         let moves: usize = model.hypotheses.iter().map(moves).sum();
         let note =
             (moves > 0).then(|| counted(moves, "change of confidence", "changes of confidence"));
@@ -223,9 +207,7 @@ impl Page<'_> {
         let passed = model.runs().filter(|run| run.is_pass()).count();
         let failed = model.runs().filter(|run| run.is_failure()).count();
         let unknown = runs - passed - failed;
-        let parts = [(failed, "failed"), (unknown, "without a known result")];
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let note = join(&parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>());
+        let note = counts([(failed, "failed"), (unknown, "without a known result")]);
         add(passed, Some(runs), "check run passed", "check runs passed", note);
         let note = model
             .changed_lines()
@@ -256,6 +238,9 @@ fn breakable(text: &str) -> Markup {
     html! { @for part in parts { (part) wbr; } }
 }
 
-fn join(words: &[String]) -> Option<String> {
+/// Returns the counts that are not 0, each with its words; `None` if all are 0.
+fn counts(parts: [(usize, &str); 2]) -> Option<String> {
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = parts.map(|(count, words)| format!("{count} {words}")).collect();
     (!words.is_empty()).then(|| words.join(", "))
 }

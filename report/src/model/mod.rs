@@ -14,7 +14,7 @@ use crate::page_clock::PageZone;
 use crate::page_text::PageText;
 use forge_store::model::Timestamp;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
-use forge_store::story::{StoryKind, StoryMark, TimeRuler};
+use forge_store::story::{StoryKind, StoryMark, TimeRuler, short_number};
 
 /// The content of a page about a session.
 #[derive(Clone, Debug)]
@@ -169,6 +169,14 @@ pub struct HypothesisRow {
 }
 
 impl HypothesisRow {
+    /// Returns the changes of its confidence, without repetitions.
+    pub(crate) fn confidences(&self) -> Vec<(&HypothesisMove, f64)> {
+        let steps = self.steps.iter().filter_map(|step| Some((step, step.confidence?)));
+        let mut points: Vec<(&HypothesisMove, f64)> = steps.collect();
+        points.dedup_by(|next, last| short_number(next.1) == short_number(last.1));
+        points
+    }
+
     /// Returns when it was confirmed, rejected or archived, without repeated statuses.
     pub fn settlements(&self) -> impl Iterator<Item = (Timestamp, HypothesisStatus)> {
         let mut last = None;

@@ -138,8 +138,8 @@ fn label(item: &StoryItem) -> String {
     }
 }
 
-fn word(value: &Value, name: &str) -> Option<String> {
-    value.field(name)?.as_text().map(str::to_owned)
+fn word<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.field(name)?.as_text()
 }
 
 fn changed_hypotheses(
@@ -150,8 +150,7 @@ fn changed_hypotheses(
     let one = |change: &EntryChange| {
         let place = *places.get(&change.key.id)?;
         let Some(new) = &change.new else { return Some((place, None, None)) };
-        let status = word(&new.value, "status");
-        let status = status.as_deref().and_then(HypothesisStatus::from_word);
+        let status = word(&new.value, "status").and_then(HypothesisStatus::from_word);
         let confidence = new.value.field("confidence").and_then(Value::as_f64);
         Some((place, confidence, Some(status.unwrap_or(HypothesisStatus::Active))))
     };
@@ -170,11 +169,10 @@ fn changed_gaps(
             questions.len() - 1
         });
         let is_open = change.new.as_ref().is_some_and(|new| {
-            let status = word(&new.value, "status");
-            status.as_deref().and_then(GapStatus::from_word).is_none_or(GapStatus::is_open)
+            word(&new.value, "status").and_then(GapStatus::from_word).is_none_or(GapStatus::is_open)
         });
         if let (Some(new), Some(question)) = (&change.new, questions.get_mut(place)) {
-            question.1 = word(&new.value, "description").unwrap_or_default();
+            question.1 = word(&new.value, "description").unwrap_or_default().to_owned();
         }
         changed.insert(place, is_open);
     }
