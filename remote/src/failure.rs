@@ -90,7 +90,13 @@ impl FailedCall<'_> {
             return DepotError::Refused { action, source };
         }
         if seen.for_credentials {
-            return self.credentials_error(seen, source);
+            let action = match seen.status {
+                // No service answered: no credentials are configured, and the machine has no role
+                // that gives some.
+                None => format!("use {place} without credentials"),
+                Some(_) => format!("use {place}: no credentials were given"),
+            };
+            return DepotError::Refused { action, source };
         }
         if seen.is_busy() {
             return DepotError::Busy { after: seen.retry_after };
@@ -130,20 +136,6 @@ impl FailedCall<'_> {
                 DepotError::Unavailable { what, source: Some(source) }
             }
         }
-    }
-
-    fn credentials_error(
-        self,
-        seen: &CallRecord,
-        source: Box<dyn std::error::Error + Send + Sync>,
-    ) -> DepotError {
-        let action = match seen.status {
-            // No service answered: no credentials are configured, and the machine has no role that
-            // gives some.
-            None => format!("use {} without credentials", self.place),
-            Some(_) => format!("use {}: no credentials were given", self.place),
-        };
-        DepotError::Refused { action, source }
     }
 }
 

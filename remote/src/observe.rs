@@ -148,13 +148,9 @@ impl HttpService for ObservedClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let for_credentials = !names_bucket(request.uri(), &self.bucket);
         look(|seen| seen.begin(for_credentials));
-        let response = match self.client.execute(request).await {
-            Ok(response) => response,
-            Err(error) => {
-                look(|seen| seen.fail(error.kind()));
-                return Err(error);
-            }
-        };
+        let response = self.client.execute(request).await.inspect_err(|error| {
+            look(|seen| seen.fail(error.kind()));
+        })?;
         let (parts, body) = response.into_parts();
         if parts.status.is_client_error() || parts.status.is_server_error() {
             let body = beginning(body).await;
