@@ -125,11 +125,7 @@ impl PostgresFrames {
             );
             return Err(self.pool.error("read", false, source));
         }
-        let head = LogHead {
-            start: position(first.get(1)),
-            end: position(first.get(2)),
-            hash: self.hash(first.get(3))?,
-        };
+        let head = self.head(first, 1)?;
         let mut frames = Vec::with_capacity(rows.len());
         for row in rows {
             let Some(start) = row.get::<_, Option<i64>>(4) else { break };
@@ -142,6 +138,12 @@ impl PostgresFrames {
             });
         }
         Ok(FrameRows { head, frames })
+    }
+
+    /// Decodes the start, the end and the hash of the log, whose columns begin at `at`.
+    fn head(&self, row: &Row, at: usize) -> Result<LogHead, BackendError> {
+        let (start, end) = (position(row.get(at)), position(row.get(at + 1)));
+        Ok(LogHead { start, end, hash: self.hash(row.get(at + 2))? })
     }
 
     fn hash(&self, bytes: &[u8]) -> Result<RecordHash, BackendError> {
@@ -294,11 +296,7 @@ impl FrameTable for PostgresFrames {
                 let Some(row) = rows.first() else {
                     return Err(self.pool.error("lock", false, "it no longer contains the store"));
                 };
-                let head = LogHead {
-                    start: position(row.get(0)),
-                    end: position(row.get(1)),
-                    hash: self.hash(row.get(2))?,
-                };
+                let head = self.head(row, 0)?;
                 Ok(Box::new(LockedLog { frames: self, client: Some(client), head }))
             }
             Err(failure) => Err(match self.append_failed(failure, since) {

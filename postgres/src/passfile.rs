@@ -60,8 +60,8 @@ fn password_in(line: &[u8], needed: PasswordUse<'_>) -> Option<Vec<u8>> {
     }
     let mut rest = line;
     let mut next = || {
-        let (part, after) = next_part(rest)?;
-        rest = after;
+        let (part, after) = LinePart::read(rest);
+        rest = after?;
         Some(part)
     };
     let port = needed.port.to_string();
@@ -101,11 +101,6 @@ impl LinePart {
         let (read, after) = line.split_at(at);
         (Self { text, is_any: read == b"*" }, after.strip_prefix(b":"))
     }
-}
-
-fn next_part(line: &[u8]) -> Option<(LinePart, &[u8])> {
-    let (part, after) = LinePart::read(line);
-    Some((part, after?))
 }
 
 fn is_one_of(part: &LinePart, names: &[&str]) -> bool {

@@ -87,11 +87,10 @@ fn add_hosts(found: &mut UrlSettings, text: &str) -> Result<(), AddressError> {
         hosts.push(host);
         ports.push(port);
     }
-    let is_given = |texts: &[&str]| texts.iter().any(|text| !text.is_empty());
-    if is_given(&hosts.iter().map(String::as_str).collect::<Vec<_>>()) || hosts.len() > 1 {
+    if hosts.len() > 1 || hosts.iter().any(|host| !host.is_empty()) {
         add(found, "host", hosts.join(","))?;
     }
-    if is_given(&ports) {
+    if ports.iter().any(|port| !port.is_empty()) {
         add(found, "port", ports.join(","))?;
     }
     Ok(())
