@@ -32,8 +32,8 @@ fn append(log: &dyn WriteAheadLog, from: LogPosition, payload: &[u8]) -> Appende
     appended
 }
 
-fn payloads(tail: &LogTail) -> Vec<&[u8]> {
-    tail.frames.iter().map(|frame| frame.payload.as_slice()).collect()
+fn payloads(frames: &[LogFrame]) -> Vec<&[u8]> {
+    frames.iter().map(|frame| frame.payload.as_slice()).collect()
 }
 
 /// Reads the whole log and checks that its frames are consecutive.
@@ -71,7 +71,7 @@ fn what_is_appended_reads_back<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
             assert_eq!(frame.hash, appended.hash);
         }
         let tail = reader.read(first.end, u64::MAX).unwrap();
-        assert_eq!(payloads(&tail), [b"two"]);
+        assert_eq!(payloads(&tail.frames), [b"two"]);
         let end = reader.read(second.end, u64::MAX).unwrap();
         assert_eq!(end, LogTail { frames: Vec::new(), end: second.end });
     }
@@ -139,7 +139,7 @@ fn records_are_kept_byte_for_byte<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
         next = append(&*log, next, payload).end;
     }
     let frames = all(&*open());
-    let kept: Vec<&[u8]> = frames.iter().map(|frame| frame.payload.as_slice()).collect();
+    let kept = payloads(&frames);
     assert!(kept == [&[][..], &[0], &every_byte, &large, &zeros, &[]], "payloads differ");
 }
 
@@ -238,9 +238,7 @@ fn a_new_segment_begins_where_the_last_one_ended<O: Fn() -> Box<dyn WriteAheadLo
     let before = open();
     three_segments(&*log);
     for log in [&log, &before, &open()] {
-        let frames = all(&**log);
-        let kept: Vec<&[u8]> = frames.iter().map(|frame| frame.payload.as_slice()).collect();
-        assert_eq!(kept, [b"a", b"b", b"c", b"d", b"e"]);
+        assert_eq!(payloads(&all(&**log)), [b"a", b"b", b"c", b"d", b"e"]);
     }
     let mut seen = 0;
     let first = log.rotate(0, PATIENCE, &mut |tail| {
@@ -270,8 +268,8 @@ fn removed_segments_are_gone<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
             other => panic!("position {position} is removed, but: {other:?}"),
         }
     }
-    assert_eq!(payloads(&reader.read(c, u64::MAX).unwrap()), [b"c", b"d", b"e"]);
-    assert_eq!(payloads(&log.read(e, u64::MAX).unwrap()), [b"e"]);
+    assert_eq!(payloads(&reader.read(c, u64::MAX).unwrap().frames), [b"c", b"d", b"e"]);
+    assert_eq!(payloads(&log.read(e, u64::MAX).unwrap().frames), [b"e"]);
 }
 
 fn the_last_segment_stays<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
@@ -281,6 +279,6 @@ fn the_last_segment_stays<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
     log.remove_before(end).unwrap();
     let reader = open();
     assert_eq!(reader.start().unwrap(), e);
-    assert_eq!(payloads(&reader.read(e, u64::MAX).unwrap()), [b"e"]);
+    assert_eq!(payloads(&reader.read(e, u64::MAX).unwrap().frames), [b"e"]);
     assert_eq!(append(&*reader, end, b"f").position, end);
 }
