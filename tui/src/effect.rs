@@ -136,11 +136,10 @@ impl WriteRequest {
                 format!("forge checkpoint create {} --at {target}", quoted(message))
             }
             Self::Tag { sequence, words } => {
-                let (remove, add): (Vec<_>, Vec<_>) =
-                    words.iter().partition(|word| word.starts_with('-'));
+                let words = words.iter().map(String::as_str);
+                let (remove, add): (Vec<_>, Vec<_>) = words.partition(|word| word.starts_with('-'));
                 let mut command = format!("forge checkpoint tag '#{sequence}'");
                 if !add.is_empty() {
-                    let add: Vec<&str> = add.into_iter().map(String::as_str).collect();
                     command.push_str(&format!(" --add {}", quoted(&add.join(","))));
                 }
                 if !remove.is_empty() {

@@ -1,7 +1,6 @@
 //! The main loop: it handles events, executes effects, and draws a frame after each batch.
 
 use crate::action::BrowserAction;
-use crate::answer::WorkerReply;
 use crate::app::{App, DisplayZone};
 use crate::effect::{AppEffect, WorkerRequest};
 use crate::host::{BrowserHost, EditedText, NotifyEvent};
@@ -86,9 +85,8 @@ impl WorkerQueues {
 
 enum LoopEvent {
     Input(Input),
-    Reply(WorkerReply),
+    Action(BrowserAction),
     Edited(EditedText),
-    Said(Result<String, String>),
     Signal(i32),
     Lost,
 }
@@ -120,14 +118,15 @@ pub fn run(
     // are answered meanwhile.
     let (slow_requests, slow_wanted) = mpsc::channel::<(u64, WorkerRequest)>();
     let requests = WorkerQueues { fast: requests, slow: slow_requests };
+    let replied = |reply| LoopEvent::Action(BrowserAction::Reply(Box::new(reply)));
     let sender = events.clone();
     let worker = StoreWorker::new(store.clone(), DisplayZone::Local);
     let worker = worker.with_triggers(options.triggers.clone());
     let worker = worker.with_remotes(options.remotes.clone());
-    let working = thread::spawn(move || worker.serve(&wanted, &sender, LoopEvent::Reply));
+    let working = thread::spawn(move || worker.serve(&wanted, &sender, replied));
     let sender = events.clone();
     let worker = StoreWorker::new(store, DisplayZone::Local);
-    thread::spawn(move || worker.serve(&slow_wanted, &sender, LoopEvent::Reply));
+    thread::spawn(move || worker.serve(&slow_wanted, &sender, replied));
     let screen = TerminalScreen::open()?;
     let gate = Arc::new(InputGate::default());
     let (reading, sender) = (Arc::clone(&gate), events.clone());
@@ -225,13 +224,7 @@ impl BrowserLoop<'_> {
                     LoopEvent::Signal(SIGTSTP) => effects.push(AppEffect::Suspend),
                     LoopEvent::Signal(signal) => return Ok(BrowserOutcome::Signal(signal)),
                     LoopEvent::Lost => return Ok(BrowserOutcome::Signal(SIGHUP)),
-                    LoopEvent::Reply(reply) => {
-                        let reply = BrowserAction::Reply(Box::new(reply));
-                        effects.extend(update(&mut self.app, reply));
-                    }
-                    LoopEvent::Said(said) => {
-                        effects.extend(update(&mut self.app, BrowserAction::Said(said)));
-                    }
+                    LoopEvent::Action(action) => effects.extend(update(&mut self.app, action)),
                     // `edit` waits for this event itself.
                     LoopEvent::Edited(_) => {}
                     LoopEvent::Input(input) => {
@@ -265,8 +258,9 @@ impl BrowserLoop<'_> {
             AppEffect::Report { session, path } => {
                 let (host, sender) = (Arc::clone(&self.options.host), self.events.clone());
                 thread::spawn(move || {
+                    let said = BrowserAction::Said(host.report(&session, path.as_deref()));
                     // The browser may have ended meanwhile.
-                    let _ = sender.send(LoopEvent::Said(host.report(&session, path.as_deref())));
+                    let _ = sender.send(LoopEvent::Action(said));
                 });
             }
             AppEffect::Edit(text) => return self.edit(text, more),
@@ -297,13 +291,7 @@ impl BrowserLoop<'_> {
                 }
                 LoopEvent::Signal(signal) => return Ok(Some(signal)),
                 LoopEvent::Lost => return Ok(Some(SIGHUP)),
-                LoopEvent::Said(said) => {
-                    effects.extend(update(&mut self.app, BrowserAction::Said(said)));
-                }
-                LoopEvent::Reply(reply) => {
-                    let reply = BrowserAction::Reply(Box::new(reply));
-                    effects.extend(update(&mut self.app, reply));
-                }
+                LoopEvent::Action(action) => effects.extend(update(&mut self.app, action)),
                 LoopEvent::Input(input) => {
                     if let Input::Resize(..) = input
                         && let Some(resized) = action(input)

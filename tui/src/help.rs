@@ -56,10 +56,7 @@ const WORDS: &[(&str, &str)] = &[
 /// Returns the signs of the story with their meanings, to be read at a glance.
 #[must_use]
 pub fn sign_words(theme: Theme) -> Vec<(&'static str, &'static str)> {
-    let sign = |(unicode, ascii, text): &(&'static str, &'static str, &'static str)| {
-        (if theme.ascii { *ascii } else { *unicode }, *text)
-    };
-    SIGNS.iter().map(sign).collect()
+    SIGNS.iter().map(|(unicode, ascii, text)| (theme.glyph(unicode, ascii), *text)).collect()
 }
 
 /// Returns the lines of the help for a mode that contain the typed words.
@@ -84,8 +81,7 @@ pub fn help_lines(keymap: &Keymap, mode: KeyMode, typed: &str, theme: Theme) -> 
         tone,
     };
     for (unicode, ascii, text) in SIGNS.iter().chain(RAW_SIGNS) {
-        let sign = if theme.ascii { ascii } else { unicode };
-        lines.push(explained(sign, text, TextTone::Accent));
+        lines.push(explained(theme.glyph(unicode, ascii), text, TextTone::Accent));
     }
     for (key, text) in WORDS {
         lines.push(explained(key, text, TextTone::Dim));

@@ -99,8 +99,7 @@ impl TerminalScreen {
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         leave();
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
-        enter()?;
-        self.clear()
+        self.take_back()
     }
 
     /// Restores the terminal, so that another program can use it.

@@ -1,5 +1,6 @@
 //! Colours and characters by meaning. No meaning is shown by colour alone.
 
+use forge_store::model::{Key, Kind};
 use ratatui::style::{Color, Modifier, Style};
 
 /// The meaning of a text.
@@ -45,6 +46,12 @@ impl TextTone {
             id.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)))
         });
         Self::Hypothesis((number.wrapping_sub(1) % 8) as u8)
+    }
+
+    /// Returns the tone of the id of an entity.
+    #[must_use]
+    pub fn of_key(key: &Key) -> Self {
+        if key.kind == Kind::Hypothesis { Self::of_hypothesis(&key.id) } else { Self::Id }
     }
 }
 

@@ -262,21 +262,18 @@ fn go_back(app: &mut App) -> Vec<AppEffect> {
         app.say(TextTone::Plain, "the replay is stopped");
         return Vec::new();
     }
-    if app.zoomed {
-        app.zoomed = false;
+    if std::mem::take(&mut app.zoomed) {
         navigation::scroll(app);
         return Vec::new();
     }
     if app.find.take().is_some() {
         return Vec::new();
     }
-    if app.without_hindsight {
-        app.without_hindsight = false;
+    if std::mem::take(&mut app.without_hindsight) {
         navigation::scroll(app);
         return Vec::new();
     }
-    if app.comparing {
-        app.comparing = false;
+    if std::mem::take(&mut app.comparing) {
         return selection::detail(app);
     }
     if !app.timeline.typed.is_empty() {

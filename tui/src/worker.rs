@@ -76,10 +76,8 @@ impl StoreWorker {
         let mut waiting: VecDeque<(u64, WorkerRequest)> = VecDeque::new();
         loop {
             if waiting.is_empty() {
-                match requests.recv() {
-                    Ok(request) => queue_request(&mut waiting, request),
-                    Err(_) => return,
-                }
+                let Ok(request) = requests.recv() else { return };
+                queue_request(&mut waiting, request);
             }
             while let Ok(request) = requests.try_recv() {
                 queue_request(&mut waiting, request);
@@ -221,29 +219,23 @@ impl StoreWorker {
     ) -> Result<WorkerAnswer> {
         let session = self.session()?;
         let older = |place| rows(session, level, filter, place, PageDirection::Older, limit);
-        let newer = |place| rows(session, level, filter, place, PageDirection::Newer, limit);
+        let newer = |place| -> Result<_> {
+            let direction = PageDirection::Newer;
+            let (mut found, next) = rows(session, level, filter, place, direction, limit)?;
+            found.reverse();
+            Ok((found, next))
+        };
         let (rows, older, newer) = match from {
-            PageAnchor::Newest => {
-                let (rows, next) = older(None)?;
-                (rows, next, None)
-            }
+            PageAnchor::Newest => older(None).map(|(rows, next)| (rows, next, None))?,
             PageAnchor::Before(place) => {
-                let (rows, next) = older(Some(place))?;
-                (rows, next, None)
+                older(Some(place)).map(|(rows, next)| (rows, next, None))?
             }
             PageAnchor::After(place) => {
-                let (mut rows, next) = newer(Some(place))?;
-                rows.reverse();
-                (rows, None, next)
+                newer(Some(place)).map(|(rows, next)| (rows, None, next))?
             }
-            PageAnchor::Oldest => {
-                let (mut rows, next) = newer(None)?;
-                rows.reverse();
-                (rows, None, next)
-            }
+            PageAnchor::Oldest => newer(None).map(|(rows, next)| (rows, None, next))?,
             PageAnchor::Around(place) => {
                 let (mut rows, next_newer) = newer(Some(place))?;
-                rows.reverse();
                 // The older rows include the one at this position.
                 let (below, next_older) = older(Some(just_after(place)))?;
                 rows.extend(below);
@@ -363,12 +355,8 @@ fn export(path: &str, text: &str) -> Result<WorkerAnswer> {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all(text.as_bytes())
     };
-    match write() {
-        Ok(()) => {
-            Ok(WorkerAnswer::Done { message: format!("written to {path}"), command: String::new() })
-        }
-        Err(error) => Err(Error::invalid(format!("cannot write '{path}': {error}"))),
-    }
+    write().map_err(|error| Error::invalid(format!("cannot write '{path}': {error}")))?;
+    Ok(WorkerAnswer::Done { message: format!("written to {path}"), command: String::new() })
 }
 
 /// An error with all its causes, and what the user can do.

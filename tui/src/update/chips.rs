@@ -29,13 +29,9 @@ pub(super) fn switch(app: &mut App) -> Vec<AppEffect> {
 pub(super) fn click(app: &mut App, x: u16) -> Vec<AppEffect> {
     let places = crate::view::chip_places(app);
     let found = places.iter().position(|place| (place.x..place.right()).contains(&x));
-    match found {
-        Some(chip) => {
-            app.chip = chip;
-            switch(app)
-        }
-        None => Vec::new(),
-    }
+    let Some(chip) = found else { return Vec::new() };
+    app.chip = chip;
+    switch(app)
 }
 
 /// Returns whether the filter is being typed.

@@ -9,11 +9,12 @@ use crate::theme::TextTone;
 
 /// Opens the editor with the typed text, if it is a text for the store.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { purpose, text }) = app.overlays.last() else { return Vec::new() };
-    if !purpose.is_text() {
-        return Vec::new();
+    match app.overlays.last() {
+        Some(OverlayPane::Input { purpose, text }) if purpose.is_text() => {
+            vec![AppEffect::Edit(text.clone())]
+        }
+        _ => Vec::new(),
     }
-    vec![AppEffect::Edit(text.clone())]
 }
 
 /// Opens the editor for a new note.

@@ -1,7 +1,7 @@
 //! Goes to the next landmark: among the loaded rows, or by a search of the history.
 
-use super::{navigation, selection};
-use crate::answer::TimelineRow;
+use super::navigation;
+use crate::answer::{RowSign, TimelineRow};
 use crate::app::App;
 use crate::effect::{AppEffect, LandmarkKind, WorkerRequest};
 use crate::theme::TextTone;
@@ -30,19 +30,17 @@ fn among_rows(app: &mut App, wanted: LandmarkKind, direction: PageDirection) -> 
     let selected = app.row().map(|row| row.target);
     let rows = &app.timeline.rows;
     // All lines of one revision are one landmark.
-    let is_wanted = |row: &&usize| {
-        rows.get(**row).is_some_and(|row| {
+    let is_wanted = |row: &usize| {
+        rows.get(*row).is_some_and(|row| {
             is_landmark(row, wanted)
                 && (wanted != LandmarkKind::Status || Some(row.target) != selected)
         })
     };
-    let older: Vec<usize> = (cursor + 1..rows.len()).collect();
-    let newer: Vec<usize> = (0..cursor).rev().collect();
     let found = match direction {
-        PageDirection::Older => older.iter().find(is_wanted),
-        PageDirection::Newer => newer.iter().find(is_wanted),
+        PageDirection::Older => (cursor + 1..rows.len()).find(is_wanted),
+        PageDirection::Newer => (0..cursor).rev().find(is_wanted),
     };
-    match found.copied() {
+    match found {
         // Of the lines of one revision, the oldest is selected. Rows are sorted newest first.
         Some(row) if wanted == LandmarkKind::Status => {
             let target = rows.get(row).map(|row| row.target);
@@ -64,7 +62,7 @@ fn is_landmark(row: &TimelineRow, wanted: LandmarkKind) -> bool {
     let Some(story) = &row.story else {
         return match wanted {
             LandmarkKind::Prompt => row.by == Kind::Prompt.name(),
-            LandmarkKind::Failure => selection::is_failure(row.sign),
+            LandmarkKind::Failure => row.sign == RowSign::Failed,
             _ => false,
         };
     };

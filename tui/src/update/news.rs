@@ -16,22 +16,18 @@ const MAX_NAMED: usize = 3;
 
 /// Records whether a person is at the terminal.
 pub(super) fn looked(app: &mut App, action: &BrowserAction) {
-    let is_there = match action {
+    match action {
         BrowserAction::Key(_)
         | BrowserAction::Paste(_)
         | BrowserAction::Click { .. }
         | BrowserAction::Wheel(_)
-        | BrowserAction::Focus(true) => true,
-        BrowserAction::Focus(false) => {
-            app.looked.away = true;
-            false
+        | BrowserAction::Focus(true) => {
+            app.looked.away = false;
+            app.looked.back = true;
+            app.looked.input = app.now;
         }
-        _ => false,
-    };
-    if is_there {
-        app.looked.away = false;
-        app.looked.back = true;
-        app.looked.input = app.now;
+        BrowserAction::Focus(false) => app.looked.away = true,
+        _ => {}
     }
 }
 

@@ -55,13 +55,10 @@ fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFai
             _ => {}
         },
         _ => {
-            let advice = if failure.advice.is_empty() {
-                String::new()
-            } else {
-                format!(": {}", failure.advice)
-            };
+            let WorkerFailure { message, advice, .. } = failure;
+            let space = if advice.is_empty() { "" } else { ": " };
             editor::restore(app, request_number);
-            app.say(TextTone::Bad, format!("{}{advice}", failure.message));
+            app.say(TextTone::Bad, format!("{message}{space}{advice}"));
         }
     }
 }

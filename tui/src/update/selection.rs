@@ -1,7 +1,7 @@
 //! What is selected, and what the other panes show of it.
 
 use super::{chart, index_after, navigation, story, switch};
-use crate::answer::{RowSign, StateTab};
+use crate::answer::StateTab;
 use crate::app::App;
 use crate::effect::{AppEffect, MomentTarget, SheetOf, WorkerRequest};
 use crate::layout::WindowLayout;
@@ -269,9 +269,4 @@ pub(super) fn step_replay(app: &mut App) -> Vec<AppEffect> {
     }
     let next = app.timeline.cursor - 1;
     navigation::move_to_row(app, next)
-}
-
-/// Whether this sign marks a failed verification or command.
-pub(super) const fn is_failure(sign: RowSign) -> bool {
-    matches!(sign, RowSign::Failed)
 }

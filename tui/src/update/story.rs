@@ -1,6 +1,7 @@
 //! The story: reading it, and switching between it and the other levels of the timeline.
 
 use super::{choose, navigation, news, refresh_activity, selection};
+use crate::answer::TimelineRow;
 use crate::app::{App, AppStage};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
 use crate::query::TimelineLevel;
@@ -61,10 +62,7 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
         Some(story) => story.rows.first().map(|row| row.place),
         None => None,
     };
-    let mut effects = match newest {
-        Some(newest) => news::arrived(app, newest, &view.rows),
-        None => Vec::new(),
-    };
+    let mut effects = newest.map_or_else(Vec::new, |newest| news::arrived(app, newest, &view.rows));
     if app.timeline.is_story() {
         let before = app.row().map(|row| (row.place, row.title.clone()));
         let first = app.timeline.rows.is_empty();
@@ -78,8 +76,7 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
         app.timeline.cursor = match before.filter(|_| !app.timeline.following) {
             None => 0,
             Some((place, title)) => {
-                let same =
-                    |row: &crate::answer::TimelineRow| row.place == place && row.title == title;
+                let same = |row: &TimelineRow| row.place == place && row.title == title;
                 let found = app.timeline.rows.iter().position(same);
                 found.unwrap_or_else(|| row_at(app, place))
             }
@@ -182,8 +179,8 @@ pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget)
         app.timeline.seek = Some((place, target));
         return Vec::new();
     }
-    let shows = |row: &crate::answer::TimelineRow| row.target == target;
-    let hides = |row: &crate::answer::TimelineRow| {
+    let shows = |row: &TimelineRow| row.target == target;
+    let hides = |row: &TimelineRow| {
         let hidden = row.story.as_ref().map_or(&[][..], |story| story.hidden.as_slice());
         match target {
             MomentTarget::Time(time) => {
@@ -204,9 +201,8 @@ pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget)
         MomentTarget::Time(_) => Some(row_at(app, place)),
         // Of the lines of one revision, the line about a claim says best what it did.
         MomentTarget::Sequence(_) => {
-            let is_claim = |row: &crate::answer::TimelineRow| {
-                row.story.as_ref().is_some_and(|story| story.is_claim())
-            };
+            let is_claim =
+                |row: &TimelineRow| row.story.as_ref().is_some_and(|story| story.is_claim());
             let shown = app.timeline.rows.iter().enumerate().filter(|(_, row)| shows(row));
             shown.max_by_key(|(place, row)| (is_claim(row), *place)).map(|(place, _)| place)
         }
@@ -267,10 +263,7 @@ pub(super) fn next_level(app: &mut App) -> Vec<AppEffect> {
     app.say(TextTone::Plain, format!("showing {}", next.word()));
     if next == TimelineLevel::Story {
         app.timeline.level = next;
-        if app.timeline.is_story() {
-            return enter(app);
-        }
-        return navigation::reload(app);
+        return if app.timeline.is_story() { enter(app) } else { navigation::reload(app) };
     }
     let before = app.row().map(|row| (row.place, row.target));
     let before = before.filter(|_| app.target() != MomentTarget::Head);

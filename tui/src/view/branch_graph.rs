@@ -33,14 +33,9 @@ impl<'a> BranchGraph<'a> {
             rank: HistoryRank::Sequence(u64::MAX),
         };
         for line in lines {
-            let from = line.base.as_ref().map(|(_, place)| {
-                place.unwrap_or(HistoryPosition {
-                    time: line.created_at,
-                    rank: HistoryRank::Sequence(0),
-                })
-            });
-            // A branch that has no own revision yet ends where it was created.
             let made = HistoryPosition { time: line.created_at, rank: HistoryRank::Sequence(0) };
+            let from = line.base.as_ref().map(|(_, place)| place.unwrap_or(made));
+            // A branch that has no own revision yet ends where it was created.
             let top = if line.name == current { Some(always) } else { line.head.max(Some(made)) };
             let taken = |column: usize| {
                 lanes
@@ -83,18 +78,16 @@ impl<'a> BranchGraph<'a> {
             }
         }
         let own = self.lane(&row.branch).map_or(0, |lane| lane.column);
+        // The corners of a line to the right and to the left.
+        let (lower, upper) = ([["╯", "'"], ["╰", "`"]], [["╮", "."], ["╭", "."]]);
+        let (begin, end) = if turned { (lower, upper) } else { (upper, lower) };
         for lane in &self.lanes {
             let Some(from) = lane.from else { continue };
             let starts = place <= from && newer.is_some_and(|newer| newer.place > from);
             if starts {
                 let parent = lane.line.base.as_ref().and_then(|(name, _)| self.lane(name));
                 let parent = parent.map_or(0, |parent| parent.column);
-                let (right, left) = if turned {
-                    (["╯", "'"], ["╰", "`"])
-                } else {
-                    (["╮", "."], ["╭", "."])
-                };
-                join(&mut cells, parent, lane.column, right, left, theme);
+                join(&mut cells, parent, lane.column, begin, theme);
             }
         }
         if let Some(merged) = row.merged {
@@ -102,12 +95,7 @@ impl<'a> BranchGraph<'a> {
                 lane.line.head.is_some_and(|head| head.rank == HistoryRank::Sequence(merged))
             };
             if let Some(lane) = self.lanes.iter().find(ended) {
-                let (right, left) = if turned {
-                    (["╮", "."], ["╭", "."])
-                } else {
-                    (["╯", "'"], ["╰", "`"])
-                };
-                join(&mut cells, own, lane.column, right, left, theme);
+                join(&mut cells, own, lane.column, end, theme);
             }
         }
         let line = cells.concat().concat();
@@ -123,8 +111,7 @@ fn join(
     cells: &mut [[&'static str; 2]],
     from: usize,
     to: usize,
-    right: [&'static str; 2],
-    left: [&'static str; 2],
+    [right, left]: [[&'static str; 2]; 2],
     theme: Theme,
 ) {
     let dash = theme.glyph("─", "-");

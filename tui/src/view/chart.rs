@@ -314,10 +314,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
     let Some(time) = selected_time(app) else { return };
     let theme = app.theme;
     let steps = app.chart.steps();
-    let own = |point: &ConfidencePoint| match app.target() {
-        MomentTarget::Sequence(sequence) => point.sequence == sequence,
-        _ => false,
-    };
+    let own = |point: &ConfidencePoint| app.target() == MomentTarget::Sequence(point.sequence);
     let last = steps
         .iter()
         .rev()
@@ -356,17 +353,9 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
         format!(" {}  {at}: {}", series.id, series.title)
     });
     let lines = [(TextTone::Plain, text.unwrap_or_default())];
-    put_lines(
-        buffer,
-        Rect { height: area.height.saturating_sub(2), ..below_rest(area, 2) },
-        &lines,
-        theme,
-    );
-}
-
-fn below_rest(area: Rect, rows: u16) -> Rect {
-    let rows = rows.min(area.height);
-    Rect { y: area.y + rows, height: area.height - rows, ..area }
+    let rows = area.height.min(2);
+    let rest = Rect { y: area.y + rows, height: area.height - rows, ..area };
+    put_lines(buffer, rest, &lines, theme);
 }
 
 /// Lists the hypotheses, with a cross before each one that is drawn.

@@ -86,13 +86,9 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         put_at_bottom(&format!("and {least}{} more", view.more), TextTone::Dim);
     }
     tabs(app, view, area, buffer);
-    let rows = usize::from(area.height.saturating_sub(1));
+    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     if app.state.tab == StateTab::Brief {
-        return brief(
-            app,
-            Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area },
-            buffer,
-        );
+        return brief(app, list, buffer);
     }
     if view.items.is_empty() {
         let said = if view.tab == app.state.tab {
@@ -102,7 +98,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         };
         put(buffer, below(area, 1), &said, theme.style(TextTone::Dim));
     }
-    let shown = view.items.iter().enumerate().skip(app.state.top).take(rows);
+    let shown = view.items.iter().enumerate().skip(app.state.top).take(list.height.into());
     for (place, item) in shown {
         let line = below(area, 1 + place - app.state.top);
         draw_item(app, item, line, buffer);
@@ -187,11 +183,8 @@ fn draw_item(app: &App, item: &StateItem, line: Rect, buffer: &mut Buffer) {
     }
     // Ids of facts mean nothing to a person; their times do.
     if item.key.kind.is_claim() && item.key.kind != Kind::Dependency {
-        let tone = match item.key.kind {
-            Kind::Hypothesis => TextTone::of_hypothesis(&item.key.id),
-            _ => TextTone::Id,
-        };
-        rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(tone));
+        let style = theme.style(TextTone::of_key(&item.key));
+        rest = put(buffer, rest, &format!("{} ", item.key.id), style);
     } else if !item.key.kind.is_claim() && line.width >= 50 {
         let time = format!("{} ", app.zone.clock(item.time));
         rest = put(buffer, rest, &time, theme.style(TextTone::Dim));

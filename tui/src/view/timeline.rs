@@ -70,12 +70,8 @@ fn titles(app: &App) -> FrameTitles {
                     .into_iter()
                     .flatten()
                     .collect();
-            let mut title = "1 Story".to_owned();
-            if !words.is_empty() {
-                title.push_str(" ─ ");
-                title.push_str(&words.join(", "));
-            }
-            title
+            let dash = if words.is_empty() { "" } else { " ─ " };
+            format!("1 Story{dash}{}", words.join(", "))
         }
     };
     if timeline.turned {

@@ -8,7 +8,7 @@ use crate::effect::{MomentTarget, WriteRequest};
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::error::{Error, Result};
-use forge_store::model::{BranchMetadata, Kind, Timestamp, Value, rule};
+use forge_store::model::{BranchMetadata, FieldMap, Kind, Timestamp, Value, rule};
 use forge_store::store::{
     CheckpointTriggers, HeadClaims, NewCheckpoint, OperationSummary, Session, WriteContext,
 };
@@ -71,16 +71,14 @@ pub(super) fn run(
             format!("brought back '{}'", undone.target.verb)
         }
         WriteRequest::Note(text) => {
-            let value = claim_value(text, None);
-            add(session, now, triggers, (Kind::Note, "note add"), &value)?
+            add(session, now, triggers, (Kind::Note, "note add"), text, None)?
         }
         WriteRequest::Hypothesis(text) => {
-            let value = claim_value(text, Some("active"));
-            add(session, now, triggers, (Kind::Hypothesis, "hypothesis add"), &value)?
+            let hypothesis = (Kind::Hypothesis, "hypothesis add");
+            add(session, now, triggers, hypothesis, text, Some("active"))?
         }
         WriteRequest::Gap(text) => {
-            let value = claim_value(text, Some("open"));
-            add(session, now, triggers, (Kind::Gap, "gap add"), &value)?
+            add(session, now, triggers, (Kind::Gap, "gap add"), text, Some("open"))?
         }
         WriteRequest::Evidence { hypothesis, hundredths, text } => {
             let act = WriteContext::asked("evidence add", now);
@@ -113,26 +111,23 @@ pub(super) fn run(
     Ok(WorkerAnswer::Done { message, command: change.command() })
 }
 
-/// Returns a claim with this description and status.
-fn claim_value(text: &str, status: Option<&str>) -> Value {
-    let mut fields = vec![("description", Value::from(text))];
-    fields.extend(status.map(|status| ("status", Value::from(status))));
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
-    Value::Map(fields.collect())
-}
-
-/// Adds a claim under the next free id. Returns the message for the person.
+/// Adds a claim with this description and status under the next free id. Returns the message for
+/// the person.
 fn add(
     session: &Session,
     now: Timestamp,
     triggers: &CheckpointTriggers,
     (kind, verb): (Kind, &str),
-    value: &Value,
+    text: &str,
+    status: Option<&str>,
 ) -> Result<String> {
+    let mut fields = FieldMap::from([("description".to_owned(), Value::from(text))]);
+    fields.extend(status.map(|status| ("status".to_owned(), Value::from(status))));
+    let value = Value::Map(fields);
     let act = WriteContext::asked(verb, now);
     let write = session.write(&act).triggers(triggers);
-    let trigger = rule::trigger_of(kind, None, value).map(|(trigger, _)| trigger);
-    let write = write.add_next(kind, kind.id_prefix(), value.clone()).event(trigger);
+    let trigger = rule::trigger_of(kind, None, &value).map(|(trigger, _)| trigger);
+    let write = write.add_next(kind, kind.id_prefix(), value).event(trigger);
     Ok(format!("added {}", write.commit()?.new_id.unwrap_or_default()))
 }
 

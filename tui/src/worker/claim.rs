@@ -140,10 +140,7 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
     let field = |name: &str| value.field(name).map(text_of).filter(|text| !text.is_empty());
     let status = field("status").unwrap_or_default();
     let (sign, tone) = status_sign(&status);
-    let id_tone = match key.kind {
-        Kind::Hypothesis => TextTone::of_hypothesis(&key.id),
-        _ => TextTone::Id,
-    };
+    let id_tone = TextTone::of_key(key);
     let confidence = value.field("confidence").and_then(Value::as_f64);
     let confidence = confidence
         .map(|number| format!("  {} {}", bar(number), short_number(number)))
@@ -206,13 +203,12 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
             _ => (TextTone::Plain, format!("      {}", short_number(new))),
         };
         let time = step.revision.time;
-        let causes: Vec<&EvidenceFor> = evidence.iter().filter(|one| one.added == time).collect();
         let mut shown = line(TextTone::Dim, 2, format!("{} ", zone.clock(time)))
             .and(tone, format!("{moved}  "));
         if let Some(status) = settled.filter(|status| status != "active") {
             shown = shown.and(TextTone::Heading, format!("{}  ", status.replace('_', " ")));
         }
-        for cause in causes {
+        for cause in evidence.iter().filter(|one| one.added == time) {
             shown = shown
                 .and(TextTone::Id, format!("{} ", cause.id))
                 .and(TextTone::Plain, format!("{} ", cause.text));

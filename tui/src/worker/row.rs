@@ -37,15 +37,14 @@ pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     };
     let mut title =
         names.iter().find_map(|name| value.field(name)).map(text_of).unwrap_or_default();
+    let part = |name| value.field(name).map(text_of).unwrap_or_default();
     if kind == Kind::Measurement {
-        let part = |name| value.field(name).map(text_of).unwrap_or_default();
         title = format!("{title} = {} {}", part("value"), part("unit"));
     }
     if matches!(kind, Kind::Tool | Kind::Notice) {
         title = forge_store::store::entity_title(kind, value);
     }
     if kind == Kind::Dependency {
-        let part = |name| value.field(name).map(text_of).unwrap_or_default();
         let how = value.field("type").map_or_else(|| "requires".to_owned(), text_of);
         title = format!("{} {} {}", part("from"), how.replace('_', " "), part("to"));
     }

@@ -43,7 +43,6 @@ pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
 
 fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
     let findings = &story.findings;
-    let gaps = state.open_gaps()?;
     Ok(StorySummary {
         title: findings.title.clone(),
         failing: findings.failing.iter().map(|check| check.text.clone()).collect(),
@@ -51,7 +50,7 @@ fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
         uncommitted: findings.uncommitted.len(),
         commits: findings.commits.len(),
         prompts: findings.prompts,
-        open_gaps: gaps.len(),
+        open_gaps: state.open_gaps()?.len(),
         digest: story.digest(state)?,
     })
 }
@@ -101,9 +100,7 @@ fn rows(story: &Story, current: &str) -> Vec<TimelineRow> {
     let mut rows = Vec::new();
     for row in story.rows() {
         match row {
-            StoryRow::Item(item) => {
-                rows.push(item_row(item, walk.change(item), current));
-            }
+            StoryRow::Item(item) => rows.push(item_row(item, walk.change(item), current)),
             StoryRow::Folded { at, folded } => {
                 let count: usize = folded.values().sum();
                 let hidden = folded_items.by_ref().take(count);

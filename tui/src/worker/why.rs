@@ -45,11 +45,7 @@ fn walk(
 
 fn claim_line(key: &Key, value: &Value, depth: u16) -> SheetLine {
     let text = |name: &str| value.field(name).and_then(Value::as_text).unwrap_or_default();
-    let tone = match key.kind {
-        Kind::Hypothesis => TextTone::of_hypothesis(&key.id),
-        _ => TextTone::Id,
-    };
-    let mut shown = line(tone, depth * 2, format!("{} ", key.id));
+    let mut shown = line(TextTone::of_key(key), depth * 2, format!("{} ", key.id));
     if let Some(strength) = value.field("strength").and_then(Value::as_f64) {
         let (tone, word) = match strength < 0.0 {
             true => (TextTone::Bad, "against"),
