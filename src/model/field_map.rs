@@ -9,8 +9,8 @@ use std::ops::{Deref, DerefMut, Index};
 
 /// The fields of a value, sorted by name, so that equal values have equal bytes.
 ///
-/// They are in one sorted vector. Most values have few fields, and a node of a `BTreeMap` takes more
-/// memory than these.
+/// They are in one sorted vector. Most values have few fields, and a node of a `BTreeMap` takes
+/// more memory than these.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldMap(LiteMap<String, Value>);
 

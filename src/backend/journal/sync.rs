@@ -141,8 +141,8 @@ impl Journal {
         if self.progress.covers(to) { Ok(()) } else { Err(beyond(to)) }
     }
 
-    /// Waits while another process syncs, because its sync may cover everything before `to`. Returns
-    /// the lock on the sync mark: other processes wait until it is released. Without the lock, this
+    /// Waits while another process syncs, because its sync may cover everything before `to`.
+    /// Returns the lock on the sync mark: other processes wait until it is released. `None`: this
     /// process syncs beside the other one, which may have been stopped.
     fn wait_for_other_process(&self, to: LogPosition) -> Result<Option<SyncMarkGuard<'_>>, Error> {
         let since = Instant::now();

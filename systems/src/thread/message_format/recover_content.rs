@@ -152,7 +152,7 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
 
 /// The types of blocks without a type, by a field that only they have; the type of text blocks; the
 /// types that text blocks have elsewhere and that the provider refuses here; and the form of
-/// images, if those of other APIs are converted.
+/// images, if images of other APIs are converted.
 pub(super) struct BlockTypes {
     pub(super) fields: &'static [(&'static str, &'static str)],
     pub(super) text: &'static str,
