@@ -629,6 +629,30 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
+/// Whether the name of a script begins with `test` or `lint` (`test-all`), or is that of a kind of
+/// tests (`unit_tests`).
+fn is_name_of_tests(name: &str) -> bool {
+    const TESTS: [&str; 3] = ["test", "tests", "e2e"];
+    const KINDS: [&str; 9] = [
+        "all",
+        "unit",
+        "integration",
+        "e2e",
+        "smoke",
+        "system",
+        "functional",
+        "acceptance",
+        "regression",
+    ];
+    let parts = parts(name);
+    let is = |part: Option<&String>, words: &[&str]| {
+        part.is_some_and(|part| words.contains(&part.as_str()))
+    };
+    is(parts.first(), &TESTS)
+        || is(parts.first(), &["lint"])
+        || is(parts.first(), &KINDS) && is(parts.last(), &TESTS)
+}
+
 /// Returns the check of a project script whose file is named after a check: `./scripts/test.sh`,
 /// `bash ci.sh`.
 fn script_file_call(words: &[&str]) -> Option<CheckCall> {
@@ -645,7 +669,8 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let word = stem.strip_prefix("run-").or_else(|| stem.strip_prefix("run_")).unwrap_or(stem);
     let known = SCRIPT_WORDS.iter().any(|(known, _)| *known == word)
         || CHECK_WORDS.contains(&word)
-        || matches!(stem, "runtests" | "run_tests");
+        || matches!(stem, "runtests" | "run_tests")
+        || (stem.len() < name.len() && is_name_of_tests(word) && script_check(word).is_some());
     // `/usr/bin/test` does not check a project.
     if !known || file.starts_with("/usr/") || file.starts_with("/bin/") {
         return None;

@@ -271,8 +271,12 @@ impl CheckJudge<'_> {
                 && place.call.summary.is_some()
                 && self.lines.iter().any(|line| runner_failure::is_empty_run(line))
         };
+        // The line after it does not say that there were no tests.
+        let none = self.lines.iter().any(|line| line.starts_with("Ran 0 tests in "));
         let is_run = |line: &usize| {
-            self.lines.get(*line).is_some_and(|line| !runner_failure::is_empty_run(line))
+            self.lines.get(*line).is_some_and(|line| {
+                !runner_failure::is_empty_run(line) && !(none && line.starts_with("OK"))
+            })
         };
         let ran = || self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run));
         (place.call.may_not_run || says() || empty()) && !ran()

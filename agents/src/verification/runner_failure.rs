@@ -113,7 +113,10 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["mocha", "mochapack"], r"^Error: No test files found"),
     says(&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
     says(&["deno"], r"^error: No test modules found"),
-    says(&["python", "unittest", "nose2", "manage.py"], r"^NO TESTS RAN"),
+    says(
+        &["python", "unittest", "nose2", "manage.py", "runtests.py"],
+        r"^NO TESTS RAN|^Ran 0 tests in ",
+    ),
     says(&["cargo"], r"^error: no tests to run"),
     says(&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
     says(&["ctest"], r"^No tests were found!!!"),

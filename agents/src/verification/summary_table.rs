@@ -27,6 +27,13 @@ pub(super) static EXIT_CODE: SummaryPatterns =
 /// What coverage tools print if too little of the code is covered.
 const COVERAGE: &str = r"^ERROR: Coverage for \S+ \([\d.]+%\) does not meet ";
 
+/// What cargo prints about a test binary that a signal stopped or that exited by itself.
+const CRASHED: &str = r"^\s*process didn't exit successfully: .* \((?:signal|exit status): \d";
+
+/// What `SimpleCov` prints after the summary if too little of the code is covered.
+const RUBY_COVERAGE: &str =
+    r"^SimpleCov failed with exit \d|^\S+ coverage .* is below the expected minimum coverage";
+
 /// What tools print after the summary of a run.
 pub(super) static TRAILERS: &[&str] = &[
     // Jest, Vitest, node, Bun
@@ -71,6 +78,7 @@ summaries! {
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
             (r"^error: could not compile ", Failed),
+            (CRASHED, Failed),
             // cargo runs the next test binary only if this one passed.
             (r"^test result: ok\. \d+ passed", Passed(SoFar)),
         ],
@@ -84,6 +92,7 @@ summaries! {
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
             (r"^\[cargo-make\] ERROR - ", Failed),
+            (CRASHED, Failed),
             (r"^test result: ok\. \d+ passed", Passed(Part)),
         ],
         "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
@@ -139,7 +148,11 @@ summaries! {
         "DONE 3 tests, 1 failure in 0.102s",
     );
     GINKGO = summary(
-        &[(r"^(?:SUCCESS|FAIL)! -- \d+ Passed \| (\d+) Failed ", Counts(Part))],
+        &[
+            // A suite whose setup failed or that was interrupted has no failed tests.
+            (r"^FAIL! -", Failed),
+            (r"^SUCCESS! -- \d+ Passed \| (\d+) Failed ", Counts(Part)),
+        ],
         "SUCCESS! -- 3 Passed | 0 Failed | 0 Pending | 0 Skipped",
         "FAIL! -- 2 Passed | 1 Failed | 0 Pending | 0 Skipped",
     );
@@ -222,12 +235,22 @@ summaries! {
     );
     RUFF = summary(
         &[
-            (r"^Found [1-9]\d* (?:errors?|diagnostics?)\.?$", Failed),
+            (r"^Found [1-9]\d* errors?\.?$", Failed),
             (r"^Found \d+ errors? \(\d+ fixed, (\d+) remaining\)", Counts(Run)),
             (r"^All checks passed!$", Passed(Run)),
         ],
         "All checks passed!",
         "Found 1 error.",
+    );
+    TY = summary(
+        &[
+            // `Found 1 diagnostic` also counts warnings.
+            (r"^error\[[a-z-]+\]: ", Failed),
+            (r"^\S+:\d+:\d+: error\[[a-z-]+\] ", Failed),
+            (r"^All checks passed!$", Passed(Run)),
+        ],
+        "All checks passed!",
+        "error[unresolved-import]: Cannot resolve imported module `b`",
     );
     RUFF_FORMAT = summary(
         &[
@@ -397,6 +420,7 @@ summaries! {
     KARMA = summary(
         &[
             (r"Executed \d+ of \d+ .*\([1-9]\d* FAILED\)", Failed),
+            (r"^TOTAL: [1-9]\d* FAILED", Failed),
             (r"Executed \d+ of \d+ (?:.* )?(?:DISCONNECTED|ERROR)\b", Failed),
             (r"Executed \d+ of \d+ .*\bSUCCESS\b", Passed(SoFar)),
         ],
@@ -412,10 +436,10 @@ summaries! {
         " 1 fail",
     );
     DENO = summary(
-        &[(
-            r"^(?:ok|FAILED) \| \d+ passed(?: \([^)]*\))? \| (\d+) failed(?: \((\d+) steps?\))?",
-            Counts(Run),
-        )],
+        &[
+            (r"^FAILED \| \d+ passed", Failed),
+            (r"^ok \| \d+ passed(?: \([^)]*\))? \| (\d+) failed(?: \((\d+) steps?\))?", Counts(Run)),
+        ],
         "ok | 3 passed | 0 failed (10ms)",
         "FAILED | 2 passed | 1 failed (10ms)",
     );
@@ -516,6 +540,7 @@ summaries! {
             (r"^\s*Build (?:FAILED\.|failed with \d+ error)", Failed),
             (r"\berror (?:CS|MSB|NU)\d+:", Failed),
             (r"^\s*Build succeeded(?:\.| in | with \d+ warning)", Passed(Run)),
+            (r"^\s*[1-9]\d* Error\(s\)$", Failed),
         ],
         "Build succeeded.",
         "Build FAILED.",
@@ -523,6 +548,7 @@ summaries! {
     CTEST = summary(
         &[
             (r"^\d+% tests passed, (\d+) tests? failed out of \d+", Counts(Run)),
+            (r"^Errors while running CTest", Failed),
             (r"^ninja: build stopped: ", Failed),
         ],
         "100% tests passed, 0 tests failed out of 3",
@@ -568,15 +594,21 @@ summaries! {
         "INFO: Build completed, 1 test FAILED, 3 total actions",
     );
     RSPEC = summary(
-        &[(
-            r"^\d+ examples?, (\d+) failures?(?:, (\d+) errors)?(?:, \d+ pending)?(?:, (\d+) errors? occurred outside of examples)?",
-            Counts(Run),
-        )],
+        &[
+            (RUBY_COVERAGE, Failed),
+            (
+                r"^\d+ examples?, (\d+) failures?(?:, (\d+) errors)?(?:, \d+ pending)?(?:, (\d+) errors? occurred outside of examples)?",
+                Counts(SoFar),
+            ),
+        ],
         "3 examples, 0 failures",
         "3 examples, 1 failure",
     );
     MINITEST = summary(
-        &[(r"^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", Counts(Run))],
+        &[
+            (RUBY_COVERAGE, Failed),
+            (r"^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", Counts(SoFar)),
+        ],
         "3 runs, 5 assertions, 0 failures, 0 errors, 0 skips",
         "3 runs, 5 assertions, 1 failures, 0 errors, 0 skips",
     );
@@ -623,7 +655,9 @@ summaries! {
         &[
             // Tests whose setup failed are `invalid`, and no failures.
             (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, \d+ failures?,.*\b[1-9]\d* invalid\b", Failed),
-            (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(Run)),
+            // Warnings that count as errors, and too little coverage, are reported after the counts.
+            (r"^(?:ERROR! Test suite aborted |Coverage test failed, )", Failed),
+            (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(SoFar)),
         ],
         "3 tests, 0 failures",
         "3 tests, 1 failure",
@@ -649,6 +683,7 @@ summaries! {
     XCODEBUILD = summary(
         &[
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? FAILED \*\*", Failed),
+            (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?[1-9]\d* failures?", Failed),
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? SUCCEEDED \*\*", Passed(Run)),
         ],
         "** TEST SUCCEEDED **",

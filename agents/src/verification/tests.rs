@@ -86,6 +86,20 @@ fn known_commands_are_found_at_any_position() {
         ("npx tsc --noEmit && npx eslint . && npm test", "tsc, eslint, npm test"),
         ("./scripts/test.sh", "./scripts/test.sh"),
         ("bash ci/lint.sh", "ci/lint.sh"),
+        ("sh ./gradlew test", "gradlew test"),
+        ("bash -x mvnw -B verify", "mvnw verify"),
+        ("bash deploy.sh test", ""),
+        ("./scripts/test-all.sh", "./scripts/test-all.sh"),
+        ("bash tests/smoke_test.sh", "tests/smoke_test.sh"),
+        ("./scripts/lint_all.sh", "./scripts/lint_all.sh"),
+        ("./scripts/test-data.sh", ""),
+        ("./scripts/create-test.sh", ""),
+        ("./tests/runtests.py --parallel 1 forms", "runtests.py"),
+        ("python tests/runtests.py forms", "runtests.py"),
+        ("bin/rails test:system", "rails test:system"),
+        ("cargo insta test", "cargo insta test"),
+        ("go tool golangci-lint run", "golangci-lint run"),
+        ("fvm flutter test", "flutter test"),
         ("make fmt-check", "make fmt-check"),
         ("conda run -n env pytest", "pytest"),
         ("npm run --prefix web build", "npm run build"),
@@ -659,6 +673,24 @@ fn a_summary_does_not_hide_another_failure() {
             "failed",
         ),
         ("ruff format --check . 2>&1 | tail -1", "2 files already formatted", "unknown"),
+        (
+            "bundle exec rspec | tail -3",
+            "3 examples, 0 failures\n\nSimpleCov failed with exit 2 due to a coverage error",
+            "failed",
+        ),
+        (
+            "rails test | tail -2",
+            "3 runs, 5 assertions, 0 failures, 0 errors, 0 skips\nLine coverage (70.00%) is below \
+             the expected minimum coverage (90.00%).",
+            "failed",
+        ),
+        ("rspec | tail -1", "3 examples, 0 failures", "passed"),
+        ("rspec | head -1", "3 examples, 0 failures", "unknown"),
+        (
+            "mix test --warnings-as-errors | tail -3",
+            "3 tests, 0 failures\n\nERROR! Test suite aborted after successful execution",
+            "failed",
+        ),
         ("oxlint --deny-warnings | tail -1", "Found 2 warnings and 0 errors.", "unknown"),
         ("oxlint --deny-warnings | tail -1", "Found 0 warnings and 0 errors.", "passed"),
     ] {
@@ -673,6 +705,12 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
     for (line, output, expected) in [
         ("mix test | tail -2", "3 tests, 0 failures, 3 invalid", "failed"),
         ("mix test | tail -2", "3 tests, 0 failures, 1 excluded", "passed"),
+        // A module or a suite that could not be set up has no failed tests.
+        ("deno test | tail -1", "FAILED | 3 passed | 0 failed (10ms)", "failed"),
+        ("ginkgo | tail -1", "FAIL! -- 0 Passed | 0 Failed | 0 Pending | 3 Skipped", "failed"),
+        // Warnings count too.
+        ("ty check | tail -1", "Found 1 diagnostic", "unknown"),
+        ("ty check | tail", "error[unresolved-import]: x\nFound 1 diagnostic", "failed"),
         ("vendor/bin/phpunit | tail -1", "Tests: 3, Assertions: 3, Warnings: 1.", "unknown"),
         ("phpunit | tail -1", "Tests: 3, Assertions: 3, Warnings: 1, Failures: 1.", "failed"),
         ("phpunit | tail -1", "Tests: 3, Assertions: 3, Errors: 2.", "failed"),
@@ -718,6 +756,19 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
 fn the_last_lines_of_more_tools_tell_their_verdict() {
     for (line, output, expected) in [
         ("tape t.js | tail -2", "# pass  2\n# fail  1", "failed"),
+        (
+            "cargo test | tail -2",
+            "Caused by:\n  process didn't exit successfully: `a` (signal: 6, SIGABRT)",
+            "failed",
+        ),
+        ("dotnet build | tail -3", "    1 Error(s)\n\nTime Elapsed 00:00:01.23", "failed"),
+        ("ctest --test-dir b | tail -1", "Errors while running CTest", "failed"),
+        ("ng test | tail -1", "TOTAL: 1 FAILED, 2 SUCCESS", "failed"),
+        (
+            "xcodebuild test | xcpretty",
+            "Executed 3 tests, with 1 failure (0 unexpected) in 0.010 (0.012) seconds",
+            "failed",
+        ),
         ("make check | tail -2", "# FAIL:  1\n# XPASS: 0", "failed"),
         ("make check | tail -2", "# FAIL:  0\n# XPASS: 0", "unknown"),
         // An error that make ignores is none.
@@ -957,6 +1008,9 @@ fn a_run_without_tests_is_unknown() {
         ("npx playwright test", 1, "Error: No tests found", "unknown"),
         ("npx mocha", 1, "Error: No test files found: \"test\"", "unknown"),
         ("python -m unittest", 5, "-----\nRan 0 tests in 0.000s\n\nNO TESTS RAN", "unknown"),
+        ("python -m unittest | tail -3", 0, "Ran 0 tests in 0.000s\n\nOK", "unknown"),
+        ("python -m unittest", 0, "Ran 0 tests in 0.000s\n\nOK", "unknown"),
+        ("python -m unittest", 0, "Ran 2 tests in 0.001s\n\nOK", "passed"),
         ("cargo nextest run", 4, nextest, "unknown"),
         ("go test ./cmd", 0, "?   \ta/cmd\t[no test files]", "unknown"),
         ("go test ./...", 0, "?   \ta/cmd\t[no test files]\nok  \ta\t0.1s", "passed"),

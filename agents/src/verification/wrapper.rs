@@ -129,6 +129,8 @@ const RUNNERS: &[RunnerProgram] = &[
     plain(&["builtin"]),
     plain(&["nohup"]),
     plain(&["arch"]),
+    plain(&["fvm"]),
+    plain(&["go", "tool"]),
     plain(&["busybox"]),
     plain(&["catchsegv"]),
     plain(&["fakeroot"]),
@@ -445,33 +447,37 @@ fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a 
 }
 
 /// Returns the command line that a shell gets with `-c`, after a `set` command for each option that
-/// changes how a failure ends the line.
-fn shell<'w, 'a>(words: &[&'a str]) -> Option<InnerCommand<'w, 'a>> {
-    let mut words = words.iter();
+/// changes how a failure ends the line; or the script that it runs, with its arguments.
+fn shell<'w, 'a>(words: &'w [&'a str]) -> Option<InnerCommand<'w, 'a>> {
+    let mut rest = words;
     let mut before = String::new();
-    while let Some(word) = words.next() {
-        match *word {
+    while let Some((word, after)) = rest.split_first() {
+        rest = match *word {
             "-o" | "-O" => {
-                let option = words.next()?;
+                let (option, after) = after.split_first()?;
                 if *option == "pipefail" {
                     before.push_str("set -o pipefail; ");
                 }
+                after
             }
-            long if long.starts_with("--") => {}
+            long if long.starts_with("--") => after,
             flags if flags.starts_with('-') => {
                 if flags.contains('e') {
                     before.push_str("set -e; ");
                 }
-                if flags.ends_with('o') {
+                let after = if flags.ends_with('o') {
                     before.push_str("set -o pipefail; ");
-                    words.next()?;
-                }
+                    after.get(1..)?
+                } else {
+                    after
+                };
                 if flags.contains('c') {
-                    return Some(InnerCommand::Line(before + words.next()?));
+                    return Some(InnerCommand::Line(before + after.first()?));
                 }
+                after
             }
-            _ => return None,
-        }
+            _ => return Some(InnerCommand::Words(rest, None)),
+        };
     }
     None
 }
