@@ -28,10 +28,12 @@ pub(super) enum CommandPlace {
     Md5,
     /// After the name of a header that `curl` sends: `-H 'Key: SECRET'`.
     Header,
+    /// The next word of a sentence, if it is certainly a secret: `the password is SECRET`.
+    Sentence,
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 112] = [
+pub(super) const HINTS: [(&str, CommandPlace); 126] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -39,6 +41,9 @@ pub(super) const HINTS: [(&str, CommandPlace); 112] = [
     ("--value ", CommandPlace::Word(1, "secret set")),
     (" -b ", CommandPlace::Word(1, "secret set")),
     ("mc alias set ", CommandPlace::Word(4, "")),
+    ("htpasswd -bb ", CommandPlace::Word(3, "")),
+    ("htpasswd -bbc ", CommandPlace::Word(3, "")),
+    ("htpasswd -cbb ", CommandPlace::Word(3, "")),
     ("htpasswd -bc ", CommandPlace::Word(3, "")),
     ("htpasswd -cb ", CommandPlace::Word(3, "")),
     ("htpasswd -nb ", CommandPlace::Word(2, "")),
@@ -61,6 +66,17 @@ pub(super) const HINTS: [(&str, CommandPlace); 112] = [
     (" password ", CommandPlace::Word(1, "user ")),
     ("\npassword ", CommandPlace::Word(1, "")),
     ("password('", CommandPlace::Word(1, "")),
+    (" password '", CommandPlace::Word(1, "")),
+    (" authtoken ", CommandPlace::Word(1, "ngrok")),
+    ("generated for root@localhost: ", CommandPlace::Word(1, "")),
+    ("proceed to installation:", CommandPlace::FormField),
+    ("password is ", CommandPlace::Sentence),
+    ("token is ", CommandPlace::Sentence),
+    ("secret is ", CommandPlace::Sentence),
+    ("api key is ", CommandPlace::Sentence),
+    ("access key is ", CommandPlace::Sentence),
+    ("secret key is ", CommandPlace::Sentence),
+    ("api key: ", CommandPlace::Sentence),
     ("password 0 ", CommandPlace::Word(1, "")),
     ("password 7 ", CommandPlace::Word(1, "")),
     ("secret 0 ", CommandPlace::Word(1, "")),
@@ -238,6 +254,7 @@ pub(super) fn find(
         CommandPlace::Quoted(number) => quoted(text, end, number)?,
         CommandPlace::Phrase => return phrase(text, end),
         CommandPlace::Header => header(text, start, end)?,
+        CommandPlace::Sentence => return sentence(text, end),
         CommandPlace::Md5 => {
             const DIGITS: usize = 32;
             let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -325,6 +342,19 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
     None
 }
 
+/// Finds the secret in a sentence, without the sign that ends the sentence.
+fn sentence(text: &[u8], end: usize) -> Option<SecretFinding> {
+    const MIN_BYTES: usize = 12;
+    let word = next_word(text, end + run(text, end, 1, |byte| byte == b'`'));
+    let signs = text.get(word.clone())?.iter().rev();
+    let signs = signs.take_while(|byte| b".,;:!?)".contains(byte)).count();
+    let range = word.start..word.end - signs;
+    let value = text.get(range.clone())?;
+    let is_strong = value.len() >= MIN_BYTES && short::strength(value) == short::Strength::High;
+    (is_strong || secret_heuristics::is_secret(value))
+        .then_some(SecretFinding { range, kind: "password" })
+}
+
 /// Finds the words of a seed phrase: 12, 15, 18, 21 or 24 words of three to eight small letters.
 fn phrase(text: &[u8], end: usize) -> Option<SecretFinding> {
     const SIZES: [usize; 5] = [12, 15, 18, 21, 24];
@@ -351,6 +381,8 @@ fn header(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let from = end + quotes(text, end);
     let name = run(text, from, 48, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let known = text.get(from..from + name)?.to_ascii_lowercase();
-    let is_known = known.ends_with(b"key") || known.ends_with(b"token");
+    let is_known = [&b"key"[..], b"token", b"secret", b"session", b"-team"]
+        .iter()
+        .any(|ending| known.ends_with(ending));
     (is_known && text.get(from + name) == Some(&b':')).then(|| next_word(text, from + name + 1))
 }

@@ -166,11 +166,21 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let first = run(text, end, 128, part);
     // The name may be an e-mail address: `https://me@host:password@host`.
     let is_email = text.get(end + first) == Some(&b'@');
+    if is_email && let Some(found) = token_of_address(text, end..end + first) {
+        return Some(found);
+    }
     let user = if is_email { first + 1 + run(text, end + first + 1, 128, part) } else { first };
     if text.get(end + user) != Some(&b':') {
         return None;
     }
     let from = end + user + 1;
+    // A token in the place of the name has no password, or a fixed one.
+    let is_token = |rest: &[u8]| rest.starts_with(b"@") || rest.starts_with(b"x-oauth-basic@");
+    if text.get(from..).is_some_and(is_token)
+        && let Some(found) = token_of_address(text, end..end + user)
+    {
+        return Some(found);
+    }
     let length = run(text, from, 512, |byte| part(byte) || byte == b':');
     let password = match text.get(from + length) {
         Some(b'@') => from..password_end(text, from + length),
@@ -188,6 +198,15 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let is_method = user == 0 && password.starts_with(b"pserver:");
     let counts = password.len() >= 6 && password != name && !is_variable && !is_method;
     (counts && !secret_heuristics::is_known_password(password))
+        .then_some(SecretFinding { range, kind: URL_PASSWORD.0 })
+}
+
+/// Finds a token in the place of the name: `https://TOKEN@host`. The name in an address of Sentry,
+/// 32 hex digits, is public.
+fn token_of_address(text: &[u8], range: Range<usize>) -> Option<SecretFinding> {
+    let value = text.get(range.clone())?;
+    let is_public = value.len() == 32 && value.iter().all(u8::is_ascii_hexdigit);
+    (secret_heuristics::is_secret(value) && !is_public)
         .then_some(SecretFinding { range, kind: URL_PASSWORD.0 })
 }
 
@@ -309,9 +328,16 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let glued = flag == b" -p";
     let spaces = run(text, end, 2, |byte| byte == b' ');
     let tools: &[&str] = match flag.as_slice() {
-        b" -p" if text.get(start + 2) == Some(&b'P') => {
-            &["unzip", "zip", "sqlcmd", "bcp", "mosquitto_pub", "mosquitto_sub", "ipmitool"]
-        }
+        b" -p" if text.get(start + 2) == Some(&b'P') => &[
+            "unzip",
+            "zip",
+            "sqlcmd",
+            "bcp",
+            "mosquitto_pub",
+            "mosquitto_sub",
+            "ipmitool",
+            "ssh-keygen",
+        ],
         b" -p" if spaces == 0 => &[
             "mysql",
             "mysqldump",
@@ -344,6 +370,12 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             "influx",
             "twine",
             "cqlsh",
+            "cypher-shell",
+            "eas",
+            "expo",
+            "poetry",
+            "rabbitmqadmin",
+            "supabase",
         ],
         b" -a " => &["redis-cli", "redis-benchmark"],
         b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd"],

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const INDICATING_WORDS: [(&str, &str); 43] = [
+pub(super) const INDICATING_WORDS: [(&str, &str); 45] = [
     ("psk=", "password"),
     ("psk\"", "password"),
     ("psk:", "password"),
@@ -18,6 +18,8 @@ pub(super) const INDICATING_WORDS: [(&str, &str); 43] = [
     ("_pw'", "password"),
     ("presharedkey", "key"),
     ("auth-key", "key"),
+    ("authkey", "key"),
+    ("_pat=", "token"),
     ("functions-key", "key"),
     ("subscription-key", "key"),
     ("master-key", "key"),
@@ -55,7 +57,9 @@ pub(super) const INDICATING_WORDS: [(&str, &str); 43] = [
 ];
 
 /// Last name parts whose values are not checked: such a value is public, or describes a secret.
-const HARMLESS: [&str; 38] = [
+const HARMLESS: [&str; 40] = [
+    "address",
+    "contract",
     "id",
     "ids",
     "uuid",
@@ -94,6 +98,26 @@ const HARMLESS: [&str; 38] = [
     "prefix",
     "pattern",
     "format",
+];
+
+/// The parts before a last `key` or `token` of a name whose value is no secret: something is looked
+/// up or continued by it.
+const LOOKUPS: [&str; 15] = [
+    "cache",
+    "partition",
+    "sort",
+    "range",
+    "row",
+    "object",
+    "s3",
+    "lock",
+    "dedup",
+    "dedupe",
+    "restore",
+    "merge",
+    "translation",
+    "pub",
+    "verifying",
 ];
 
 /// Maximum length of a name, in bytes.
@@ -154,12 +178,18 @@ fn is_name(byte: u8) -> bool {
 /// may be public, as that of `public_key`.
 pub(super) fn indicates_secret(name: &[u8]) -> bool {
     let text = String::from_utf8_lossy(name);
-    let last = parts(&text).pop().unwrap_or_default();
+    let mut parts = parts(&text);
+    let last = parts.pop().unwrap_or_default();
+    let before = parts.pop().unwrap_or_default();
+    let is_lookup = matches!(last.as_str(), "key" | "token") && LOOKUPS.contains(&before.as_str());
     let lower = text.to_ascii_lowercase();
-    !HARMLESS.contains(&last.as_str())
+    !is_lookup
+        && !HARMLESS.contains(&last.as_str())
         && ![
             "public",
             "page_token",
+            "pagination_token",
+            "cursor_token",
             "pagetoken",
             "page-token",
             "tokenizer",

@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 67] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 84] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -59,13 +59,25 @@ pub(super) const HINTS: [(&str, ProgramPlace); 67] = [
     ("<dq>", ProgramPlace::KeyNumber),
     ("<inverseq>", ProgramPlace::KeyNumber),
     ("+ast", ProgramPlace::AzureKey),
+    ("+aba", ProgramPlace::AzureKey),
+    ("+amc", ProgramPlace::AzureKey),
     ("acdb", ProgramPlace::AzureKey),
+    ("apim", ProgramPlace::AzureKey),
+    ("+asb", ProgramPlace::AzureKey),
+    ("+aeh", ProgramPlace::AzureKey),
+    ("+arm", ProgramPlace::AzureKey),
+    ("aiot", ProgramPlace::AzureKey),
+    ("azca", ProgramPlace::AzureKey),
+    ("azeg", ProgramPlace::AzureKey),
     ("azdo", ProgramPlace::AzureKey),
     ("+acr", ProgramPlace::AzureKey),
+    ("azse", ProgramPlace::AzureKey),
+    ("jqqj99", ProgramPlace::AzureKey),
     ("authorization", ProgramPlace::Authorization),
     ("akia", ProgramPlace::AwsSecret),
     ("asia", ProgramPlace::AwsSecret),
     ("secret access key", ProgramPlace::AwsSecret),
+    ("secretaccesskey", ProgramPlace::AwsSecret),
     ("secret_access_key", ProgramPlace::AwsSecret),
     ("vault login ", ProgramPlace::NextWord),
     ("operator unseal ", ProgramPlace::NextWord),
@@ -91,7 +103,10 @@ pub(super) const HINTS: [(&str, ProgramPlace); 67] = [
     ("secrets set ", ProgramPlace::NamedWord),
     ("env:set ", ProgramPlace::NamedWord),
     ("config set --secret ", ProgramPlace::NamedWord),
-    ("aws configure set ", ProgramPlace::NamedWord),
+    ("configure set ", ProgramPlace::NamedWord),
+    ("npm config set ", ProgramPlace::NamedWord),
+    ("pnpm config set ", ProgramPlace::NamedWord),
+    ("yarn config set ", ProgramPlace::NamedWord),
     ("cargo login ", ProgramPlace::NextWord),
     ("wandb login ", ProgramPlace::NextWord),
     ("snyk auth ", ProgramPlace::NextWord),
@@ -100,6 +115,8 @@ pub(super) const HINTS: [(&str, ProgramPlace); 67] = [
     ("config set _auth ", ProgramPlace::NextWord),
     (":_authtoken ", ProgramPlace::NextWord),
     ("sqlplus ", ProgramPlace::AfterSlash),
+    ("impdp ", ProgramPlace::AfterSlash),
+    ("expdp ", ProgramPlace::AfterSlash),
     ("thin:", ProgramPlace::AfterSlash),
     ("smbclient ", ProgramPlace::AfterPercent),
     ("@tcp(", ProgramPlace::BeforeHost),
@@ -238,7 +255,9 @@ fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding>
     let is_other = ["bearer", "basic", "digest"]
         .iter()
         .any(|other| known.eq_ignore_ascii_case(other.as_bytes()));
-    if is_other {
+    // The name of the scheme has digits: `AWS4-HMAC-SHA256 Credential=...`.
+    let is_of_aws = text.get(from..).is_some_and(|rest| rest.starts_with(b"AWS4-HMAC-"));
+    if is_other || is_of_aws {
         return None;
     }
     let from = match text.get(from + scheme) {
@@ -352,12 +371,15 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
 }
 
 /// Finds a key of Azure around its signature: `+ASt` of a storage account, `ACDb` of Cosmos DB,
-/// `AZDO` of DevOps, `+ACR` of a container registry.
+/// `+ASb` of Service Bus, `AIoT` of IoT Hub, `AzCa` of Redis, `AZDO` of DevOps, `AzSe` of a search.
 fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let (before, length) = match text.get(start..end)? {
-        b"+ASt" | b"ACDb" => (76, 88),
+        b"+ASt" | b"+ABa" | b"+AMC" | b"ACDb" | b"APIM" => (76, 88),
+        b"+ASb" | b"+AEh" | b"+ARm" | b"AIoT" | b"AzCa" | b"AZEG" => (33, 44),
         b"AZDO" => (76, 84),
-        b"+ACR" => (42, 52),
+        // Of Azure OpenAI and other services of AI.
+        b"JQQJ99" => (52, 84),
+        b"+ACR" | b"AzSe" => (42, 52),
         _ => return None,
     };
     let from = start.checked_sub(before)?;

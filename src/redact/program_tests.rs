@@ -317,6 +317,20 @@ fn passwords_among_the_words_of_commands_are_found() {
         "LDAP_BIND_PW={}\n",
         "ADMIN_PW: \"{}\"\n",
         "WIFI_PSK: {}\n",
+        "htpasswd -bB file me {}",
+        "ALTER ROLE me LOGIN PASSWORD '{}';",
+        "yarn config set npmAuthToken {}",
+        "doppler configure set token {}",
+        "impdp me/{}@db",
+        "poetry publish -u me -p {}",
+        "cypher-shell -u neo4j -p {}",
+        "ngrok authtoken {}",
+        "curl -H 'X-Honeycomb-Team: {}' https://host.test",
+        "A temporary password is generated for root@localhost: {}\n",
+        "the password to proceed to installation:\n\n{}\n\nThis may also be found at",
+        "The password is {}.",
+        "My API key is `{}`, use it",
+        "API key: {}\n",
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }
@@ -340,6 +354,12 @@ fn passwords_among_the_words_of_commands_are_found() {
         "snyk auth --help",
         "GPIO_PWM: Vq8rT2mZx4Kp",
         "login {self.username} password {self.password2}",
+        "the token is AccessTokenV2 of the client",
+        "the password is case-sensitive",
+        "your secret is in `config/secrets.yml`",
+        "git config set user.signingkey 3AA5C34371567BD2",
+        "yarn config set npmRegistryServer https://registry2.test",
+        "Authorization: AWS4-HMAC-SHA256",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
@@ -350,8 +370,66 @@ fn the_second_form_of_a_token_of_a_service_is_found() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";
     let amp = format!("sgamp_user_01JB7Q2M9XK4T8V3Z6R5C0WYPD_{hex}");
     let posthog = format!("phs_{}", noise(947, 43));
-    for token in [&amp, &posthog] {
+    let github =
+        format!("gh{}_418265_eyJ{}.eyJ{}.{}", "s", noise(950, 20), noise(951, 40), noise(952, 60));
+    let gemini = format!("AQ.Ab{}", noise(953, 48));
+    let google = format!("ya29.c.{}", noise(954, 60));
+    let dropbox = format!("sl.u.{}", noise(955, 140));
+    let cloudflare = format!("cfat_{}", noise(956, 48));
+    let tavily = format!("tvly-prod-{}", noise(957, 32));
+    let session = format!("sess-{}", noise(958, 40));
+    let mapbox = format!("sk.eyJ1Ijoi{}.{}", noise(959, 60), noise(960, 22));
+    let letta = format!("sk-let-{}", noise(961, 60));
+    let all = [&amp, &posthog, &github, &gemini, &google, &dropbox, &cloudflare, &tavily];
+    for token in all.into_iter().chain([&session, &mapbox, &letta]) {
         assert_removed(&format!("use {token} now"), token);
+    }
+    // The length and the checksum at the end of a token belong to it.
+    let gitlab = format!("glpat-{}.01.0r03gxo7b", noise(962, 27));
+    assert_removed(&format!("use {gitlab} now"), "0r03gxo7b");
+    let signed = noise(963, 80);
+    assert_removed(&format!("https://cdn.test/a?Expires=1&Signature={signed}&b=1"), &signed);
+}
+
+#[test]
+fn the_keys_of_more_services_of_azure_are_found() {
+    let keys = [("+ASb", 33, 6, "="), ("AIoT", 33, 6, "="), ("+ABa", 76, 6, "==")];
+    let more = [("AzSe", 42, 6, ""), ("JQQJ99", 52, 26, "")];
+    for (mark, before, after, end) in keys.into_iter().chain(more) {
+        let key = format!("{}{mark}{}{end}", noise(970, before), noise(971, after));
+        assert_removed(&format!("use {key} now"), &key);
+    }
+}
+
+#[test]
+fn a_token_in_the_place_of_the_name_in_an_address_is_found() {
+    let token = noise(972, 40);
+    for address in ["https://{}@host.test/a.git", "https://{}:x-oauth-basic@host.test/a.git"] {
+        assert_removed(&address.replace("{}", &token), &token);
+    }
+    for text in [
+        "https://deploy-user-2024@host.test/a.git",
+        "https://4f1d9b7a3c5e8206b9d4f1a7c3e58012@o1.ingest.sentry.io/2",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+/// Regression: every 30th random value of 20 letters and digits has no digit, and stayed.
+#[test]
+fn a_value_of_letters_in_random_case_is_found() {
+    let long = "qXzKTvWbNRmHcJLpFdGs";
+    for template in ["API_KEY={}", "\"token\": \"{}\"", "Authorization: Bearer {}"] {
+        assert_removed(&template.replace("{}", long), long);
+    }
+    assert_removed("DB_PASSWORD=TwYKxvQn", "TwYKxvQn");
+    assert_removed("\"token\": \"8f956c81c94f8dff2d9653941ad9ded4\"", "8f956c81c94f8dff2d96");
+    for text in [
+        "token = makeHTTPClientForXMLFeed",
+        "password: userDBPath",
+        "api_key = TLSCfgForXMLRPCSrvImpl",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
 }
 

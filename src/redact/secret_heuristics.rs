@@ -37,8 +37,8 @@ const PLACEHOLDERS: [&str; 17] = [
 /// entropy, and is neither a placeholder nor an identifier nor an expression.
 pub(super) fn is_secret(value: &[u8]) -> bool {
     value.len() >= MIN_BYTES
-        && is_dense(value, MIN_BITS)
-        && has_letters_and_digits(value)
+        && (is_dense(value, MIN_BITS) || is_hex_key(value))
+        && is_varied(value)
         && !is_placeholder(value)
         && !is_structured(value)
         && !is_words(value)
@@ -50,7 +50,7 @@ pub(super) fn is_secret(value: &[u8]) -> bool {
 pub(super) fn is_credential(value: &[u8]) -> bool {
     value.len() >= 16
         && is_dense(value, 3.0)
-        && has_letters_and_digits(value)
+        && is_varied(value)
         && !is_placeholder(value)
         && !is_words(value)
         && !is_dated_name(value)
@@ -73,7 +73,7 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
 pub(super) fn is_random(token: &[u8]) -> bool {
     let min_bits = if token.len() < 16 { 2.5 } else { 3.0 };
     is_dense(token, min_bits)
-        && has_letters_and_digits(token)
+        && is_varied(token)
         && !is_placeholder(token)
         && !is_words(token)
         && !is_dated_name(token)
@@ -171,6 +171,21 @@ fn has_placeholder_word(value: &[u8]) -> bool {
 pub(super) fn inner_digits(value: &[u8]) -> usize {
     let is_inner = |three: &&[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
     value.windows(3).filter(is_inner).count()
+}
+
+/// Returns whether a value has letters and digits, or letters in random case.
+fn is_varied(value: &[u8]) -> bool {
+    has_letters_and_digits(value) || has_random_case(value)
+}
+
+/// Returns whether the case of a long value changes often and capitals are beside each other, which
+/// is rare in names.
+fn has_random_case(value: &[u8]) -> bool {
+    const MIN_LETTERS: usize = 16;
+    let count = |is: fn(u8, u8) -> bool| value.windows(2).filter(|two| is(two[0], two[1])).count();
+    let words = count(|one, next| one.is_ascii_lowercase() && next.is_ascii_uppercase());
+    let capitals = count(|one, next| one.is_ascii_uppercase() && next.is_ascii_uppercase());
+    value.len() >= MIN_LETTERS && words * 6 >= value.len() && capitals * 10 >= value.len()
 }
 
 /// Returns whether a value has at least one digit and two letters.

@@ -344,12 +344,15 @@ pub(super) fn strength(value: &[u8]) -> Strength {
         .windows(2)
         .filter(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase())
         .count();
+    let pairs = value.windows(2).filter(|two| two.iter().all(u8::is_ascii_uppercase)).count();
     match () {
         () if both && (digits > 0 && letters > 2 || signs > 0) => Strength::High,
         () if digits > 0 && signs > 0 => Strength::High,
         () if digits >= 2 || secret_heuristics::inner_digits(value) > 0 => Strength::Fair,
         () if digits == 1 && value.len() >= 8 && letters + 1 == value.len() => Strength::Fair,
         () if both && switches >= 2 && value.len() >= 10 => Strength::Fair,
+        // A name of this length has no capitals beside each other.
+        () if both && switches >= 2 && pairs > 0 && value.len() >= 8 => Strength::Fair,
         () => Strength::None,
     }
 }

@@ -215,6 +215,11 @@ fn values_that_are_no_secrets_stay_after_an_indicating_name() {
         format!("public_key = {secret}"),
         format!("next_page_token={secret}"),
         "the token that we saw at 12:30 was fine".to_owned(),
+        // Something is looked up or continued by these.
+        format!("cache_key: {secret}"),
+        format!("\"sortKey\": \"{secret}\""),
+        format!("cursor_token={secret}"),
+        "TOKEN_ADDRESS=0x6f741164dcf2533b7b1bf90fc6d748648c38472e".to_owned(),
     ] {
         assert_eq!(kinds_in(&text, TextForm::Plain), Vec::<&str>::new(), "{text}");
     }

@@ -58,7 +58,7 @@ pub fn rules() -> &'static [TokenRule] {
 
 /// The kinds that no line of `rules.tsv` describes, with their descriptions.
 pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
-    ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
+    ("azure-key", "a key of Azure with its mark, such as `+ASt`, `ACDb`, `AZDO` or `JQQJ99`"),
     (
         "aws-secret-key",
         "40 base64 characters after an access key id of AWS or the name of its secret",
