@@ -139,6 +139,67 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
     }
 }
 
+/// Returns the items of a list with each command in the place of the test of its exit code: `A; if
+/// [ $? -eq 0 ]; then B; fi` becomes `if A; then B; fi`. `None` if there is no such test, or if the
+/// list sets options.
+pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, bool)>> {
+    let sets = |(node, _): &(ShellNode, bool)| matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"set"));
+    if items.iter().any(sets) {
+        return None;
+    }
+    let mut joined: Vec<(ShellNode, bool)> = Vec::with_capacity(items.len());
+    for (node, background) in items {
+        let tested = match joined.last() {
+            Some((before, false)) => with_test(node, before),
+            _ => None,
+        };
+        if tested.is_some() {
+            joined.pop();
+        }
+        joined.push((tested.unwrap_or_else(|| node.clone()), *background));
+    }
+    (joined.len() < items.len()).then_some(joined)
+}
+
+/// Returns a part that begins with a test of an exit code, with the command in the place of the
+/// test.
+fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
+    match node {
+        ShellNode::Command(command) => {
+            let words = words(command);
+            let (["[", code, operator, "0", "]"]
+            | ["[[", code, operator, "0", "]]"]
+            | ["test", code, operator, "0"]) = words.as_slice()
+            else {
+                return None;
+            };
+            match (*code, *operator) {
+                ("$?" | "${?}", "-eq" | "=" | "==") => Some(before.clone()),
+                ("$?" | "${?}", "-ne" | "-gt" | "!=") => {
+                    Some(ShellNode::Not(Box::new(before.clone())))
+                }
+                _ => None,
+            }
+        }
+        ShellNode::List(items) => match items.as_slice() {
+            [(only, false)] => with_test(only, before),
+            _ => None,
+        },
+        ShellNode::Chain(links) => {
+            let ((operator, first), rest) = links.split_first()?;
+            let first = (*operator, with_test(first, before)?);
+            Some(ShellNode::Chain(std::iter::once(first).chain(rest.iter().cloned()).collect()))
+        }
+        ShellNode::If { arms, otherwise } => {
+            let ((when, then), rest) = arms.split_first()?;
+            let first = (with_test(when, before)?, then.clone());
+            let arms = std::iter::once(first).chain(rest.iter().cloned()).collect();
+            Some(ShellNode::If { arms, otherwise: otherwise.clone() })
+        }
+        _ => None,
+    }
+}
+
 /// Collects the commands in a part of a command line that show the contents of this file, and the
 /// programs that their output is piped through.
 pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {

@@ -7,6 +7,7 @@ use super::check_plan::{CheckPlan, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
 use super::runner_failure;
 use super::summary::{self, SummaryMatches};
+use super::summary_table;
 use super::target::names_package;
 use super::tools::ExitCodeMeaning;
 use super::visibility::OutputVisibility;
@@ -356,7 +357,13 @@ impl CheckJudge<'_> {
             return None;
         }
         let call = &place.call;
-        let mut failing = vec![call.summary.map_or("", |summary| summary.failing)];
+        // These tools end with the same lines, whatever their goals run.
+        let of_script = match call.tool {
+            "mvn" => summary_table::MAVEN.failing,
+            "gradle" => summary_table::GRADLE.failing,
+            _ => "",
+        };
+        let mut failing = vec![call.summary.map_or(of_script, |summary| summary.failing)];
         failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
         let through = OutputVisibility::through(&place.filters, self.lines.len(), &failing);
         let mut seen = OutputVisibility {

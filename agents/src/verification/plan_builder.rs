@@ -6,7 +6,7 @@ use super::check_plan::{
     PlacedCheck, PrintedExitCode, file_name,
 };
 use super::command_words::{
-    FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_first_code,
+    self, FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_first_code,
     is_variable, printed_code, readers, shows_other_output, words,
 };
 use super::target;
@@ -160,6 +160,9 @@ impl CheckPlanBuilder {
     }
 
     fn list(&mut self, items: &[(ShellNode, bool)], context: &mut ShellContext) -> ExitCodeTree {
+        // With `set -e` a failure ends the list before its exit code is tested.
+        let joined = (!context.errexit).then(|| command_words::with_tests(items)).flatten();
+        let items = joined.as_deref().unwrap_or(items);
         let mut done: Vec<CommandListItem> = Vec::new();
         // Whether each item contains checks and runs in the foreground.
         let mut checked: Vec<bool> = Vec::new();

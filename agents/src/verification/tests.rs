@@ -378,6 +378,14 @@ fn an_exit_code_is_followed_through_the_line() {
         ("set -e; cargo test; ls", 0, "", "passed"),
         ("set -e; { cargo test; ls; }; ls", 0, "", "passed"),
         ("set -e; (cargo test && ls); ls", 0, "", "passed"),
+        // The exit code is tested after the check.
+        ("cargo test\nif [ $? -eq 0 ]; then echo OK; else echo BAD; fi", 0, "x\nBAD", "failed"),
+        ("cargo test; if [[ $? != 0 ]]; then exit 1; fi; echo fine", 0, "x\nfine", "passed"),
+        ("cargo test; if [ $? -ne 0 ]; then exit 1; fi", 1, "x", "failed"),
+        ("cargo test; [ $? -eq 0 ] && echo OK", 0, "OK", "passed"),
+        ("cargo test; test $? -eq 0", 1, "x", "failed"),
+        ("cargo test | tail; if [ $? -ne 0 ]; then exit 1; fi", 0, "x", "unknown"),
+        ("cargo test; ls; if [ $? -eq 0 ]; then echo OK; fi", 0, "OK", "unknown"),
         // Bash continues after a group in which a command of `&&` or `!` failed.
         ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
         ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
@@ -774,6 +782,13 @@ fn the_last_lines_of_more_tools_tell_their_verdict() {
         // An error that make ignores is none.
         ("make test | tail -1", "make: *** [Makefile:3: test] Error 1 (ignored)", "unknown"),
         ("mvn test | tail -1", "[ERROR] Failed to execute goal a:b:3:test: x", "failed"),
+        (
+            "mvn test | grep -E 'Tests run|BUILD'",
+            "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS",
+            "passed",
+        ),
+        ("./gradlew test | grep BUILD", "BUILD SUCCESSFUL in 3s", "passed"),
+        ("./gradlew test | grep SUCCESS", "BUILD SUCCESSFUL in 3s", "unknown"),
         (
             "mvn test | grep 'Tests run'",
             "Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE!",
