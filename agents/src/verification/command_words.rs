@@ -173,11 +173,11 @@ fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
             else {
                 return None;
             };
+            let failed = ShellNode::Not(Box::new(before.clone()));
             match (*code, *operator) {
-                ("$?" | "${?}", "-eq" | "=" | "==") => Some(before.clone()),
-                ("$?" | "${?}", "-ne" | "-gt" | "!=") => {
-                    Some(ShellNode::Not(Box::new(before.clone())))
-                }
+                // The exit code is that of the test, not that of the command.
+                ("$?" | "${?}", "-eq" | "=" | "==") => Some(ShellNode::Not(Box::new(failed))),
+                ("$?" | "${?}", "-ne" | "-gt" | "!=") => Some(failed),
                 _ => None,
             }
         }

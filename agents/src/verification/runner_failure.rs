@@ -100,6 +100,12 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
 ];
 
+/// What a shell says about a program that it cannot run.
+static NOT_FOUND: RunnerFailure = says(
+    &[],
+    r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? (?:is not recognized as |: The term )",
+);
+
 /// Messages with which a program reports that there was nothing to run.
 static NOTHING_RAN: &[RunnerFailure] = &[
     says(NODE, r"^No projects matched the filters"),
@@ -192,7 +198,8 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     names.dedup();
     let names = format!("(?:{})", names.join("|"));
     let filled = lines.iter().filter(|line| !line.trim().is_empty());
-    FAILURES.iter().filter(|failure| is_run_by(call, failure.programs)).any(|failure| {
+    let known = FAILURES.iter().filter(|failure| is_run_by(call, failure.programs));
+    known.chain([&NOT_FOUND]).any(|failure| {
         let named = failure.message.contains("{}");
         // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
         let pattern = super::summary::ascii(failure.message).replace("{}", &names);
@@ -216,6 +223,8 @@ mod tests {
 
     #[test]
     fn every_message_of_a_runner_failure_is_a_valid_pattern() {
+        let not_found = super::super::summary::ascii(NOT_FOUND.message).replace("{}", "(?:a|b)");
+        assert!(Regex::new(&not_found).is_ok_and(|found| found.is_match("sh: 1: a: not found")));
         for failure in FAILURES.iter().chain(NOTHING_RAN) {
             let pattern = super::super::summary::ascii(failure.message).replace("{}", "(?:a|b)");
             assert!(Regex::new(&pattern).is_ok(), "{pattern}");
