@@ -42,12 +42,15 @@ pub fn parse_time<Tz: TimeZone>(
     if text.len() > MAX_TEXT {
         return Err(TimeError::TooLong { text: quoted(text) });
     }
+    // git also reads points in the place of spaces: `2.hours.ago`.
+    let dotted = text.strip_suffix(".ago").map(|front| format!("{} ago", front.replace('.', " ")));
+    let dotted = dotted.filter(|text| is_relative(text, now, zone));
     let resolved = if is_number(text) {
         read_number(text, zone).ok_or_else(|| {
             TimeError::small_unit(text).unwrap_or_else(|| TimeError::Number { text: quoted(text) })
         })?
     } else {
-        let written = without_distance(text, now, zone);
+        let written = without_distance(dotted.as_deref().unwrap_or(text), now, zone);
         read(TextCursor::new(written), now, zone).map_err(|fault| fault.in_text(text))?
     };
     if resolved.time > now {
@@ -102,13 +105,14 @@ fn without_distance<'a, Tz: TimeZone>(text: &'a str, now: Timestamp, zone: &Tz) 
     else {
         return text;
     };
-    let is_distance = distance == "now"
-        || distance.ends_with(" ago")
-            && matches!(
-                time_span::read_relative(TextCursor::new(distance), now, zone),
-                Ok(Some(_))
-            );
+    let is_distance =
+        distance == "now" || distance.ends_with(" ago") && is_relative(distance, now, zone);
     if is_distance { front.trim_ascii_end() } else { text }
+}
+
+/// Returns whether the text is a length of time before or after now.
+fn is_relative<Tz: TimeZone>(text: &str, now: Timestamp, zone: &Tz) -> bool {
+    matches!(time_span::read_relative(TextCursor::new(text), now, zone), Ok(Some(_)))
 }
 
 /// Parses seconds since 1970 in UTC: `@1737383400.25`, and without the `@` as `git log --date=raw`
