@@ -33,7 +33,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 126] = [
+pub(super) const HINTS: [(&str, CommandPlace); 131] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -143,6 +143,11 @@ pub(super) const HINTS: [(&str, CommandPlace); 126] = [
     ("jwt.encode(", CommandPlace::Quoted(1)),
     ("jwt.decode(", CommandPlace::Quoted(1)),
     ("credentials(", CommandPlace::Quoted(4)),
+    (".login(", CommandPlace::Quoted(2)),
+    ("auth=(", CommandPlace::Quoted(2)),
+    ("basicauth(", CommandPlace::Quoted(2)),
+    ("pscredential(", CommandPlace::Quoted(2)),
+    ("createhmac(", CommandPlace::Quoted(2)),
     ("mnemonic", CommandPlace::Phrase),
     ("seed_phrase", CommandPlace::Phrase),
     ("seed phrase", CommandPlace::Phrase),

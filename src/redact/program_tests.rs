@@ -331,6 +331,10 @@ fn passwords_among_the_words_of_commands_are_found() {
         "The password is {}.",
         "My API key is `{}`, use it",
         "API key: {}\n",
+        "smtp.login(\"me\", \"{}\")",
+        "requests.get(url, auth=('me', '{}'))",
+        "HTTPBasicAuth(\"me\", \"{}\")",
+        "crypto.createHmac('sha256', '{}')",
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }
@@ -354,6 +358,7 @@ fn passwords_among_the_words_of_commands_are_found() {
         "snyk auth --help",
         "GPIO_PWM: Vq8rT2mZx4Kp",
         "login {self.username} password {self.password2}",
+        "page.login(\"me\", \"password123\")",
         "the token is AccessTokenV2 of the client",
         "the password is case-sensitive",
         "your secret is in `config/secrets.yml`",
