@@ -382,9 +382,12 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         _ => &[],
     };
     if !tools.is_empty() {
+        // Programs whose other subcommands have this flag too.
+        const WITH_LOGIN: [&str; 9] =
+            ["docker", "podman", "helm", "az", "oc", "eas", "expo", "poetry", "supabase"];
         let line = command_before(text, start)?;
-        let is_login = !has_word(line, &["docker", "podman", "helm", "az", "oc"])
-            || has_word(line, &["login"]);
+        let is_login =
+            !has_word(line, &WITH_LOGIN) || has_word(line, &["login", "publish", "link"]);
         if !has_word(line, tools) || !is_login {
             return None;
         }

@@ -359,6 +359,7 @@ fn passwords_among_the_words_of_commands_are_found() {
         "GPIO_PWM: Vq8rT2mZx4Kp",
         "login {self.username} password {self.password2}",
         "page.login(\"me\", \"password123\")",
+        "poetry run cargo test -p crate2name3",
         "the token is AccessTokenV2 of the client",
         "the password is case-sensitive",
         "your secret is in `config/secrets.yml`",
