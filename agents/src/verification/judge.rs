@@ -276,7 +276,7 @@ impl CheckJudge<'_> {
         let none = self.lines.iter().any(|line| line.starts_with("Ran 0 tests in "));
         let is_run = |line: &usize| {
             self.lines.get(*line).is_some_and(|line| {
-                !runner_failure::is_empty_run(line) && !(none && line.starts_with("OK"))
+                !(runner_failure::is_empty_run(line) || none && line.starts_with("OK"))
             })
         };
         let ran = || self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run));
