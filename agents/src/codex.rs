@@ -21,9 +21,9 @@ mod tests;
 mod tool;
 mod turn_end;
 
-use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
+use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::lenient::{LenientFlag, LenientInteger, LenientText, object};
-use crate::long_text::{self, SourceSpan};
+use crate::long_text;
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -139,12 +139,7 @@ const READ_LINE_TYPES: [&str; 6] = [
 /// # Errors
 ///
 /// The reason why the line cannot be read.
-pub(crate) fn line(
-    work: &mut PieceBuilder<'_>,
-    line: &CodexLine<'_>,
-    place: SourceSpan,
-    recorded_at: Timestamp,
-) -> Result<(), String> {
+pub(crate) fn line(work: &mut PieceBuilder<'_>, line: &CodexLine<'_>) -> Result<(), String> {
     let Some(raw) = line.payload else {
         // The first versions of Codex wrote messages without a time.
         return if line.kind.is("message") { Err("has no time".to_owned()) } else { Ok(()) };
@@ -177,31 +172,24 @@ pub(crate) fn line(
         (None, _) => return Err("has no time".to_owned()),
     };
     let copied = is_copied(work, line, &payload, at);
-    let cwd = work.carry.session.cwd.clone();
-    let git_branch = work.carry.session.git_branch.clone();
-    let context = LineContext {
-        place,
-        at,
-        recorded_at,
-        agent: None,
-        base: "/payload",
-        cwd: cwd.as_deref(),
-        git_branch: git_branch.as_deref(),
-    };
+    work.line.at = at;
+    work.line.base = "/payload";
+    work.line.cwd.clone_from(&work.carry.session.cwd);
+    work.line.git_branch.clone_from(&work.carry.session.git_branch);
     // Few lines have an id. Equal lines with equal times get the same one.
     let own = || text_hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
     let id = payload.id.text().map_or_else(own, str::to_owned);
     match kind {
-        "response_item" => response(work, &context, &id, &payload, raw, copied),
-        "event_msg" => event(work, &context, &id, &payload, raw, copied),
-        "compacted" => compaction::compacted(work, &context, &id, &payload),
-        "token_usage_record" => notice::push_token_usage(work, &context, payload.usage),
+        "response_item" => response(work, &id, &payload, raw, copied),
+        "event_msg" => event(work, &id, &payload, raw, copied),
+        "compacted" => compaction::compacted(work, &id, &payload),
+        "token_usage_record" => notice::push_token_usage(work, payload.usage),
         _ => {
             if let (Some(before), Some(now)) = (model, &work.carry.other.model)
                 && before != *now
             {
                 let now = now.as_str().into();
-                notice::push_notice(work, &context, &id, "model", now);
+                notice::push_notice(work, &id, "model", now);
             }
         }
     }
@@ -287,24 +275,23 @@ fn is_copied(
 
 fn response(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
     raw: &RawValue,
     copied: bool,
 ) {
     match payload.kind.text().unwrap_or_default() {
-        "message" => message(work, context, id, payload, copied),
-        "reasoning" => thought(work, context, id, payload),
+        "message" => message(work, id, payload, copied),
+        "reasoning" => thought(work, id, payload),
         "function_call" | "custom_tool_call" | "local_shell_call" => {
-            call(work, context, id, payload);
+            call(work, id, payload);
         }
         "function_call_output" | "custom_tool_call_output" => {
             let call = payload.call_id.text().unwrap_or_default();
-            command_end::result(work, context, call, payload.output);
+            command_end::result(work, call, payload.output);
         }
         "web_search_call" => {
-            tool::searched(work, context, raw, "", Some(id), tool::SEARCH_CALL);
+            tool::searched(work, raw, "", Some(id), tool::SEARCH_CALL);
         }
         _ => {}
     }
@@ -312,7 +299,6 @@ fn response(
 
 fn event(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
     raw: &RawValue,
@@ -322,45 +308,32 @@ fn event(
     match payload.kind.text().unwrap_or_default() {
         "user_message" => {
             if let (Some(text), false) = (payload.message.text(), copied || is_own_text(raw)) {
-                prompt::push_event_prompt(
-                    work,
-                    context,
-                    id,
-                    text,
-                    "/message",
-                    prompt::source::EVENT,
-                );
+                prompt::push_event_prompt(work, id, text, "/message", prompt::source::EVENT);
             }
         }
         "item_completed" => {
             if let Some(item) = payload.item {
-                event::item(work, context, item, id, started, copied);
+                event::item(work, item, id, started, copied);
             }
         }
-        "exec_command_end" => event::execution(work, context, raw, "", started),
-        "patch_apply_end" => event::changed(work, context, raw, ""),
-        "mcp_tool_call_end" => tool::mcp_ended(work, context, raw, "", started),
-        "web_search_end" => tool::searched(work, context, raw, "", None, tool::SEARCH_EVENT),
-        "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, context, raw),
-        "token_count" => notice::push_reported_token_usage(work, context, payload.info),
+        "exec_command_end" => event::execution(work, raw, "", started),
+        "patch_apply_end" => event::changed(work, raw, ""),
+        "mcp_tool_call_end" => tool::mcp_ended(work, raw, "", started),
+        "web_search_end" => tool::searched(work, raw, "", None, tool::SEARCH_EVENT),
+        "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, raw),
+        "token_count" => notice::push_reported_token_usage(work, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
-        "task_started" | "turn_started" => turn_end::record_open_calls(work, context, "unknown"),
+        "task_started" | "turn_started" => turn_end::record_open_calls(work, "unknown"),
         kind => {
-            notice::push_event_notice(work, context, id, kind, raw);
+            notice::push_event_notice(work, id, kind, raw);
             if kind == "turn_aborted" {
-                turn_end::record_open_calls(work, context, "interrupted");
+                turn_end::record_open_calls(work, "interrupted");
             }
         }
     }
 }
 
-fn message(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    payload: &CodexPayload<'_>,
-    copied: bool,
-) {
+fn message(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPayload<'_>, copied: bool) {
     let role = payload.role.text().unwrap_or("assistant");
     let Some((text, pointer)) = long_text::content_text(payload.content, "/content") else {
         return;
@@ -374,31 +347,26 @@ fn message(
     let value = fields([
         ("role", role.into()),
         ("model", work.carry.other.model.clone().filter(|_| role == "assistant").into()),
-        ("cwd", context.cwd.into()),
-        ("git_branch", context.git_branch.into()),
-        ("text", context.text(&text, &pointer)),
+        ("cwd", work.line.cwd.clone().into()),
+        ("git_branch", work.line.git_branch.clone().into()),
+        ("text", work.text(&text, &pointer)),
         ("meta", flag(role != "assistant" && typed.is_none())),
     ]);
-    speak(work, context, id, value);
-    if role == "assistant" && context.agent.is_none() {
-        work.infer(context, id, &text);
+    speak(work, id, value);
+    if role == "assistant" {
+        work.infer(id, &text);
     }
     match typed {
         Some((text, part, pointer)) if !copied => {
             let text_part = (text.as_str(), part, pointer.as_str());
-            prompt::push_prompt(work, context, id, text_part, prompt::source::MESSAGE);
+            prompt::push_prompt(work, id, text_part, prompt::source::MESSAGE);
         }
         Some(_) => {}
-        None => agent::notified(work, context, &text),
+        None => agent::notified(work, &text),
     }
 }
 
-fn thought(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    payload: &CodexPayload<'_>,
-) {
+fn thought(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPayload<'_>) {
     // Most of the reasoning is encrypted; the summary is not.
     let summary = long_text::content_text(payload.summary, "/summary")
         .or_else(|| long_text::content_text(payload.content, "/content"));
@@ -406,31 +374,26 @@ fn thought(
     let value = fields([
         ("role", "assistant".into()),
         ("model", work.carry.other.model.clone().into()),
-        ("thinking", context.text(&text, pointer)),
+        ("thinking", work.text(&text, pointer)),
     ]);
-    speak(work, context, id, value);
+    speak(work, id, value);
 }
 
-fn speak(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, id: &str, value: FieldMap) {
-    work.carry.session.started_at.get_or_insert(context.at);
+fn speak(work: &mut PieceBuilder<'_>, id: &str, value: FieldMap) {
+    work.carry.session.started_at.get_or_insert(work.line.at);
     if value.get("role") == Some(&"assistant".into()) {
         work.carry.other.codex.message_without_usage = Some(LastMessage {
             id: id.to_owned(),
-            at: context.at,
-            place: context.place,
+            at: work.line.at,
+            place: work.line.place,
             value: value.clone(),
         });
     }
-    work.facts.push(context.fact(Kind::Message, id, value));
-    work.time_checkpoint(context.at, id);
+    work.fact(Kind::Message, id, value);
+    work.time_checkpoint(work.line.at, id);
 }
 
-fn call(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    payload: &CodexPayload<'_>,
-) {
+fn call(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPayload<'_>) {
     let call_id = payload.call_id.text().unwrap_or(id);
     let name = payload.name.text().unwrap_or("local_shell");
     let named = Value::from([("id", call_id.into()), ("name", name.into())]);
@@ -439,7 +402,7 @@ fn call(
         ("model", work.carry.other.model.clone().into()),
         ("tool_calls", Value::List(vec![named])),
     ]);
-    speak(work, context, id, value);
+    speak(work, id, value);
     // Models write line breaks into the strings of their arguments, which JSON does not allow.
     let arguments = payload.arguments.text().map(long_text::readable_json);
     let call = call::CodexCall {
@@ -451,5 +414,5 @@ fn call(
         input: payload.input.text(),
         action: payload.action,
     };
-    call::keep_call(work, context, &call);
+    call::keep_call(work, &call);
 }

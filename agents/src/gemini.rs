@@ -14,9 +14,9 @@ mod tool;
 
 pub(crate) use shell::{ShellRunFields, unwrapped};
 
-use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
+use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
-use crate::long_text::{self, SourceSpan};
+use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -69,26 +69,21 @@ struct GeminiThought<'a> {
 /// # Errors
 ///
 /// The reason why the line cannot be read.
-pub(crate) fn line(
-    work: &mut PieceBuilder<'_>,
-    line: &GeminiLine<'_>,
-    place: SourceSpan,
-    recorded_at: Timestamp,
-) -> Result<(), String> {
+pub(crate) fn line(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) -> Result<(), String> {
     if let Some(raw) = line.set {
         let set: GeminiLine<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
         session(work, &set);
-        return rewritten(work, &set, place, recorded_at);
+        return rewritten(work, &set);
     }
     if line.id.0.is_none() || line.session_id.0.is_some() {
         session(work, line);
         for (index, message) in objects::<GeminiLine<'_>>(line.messages) {
             // An unreadable message must not keep the others from being read.
-            let _ = message_at(work, &message, place, recorded_at, &format!("/messages/{index}"));
+            let _ = message_at(work, &message, &format!("/messages/{index}"));
         }
         return Ok(());
     }
-    message_at(work, line, place, recorded_at, "")
+    message_at(work, line, "")
 }
 
 fn session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
@@ -119,12 +114,7 @@ pub fn begun_gemini_session(line: &[u8]) -> Option<String> {
 }
 
 /// Reads a history that the agent replaced. A summary in it means that it was compressed.
-fn rewritten(
-    work: &mut PieceBuilder<'_>,
-    set: &GeminiLine<'_>,
-    place: SourceSpan,
-    recorded_at: Timestamp,
-) -> Result<(), String> {
+fn rewritten(work: &mut PieceBuilder<'_>, set: &GeminiLine<'_>) -> Result<(), String> {
     if !set.messages.is_some_and(|raw| prompt::may_hold_summary(raw.get())) {
         return Ok(());
     }
@@ -143,27 +133,16 @@ fn rewritten(
         // The time of the summary, or else of the replacement.
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
-        let summary = long_text::value(&text, place, || format!("{base}{pointer}"));
-        let context = line_context(place, at, recorded_at, None);
-        work.single_line_compaction(&context, &id, Some(summary));
+        work.line.at = at;
+        let summary = work.text(&text, format!("{base}{pointer}"));
+        work.single_line_compaction(&id, Some(summary));
     }
     Ok(())
-}
-
-fn line_context<'a>(
-    place: SourceSpan,
-    at: Timestamp,
-    recorded_at: Timestamp,
-    cwd: Option<&'a str>,
-) -> LineContext<'a> {
-    LineContext { place, at, recorded_at, agent: None, base: "", cwd, git_branch: None }
 }
 
 fn message_at(
     work: &mut PieceBuilder<'_>,
     message: &GeminiLine<'_>,
-    place: SourceSpan,
-    recorded_at: Timestamp,
     base: &str,
 ) -> Result<(), String> {
     let Some(id) = message.id.0.as_deref() else { return Ok(()) };
@@ -175,21 +154,19 @@ fn message_at(
         _ => return Ok(()),
     };
     let at = message.timestamp.text().and_then(Timestamp::parse_rfc3339).ok_or("has no time")?;
-    let cwd = work.carry.session.cwd.clone();
-    let context = line_context(place, at, recorded_at, cwd.as_deref());
-    let shown =
-        |text: &str, pointer: &str| long_text::value(text, place, || format!("{base}{pointer}"));
+    work.line.at = at;
+    work.line.cwd.clone_from(&work.carry.session.cwd);
     let content = long_text::content_text(message.content, "/content");
-    let text = content.as_ref().map(|(text, pointer)| shown(text, pointer));
+    let text = content.as_ref().map(|(text, pointer)| work.text(text, format!("{base}{pointer}")));
     let by_user = kind == "user" && !work.carry.other.sub_agent;
     let typed = by_user
-        .then(|| prompt::typed(message.content, message.display_content, place, base))
+        .then(|| prompt::typed(message.content, message.display_content, work.line.place, base))
         .flatten();
     let calls: Vec<(usize, call::GeminiCall<'_>)> = objects(message.tool_calls);
     let mut value = fields([
         ("role", role.into()),
         ("subtype", if role == "system" { kind.into() } else { Value::Null }),
-        ("cwd", context.cwd.into()),
+        ("cwd", work.line.cwd.clone().into()),
         ("text", text.clone().into()),
         ("meta", flag(by_user && typed.is_none() && text.is_some())),
     ]);
@@ -200,27 +177,27 @@ fn message_at(
     let summary =
         kind == "user" && content.as_ref().is_some_and(|(text, _)| prompt::is_snapshot(text));
     work.carry.session.started_at.get_or_insert(at);
-    work.facts.push(context.fact(Kind::Message, id, value));
+    work.fact(Kind::Message, id, value);
     if kind == "gemini"
         && !work.carry.other.sub_agent
         && let Some((text, _)) = &content
     {
-        work.infer(&context, id, text);
+        work.infer(id, text);
     }
     if !work.carry.other.mark_reported(id) {
         if summary {
-            work.single_line_compaction(&context, id, text);
+            work.single_line_compaction(id, text);
         } else if let Some(typed) = typed {
-            push_prompt(work, &context, id, typed);
+            push_prompt(work, id, typed);
         }
         work.time_checkpoint(at, id);
         if let Some((pid, failed)) = prompt::background_end(message.content) {
             let outcome = if failed { "failed" } else { "finished" };
-            call::ended_later(work, &context, &pid, (outcome, None));
+            call::ended_later(work, &pid, (outcome, None));
         }
     }
     for (index, call) in &calls {
-        call::done(work, &context, call, &format!("{base}/toolCalls/{index}"));
+        call::done(work, call, &format!("{base}/toolCalls/{index}"));
     }
     Ok(())
 }
@@ -256,14 +233,13 @@ fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::List(items) }
 }
 
-fn push_prompt(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    typed: prompt::TypedPrompt,
-) {
+fn push_prompt(work: &mut PieceBuilder<'_>, id: &str, typed: prompt::TypedPrompt) {
     work.carry.session.note_prompt(&typed.text);
     let tags = typed.text.starts_with('/').then(|| Value::from(vec!["slash"]));
-    let value = fields([("text", typed.value), ("tags", tags.into()), ("cwd", context.cwd.into())]);
-    work.facts.push(context.fact(Kind::Prompt, id, value));
+    let value = fields([
+        ("text", typed.value),
+        ("tags", tags.into()),
+        ("cwd", work.line.cwd.clone().into()),
+    ]);
+    work.fact(Kind::Prompt, id, value);
 }

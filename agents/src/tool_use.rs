@@ -41,7 +41,7 @@ const QUERY: &[&str] = &["query", "search_query", "q"];
 /// most [`MAX_ENTRIES`] entries each. A deeper list or object is stored as JSON text; if that has
 /// more than [`INLINE_BYTES`], it is left out of an object, and becomes null in a list.
 pub(crate) fn input_fields(
-    context: &LineContext<'_>,
+    context: &LineContext,
     input: Option<&RawValue>,
     pointer: &str,
 ) -> FieldMap {
@@ -82,7 +82,7 @@ fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
 
 /// Returns a value of an input in the form in which a fact stores it. `pointer` is the pointer to
 /// the value, and `level` the number of lists and objects around it.
-pub(crate) fn kept(context: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
+pub(crate) fn kept(context: &LineContext, value: Value, pointer: &str, level: usize) -> Value {
     match value {
         Value::Text(text) => context.text(&text, pointer),
         Value::Map(_) | Value::List(_) if level >= MAX_LEVELS => {
@@ -123,16 +123,8 @@ mod tests {
     use crate::resolve;
     use forge_store::model::{TextRef, Timestamp};
 
-    fn line_context() -> LineContext<'static> {
-        LineContext {
-            place: (0, 1),
-            at: Timestamp::default(),
-            recorded_at: Timestamp::default(),
-            agent: None,
-            base: "",
-            cwd: None,
-            git_branch: None,
-        }
+    fn line_context() -> LineContext {
+        LineContext::new((0, 1), Timestamp::default())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! the message.
 
 use super::line::ClaudeLine;
-use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields};
+use super::line_context::{LineSpeaker, PieceBuilder, SpokenLine, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::SubAgentState;
@@ -53,34 +53,29 @@ impl PieceBuilder<'_> {
         &mut self,
         agent: &str,
         call: Option<&str>,
-        at: Timestamp,
-        prompt: impl FnOnce() -> Option<Value>,
+        prompt: impl FnOnce(&Self) -> Option<Value>,
     ) {
         if self.carry.agents.contains_key(agent) {
             return;
         }
         let open = call.and_then(|call| self.carry.calls.get(call));
-        let state = SubAgentState::begun(call, open.map(|call| &call.request), at, prompt());
+        let request = open.map(|call| &call.request);
+        let state = SubAgentState::begun(call, request, self.line.at, prompt(self));
         self.carry.agents.insert(agent.to_owned(), state);
     }
 
     /// Adds a version of the agent with its message.
-    pub(super) fn agent_spoke(
-        &mut self,
-        context: &LineContext<'_>,
-        spoken: &SpokenLine<'_>,
-        mut message: FieldMap,
-    ) {
-        let Some(agent) = context.agent.as_deref() else { return };
+    pub(super) fn agent_spoke(&mut self, spoken: &SpokenLine<'_>, mut message: FieldMap) {
+        let Some(agent) = self.line.agent.clone() else { return };
         let first = spoken.content.full_text().filter(|_| spoken.speaker == LineSpeaker::User);
-        let unknown = !self.carry.agents.contains_key(agent);
+        let unknown = !self.carry.agents.contains_key(&agent);
         let prompt = first.as_ref().filter(|_| unknown);
         let call = prompt.and_then(|(prompt, _)| self.caller(&text_hash(prompt)));
-        self.note_agent(agent, call.as_deref(), context.at, || {
+        self.note_agent(&agent, call.as_deref(), |work| {
             let (text, pointer) = first.as_ref()?;
-            Some(context.text(text, format!("/message/content{pointer}")))
+            Some(work.text(text, format!("/message/content{pointer}")))
         });
-        let Some(state) = self.carry.agents.get_mut(agent) else { return };
+        let Some(state) = self.carry.agents.get_mut(&agent) else { return };
         state.messages += 1;
         state.tool_calls += message
             .get("tool_calls")
@@ -89,7 +84,7 @@ impl PieceBuilder<'_> {
         message.insert("id".to_owned(), spoken.uuid.into());
         let mut value = state.version("running");
         value.insert("message".to_owned(), Value::Map(message));
-        self.facts.push(context.fact(Kind::Agent, agent, value));
+        self.fact(Kind::Agent, &agent, value);
     }
 
     /// Returns the id of an open call that gives an agent the prompt with this hash.
@@ -105,7 +100,6 @@ impl PieceBuilder<'_> {
     /// result, or only that the agent runs in the background. Returns whether the agent began.
     pub(super) fn agent_done(
         &mut self,
-        context: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
@@ -129,7 +123,7 @@ impl PieceBuilder<'_> {
         self.carry.agents.entry(agent.clone()).or_insert_with(|| {
             SubAgentState::begun(Some(id), Some(&call.request), call.called_at, None)
         });
-        if let Some(parent) = context.agent.as_deref().filter(|parent| *parent != agent)
+        if let Some(parent) = self.line.agent.as_deref().filter(|parent| *parent != agent)
             && let Some(state) = self.carry.agents.get_mut(&agent)
         {
             state.fields.insert("agent".to_owned(), parent.into());
@@ -148,11 +142,11 @@ impl PieceBuilder<'_> {
             answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
         value.extend(fields([
-            ("result", shown_text.map(|(text, pointer)| context.text(text, pointer)).into()),
+            ("result", shown_text.map(|(text, pointer)| self.text(text, pointer)).into()),
             ("duration_ms", done.total_duration_ms.0.into()),
             ("tokens", done.total_tokens.0.into()),
         ]));
-        self.facts.push(context.fact(Kind::Agent, &agent, value));
+        self.fact(Kind::Agent, &agent, value);
         true
     }
 
@@ -160,7 +154,6 @@ impl PieceBuilder<'_> {
     /// with the status and result of the last one is a repetition.
     pub(super) fn agent_ended(
         &mut self,
-        context: &LineContext<'_>,
         agent: &str,
         (status, result): (&str, &str),
         more: FieldMap,
@@ -173,7 +166,7 @@ impl PieceBuilder<'_> {
         state.ended = Some(result_hash);
         let mut value = state.version(status);
         value.extend(more);
-        self.facts.push(context.fact(Kind::Agent, agent, value));
+        self.fact(Kind::Agent, agent, value);
     }
 }
 

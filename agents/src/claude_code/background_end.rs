@@ -73,7 +73,7 @@ struct QueriedTask<'a> {
 
 impl PieceBuilder<'_> {
     /// Reads the notices in a text. `pointer` is the pointer to the text.
-    pub(super) fn notices(&mut self, context: &LineContext<'_>, text: &str, pointer: &str) {
+    pub(super) fn notices(&mut self, text: &str, pointer: &str) {
         for notice in notices(text) {
             let part = text.get(notice.clone()).unwrap_or_default();
             let summary = tagged(part, "summary").unwrap_or_default().trim();
@@ -101,24 +101,18 @@ impl PieceBuilder<'_> {
                 output_file: name("output-file"),
                 result,
             };
-            self.end(context, &end);
+            self.end(&end);
         }
     }
 
     /// Reads the state of a task in an attachment.
-    pub(super) fn task_state(
-        &mut self,
-        context: &LineContext<'_>,
-        task: Option<&str>,
-        status: Option<&str>,
-    ) {
-        self.end(context, &TaskEnd { task, status, ..TaskEnd::default() });
+    pub(super) fn task_state(&mut self, task: Option<&str>, status: Option<&str>) {
+        self.end(&TaskEnd { task, status, ..TaskEnd::default() });
     }
 
     /// Reads the result of a tool that queries or stops background tasks.
     pub(super) fn background_task_result(
         &mut self,
-        context: &LineContext<'_>,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
@@ -152,10 +146,10 @@ impl PieceBuilder<'_> {
             Some((text, 0..text.len(), pointer))
         });
         let task = task.or_else(|| named("task_id")).or_else(|| asked_task(call));
-        self.end(context, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
+        self.end(&TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
     }
 
-    fn end(&mut self, context: &LineContext<'_>, end: &TaskEnd<'_>) {
+    fn end(&mut self, end: &TaskEnd<'_>) {
         let Some(status) = end.status else { return };
         let background = &self.carry.claude.background;
         let found = end.call.filter(|call| background.contains_key(*call)).map(str::to_owned);
@@ -166,7 +160,7 @@ impl PieceBuilder<'_> {
             found.map(|(call, _)| call.clone())
         });
         if let Some(call) = call {
-            self.command_ended(context, &call, end, status);
+            self.command_ended(&call, end, status);
         } else if let Some(agent) = agent(self.carry, end) {
             let waits = end.summary.ends_with("is waiting on its own background work");
             let status = match status {
@@ -177,23 +171,17 @@ impl PieceBuilder<'_> {
             let result = end.result.as_ref().filter(|(_, range, _)| !range.is_empty());
             let text = result.and_then(|(text, range, _)| text.get(range.clone()));
             let shown =
-                result.map(|(text, range, pointer)| context.part(text, range.clone(), pointer));
+                result.map(|(text, range, pointer)| self.part(text, range.clone(), pointer));
             let more = fields([
                 ("result", shown.into()),
                 ("duration_ms", end.duration_ms.into()),
                 ("tokens", end.tokens.into()),
             ]);
-            self.agent_ended(context, &agent, (status, text.unwrap_or_default()), more);
+            self.agent_ended(&agent, (status, text.unwrap_or_default()), more);
         }
     }
 
-    fn command_ended(
-        &mut self,
-        context: &LineContext<'_>,
-        call: &str,
-        end: &TaskEnd<'_>,
-        status: &str,
-    ) {
+    fn command_ended(&mut self, call: &str, end: &TaskEnd<'_>, status: &str) {
         let outcome = match status {
             "completed" if end.exit_code.is_some_and(|code| code != 0) && !end.interpreted => {
                 "failed"
@@ -210,7 +198,7 @@ impl PieceBuilder<'_> {
         };
         let Some(ran) = self.carry.claude.background.remove(call) else { return };
         let printed = end.result.as_ref().and_then(|(text, range, pointer)| {
-            Some((text.get(range.clone())?, context.part(text, range.clone(), pointer)))
+            Some((text.get(range.clone())?, self.part(text, range.clone(), pointer)))
         });
         let more = fields([
             ("working_dir", ran.cwd.into()),
@@ -220,7 +208,7 @@ impl PieceBuilder<'_> {
             ("stdout_preview", printed.as_ref().map(|(_, shown)| shown.clone()).into()),
         ]);
         let output = printed.map_or("", |(text, _)| text);
-        let context = LineContext { agent: ran.agent, ..context.clone() };
+        let line = LineContext { agent: ran.agent, ..self.line.clone() };
         let done = CommandRun {
             command: ran.command,
             description: ran.description,
@@ -231,7 +219,7 @@ impl PieceBuilder<'_> {
             verification: ran.verification.as_ref(),
             commits: ran.commit && outcome == "finished",
         };
-        self.push_command_run(&context, call, done);
+        self.with_line(line, |work| work.push_command_run(call, done));
     }
 }
 

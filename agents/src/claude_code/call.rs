@@ -32,29 +32,22 @@ struct AgentInput<'a> {
 
 impl PieceBuilder<'_> {
     /// Keeps a call whose result will be a fact. `pointer` leads to the block of the call.
-    pub(crate) fn call(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        name: &str,
-        input: Option<&RawValue>,
-        pointer: &str,
-    ) {
+    pub(crate) fn call(&mut self, id: &str, name: &str, input: Option<&RawValue>, pointer: &str) {
         let request = match name {
-            "Bash" | "PowerShell" => command_request(context, input, pointer),
+            "Bash" | "PowerShell" => command_request(&self.line, input, pointer),
             "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => {
-                edit_request(context, input, pointer)
+                edit_request(&self.line, input, pointer)
             }
             "Task" | "Agent" => agent_request(input),
             "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
-                task::task_request(context, name, input, pointer)
+                task::task_request(&self.line, name, input, pointer)
             }
-            _ => Some(tool::tool_request(context, name, input, pointer)),
+            _ => Some(tool::tool_request(&self.line, name, input, pointer)),
         };
         if let Some(request) = request {
             let call = OpenCall {
-                called_at: context.at,
-                cwd: context.cwd.map(str::to_owned),
+                called_at: self.line.at,
+                cwd: self.line.cwd.clone(),
                 tool: name.to_owned(),
                 request,
             };
@@ -64,7 +57,7 @@ impl PieceBuilder<'_> {
 }
 
 fn command_request(
-    context: &LineContext<'_>,
+    context: &LineContext,
     input: Option<&RawValue>,
     pointer: &str,
 ) -> Option<CallRequest> {
@@ -103,7 +96,7 @@ pub(crate) fn runs_git_commit(line: &str) -> bool {
 }
 
 fn edit_request(
-    context: &LineContext<'_>,
+    context: &LineContext,
     input: Option<&RawValue>,
     pointer: &str,
 ) -> Option<CallRequest> {

@@ -41,30 +41,25 @@ struct EditResult<'a> {
 impl PieceBuilder<'_> {
     /// Closes the call that a result belongs to. Returns whether the message of the result can omit
     /// its text, because a fact of another kind has it.
-    pub(crate) fn result(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        answer: &ClaudeCallResult<'_>,
-    ) -> bool {
+    pub(crate) fn result(&mut self, id: &str, answer: &ClaudeCallResult<'_>) -> bool {
         let Some(call) = self.carry.calls.remove(id) else { return false };
         match &call.request {
-            CallRequest::Command { .. } => self.command(context, id, &call, answer),
-            CallRequest::Edit { .. } => self.edit(context, id, &call, answer),
+            CallRequest::Command { .. } => self.command(id, &call, answer),
+            CallRequest::Edit { .. } => self.edit(id, &call, answer),
             CallRequest::Agent { .. } => {
-                let began = self.agent_done(context, id, &call, answer);
+                let began = self.agent_done(id, &call, answer);
                 if !began || answer.failure(false) == Some(CallFailure::Refused) {
-                    self.tool(context, id, &call, answer);
+                    self.tool(id, &call, answer);
                 }
             }
             CallRequest::NewTask { .. }
             | CallRequest::TaskChange { .. }
             | CallRequest::Todos { .. } => {
-                self.tasks(context, id, &call, answer);
+                self.tasks(id, &call, answer);
             }
             CallRequest::Tool { .. } => {
-                self.tool(context, id, &call, answer);
-                self.background_task_result(context, &call, answer);
+                self.tool(id, &call, answer);
+                self.background_task_result(&call, answer);
                 return false;
             }
             // Claude Code has no such call.
@@ -73,13 +68,7 @@ impl PieceBuilder<'_> {
         true
     }
 
-    fn command(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        call: &OpenCall,
-        answer: &ClaudeCallResult<'_>,
-    ) {
+    fn command(&mut self, id: &str, call: &OpenCall, answer: &ClaudeCallResult<'_>) {
         let CallRequest::Command { command, description, background, commit, verification } =
             &call.request
         else {
@@ -100,7 +89,7 @@ impl PieceBuilder<'_> {
             "background" | REFUSED => None,
             _ => code,
         };
-        let (streams, output) = output_fields(context, answer, &printed, outcome, start);
+        let (streams, output) = output_fields(&self.line, answer, &printed, outcome, start);
         let mut more = fields([
             ("working_dir", call.cwd.clone().into()),
             ("called_at", call.called_at.to_string().into()),
@@ -116,7 +105,7 @@ impl PieceBuilder<'_> {
                 description: description.clone(),
                 cwd: call.cwd.clone(),
                 called_at: call.called_at,
-                agent: context.agent.clone(),
+                agent: self.line.agent.clone(),
                 commit: *commit,
                 verification: verification.clone(),
             };
@@ -132,19 +121,13 @@ impl PieceBuilder<'_> {
             verification: verification.as_ref(),
             commits: *commit && !answer.error,
         };
-        self.push_command_run(context, id, ran);
+        self.push_command_run(id, ran);
     }
 
-    fn edit(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        call: &OpenCall,
-        answer: &ClaudeCallResult<'_>,
-    ) {
+    fn edit(&mut self, id: &str, call: &OpenCall, answer: &ClaudeCallResult<'_>) {
         let CallRequest::Edit { path, patch, added, removed } = &call.request else { return };
         if answer.error {
-            self.tool(context, id, call, answer);
+            self.tool(id, call, answer);
             return;
         }
         let mut value = fields([
@@ -153,9 +136,9 @@ impl PieceBuilder<'_> {
             ("patch", patch.clone()),
             ("lines_added", (*added).into()),
             ("lines_removed", (*removed).into()),
-            ("agent", context.agent.clone().into()),
+            ("agent", self.line.agent.clone().into()),
             ("cwd", call.cwd.clone().into()),
-            ("git_branch", context.git_branch.into()),
+            ("git_branch", self.line.git_branch.clone().into()),
             ("user_modified", false.into()),
         ]);
         match answer.tool_use_result {
@@ -174,19 +157,19 @@ impl PieceBuilder<'_> {
                     ("original_file", &edited.original_notebook),
                 ] {
                     if let Some(text) = original.text() {
-                        let original = context.text(text, format!("/toolUseResult/{name}"));
+                        let original = self.text(text, format!("/toolUseResult/{name}"));
                         value.insert("original_file".to_owned(), original);
                     }
                 }
-                apply_description(context, raw, &mut value);
+                apply_description(&self.line, raw, &mut value);
             }
         }
-        self.facts.push(context.fact(Kind::Code, id, value));
+        self.fact(Kind::Code, id, value);
     }
 }
 
 /// Replaces the call's description of the change by that of the result.
-fn apply_description(context: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
+fn apply_description(context: &LineContext, raw: &RawValue, value: &mut FieldMap) {
     let edit: EditDescription<'_> = parsed(Some(raw)).unwrap_or_default();
     if let Some(path) = edit.path() {
         value.insert("path".to_owned(), path.into());
@@ -262,7 +245,7 @@ fn outcome(
 
 /// The output of a command as fields, and as the text in which a verdict is searched.
 fn output_fields(
-    context: &LineContext<'_>,
+    context: &LineContext,
     answer: &ClaudeCallResult<'_>,
     printed: &CommandOutput<'_>,
     outcome: &str,

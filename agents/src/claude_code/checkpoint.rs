@@ -2,7 +2,7 @@
 
 use super::line::parsed;
 use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
-use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
+use super::line_context::{PieceBuilder, SpokenLine, fields};
 use super::transcript_state::PendingCompaction;
 use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;
@@ -19,7 +19,6 @@ impl PieceBuilder<'_> {
     /// Adds the checkpoint of a compaction whose summary comes in a later line.
     pub(crate) fn compaction(
         &mut self,
-        context: &LineContext<'_>,
         line: &ClaudeLine<'_>,
         uuid: &str,
         compacted: &CompactionMetadata<'_>,
@@ -37,32 +36,23 @@ impl PieceBuilder<'_> {
             ("boundary", uuid.into()),
             ("logical_parent", line.logical_parent_uuid.text().into()),
         ]);
-        let pending = PendingCompaction { uuid: uuid.to_owned(), at: context.at, body };
-        self.checkpoint(context.at, pending.draft());
+        let pending = PendingCompaction { uuid: uuid.to_owned(), at: self.line.at, body };
+        self.checkpoint(self.line.at, pending.draft());
         self.carry.compaction = Some(pending);
     }
 
     /// Adds the checkpoint of a compaction that is in one line together with its summary.
-    pub(crate) fn single_line_compaction(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        summary: Option<Value>,
-    ) {
+    pub(crate) fn single_line_compaction(&mut self, id: &str, summary: Option<Value>) {
         let body = fields([("boundary", id.into()), ("summary", summary.into())]);
-        let compaction = PendingCompaction { uuid: id.to_owned(), at: context.at, body };
-        self.checkpoint(context.at, compaction.draft());
+        let compaction = PendingCompaction { uuid: id.to_owned(), at: self.line.at, body };
+        self.checkpoint(self.line.at, compaction.draft());
     }
 
     /// Completes the compaction before this line with the summary in this line.
-    pub(crate) fn compaction_summary(
-        &mut self,
-        context: &LineContext<'_>,
-        spoken: &SpokenLine<'_>,
-    ) {
+    pub(crate) fn compaction_summary(&mut self, spoken: &SpokenLine<'_>) {
         let Some(mut compaction) = self.carry.compaction.take() else { return };
         if let Some((text, pointer)) = spoken.content.full_text() {
-            let summary = context.text(&text, format!("/message/content{pointer}"));
+            let summary = self.text(&text, format!("/message/content{pointer}"));
             compaction.body.insert("summary".to_owned(), summary);
         }
         compaction.body.insert("summary_message".to_owned(), spoken.uuid.into());
@@ -78,10 +68,10 @@ impl PieceBuilder<'_> {
 
     /// Adds the checkpoint of a commit, if the output of `git commit` reports one and no sub-agent
     /// made it.
-    pub(crate) fn commit(&mut self, context: &LineContext<'_>, id: &str, output: &str) {
+    pub(crate) fn commit(&mut self, id: &str, output: &str) {
         let Some(commit) = GitCommitLine::last_in(output) else { return };
         // A commit of a sub-agent is a command of the session, but gets no checkpoint.
-        if context.agent.is_some() {
+        if self.line.agent.is_some() {
             return;
         }
         let body = fields([
@@ -90,14 +80,14 @@ impl PieceBuilder<'_> {
             ("command", id.into()),
         ]);
         let draft = CheckpointDraft {
-            time: context.at,
+            time: self.line.at,
             message: commit.subject.to_owned(),
             tags: vec!["commit".to_owned()],
             trigger: CheckpointTrigger::Automatic(AutoTrigger::CodeModified),
             body: Value::Map(body),
             key: format!("commit:{id}"),
         };
-        self.checkpoint(context.at, draft);
+        self.checkpoint(self.line.at, draft);
     }
 
     /// Adds a checkpoint at this message if the last checkpoint is more than five minutes older.

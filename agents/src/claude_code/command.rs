@@ -31,17 +31,12 @@ impl PieceBuilder<'_> {
     ///
     /// The first check of the command line has the id of the call. The others have their number
     /// after that id: `CALL/2`.
-    pub(crate) fn push_command_run(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        ran: CommandRun<'_>,
-    ) {
+    pub(crate) fn push_command_run(&mut self, id: &str, ran: CommandRun<'_>) {
         let common = fields([
             ("command", ran.command),
             ("description", ran.description),
             ("exit_code", ran.exit_code.into()),
-            ("agent", context.agent.clone().into()),
+            ("agent", self.line.agent.clone().into()),
         ]);
         let ended = RecordedCommandEnd {
             outcome: ran.outcome,
@@ -53,7 +48,7 @@ impl PieceBuilder<'_> {
         let mut value = ran.more;
         value.extend(common.clone());
         value.insert("outcome".to_owned(), ran.outcome.into());
-        self.facts.push(context.fact(Kind::Command, id, value));
+        self.fact(Kind::Command, id, value);
         for check in checks.unwrap_or_default() {
             let mut value = common.clone();
             value.extend(fields(check.fields(directory.as_deref())));
@@ -61,10 +56,10 @@ impl PieceBuilder<'_> {
                 0 => id.to_owned(),
                 number => format!("{id}/{}", number + 1),
             };
-            self.facts.push(context.fact(Kind::Verification, &id, value));
+            self.fact(Kind::Verification, &id, value);
         }
         if ran.commits {
-            self.commit(context, id, ran.output);
+            self.commit(id, ran.output);
         }
     }
 }
@@ -72,7 +67,7 @@ impl PieceBuilder<'_> {
 /// Returns the fields for `part` of a text that contains both output streams of a command. For a
 /// command that was refused, the part is the reason.
 pub(crate) fn merged(
-    context: &LineContext<'_>,
+    context: &LineContext,
     outcome: &str,
     text: &str,
     part: Range<usize>,

@@ -48,7 +48,7 @@ pub(crate) struct SpokenLine<'a> {
 
 /// Where and when a line was written.
 #[derive(Clone, Debug)]
-pub(crate) struct LineContext<'a> {
+pub(crate) struct LineContext {
     pub(crate) place: SourceSpan,
     pub(crate) at: Timestamp,
     pub(crate) recorded_at: Timestamp,
@@ -56,11 +56,24 @@ pub(crate) struct LineContext<'a> {
     pub(crate) agent: Option<String>,
     /// The pointer to the line's own object: `""`, or below the data of a progress line.
     pub(crate) base: &'static str,
-    pub(crate) cwd: Option<&'a str>,
-    pub(crate) git_branch: Option<&'a str>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) git_branch: Option<String>,
 }
 
-impl LineContext<'_> {
+impl LineContext {
+    /// Returns the context of a line whose own time, agent and directory are not known yet.
+    pub(crate) fn new(place: SourceSpan, recorded_at: Timestamp) -> Self {
+        Self {
+            place,
+            at: recorded_at,
+            recorded_at,
+            agent: None,
+            base: "",
+            cwd: None,
+            git_branch: None,
+        }
+    }
+
     pub(crate) fn fact(&self, kind: Kind, id: &str, value: FieldMap) -> Fact {
         Fact {
             kind,
@@ -102,6 +115,32 @@ pub(crate) struct PieceBuilder<'w> {
     pub(crate) carry: &'w mut TranscriptState,
     pub(crate) facts: &'w mut Vec<Fact>,
     pub(crate) checkpoints: &'w mut Vec<CheckpointDraft>,
+    /// The line that is being read.
+    pub(crate) line: LineContext,
     /// Whether rules find statements in the agent's messages.
     pub(crate) infer: bool,
+}
+
+impl PieceBuilder<'_> {
+    /// Adds a fact of the line.
+    pub(crate) fn fact(&mut self, kind: Kind, id: &str, value: FieldMap) {
+        self.facts.push(self.line.fact(kind, id, value));
+    }
+
+    /// Returns a text of the line as [`LineContext::text`] does.
+    pub(crate) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
+        self.line.text(text, pointer)
+    }
+
+    /// Returns a part of a text of the line as [`LineContext::part`] does.
+    pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
+        self.line.part(text, part, pointer)
+    }
+
+    /// Calls `make`. What it adds has this context instead of that of the line.
+    pub(crate) fn with_line(&mut self, line: LineContext, make: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.line, line);
+        make(self);
+        self.line = before;
+    }
 }

@@ -5,39 +5,28 @@ use super::line::{
     CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, ProgressPayload,
     parsed, unreadable,
 };
-use super::line_context::{LineContext, LineSpeaker, PieceBuilder, SpokenLine, fields, flag};
+use super::line_context::{LineSpeaker, PieceBuilder, SpokenLine, fields, flag};
 use super::tool_result::ClaudeCallResult;
 use crate::inference;
-use crate::long_text::{self, SourceSpan};
+use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 
 const INTERRUPTED: &str = "[Request interrupted";
 
 impl PieceBuilder<'_> {
     /// Reads one line.
-    pub(crate) fn line(
-        &mut self,
-        line: &ClaudeLine<'_>,
-        place: SourceSpan,
-        recorded_at: Timestamp,
-    ) -> Result<(), String> {
+    pub(crate) fn read_line(&mut self, line: &ClaudeLine<'_>) -> Result<(), String> {
         self.session(line);
         let kind = line.kind.text().unwrap_or_default();
-        let line_context = |at, agent, base| LineContext {
-            place,
-            at,
-            recorded_at,
-            agent,
-            base,
-            cwd: line.cwd.text(),
-            git_branch: line.git_branch.text(),
-        };
+        self.line.cwd = line.cwd.text().map(str::to_owned);
+        self.line.git_branch = line.git_branch.text().map(str::to_owned);
         match kind {
-            "progress" => return self.progress(line, line_context),
+            "progress" => return self.progress(line),
             "queue-operation" | "attachment" | "pr-link" => {
                 // A line without a valid time is not an event.
                 if let Ok(at) = time(line.timestamp.text()) {
-                    self.read_other_line(kind, line, &line_context(at, None, ""));
+                    self.line.at = at;
+                    self.read_other_line(kind, line);
                 }
                 return Ok(());
             }
@@ -46,49 +35,48 @@ impl PieceBuilder<'_> {
         let found = spoken_line(line, line.timestamp.text(), line.denial())?;
         let Some((at, spoken)) = found else { return Ok(()) };
         let (speaker, uuid) = (spoken.speaker, spoken.uuid);
+        self.line.at = at;
         if line.is_sidechain.0 {
-            let agent = self.agent_of(line, &spoken);
-            let context = line_context(at, Some(agent), "");
-            let value = self.read_spoken_line(&context, &spoken);
+            self.line.agent = Some(self.agent_of(line, &spoken));
+            let value = self.read_spoken_line(&spoken);
             if speaker == LineSpeaker::User
                 && let Some((text, pointer)) = spoken.content.full_text()
             {
-                self.notices(&context, &text, &format!("/message/content{pointer}"));
+                self.notices(&text, &format!("/message/content{pointer}"));
             }
-            self.agent_spoke(&context, &spoken, value);
+            self.agent_spoke(&spoken, value);
             return Ok(());
         }
-        let context = line_context(at, None, "");
         self.carry.session.started_at.get_or_insert(at);
         let mut value = fields([
             ("parent", line.parent_uuid.text().into()),
-            ("cwd", context.cwd.into()),
-            ("git_branch", context.git_branch.into()),
+            ("cwd", self.line.cwd.clone().into()),
+            ("git_branch", self.line.git_branch.clone().into()),
             ("meta", flag(line.is_meta.0)),
             ("compact_summary", flag(line.is_compact_summary.0)),
             ("api_error", flag(line.is_api_error_message.0)),
         ]);
-        value.extend(self.read_spoken_line(&context, &spoken));
+        value.extend(self.read_spoken_line(&spoken));
         if speaker == LineSpeaker::System {
-            self.system(&context, line, uuid, &mut value);
+            self.system(line, uuid, &mut value);
         }
         match speaker {
-            _ if line.is_compact_summary.0 => self.compaction_summary(&context, &spoken),
-            LineSpeaker::User => self.user(&context, line, &spoken),
+            _ if line.is_compact_summary.0 => self.compaction_summary(&spoken),
+            LineSpeaker::User => self.user(line, &spoken),
             LineSpeaker::Assistant => {
-                self.queue_passed(&context);
-                self.model(&context, &spoken);
+                self.queue_passed();
+                self.model(&spoken);
             }
             LineSpeaker::System if line.subtype.is("local_command") => {
-                self.local_command(&context, line, uuid);
+                self.local_command(line, uuid);
             }
             LineSpeaker::System => {}
         }
-        self.facts.push(context.fact(Kind::Message, uuid, value));
+        self.fact(Kind::Message, uuid, value);
         if speaker == LineSpeaker::Assistant
             && let Some((text, _)) = spoken.content.full_text()
         {
-            self.infer(&context, uuid, &text);
+            self.infer(uuid, &text);
         }
         self.time_checkpoint(at, uuid);
         Ok(())
@@ -111,11 +99,7 @@ impl PieceBuilder<'_> {
         }
     }
 
-    fn progress<'l>(
-        &mut self,
-        line: &ClaudeLine<'l>,
-        line_context: impl FnOnce(Timestamp, Option<String>, &'static str) -> LineContext<'l>,
-    ) -> Result<(), String> {
+    fn progress(&mut self, line: &ClaudeLine<'_>) -> Result<(), String> {
         let Ok(progress) = parsed::<ProgressPayload<'_>>(line.data) else { return Ok(()) };
         let (true, Some(agent)) = (progress.kind.is("agent_progress"), progress.agent_id.text())
         else {
@@ -125,22 +109,24 @@ impl PieceBuilder<'_> {
         let written_at = nested.timestamp.text().or(line.timestamp.text());
         let found = spoken_line(&nested, written_at, CallDenial::default())?;
         let Some((at, spoken)) = found else { return Ok(()) };
-        let context = line_context(at, Some(agent.to_owned()), "/data/message");
-        self.note_agent(agent, line.parent_tool_use_id.text(), at, || {
+        self.line.at = at;
+        self.line.agent = Some(agent.to_owned());
+        self.line.base = "/data/message";
+        self.note_agent(agent, line.parent_tool_use_id.text(), |work| {
             let prompt =
                 progress.prompt.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
             prompt.map(|prompt| {
-                long_text::value(&prompt, context.place, || "/data/prompt".to_owned())
+                long_text::value(&prompt, work.line.place, || "/data/prompt".to_owned())
             })
         });
-        let value = self.read_spoken_line(&context, &spoken);
-        self.agent_spoke(&context, &spoken, value);
+        let value = self.read_spoken_line(&spoken);
+        self.agent_spoke(&spoken, value);
         Ok(())
     }
 
     /// Reads the message of a line: returns the fields of its fact, opens the calls in it, and
     /// closes the calls that its results answer.
-    fn read_spoken_line(&mut self, context: &LineContext<'_>, spoken: &SpokenLine<'_>) -> FieldMap {
+    fn read_spoken_line(&mut self, spoken: &SpokenLine<'_>) -> FieldMap {
         let message = &spoken.message;
         let mut value = fields([
             ("role", message.role.text().unwrap_or(spoken.speaker.name()).into()),
@@ -161,7 +147,7 @@ impl PieceBuilder<'_> {
         if let Some((text, pointer)) =
             spoken.content.full_text().filter(|(text, _)| !text.is_empty())
         {
-            set(&mut value, "text", context.text(&text, format!("/message/content{pointer}")));
+            set(&mut value, "text", self.text(&text, format!("/message/content{pointer}")));
             if spoken.speaker == LineSpeaker::User && text.starts_with(INTERRUPTED) {
                 set(&mut value, "interrupted", true.into());
             }
@@ -173,13 +159,13 @@ impl PieceBuilder<'_> {
         for (index, block) in spoken.content.blocks().iter().enumerate() {
             let at = format!("/message/content/{index}");
             if let Some(thinking) = block.thinking.text() {
-                let thinking = context.text(thinking, format!("{at}/thinking"));
+                let thinking = self.text(thinking, format!("{at}/thinking"));
                 set(&mut value, "thinking", thinking);
             } else if block.kind.is("tool_use") {
                 let (id, name) = (block.id.text(), block.name.text());
                 calls.push(Value::from([("id", id.into()), ("name", name.into())]));
                 if let (Some(id), Some(name)) = (id, name) {
-                    self.call(context, id, name, block.input, &at);
+                    self.call(id, name, block.input, &at);
                 }
             } else if block.kind.is("tool_result") {
                 let content = block.content().unwrap_or_default();
@@ -191,10 +177,10 @@ impl PieceBuilder<'_> {
                 };
                 let answer =
                     ClaudeCallResult::from_line(block.is_error.0, &content, result, &at, denial);
-                let own = self.result(context, id, &answer);
+                let own = self.result(id, &answer);
                 let full_text = content.full_text().filter(|(text, _)| !own && !text.is_empty());
                 let text = full_text
-                    .map(|(text, pointer)| context.text(&text, format!("{at}/content{pointer}")));
+                    .map(|(text, pointer)| self.text(&text, format!("{at}/content{pointer}")));
                 let refused = block.is_error.0
                     && content.full_text().is_some_and(|(text, _)| is_refusal(&text));
                 if refused {
@@ -218,19 +204,14 @@ impl PieceBuilder<'_> {
 
     /// Adds a fact for each statement that rules find in a message of the agent, if inference is
     /// on.
-    pub(crate) fn infer(&mut self, context: &LineContext<'_>, message: &str, text: &str) {
+    pub(crate) fn infer(&mut self, message: &str, text: &str) {
         let found = if self.infer { inference::inferences(message, text) } else { Vec::new() };
-        self.facts
-            .extend(found.into_iter().map(|(id, value)| context.fact(Kind::Inference, &id, value)));
+        self.facts.extend(
+            found.into_iter().map(|(id, value)| self.line.fact(Kind::Inference, &id, value)),
+        );
     }
 
-    fn system(
-        &mut self,
-        context: &LineContext<'_>,
-        line: &ClaudeLine<'_>,
-        uuid: &str,
-        value: &mut FieldMap,
-    ) {
+    fn system(&mut self, line: &ClaudeLine<'_>, uuid: &str, value: &mut FieldMap) {
         let subtype = line.subtype.text();
         let raw = line.compact_metadata.or(line.microcompact_metadata);
         let compacted: CompactionMetadata<'_> = parsed(raw).unwrap_or_default();
@@ -240,7 +221,7 @@ impl PieceBuilder<'_> {
             .map(|ids| ids.0.iter().filter_map(|id| id.0.clone()).collect::<Vec<_>>());
         value.extend(fields([
             ("subtype", subtype.into()),
-            ("text", line.content.text().map(|text| context.text(text, "/content")).into()),
+            ("text", line.content.text().map(|text| self.text(text, "/content")).into()),
             ("duration_ms", line.duration_ms.0.into()),
             ("hook_count", line.hook_count.0.into()),
             ("trigger", compacted.trigger.text().into()),
@@ -250,7 +231,7 @@ impl PieceBuilder<'_> {
             ("compacted_tool_ids", dropped.into()),
         ]));
         if subtype == Some("compact_boundary") {
-            self.compaction(context, line, uuid, &compacted);
+            self.compaction(line, uuid, &compacted);
         }
     }
 }

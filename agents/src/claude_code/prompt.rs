@@ -10,16 +10,11 @@ use std::borrow::Cow;
 impl PieceBuilder<'_> {
     /// Reads everything but the message in a user line: a prompt, the ends of background tasks, and
     /// a change of the permission mode.
-    pub(super) fn user(
-        &mut self,
-        context: &LineContext<'_>,
-        line: &ClaudeLine<'_>,
-        spoken: &SpokenLine<'_>,
-    ) {
-        self.mode(context, line, spoken.uuid);
+    pub(super) fn user(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) {
+        self.mode(line, spoken.uuid);
         let results = spoken.content.blocks().iter().any(|block| block.kind.is("tool_result"));
         if results {
-            self.carry.claude.queue.result(context.at);
+            self.carry.claude.queue.result(self.line.at);
         }
         let author = match line.source_tool_use_id.text() {
             // The line is the text of a skill that the agent called.
@@ -29,58 +24,41 @@ impl PieceBuilder<'_> {
         if author != TextAuthor::Person
             && let Some((text, pointer)) = spoken.content.full_text()
         {
-            self.notices(context, &text, &format!("/message/content{pointer}"));
+            self.notices(&text, &format!("/message/content{pointer}"));
         }
         if line.is_meta.0 || line.is_visible_in_transcript_only.0 || self.is_copy(line) {
             return;
         }
         if let Some(words) = typed_text::find_typed_text(&spoken.content, author) {
-            self.own_prompt(context, spoken.uuid, &words, "/message/content");
+            self.own_prompt(spoken.uuid, &words, "/message/content");
         }
     }
 
     /// Reads a system line with a command of the client, which older clients wrote in a user line.
-    pub(super) fn local_command(
-        &mut self,
-        context: &LineContext<'_>,
-        line: &ClaudeLine<'_>,
-        id: &str,
-    ) {
+    pub(super) fn local_command(&mut self, line: &ClaudeLine<'_>, id: &str) {
         let Some(text) = line.content.text().filter(|_| !self.is_copy(line)) else { return };
         let content = MessageContent::Text(Cow::Borrowed(text));
         let words = typed_text::find_typed_text(&content, TextAuthor::Unknown);
         if let Some(words) = words.filter(|words| words.slash) {
-            self.own_prompt(context, id, &words, "/content");
+            self.own_prompt(id, &words, "/content");
         }
     }
 
     /// Adds the fact of a prompt with a line of its own, unless the queue has recorded it.
-    fn own_prompt(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        words: &TypedText<'_>,
-        pointer: &str,
-    ) {
+    fn own_prompt(&mut self, id: &str, words: &TypedText<'_>, pointer: &str) {
         let whole = words.slash.then(|| slash_command(words.text()));
         if !self.carry.claude.queue.delivers(whole.as_deref().unwrap_or(words.text()), false) {
-            self.prompt(context, id, words, pointer);
+            self.prompt(id, words, pointer);
         }
     }
 
     /// Adds the fact of a prompt; `pointer` leads to the content that holds its words.
-    pub(super) fn prompt(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        words: &TypedText<'_>,
-        pointer: &str,
-    ) {
+    pub(super) fn prompt(&mut self, id: &str, words: &TypedText<'_>, pointer: &str) {
         if !words.slash {
             self.carry.session.note_prompt(words.text());
         }
-        let value = prompt_fields(context, words, pointer);
-        self.facts.push(context.fact(Kind::Prompt, id, value));
+        let value = prompt_fields(&self.line, words, pointer);
+        self.fact(Kind::Prompt, id, value);
     }
 
     /// Whether a line is a copy of another session's line. Its prompt belongs to the other session.
@@ -92,7 +70,7 @@ impl PieceBuilder<'_> {
 }
 
 pub(super) fn prompt_fields(
-    context: &LineContext<'_>,
+    context: &LineContext,
     words: &TypedText<'_>,
     pointer: &str,
 ) -> FieldMap {
@@ -108,8 +86,8 @@ pub(super) fn prompt_fields(
     fields([
         ("text", shown),
         ("tags", if words.slash { Value::from(vec!["slash"]) } else { Value::Null }),
-        ("cwd", context.cwd.into()),
-        ("git_branch", context.git_branch.into()),
+        ("cwd", context.cwd.clone().into()),
+        ("git_branch", context.git_branch.clone().into()),
     ])
 }
 

@@ -9,7 +9,7 @@
 //! A prompt becomes a fact only once: when its own line is read, when it is removed and has no
 //! line, or when the model answers a request that should have contained the waiting prompt.
 
-use super::line_context::{LineContext, PieceBuilder};
+use super::line_context::PieceBuilder;
 use super::prompt_queue::{PromptQueue, QueueEntry, QueueEntryState};
 use super::transcript_state::TranscriptState;
 use crate::text_hash::text_hash;
@@ -23,7 +23,6 @@ impl PieceBuilder<'_> {
     /// Applies an operation other than `enqueue` to the queue.
     pub(super) fn queue_operation(
         &mut self,
-        context: &LineContext<'_>,
         operation: &str,
         text: Option<&str>,
         reason: Option<&str>,
@@ -46,7 +45,7 @@ impl PieceBuilder<'_> {
                 } else if entry.state == QueueEntryState::Leaving
                     && before == QueueEntryState::Waiting
                 {
-                    self.record(context, &entry);
+                    self.record(&entry);
                 }
             }
             "dequeue" => {
@@ -77,7 +76,7 @@ impl PieceBuilder<'_> {
     /// Records the prompts that the model has received, when a message of the model is read: those
     /// that were passed to it, and those that were due at its last request. Entries that left the
     /// queue are removed.
-    pub(super) fn queue_passed(&mut self, context: &LineContext<'_>) {
+    pub(super) fn queue_passed(&mut self) {
         let queue = queue(self.carry);
         if queue.0.is_empty() {
             return;
@@ -90,14 +89,14 @@ impl PieceBuilder<'_> {
             entry.state = QueueEntryState::Recorded;
             new.push(entry.clone());
         }
-        new.iter().for_each(|entry| self.record(context, entry));
+        new.iter().for_each(|entry| self.record(entry));
     }
 
-    fn record(&mut self, context: &LineContext<'_>, entry: &QueueEntry) {
+    fn record(&mut self, entry: &QueueEntry) {
         let Some(prompt) = &entry.prompt else { return };
         let name = text_hash(&format!("{} {}", entry.at, entry.text));
         let id = format!("queue:{}", name.get(..16).unwrap_or(&name));
-        let mut fact = context.fact(Kind::Prompt, &id, prompt.clone());
+        let mut fact = self.line.fact(Kind::Prompt, &id, prompt.clone());
         (fact.at, fact.place) = (entry.at, entry.place);
         self.facts.push(fact);
     }

@@ -2,7 +2,7 @@
 
 use super::checkpoint_name::RecentEvents;
 use super::line::ClaudeLine;
-use super::line_context::PieceBuilder;
+use super::line_context::{LineContext, PieceBuilder};
 use super::record_split::{self, LinePart};
 use super::transcript_state::{LastLineState, TranscriptState};
 use crate::piece::{SkippedLine, TranscriptPiece};
@@ -306,21 +306,22 @@ impl TranscriptReader {
             carry: &mut self.carry,
             facts: &mut piece.facts,
             checkpoints: &mut piece.checkpoints,
+            line: LineContext::new(place, recorded_at),
             infer: self.options.infer,
         };
         let unread = |error| UnreadRecord::Json(format!("{}: {error}", record_split::NOT_WHOLE));
         let read = match self.options.dialect {
             TranscriptDialect::ClaudeCode => {
                 let line: ClaudeLine<'_> = serde_json::from_str(&text).map_err(unread)?;
-                work.line(&line, place, recorded_at)
+                work.read_line(&line)
             }
             TranscriptDialect::Codex => {
                 let line: codex::CodexLine<'_> = serde_json::from_str(&text).map_err(unread)?;
-                codex::line(&mut work, &line, place, recorded_at)
+                codex::line(&mut work, &line)
             }
             TranscriptDialect::Gemini => {
                 let line: gemini::GeminiLine<'_> = serde_json::from_str(&text).map_err(unread)?;
-                gemini::line(&mut work, &line, place, recorded_at)
+                gemini::line(&mut work, &line)
             }
         };
         read.map_err(UnreadRecord::Message)?;

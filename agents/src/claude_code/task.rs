@@ -59,7 +59,7 @@ struct TaskUpdated {
 /// Returns the change of the task list that a call requests, if it requests one. `at` leads to the
 /// block of the call.
 pub(crate) fn task_request(
-    context: &LineContext<'_>,
+    context: &LineContext,
     tool: &str,
     input: Option<&RawValue>,
     at: &str,
@@ -101,15 +101,9 @@ pub(crate) fn task_request(
 impl PieceBuilder<'_> {
     /// Applies the change that a call requested to the task list. A call whose result is an error
     /// is recorded as the use of a tool.
-    pub(crate) fn tasks(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        call: &OpenCall,
-        answer: &ClaudeCallResult<'_>,
-    ) {
+    pub(crate) fn tasks(&mut self, id: &str, call: &OpenCall, answer: &ClaudeCallResult<'_>) {
         if answer.error {
-            self.tool(context, id, call, answer);
+            self.tool(id, call, answer);
             return;
         }
         match &call.request {
@@ -119,7 +113,7 @@ impl PieceBuilder<'_> {
                 let Some(id) = created.task.id.0.or(shown_id) else { return };
                 let mut task = fields.clone();
                 task.insert("status".to_owned(), "pending".into());
-                self.task(context, &id, task);
+                self.task(&id, task);
             }
             CallRequest::TaskChange { id, fields } => {
                 if answer.object::<TaskUpdated>().success.0 == Some(false) {
@@ -127,29 +121,29 @@ impl PieceBuilder<'_> {
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();
                 task.extend(fields.iter().map(|(name, value)| (name.clone(), value.clone())));
-                self.task(context, id, task);
+                self.task(id, task);
             }
             CallRequest::Todos { items }
                 if !matches!(answer.tool_use_result, ToolUseResult::Text(_)) =>
             {
-                self.todos(context, items);
+                self.todos(items);
             }
             _ => {}
         }
     }
 
-    fn task(&mut self, context: &LineContext<'_>, id: &str, task: FieldMap) {
+    fn task(&mut self, id: &str, task: FieldMap) {
         if self.carry.tasks.get(id) == Some(&task) {
             return;
         }
-        self.facts.push(context.fact(Kind::Task, id, task.clone()));
+        self.fact(Kind::Task, id, task.clone());
         self.carry.tasks.insert(id.to_owned(), task);
     }
 
     /// Compares the list with the last one. A to-do that is new or has another status becomes a
     /// version. An unfinished to-do that is missing becomes dropped.
-    pub(crate) fn todos(&mut self, context: &LineContext<'_>, items: &BTreeMap<String, FieldMap>) {
-        let agent = context.agent.clone().unwrap_or_default();
+    pub(crate) fn todos(&mut self, items: &BTreeMap<String, FieldMap>) {
+        let agent = self.line.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
         let status = |task: &FieldMap| task.get("status").cloned();
         let dropped = before.iter().filter(|(id, task)| {
@@ -168,10 +162,10 @@ impl PieceBuilder<'_> {
             })
             .map(|(id, task)| (id, task.clone()));
         for (id, mut task) in dropped.chain(changed) {
-            if let Some(agent) = &context.agent {
+            if let Some(agent) = &self.line.agent {
                 task.insert("agent".to_owned(), agent.as_str().into());
             }
-            self.facts.push(context.fact(Kind::Task, id, task));
+            self.fact(Kind::Task, id, task);
         }
     }
 }

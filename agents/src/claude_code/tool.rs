@@ -29,7 +29,7 @@ struct ClaudeToolResult<'a> {
 
 /// Returns the request of a call of such a tool. The pointer `at` leads to the block of the call.
 pub(crate) fn tool_request(
-    context: &LineContext<'_>,
+    context: &LineContext,
     tool: &str,
     input: Option<&RawValue>,
     at: &str,
@@ -47,13 +47,7 @@ pub(crate) fn tool_request(
 impl PieceBuilder<'_> {
     /// Adds the fact of the use of a tool. An edit or a change of the task list that failed, and a
     /// sub-agent that was refused or did not begin, are also recorded as uses of a tool.
-    pub(super) fn tool(
-        &mut self,
-        context: &LineContext<'_>,
-        id: &str,
-        call: &OpenCall,
-        answer: &ClaudeCallResult<'_>,
-    ) {
+    pub(super) fn tool(&mut self, id: &str, call: &OpenCall, answer: &ClaudeCallResult<'_>) {
         let request_fields = match &call.request {
             CallRequest::Tool { fields } => fields.clone(),
             // An open call of another kind keeps only the fields that its own facts need.
@@ -73,7 +67,7 @@ impl PieceBuilder<'_> {
         let noted: ClaudeToolResult<'_> = answer.object();
         let reason = failure.and_then(|_| {
             let (text, pointer) = answer.refused_text()?;
-            Some(context.part(&text, call_failure::reason(&text), pointer))
+            Some(self.part(&text, call_failure::reason(&text), pointer))
         });
         let mut value = fields([
             ("tool", call.tool.as_str().into()),
@@ -81,21 +75,21 @@ impl PieceBuilder<'_> {
             ("reason", reason.into()),
             ("called_at", call.called_at.to_string().into()),
             ("duration_ms", noted.duration_ms.0.into()),
-            ("answers", answers(context, &noted).into()),
-            ("agent", context.agent.clone().into()),
+            ("answers", answers(&self.line, &noted).into()),
+            ("agent", self.line.agent.clone().into()),
         ]);
         if let Some(plan) = noted.plan.text().filter(|_| call.tool == "ExitPlanMode") {
-            value.insert("plan".to_owned(), context.text(plan, "/toolUseResult/plan"));
+            value.insert("plan".to_owned(), self.text(plan, "/toolUseResult/plan"));
         }
         for (name, field) in request_fields {
             value.entry(name).or_insert(field);
         }
-        self.facts.push(context.fact(Kind::Tool, id, value));
+        self.fact(Kind::Tool, id, value);
     }
 }
 
 /// Returns the person's answers, by the text of the question; `None` if there are none.
-fn answers(context: &LineContext<'_>, noted: &ClaudeToolResult<'_>) -> Option<Value> {
+fn answers(context: &LineContext, noted: &ClaudeToolResult<'_>) -> Option<Value> {
     let answers: FieldMap = serde_json::from_str(noted.answers?.get()).ok()?;
     let answers = Value::Map(answers);
     (answers != Value::Map(FieldMap::new()))

@@ -1,11 +1,10 @@
 //! Sub-agents that a session starts. Each has its own rollout; this module reads what the parent's
 //! rollout reports.
 
-use super::LineContext;
 use super::call::CodexCall;
 use super::call_result::CodexCallResult;
 use super::state::OpenToolCall;
-use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
 use crate::claude_code::transcript_state::SubAgentState;
 use crate::lenient::{LenientList, LenientText, object, parse_object};
 use crate::long_text;
@@ -46,7 +45,7 @@ struct SpawnArguments<'a> {
 
 /// Returns the fields of the agent that a call starts; `None` for any other call.
 pub(super) fn requested_agent(
-    context: &LineContext<'_>,
+    context: &LineContext,
     call: &CodexCall<'_>,
     input: Option<&RawValue>,
 ) -> Option<FieldMap> {
@@ -73,16 +72,11 @@ struct SpawnResult<'a> {
 }
 
 /// Reads the result of a call that starts, awaits or ends agents.
-pub(super) fn result(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    open: &OpenToolCall,
-    answer: &CodexCallResult,
-) {
+pub(super) fn result(work: &mut PieceBuilder<'_>, open: &OpenToolCall, answer: &CodexCallResult) {
     let Some(spawned) = parse_object::<SpawnResult<'_>>(&answer.text) else { return };
     if own_name(&open.tool) == "spawn_agent" {
         if let Some(agent) = spawned.agent_id.text().or(spawned.task_name.text()) {
-            started(work, context, agent, open.agent.clone().unwrap_or_default());
+            started(work, agent, open.agent.clone().unwrap_or_default());
         }
         return;
     }
@@ -90,29 +84,23 @@ pub(super) fn result(
     if answer.pointer.contains("#json") {
         return;
     }
-    statuses(work, context, spawned.status, &pointer);
+    statuses(work, spawned.status, &pointer);
 }
 
-fn started(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, agent: &str, fields: FieldMap) {
+fn started(work: &mut PieceBuilder<'_>, agent: &str, fields: FieldMap) {
     if work.carry.agents.contains_key(agent) {
         return;
     }
     let state = SubAgentState { fields, ..SubAgentState::default() };
     work.carry.agents.insert(agent.to_owned(), state);
-    version(work, context, agent, "running", Value::Null);
+    version(work, agent, "running", Value::Null);
 }
 
-fn version(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    agent: &str,
-    status: &str,
-    result: Value,
-) {
+fn version(work: &mut PieceBuilder<'_>, agent: &str, status: &str, result: Value) {
     let Some(state) = work.carry.agents.get(agent) else { return };
     let mut value = state.fields.clone();
     value.extend(fields([("status", status.into()), ("result", result)]));
-    work.facts.push(context.fact(Kind::Agent, agent, value));
+    work.fact(Kind::Agent, agent, value);
 }
 
 /// A status with the result of an agent: `{"completed": "..."}`. Other statuses are words:
@@ -125,26 +113,20 @@ struct AgentEndStatus<'a> {
 }
 
 /// Reads the statuses of agents, by agent. `pointer` leads to them.
-fn statuses(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: Option<&RawValue>,
-    pointer: &str,
-) {
+fn statuses(work: &mut PieceBuilder<'_>, raw: Option<&RawValue>, pointer: &str) {
     let all: BTreeMap<String, &RawValue> = object(raw);
     for (agent, raw) in all {
         let at = format!("{pointer}/{}", escaped(&agent));
-        status(work, context, &agent, raw, |text, name| context.text(text, format!("{at}/{name}")));
+        status(work, &agent, raw, Some(&at));
     }
 }
 
-fn status(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    agent: &str,
-    raw: &RawValue,
-    shown: impl Fn(&str, &str) -> Value,
-) {
+/// Reads the status of an agent. `pointer` leads to it; without a pointer a long result is cut.
+fn status(work: &mut PieceBuilder<'_>, agent: &str, raw: &RawValue, pointer: Option<&str>) {
+    let shown = |text: &str, name: &str| match pointer {
+        Some(pointer) => work.text(text, format!("{pointer}/{name}")),
+        None => long_text::beginning(text, long_text::INLINE_BYTES).into(),
+    };
     let (word, result) = match parse_object(raw.get()) {
         Some(AgentEndStatus { completed: Some(text), .. }) => {
             ("completed", text.text().map(|text| shown(text, "completed")))
@@ -164,12 +146,12 @@ fn status(
     let state = &mut work.carry.other.codex;
     if !state.has_ended(&end) {
         state.end(&end);
-        version(work, context, agent, word, result.into());
+        version(work, agent, word, result.into());
     }
 }
 
 /// Reads a notice to the model that an agent ended: an element that contains JSON.
-pub(super) fn notified(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, message: &str) {
+pub(super) fn notified(work: &mut PieceBuilder<'_>, message: &str) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct AgentNotification<'a> {
@@ -187,8 +169,7 @@ pub(super) fn notified(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, m
     if let (Some(agent), Some(raw)) =
         (notification.agent_id.text().or(notification.agent_path.text()), notification.status)
     {
-        let cut = |text: &str, _: &str| long_text::beginning(text, long_text::INLINE_BYTES).into();
-        status(work, context, agent, raw, cut);
+        status(work, agent, raw, None);
     }
 }
 
@@ -208,45 +189,39 @@ struct CollaborationItem<'a> {
 }
 
 /// Reads a completed item about agents.
-pub(super) fn item(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: &RawValue,
-    started_at: Option<Timestamp>,
-) {
+pub(super) fn item(work: &mut PieceBuilder<'_>, raw: &RawValue, started_at: Option<Timestamp>) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if matches!(one.tool.text(), Some("spawnAgent" | "spawn_agent")) {
         for agent in one.receiver_thread_ids.0.iter().filter_map(LenientText::text) {
-            begun(work, context, &one, agent, "/item", started_at);
+            begun(work, &one, agent, "/item", started_at);
         }
     }
-    statuses(work, context, one.agents_states, "/item/agents_states");
+    statuses(work, one.agents_states, "/item/agents_states");
 }
 
 /// Reads an event about the start of an agent, or about the end of waiting for agents.
-pub(super) fn event(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, raw: &RawValue) {
+pub(super) fn event(work: &mut PieceBuilder<'_>, raw: &RawValue) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if let Some(agent) = one.new_thread_id.text() {
-        begun(work, context, &one, agent, "", None);
+        begun(work, &one, agent, "", None);
     }
-    statuses(work, context, one.statuses, "/statuses");
+    statuses(work, one.statuses, "/statuses");
 }
 
 fn begun(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     one: &CollaborationItem<'_>,
     agent: &str,
     base: &str,
     started_at: Option<Timestamp>,
 ) {
-    let prompt = one.prompt.text().map(|text| context.text(text, format!("{base}/prompt")));
+    let prompt = one.prompt.text().map(|text| work.text(text, format!("{base}/prompt")));
     let fields = fields([
         ("type", one.new_agent_role.text().into()),
         ("description", one.new_agent_nickname.text().into()),
         ("call", one.id.text().into()),
         ("prompt", prompt.into()),
-        ("started_at", started_at.unwrap_or(context.at).to_string().into()),
+        ("started_at", started_at.unwrap_or(work.line.at).to_string().into()),
     ]);
-    started(work, context, agent, fields);
+    started(work, agent, fields);
 }

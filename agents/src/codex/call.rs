@@ -1,11 +1,10 @@
 //! Calls of Codex's tools: commands in a shell, patches, the plan.
 
-use super::LineContext;
 use super::patch::{self, PatchDirectory};
 use super::state::{PollTarget, ScriptCommand, push};
 use super::{script, tool};
 use crate::claude_code::call::runs_git_commit;
-use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
 use crate::command_words::{command_line_of, is_patch_program, shell_line};
 use crate::lenient::{LenientId, LenientList, LenientText, elements, parse_object};
@@ -51,19 +50,15 @@ pub(super) struct CodexCall<'a> {
 }
 
 /// Remembers a call until its result comes.
-pub(super) fn keep_call(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    call: &CodexCall<'_>,
-) {
+pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
             "apply_patch" => {
-                let files = patch::files(context, input, "/input", &PatchDirectory::Session);
-                keep_open_call(work, context, call, None, CallRequest::Patch { files });
+                let files = patch::files(&work.line, input, "/input", &PatchDirectory::Session);
+                keep_open_call(work, call, None, CallRequest::Patch { files });
             }
-            "exec" => keep_script_commands(work, context, call.id, input),
-            _ => tool::keep_call(work, context, call),
+            "exec" => keep_script_commands(work, call.id, input),
+            _ => tool::keep_call(work, call),
         }
         return;
     }
@@ -76,21 +71,24 @@ pub(super) fn keep_call(
     let Some(arguments) = arguments else { return };
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     match call.name {
-        _ if call.namespace.is_some() => tool::keep_call(work, context, call),
+        _ if call.namespace.is_some() => tool::keep_call(work, call),
         "apply_patch" => {
             if let Some(input) = arguments.input.text() {
                 let files = patch::files(
-                    context,
+                    &work.line,
                     input,
                     &format!("{at}/input"),
                     &PatchDirectory::from_call(directory),
                 );
-                keep_open_call(work, context, call, None, CallRequest::Patch { files });
+                keep_open_call(work, call, None, CallRequest::Patch { files });
             }
         }
-        "update_plan" => keep_open_call(work, context, call, None, plan(context, &arguments, at)),
+        "update_plan" => {
+            let request = plan(&work.line, &arguments, at);
+            keep_open_call(work, call, None, request);
+        }
         "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" => {
-            command(work, context, call, &arguments, at);
+            command(work, call, &arguments, at);
         }
         "write_stdin" => {
             if let Some(process) = arguments.session_id.0 {
@@ -103,13 +101,12 @@ pub(super) fn keep_call(
                 work.carry.other.codex.polls.insert(call.id.to_owned(), PollTarget::Cell(cell));
             }
         }
-        _ => tool::keep_call(work, context, call),
+        _ => tool::keep_call(work, call),
     }
 }
 
 fn keep_open_call(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     call: &CodexCall<'_>,
     directory: Option<&str>,
     request: CallRequest,
@@ -117,14 +114,14 @@ fn keep_open_call(
     if matches!(&request, CallRequest::Patch { files } if files.is_empty()) {
         return;
     }
-    let cwd = working_directory(context, directory);
-    let one = OpenCall { called_at: context.at, cwd, tool: call.name.to_owned(), request };
+    let cwd = working_directory(&work.line, directory);
+    let one = OpenCall { called_at: work.line.at, cwd, tool: call.name.to_owned(), request };
     work.carry.calls.insert(call.id.to_owned(), one);
 }
 
 /// Returns the directory of a call. The one that it names may be relative to the session's.
-fn working_directory(context: &LineContext<'_>, named: Option<&str>) -> Option<String> {
-    match (context.cwd, named) {
+fn working_directory(context: &LineContext, named: Option<&str>) -> Option<String> {
+    match (context.cwd.as_deref(), named) {
         (Some(cwd), Some(below)) if patch::is_relative(below) => {
             Some(format!("{}/{below}", cwd.trim_end_matches('/')))
         }
@@ -134,7 +131,6 @@ fn working_directory(context: &LineContext<'_>, named: Option<&str>) -> Option<S
 
 fn command(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     call: &CodexCall<'_>,
     arguments: &CodexCallArguments<'_>,
     at: &str,
@@ -150,22 +146,23 @@ fn command(
         {
             let pointer = format!("{at}/command/{index}");
             let files =
-                patch::files(context, text, &pointer, &PatchDirectory::from_call(directory));
-            return keep_open_call(work, context, call, None, CallRequest::Patch { files });
+                patch::files(&work.line, text, &pointer, &PatchDirectory::from_call(directory));
+            return keep_open_call(work, call, None, CallRequest::Patch { files });
         }
         let Some(found) = command_line(raw, &words, at) else { return };
         found
     };
     if let Some(applied) = patch::applied(&line, directory) {
-        let files = patch::files(context, &line, &pointer, &applied.directory);
+        let files = patch::files(&work.line, &line, &pointer, &applied.directory);
         if applied.alone {
-            return keep_open_call(work, context, call, None, CallRequest::Patch { files });
+            return keep_open_call(work, call, None, CallRequest::Patch { files });
         }
         work.carry.other.codex.patches.insert(call.id.to_owned(), files);
     }
     let why = arguments.justification.text();
-    let why = why.map_or(Value::Null, |why| context.text(why, format!("{at}/justification")));
-    keep_open_call(work, context, call, directory, command_request(context, &line, &pointer, why));
+    let why = why.map_or(Value::Null, |why| work.text(why, format!("{at}/justification")));
+    let request = command_request(&work.line, &line, &pointer, why);
+    keep_open_call(work, call, directory, request);
 }
 
 /// Returns the words of a command, each with its index in the list. Elements that are not texts
@@ -199,7 +196,7 @@ pub(super) fn command_line(
 /// Returns the request of a command line. `pointer` leads to it; without a pointer a long line is
 /// cut.
 pub(super) fn command_request(
-    context: &LineContext<'_>,
+    context: &LineContext,
     line: &str,
     pointer: &str,
     description: Value,
@@ -219,20 +216,15 @@ pub(super) fn command_request(
 }
 
 /// Remembers the commands of a script until other lines report how they ended.
-fn keep_script_commands(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    input: &str,
-) {
+fn keep_script_commands(work: &mut PieceBuilder<'_>, id: &str, input: &str) {
     let commands = script::commands(input).into_iter();
     // A patch is reported as a patch, not as a command.
     let commands =
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
-        let cwd = working_directory(context, named.directory.as_deref());
-        let request = command_request(context, &named.command, "", Value::Null);
-        let call = OpenCall { called_at: context.at, cwd, tool: "exec".to_owned(), request };
+        let cwd = working_directory(&work.line, named.directory.as_deref());
+        let request = command_request(&work.line, &named.command, "", Value::Null);
+        let call = OpenCall { called_at: work.line.at, cwd, tool: "exec".to_owned(), request };
         ScriptCommand {
             id: format!("{id}/{}", index + 1),
             hash: text_hash(named.command.trim()),
@@ -271,7 +263,7 @@ pub(super) fn await_end(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand
     }
 }
 
-fn plan(context: &LineContext<'_>, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
+fn plan(context: &LineContext, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
     let items = arguments.plan.0.iter().enumerate().filter_map(|(index, step)| {
         let text = step.step.text()?;
         let subject = context.text(text, format!("{at}/plan/{index}/step"));

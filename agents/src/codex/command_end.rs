@@ -3,7 +3,7 @@
 
 use super::call_result::{self, CodexCallResult};
 use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
-use super::{LineContext, call, tool};
+use super::{call, tool};
 use crate::claude_code::command::{CommandRun, REFUSED};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::claude_code::open_call::{CallRequest, OpenCall, PatchedFile};
@@ -31,39 +31,34 @@ const NO_CODE: i64 = -1;
 const TAIL_BYTES: usize = 4096;
 
 /// Closes the call that a result belongs to.
-pub(super) fn result(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    raw: Option<&RawValue>,
-) {
+pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValue>) {
     let poll = work.carry.other.codex.polls.remove(id);
     match poll {
-        Some(PollTarget::Process(process)) => return polled(work, context, &process, raw),
-        Some(PollTarget::Cell(cell)) => return cell_returned(work, context, &cell, raw),
+        Some(PollTarget::Process(process)) => return polled(work, &process, raw),
+        Some(PollTarget::Cell(cell)) => return cell_returned(work, &cell, raw),
         None => {}
     }
     if let Some(commands) = work.carry.other.codex.scripts.remove(id) {
-        return script_ended(work, context, commands, raw);
+        return script_ended(work, commands, raw);
     }
     let Some(opened) = work.carry.calls.remove(id) else {
-        return tool::result(work, context, id, raw);
+        return tool::result(work, id, raw);
     };
     let Some(answer) = call_result::read(raw) else { return };
     match &opened.request {
-        CallRequest::Command { .. } => command_returned(work, context, id, &opened, &answer),
+        CallRequest::Command { .. } => command_returned(work, id, &opened, &answer),
         CallRequest::Patch { files } => {
             work.carry.other.codex.end(id);
             if is_applied(&answer) {
-                code(work, context, id, &opened, files);
+                code(work, id, &opened, files);
             } else if let [first, ..] = files.as_slice() {
                 let reason = answer.status.part.clone();
-                let reason = context.part(&answer.text, reason, &answer.pointer);
+                let reason = work.part(&answer.text, reason, &answer.pointer);
                 let outcome = outcome_of_edit_not_made(&answer);
-                tool::edit_not_made(work, context, id, &first.path, outcome, reason);
+                tool::edit_not_made(work, id, &first.path, outcome, reason);
             }
         }
-        CallRequest::Todos { items } if !answer.status.not_started => work.todos(context, items),
+        CallRequest::Todos { items } if !answer.status.not_started => work.todos(items),
         _ => {}
     }
 }
@@ -102,7 +97,6 @@ fn says_applied(output: &str) -> bool {
 /// Handles the result of a command's call: the command ended, was refused, or still runs.
 fn command_returned(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     opened: &OpenCall,
     answer: &CodexCallResult,
@@ -110,7 +104,7 @@ fn command_returned(
     let status = &answer.status;
     let output = answer.text.get(status.part.clone()).unwrap_or_default();
     let shown = (!status.part.is_empty())
-        .then(|| context.part(&answer.text, status.part.clone(), &answer.pointer));
+        .then(|| work.part(&answer.text, status.part.clone(), &answer.pointer));
     let end = CodexCommandEnd {
         exit_code: status.exit_code,
         outcome: status.outcome,
@@ -131,21 +125,17 @@ fn command_returned(
     } else {
         work.carry.other.codex.end(id);
     }
-    ended(work, context, id, opened, end);
+    ended(work, id, opened, end);
 }
 
 /// Handles the result of a poll: the command of this process still runs, or ended.
-fn polled(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    process: &str,
-    raw: Option<&RawValue>,
-) {
+fn polled(work: &mut PieceBuilder<'_>, process: &str, raw: Option<&RawValue>) {
     let Some(answer) = call_result::read(raw) else { return };
     let status = &answer.status;
     let output = answer.text.get(status.part.clone()).unwrap_or_default();
-    let shown =
-        |answer: &CodexCallResult| context.part(&answer.text, status.part.clone(), &answer.pointer);
+    let shown = |answer: &CodexCallResult| {
+        work.line.part(&answer.text, status.part.clone(), &answer.pointer)
+    };
     let state = &mut work.carry.other.codex;
     let is_process = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
     if status.exit_code.is_none() {
@@ -162,7 +152,7 @@ fn polled(
     let all = tail(&running.tail, output);
     // The command ended while the poll waited, unless the poll returned at once.
     let waited = status.duration_ms.is_some_and(|waited| waited >= 1000);
-    let took = context.at.micros_since(running.call.called_at) / 1000;
+    let took = work.line.at.micros_since(running.call.called_at) / 1000;
     let end = CodexCommandEnd {
         exit_code: status.exit_code,
         outcome: status.outcome,
@@ -171,7 +161,7 @@ fn polled(
         output: &all,
         shown: if output.is_empty() { running.shown.clone() } else { shown(&answer) },
     };
-    ended(work, context, &running.id, &running.call, end);
+    ended(work, &running.id, &running.call, end);
 }
 
 /// Returns the last bytes of the two texts joined.
@@ -183,12 +173,7 @@ fn tail(before: &str, after: &str) -> String {
 
 /// Handles the result of a script of code mode. The script's own output does not say how its
 /// commands ended.
-fn script_ended(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    commands: Vec<ScriptCommand>,
-    raw: Option<&RawValue>,
-) {
+fn script_ended(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand>, raw: Option<&RawValue>) {
     if work.carry.other.codex.reports_commands {
         return;
     }
@@ -198,7 +183,7 @@ fn script_ended(
     if !refused && text.starts_with("Script failed") && text.contains("SyntaxError") {
         return;
     }
-    push_script_commands(work, context, &commands, &answer);
+    push_script_commands(work, &commands, &answer);
     if !refused {
         let names = commands.iter().map(|command| command.id.clone()).collect();
         call::await_end(work, commands);
@@ -209,12 +194,7 @@ fn script_ended(
 }
 
 /// Handles the result of waiting for a script: it still runs, or ended.
-fn cell_returned(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    name: &str,
-    raw: Option<&RawValue>,
-) {
+fn cell_returned(work: &mut PieceBuilder<'_>, name: &str, raw: Option<&RawValue>) {
     let Some(answer) = call_result::read(raw) else { return };
     let text = answer.text.trim_start();
     if cell(text).is_some() || !text.starts_with("Script ") {
@@ -224,7 +204,7 @@ fn cell_returned(
     let Some(names) = state.cells.remove(name) else { return };
     let open = state.unended.iter().filter(|command| names.contains(&command.id));
     let open: Vec<ScriptCommand> = open.cloned().collect();
-    push_script_commands(work, context, &open, &answer);
+    push_script_commands(work, &open, &answer);
 }
 
 /// Returns the id of the cell of a script that still runs.
@@ -236,7 +216,6 @@ fn cell(text: &str) -> Option<&str> {
 /// check, the summary in the script's output decides its verdict.
 fn push_script_commands(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     commands: &[ScriptCommand],
     answer: &CodexCallResult,
 ) {
@@ -256,7 +235,7 @@ fn push_script_commands(
             output: if judged { &printed } else { "" },
             shown: Value::Null,
         };
-        ended(work, context, &command.id, &command.call, end);
+        ended(work, &command.id, &command.call, end);
     }
 }
 
@@ -273,7 +252,6 @@ pub(super) struct ReportedCommand<'a> {
 /// Handles an event that reports the end of a command.
 pub(super) fn command_reported(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     event: &ReportedCommand<'_>,
     end: CodexCommandEnd<'_>,
 ) {
@@ -293,7 +271,7 @@ pub(super) fn command_reported(
             output: if end.output.is_empty() { &running.tail } else { end.output },
             ..end
         };
-        return ended(work, context, &running.id, &running.call, end);
+        return ended(work, &running.id, &running.call, end);
     }
     if let Some(opened) = work.carry.calls.get(event.id) {
         if matches!(opened.request, CallRequest::Patch { .. }) {
@@ -307,12 +285,12 @@ pub(super) fn command_reported(
         } else {
             note_recorded_open(work, event.id.to_owned());
         }
-        return ended(work, context, event.id, &opened, end);
+        return ended(work, event.id, &opened, end);
     }
     work.carry.other.codex.end(event.id);
     match call::take_script_command(work, event.line) {
-        Some(command) => ended(work, context, &command.id, &command.call, end),
-        None => ended(work, context, event.id, &event.call, end),
+        Some(command) => ended(work, &command.id, &command.call, end),
+        None => ended(work, event.id, &event.call, end),
     }
 }
 
@@ -334,7 +312,6 @@ pub(super) fn note_recorded_open(work: &mut PieceBuilder<'_>, id: String) {
 /// its command line.
 pub(super) fn ended(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     opened: &OpenCall,
     end: CodexCommandEnd<'_>,
@@ -367,24 +344,18 @@ pub(super) fn ended(
         verification: verification.as_ref().filter(|_| !end.not_started),
         commits: *commit && !end.not_started,
     };
-    work.push_command_run(context, id, ran);
+    work.push_command_run(id, ran);
     let open = end.outcome == "background";
     if !open
         && let Some(files) = work.carry.other.codex.patches.remove(id)
         && says_applied(end.output)
     {
-        code(work, context, id, opened, &files);
+        code(work, id, opened, &files);
     }
 }
 
 /// Adds the code fact of each file of a patch that was applied.
-fn code(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    opened: &OpenCall,
-    files: &[PatchedFile],
-) {
+fn code(work: &mut PieceBuilder<'_>, id: &str, opened: &OpenCall, files: &[PatchedFile]) {
     for (number, file) in files.iter().enumerate() {
         let value = fields([
             ("tool", opened.tool.as_str().into()),
@@ -394,34 +365,23 @@ fn code(
             ("lines_added", file.added.into()),
             ("lines_removed", file.removed.into()),
             ("cwd", opened.cwd.clone().into()),
-            ("git_branch", context.git_branch.into()),
+            ("git_branch", work.line.git_branch.clone().into()),
         ]);
-        edited(work, context, id, number, value);
+        edited(work, id, number, value);
     }
 }
 
 /// Adds the fact of the edit of one file. The first file of a patch gets the id of the patch; the
 /// others get that id with their number after it.
-pub(super) fn edited(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    number: usize,
-    value: FieldMap,
-) {
+pub(super) fn edited(work: &mut PieceBuilder<'_>, id: &str, number: usize, value: FieldMap) {
     let id = if number == 0 { id.to_owned() } else { format!("{id}/{}", number + 1) };
-    work.facts.push(context.fact(Kind::Code, &id, value));
+    work.fact(Kind::Code, &id, value);
 }
 
 /// Handles an event that reports whether a patch was applied. Returns whether the caller must
 /// record the event's own changes: not if the end is known, if the call has the patch, or if the
 /// patch was not applied and the call's result will say why.
-pub(super) fn patch_reported(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    applied: bool,
-) -> bool {
+pub(super) fn patch_reported(work: &mut PieceBuilder<'_>, id: &str, applied: bool) -> bool {
     if work.carry.other.codex.has_ended(id) || (!applied && work.carry.calls.contains_key(id)) {
         return false;
     }
@@ -429,7 +389,7 @@ pub(super) fn patch_reported(
     let Some(opened) = work.carry.calls.remove(id) else { return true };
     match &opened.request {
         CallRequest::Patch { files } => {
-            code(work, context, id, &opened, files);
+            code(work, id, &opened, files);
             false
         }
         // A command line whose patch was not recognised.

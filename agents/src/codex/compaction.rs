@@ -1,7 +1,7 @@
 //! Compactions: the summary, and the messages that were kept word for word.
 
-use super::{CodexPayload, LineContext, speak};
-use crate::claude_code::line_context::{PieceBuilder, fields, flag};
+use super::{CodexPayload, speak};
+use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::lenient::{LenientText, object};
 use crate::long_text;
 use forge_store::model::{FieldMap, Value};
@@ -25,22 +25,17 @@ struct RetainedItem<'a> {
 }
 
 /// Adds a compaction: a message, and a checkpoint with the summary and the messages that were kept.
-pub(super) fn compacted(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    payload: &CodexPayload<'_>,
-) {
-    let summary = payload.message.text().map(|text| context.text(text, "/message"));
+pub(super) fn compacted(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPayload<'_>) {
+    let summary = payload.message.text().map(|text| work.text(text, "/message"));
     let value = fields([
         ("role", "system".into()),
         ("subtype", "compacted".into()),
         ("text", summary.clone().into()),
         ("compact_summary", flag(summary.is_some())),
     ]);
-    speak(work, context, id, value);
-    work.single_line_compaction(context, id, summary);
-    let retained = retained_fields(context, payload);
+    speak(work, id, value);
+    work.single_line_compaction(id, summary);
+    let retained = retained_fields(&work.line, payload);
     if let Some(checkpoint) = work.checkpoints.last_mut()
         && let Value::Map(body) = &mut checkpoint.body
     {
@@ -49,7 +44,7 @@ pub(super) fn compacted(
 }
 
 /// Returns the fields of the checkpoint about the messages that were kept.
-fn retained_fields(context: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
+fn retained_fields(context: &LineContext, payload: &CodexPayload<'_>) -> FieldMap {
     let (list, base) = match (payload.replacement_history_entries, payload.replacement_history) {
         (Some(entries), _) => (entries, "/replacement_history_entries"),
         (None, Some(history)) => (history, "/replacement_history"),

@@ -2,7 +2,7 @@
 
 use super::call::{command_line, command_request, command_words};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
-use super::{LineContext, call_result, prompt, tool};
+use super::{call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::OpenCall;
@@ -99,7 +99,6 @@ pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
 /// skipped.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     raw: &RawValue,
     own_id: &str,
     started_at: Option<Timestamp>,
@@ -108,22 +107,17 @@ pub(super) fn item(
     let Some(CompletedItem { kind }) = parse_object(raw.get()) else { return };
     match kind.text().unwrap_or_default() {
         "CommandExecution" | "commandExecution" => {
-            execution(work, context, raw, "/item", started_at);
+            execution(work, raw, "/item", started_at);
         }
-        "FileChange" | "fileChange" => changed(work, context, raw, "/item"),
+        "FileChange" | "fileChange" => changed(work, raw, "/item"),
         "UserMessage" | "userMessage" if copied => {}
-        "UserMessage" | "userMessage" => user_message_item(work, context, raw, own_id),
-        kind => tool::item(work, context, kind, raw, started_at),
+        "UserMessage" | "userMessage" => user_message_item(work, raw, own_id),
+        kind => tool::item(work, kind, raw, started_at),
     }
 }
 
 /// Reads a prompt in a completed item.
-fn user_message_item(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: &RawValue,
-    own_id: &str,
-) {
+fn user_message_item(work: &mut PieceBuilder<'_>, raw: &RawValue, own_id: &str) {
     let Ok(spoken) = serde_json::from_str::<UserMessageItem<'_>>(raw.get()) else { return };
     let id = spoken.id.text().unwrap_or(own_id);
     let texts = spoken.content.0.iter().enumerate();
@@ -131,25 +125,17 @@ fn user_message_item(
     let Some((index, text)) = texts.next() else { return };
     if texts.next().is_none() {
         let pointer = format!("/item/content/{index}/text");
-        return prompt::push_event_prompt(work, context, id, text, &pointer, prompt::source::ITEM);
+        return prompt::push_event_prompt(work, id, text, &pointer, prompt::source::ITEM);
     }
     // Joined in the same way as when the pointer to all parts is resolved.
     let all: Vec<&str> =
         spoken.content.0.iter().filter_map(|part| part.text.0.as_deref()).collect();
-    prompt::push_event_prompt(
-        work,
-        context,
-        id,
-        &all.join("\n"),
-        "/item/content",
-        prompt::source::ITEM,
-    );
+    prompt::push_event_prompt(work, id, &all.join("\n"), "/item/content", prompt::source::ITEM);
 }
 
 /// Records the end of a command.
 pub(super) fn execution(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     started_at: Option<Timestamp>,
@@ -186,28 +172,28 @@ pub(super) fn execution(
         output: text,
         shown: match text {
             "" => Value::Null,
-            text => context.text(text, format!("{base}/{name}")),
+            text => work.text(text, format!("{base}/{name}")),
         },
     };
     let end = clear_code_if_not_started(reported);
-    let cwd = one.cwd.text().map(path_from_url).or_else(|| context.cwd.map(str::to_owned));
+    let cwd = one.cwd.text().map(path_from_url).or_else(|| work.line.cwd.clone());
     let description = match one.source.text() {
         Some("user_shell" | "userShell") => "typed by the person".into(),
         _ => Value::Null,
     };
-    let request = command_request(context, &line, &pointer, description);
+    let request = command_request(&work.line, &line, &pointer, description);
     let event = ReportedCommand {
         id,
         process: one.process_id.0.as_deref(),
         line: &line,
         call: OpenCall {
-            called_at: started_at.unwrap_or(context.at),
+            called_at: started_at.unwrap_or(work.line.at),
             cwd,
             tool: "exec_command".to_owned(),
             request,
         },
     };
-    command_end::command_reported(work, context, &event, end);
+    command_end::command_reported(work, &event, end);
 }
 
 /// Removes the exit code and the duration if the command was refused or its process could not be
@@ -224,12 +210,7 @@ fn clear_code_if_not_started(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
 
 /// Records the edits of a change of files, or the use of the tool if the change was declined or
 /// failed.
-pub(super) fn changed(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: &RawValue,
-    base: &str,
-) {
+pub(super) fn changed(work: &mut PieceBuilder<'_>, raw: &RawValue, base: &str) {
     let Ok(one) = serde_json::from_str::<FileChangeEvent<'_>>(raw.get()) else { return };
     let Some(id) = one.id.text() else { return };
     let applied = match (one.status.text(), one.success.0) {
@@ -237,7 +218,7 @@ pub(super) fn changed(
         (Some("in_progress" | "inProgress"), _) => return,
         _ => false,
     };
-    if !command_end::patch_reported(work, context, id, applied) {
+    if !command_end::patch_reported(work, id, applied) {
         return;
     }
     let changes: BTreeMap<String, &RawValue> = object(one.changes);
@@ -249,8 +230,8 @@ pub(super) fn changed(
             _ => None,
         };
         if let (Some(path), Some(outcome)) = (first, outcome) {
-            let reason = one.stderr.text().map(|text| context.text(text, format!("{base}/stderr")));
-            tool::edit_not_made(work, context, id, &path, outcome, reason.into());
+            let reason = one.stderr.text().map(|text| work.text(text, format!("{base}/stderr")));
+            tool::edit_not_made(work, id, &path, outcome, reason.into());
         }
         return;
     }
@@ -261,11 +242,11 @@ pub(super) fn changed(
         let (patch, added, removed) = match change.unified_diff.text() {
             Some(diff) => {
                 let (added, removed) = changed_line_counts(diff);
-                (context.text(diff, format!("{pointer}/unified_diff")), added, removed)
+                (work.text(diff, format!("{pointer}/unified_diff")), added, removed)
             }
             None => match object::<EditDescription<'_>>(Some(*raw)).patch() {
                 Some(patch) if !patch.text.is_empty() => {
-                    (context.text(&patch.text, &pointer), patch.added, patch.removed)
+                    (work.text(&patch.text, &pointer), patch.added, patch.removed)
                 }
                 _ => (Value::Null, 0, 0),
             },
@@ -280,11 +261,11 @@ pub(super) fn changed(
             ("lines_removed", removed.into()),
             (
                 "original_file",
-                deleted.map(|text| context.text(text, format!("{pointer}/content"))).into(),
+                deleted.map(|text| work.text(text, format!("{pointer}/content"))).into(),
             ),
-            ("cwd", context.cwd.into()),
-            ("git_branch", context.git_branch.into()),
+            ("cwd", work.line.cwd.clone().into()),
+            ("git_branch", work.line.git_branch.clone().into()),
         ]);
-        command_end::edited(work, context, id, number, value);
+        command_end::edited(work, id, number, value);
     }
 }

@@ -1,6 +1,5 @@
 //! Notices to a session besides its messages, and the tokens of a message.
 
-use super::LineContext;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::{LenientInteger, LenientText, object, parse_object};
 use forge_store::model::{Fact, FactOrigin, Kind, Value};
@@ -8,15 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Adds a notice of this type.
-pub(super) fn push_notice(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    kind: &str,
-    text: Value,
-) {
+pub(super) fn push_notice(work: &mut PieceBuilder<'_>, id: &str, kind: &str, text: Value) {
     let value = fields([("type", kind.into()), ("text", text)]);
-    work.facts.push(context.fact(Kind::Notice, id, value));
+    work.fact(Kind::Notice, id, value);
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +32,6 @@ struct SessionGoal<'a> {
 /// Adds a notice for an event of a type that becomes a notice.
 pub(super) fn push_event_notice(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     event: &str,
     raw: &RawValue,
@@ -47,24 +39,25 @@ pub(super) fn push_event_notice(
     let Ok(one) = serde_json::from_str::<NoticeEvent<'_>>(raw.get()) else { return };
     match event {
         "turn_aborted" => {
-            let reason = one.reason.text().map(|reason| context.text(reason, "/reason"));
-            push_notice(work, context, id, "interrupted", reason.into());
+            let reason = one.reason.text().map(|reason| work.text(reason, "/reason"));
+            push_notice(work, id, "interrupted", reason.into());
         }
         "error" => {
-            let message = one.message.text().map(|text| context.text(text, "/message"));
+            let message = one.message.text().map(|text| work.text(text, "/message"));
             // The error's code is a word, or a map with one key.
             let limit = one.codex_error_info.is_some_and(|it| it.get().contains("usage_limit"));
             let kind = if limit { "limit" } else { "error" };
-            push_notice(work, context, id, kind, message.into());
+            push_notice(work, id, kind, message.into());
         }
         "thread_rolled_back" => {
             let turns = one.num_turns.0.map(|turns| format!("{turns} turns"));
-            push_notice(work, context, id, "rolled_back", turns.into());
+            push_notice(work, id, "rolled_back", turns.into());
         }
         "thread_goal_updated" => {
             let goal: SessionGoal<'_> = object(one.goal);
             if let Some(text) = goal.objective.text() {
-                push_notice(work, context, id, "goal", context.text(text, "/goal/objective"));
+                let text = work.text(text, "/goal/objective");
+                push_notice(work, id, "goal", text);
             }
         }
         _ => {}
@@ -89,11 +82,7 @@ struct CodexTokenCount<'a> {
 }
 
 /// Adds a version of the model's last message with the token usage of one response.
-pub(super) fn push_token_usage(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: Option<&RawValue>,
-) {
+pub(super) fn push_token_usage(work: &mut PieceBuilder<'_>, raw: Option<&RawValue>) {
     let usage: Option<CodexTokenUsage> = raw.and_then(|raw| parse_object(raw.get()));
     let Some(usage) = usage else { return };
     let Some(last) = work.carry.other.codex.message_without_usage.take() else { return };
@@ -116,18 +105,14 @@ pub(super) fn push_token_usage(
         at: last.at,
         origin: FactOrigin::Imported,
         place: last.place.0,
-        recorded_at: context.recorded_at,
+        recorded_at: work.line.recorded_at,
         value: Value::Map(value),
     });
 }
 
 /// Adds the token usage that an event reports, unless the event repeats the last one. Codex repeats
 /// it whenever a limit changes.
-pub(super) fn push_reported_token_usage(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    raw: Option<&RawValue>,
-) {
+pub(super) fn push_reported_token_usage(work: &mut PieceBuilder<'_>, raw: Option<&RawValue>) {
     let usages: CodexTokenCount<'_> = object(raw);
     let total = object::<CodexTokenUsage>(usages.total_token_usage).total_tokens.0;
     let state = &mut work.carry.other.codex;
@@ -135,5 +120,5 @@ pub(super) fn push_reported_token_usage(
         return;
     }
     state.total_tokens = total;
-    push_token_usage(work, context, usages.last_token_usage);
+    push_token_usage(work, usages.last_token_usage);
 }

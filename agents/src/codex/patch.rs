@@ -1,6 +1,6 @@
 //! Patches in Codex's own form, and the command lines that pass one to `apply_patch`.
 
-use super::LineContext;
+use crate::claude_code::line_context::LineContext;
 use crate::claude_code::open_call::PatchedFile;
 use crate::command_words::is_patch_program;
 use crate::long_text;
@@ -15,7 +15,7 @@ const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete Fil
 /// the patch are relative to `directory`. `pointer` leads to `text`; if it is empty, long parts
 /// are cut.
 pub(super) fn files(
-    context: &LineContext<'_>,
+    context: &LineContext,
     text: &str,
     pointer: &str,
     directory: &PatchDirectory,
@@ -32,7 +32,7 @@ pub(super) fn files(
         }
         if let Some(path) = HEADS.iter().find_map(|head| content.strip_prefix(head)) {
             let file = PatchedFile {
-                path: place(context.cwd, directory, path.trim()),
+                path: place(context.cwd.as_deref(), directory, path.trim()),
                 moved_to: None,
                 patch: Value::Null,
                 added: 0,
@@ -41,7 +41,7 @@ pub(super) fn files(
             files.push((file, at, at));
         } else if let Some((file, ..)) = files.last_mut() {
             if let Some(path) = content.strip_prefix("*** Move to: ") {
-                file.moved_to = Some(place(context.cwd, directory, path.trim()));
+                file.moved_to = Some(place(context.cwd.as_deref(), directory, path.trim()));
             } else if !content.starts_with("*** ") {
                 file.added += u64::from(content.starts_with('+'));
                 file.removed += u64::from(content.starts_with('-'));
@@ -57,9 +57,7 @@ pub(super) fn files(
             let part = text.get(start..end).unwrap_or_default();
             long_text::beginning(part, long_text::INLINE_BYTES).into()
         } else {
-            long_text::part(text, start..end, context.place, || {
-                format!("{}{pointer}", context.base)
-            })
+            context.part(text, start..end, pointer)
         };
         file
     });

@@ -1,6 +1,5 @@
 //! Decides who wrote a user message: the person, or Codex in the person's name.
 
-use super::LineContext;
 use super::state::ForkCopyState;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::{LenientList, LenientText};
@@ -213,7 +212,6 @@ fn joined_text(items: &[&RawValue]) -> String {
 /// the range of `text` that the person wrote.
 pub(super) fn push_prompt(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     (text, part, pointer): (&str, Range<usize>, &str),
     source: u8,
@@ -225,29 +223,28 @@ pub(super) fn push_prompt(
     }
     // The kinds of lines differ in how they join the parts of a message.
     let same: String = prompt_text.split_whitespace().collect();
-    if !state.is_news(text_hash(&same), source, context.at) {
+    if !state.is_news(text_hash(&same), source, work.line.at) {
         return;
     }
     work.carry.session.note_prompt(prompt_text);
     let value = fields([
-        ("text", context.part(text, part, pointer)),
-        ("cwd", context.cwd.into()),
-        ("git_branch", context.git_branch.into()),
+        ("text", work.part(text, part, pointer)),
+        ("cwd", work.line.cwd.clone().into()),
+        ("git_branch", work.line.git_branch.clone().into()),
     ]);
-    work.facts.push(context.fact(Kind::Prompt, id, value));
+    work.fact(Kind::Prompt, id, value);
 }
 
 /// Adds a prompt that an event reports as one text. The event itself shows that a person wrote it,
 /// whatever the text looks like.
 pub(super) fn push_event_prompt(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     text: &str,
     pointer: &str,
     source: u8,
 ) {
-    push_prompt(work, context, id, (text, request(text), pointer), source);
+    push_prompt(work, id, (text, request(text), pointer), source);
 }
 
 /// The fields by which a line copied from another session is recognised.

@@ -1,10 +1,10 @@
 //! Uses of Codex's other tools: images viewed, searches, MCP servers, plans proposed.
 
+use super::agent;
 use super::call::CodexCall;
 use super::call_result;
 use super::event::duration_ms;
 use super::state::OpenToolCall;
-use super::{LineContext, agent};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::file_url::path_from_url;
@@ -23,24 +23,20 @@ pub(super) const SEARCH_EVENT: u8 = 2;
 const SEARCH_ITEM: u8 = 4;
 
 /// Remembers the call of a tool until its result comes.
-pub(super) fn keep_call(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    call: &CodexCall<'_>,
-) {
+pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
     let input = call.arguments.and_then(|json| serde_json::from_str::<&RawValue>(json).ok());
     let fields = match call.input {
         Some(text) => {
-            let text = fields([("text", context.text(text, "/input"))]);
+            let text = fields([("text", work.text(text, "/input"))]);
             fields([("input", Value::Map(text))])
         }
-        None => input_fields(context, input, "/arguments#json"),
+        None => input_fields(&work.line, input, "/arguments#json"),
     };
     let open = OpenToolCall {
-        called_at: context.at,
+        called_at: work.line.at,
         tool: full_name(call.namespace, call.name),
         fields,
-        agent: agent::requested_agent(context, call, input),
+        agent: agent::requested_agent(&work.line, call, input),
         questions: questions(call, input),
     };
     work.carry.other.codex.tools.insert(call.id.to_owned(), open);
@@ -105,14 +101,13 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
 /// use of a tool, not an edit.
 pub(super) fn edit_not_made(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     path: &str,
     outcome: &'static str,
     reason: Value,
 ) {
     let ended = ToolUseEnd { tool: "apply_patch", outcome, reason, ..ToolUseEnd::default() };
-    used(work, context, id, fields([("path", path.into())]), ended);
+    used(work, id, fields([("path", path.into())]), ended);
 }
 
 /// Returns the name of a tool with its server or namespace.
@@ -134,13 +129,7 @@ struct ToolUseEnd<'a> {
     duration_ms: Option<i64>,
 }
 
-fn used(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    mut value: FieldMap,
-    used: ToolUseEnd<'_>,
-) {
+fn used(work: &mut PieceBuilder<'_>, id: &str, mut value: FieldMap, used: ToolUseEnd<'_>) {
     value.extend(fields([
         ("tool", used.tool.into()),
         ("outcome", used.outcome.into()),
@@ -148,16 +137,11 @@ fn used(
         ("called_at", used.called_at.map(|at| at.to_string()).into()),
         ("duration_ms", used.duration_ms.into()),
     ]));
-    work.facts.push(context.fact(Kind::Tool, id, value));
+    work.fact(Kind::Tool, id, value);
 }
 
 /// Reads a result: closes its call, and records the use of the tool or what the sub-agent did.
-pub(super) fn result(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    raw: Option<&RawValue>,
-) {
+pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValue>) {
     let Some(open) = work.carry.other.codex.tools.remove(id) else { return };
     let Some(answer) = call_result::read(raw) else { return };
     work.carry.other.codex.end(id);
@@ -170,7 +154,7 @@ pub(super) fn result(
     };
     let went_well = outcome == "finished";
     if agent::is_agent_call(&open.tool) && went_well {
-        return agent::result(work, context, &open, &answer);
+        return agent::result(work, &open, &answer);
     }
     if agent::is_reported_elsewhere(&open.tool) {
         return;
@@ -178,30 +162,25 @@ pub(super) fn result(
     let mut value = open.fields.clone();
     value.extend(fields([("answers", answers(&open.questions, &answer.text))]));
     let reason = match outcome {
-        REFUSED => context.part(&answer.text, status.part.clone(), &answer.pointer),
-        "failed" => context.text(&answer.text, &answer.pointer),
+        REFUSED => work.part(&answer.text, status.part.clone(), &answer.pointer),
+        "failed" => work.text(&answer.text, &answer.pointer),
         _ => Value::Null,
     };
     let called_at = Some(open.called_at);
     let ended =
         ToolUseEnd { tool: &open.tool, outcome, reason, called_at, ..ToolUseEnd::default() };
-    used(work, context, id, value, ended);
+    used(work, id, value, ended);
 }
 
 /// Records the use of a tool whose call is still open when its turn ends.
-pub(super) fn open_at_turn_end(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    id: &str,
-    outcome: &'static str,
-) {
+pub(super) fn open_at_turn_end(work: &mut PieceBuilder<'_>, id: &str, outcome: &'static str) {
     let Some(open) = work.carry.other.codex.tools.get(id).cloned() else { return };
     if agent::is_reported_elsewhere(&open.tool) {
         return;
     }
     let called_at = Some(open.called_at);
     let ended = ToolUseEnd { tool: &open.tool, outcome, called_at, ..ToolUseEnd::default() };
-    used(work, context, id, open.fields, ended);
+    used(work, id, open.fields, ended);
 }
 
 /// The fields of an event or item about the use of a tool.
@@ -242,7 +221,6 @@ struct McpCallResult<'a> {
 /// Records the end of a call to an MCP server.
 pub(super) fn mcp_ended(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     started_at: Option<Timestamp>,
@@ -280,15 +258,15 @@ pub(super) fn mcp_ended(
     let ended = ToolUseEnd {
         tool: &name,
         outcome,
-        reason: reason.map(|text| context.text(text, format!("{base}/{pointer}"))).into(),
+        reason: reason.map(|text| work.text(text, format!("{base}/{pointer}"))).into(),
         called_at: open.as_ref().map(|open| open.called_at).or(started_at),
         duration_ms: duration_ms(one.duration),
     };
     let value = match open {
         Some(open) => open.fields,
-        None => input_fields(context, call.arguments, &format!("{at}/arguments")),
+        None => input_fields(&work.line, call.arguments, &format!("{at}/arguments")),
     };
-    used(work, context, id, value, ended);
+    used(work, id, value, ended);
 }
 
 /// Notes that the end of this call is known. Returns `None` if it was already known; otherwise
@@ -305,16 +283,15 @@ fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<Ope
 /// Reads a completed item about a tool.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     kind: &str,
     raw: &RawValue,
     started_at: Option<Timestamp>,
 ) {
     match kind {
         "McpToolCall" | "mcpToolCall" | "DynamicToolCall" | "dynamicToolCall" => {
-            mcp_ended(work, context, raw, "/item", started_at);
+            mcp_ended(work, raw, "/item", started_at);
         }
-        "WebSearch" | "webSearch" => searched(work, context, raw, "/item", None, SEARCH_ITEM),
+        "WebSearch" | "webSearch" => searched(work, raw, "/item", None, SEARCH_ITEM),
         "ImageView" | "imageView" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let Some(id) = one.id.text() else { return };
@@ -327,17 +304,17 @@ pub(super) fn item(
                 called_at,
                 ..ToolUseEnd::default()
             };
-            used(work, context, id, value, ended);
+            used(work, id, value, ended);
         }
         "Plan" | "plan" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let (Some(id), Some(text)) = (one.id.text(), one.text.text()) else { return };
-            let value = fields([("plan", context.text(text, "/item/text"))]);
+            let value = fields([("plan", work.text(text, "/item/text"))]);
             let ended = ToolUseEnd { tool: "plan", outcome: "finished", ..ToolUseEnd::default() };
-            used(work, context, id, value, ended);
+            used(work, id, value, ended);
         }
         "CollabAgentToolCall" | "collabAgentToolCall" => {
-            agent::item(work, context, raw, started_at);
+            agent::item(work, raw, started_at);
         }
         _ => {}
     }
@@ -365,7 +342,6 @@ struct WebSearchAction<'a> {
 /// has no id.
 pub(super) fn searched(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     own_id: Option<&str>,
@@ -385,11 +361,11 @@ pub(super) fn searched(
         return;
     }
     let same = text_hash(&format!("search\n{query:?}\n{address:?}\n{:?}", action.pattern.text()));
-    if !work.carry.other.codex.is_news(same, source, context.at) {
+    if !work.carry.other.codex.is_news(same, source, work.line.at) {
         return;
     }
     let text = |text: Option<&str>, pointer: String| {
-        Value::from(text.map(|text| context.text(text, pointer)))
+        Value::from(text.map(|text| work.text(text, pointer)))
     };
     let value = fields([
         ("query", text(query, pointer)),
@@ -402,5 +378,5 @@ pub(super) fn searched(
         Some(_) => "unknown",
     };
     let ended = ToolUseEnd { tool: "web_search", outcome, ..ToolUseEnd::default() };
-    used(work, context, id, value, ended);
+    used(work, id, value, ended);
 }

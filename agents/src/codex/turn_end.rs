@@ -1,7 +1,7 @@
 //! Calls that are still open when their turn ends: no line says how they ended.
 
 use super::command_end::{self, CodexCommandEnd, note_recorded_open};
-use super::{LineContext, call, tool};
+use super::{call, tool};
 use crate::claude_code::line_context::PieceBuilder;
 use crate::claude_code::open_call::{CallRequest, OpenCall};
 use forge_store::model::Value;
@@ -10,11 +10,7 @@ use forge_store::model::Value;
 /// if another turn begins.
 ///
 /// The calls stay open, because a later result makes another version of their facts.
-pub(super) fn record_open_calls(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    outcome: &'static str,
-) {
+pub(super) fn record_open_calls(work: &mut PieceBuilder<'_>, outcome: &'static str) {
     let is_new = |id: &String| !work.carry.other.codex.recorded_open.contains(id);
     let calls = work.carry.calls.iter().filter(|(id, _)| is_new(id));
     let calls: Vec<(String, OpenCall)> =
@@ -24,11 +20,11 @@ pub(super) fn record_open_calls(
     for (id, open) in calls {
         match &open.request {
             CallRequest::Command { .. } => {
-                command_end::ended(work, context, &id, &open, unreported_end(outcome));
+                command_end::ended(work, &id, &open, unreported_end(outcome));
             }
             CallRequest::Patch { files } => {
                 if let Some(first) = files.first() {
-                    tool::edit_not_made(work, context, &id, &first.path, outcome, Value::Null);
+                    tool::edit_not_made(work, &id, &first.path, outcome, Value::Null);
                 }
             }
             _ => {}
@@ -36,7 +32,7 @@ pub(super) fn record_open_calls(
         note_recorded_open(work, id);
     }
     for id in tools {
-        tool::open_at_turn_end(work, context, &id, outcome);
+        tool::open_at_turn_end(work, &id, outcome);
         note_recorded_open(work, id);
     }
     // A script may have ended before its later commands, so their outcome is not known.
@@ -44,7 +40,7 @@ pub(super) fn record_open_calls(
     for commands in scripts.into_values() {
         for command in &commands {
             let end = unreported_end("unknown");
-            command_end::ended(work, context, &command.id, &command.call, end);
+            command_end::ended(work, &command.id, &command.call, end);
         }
         call::await_end(work, commands);
     }

@@ -127,12 +127,7 @@ impl<'a> GeminiCall<'a> {
 }
 
 /// Adds the fact of a call that has ended, once. `base` leads to the call.
-pub(super) fn done(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    call: &GeminiCall<'_>,
-    base: &str,
-) {
+pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, base: &str) {
     let status = call.status.text().unwrap_or_default();
     let (Some(id), "success" | "error" | "cancelled") = (call.id.0.as_deref(), status) else {
         return;
@@ -141,54 +136,51 @@ pub(super) fn done(
         return;
     }
     let arguments: GeminiCallArguments<'_> = object(call.args);
-    let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(context.at);
-    let context = LineContext { at, agent: None, ..*context };
-    let name = call.name.text().unwrap_or_default();
-    let call_result = call.result_text(base);
-    match name {
-        "run_shell_command" => command(work, &context, (id, call), &arguments, &call_result, base),
-        "replace" | "write_file" | "edit" if status == "success" => {
-            edit(work, &context, id, call, &arguments, base);
-        }
-        "write_todos" if status == "success" => todos(work, &context, arguments.todos, base),
-        "invoke_agent" | "delegate_to_agent" if !shell::not_started(&call_result.text) => {
-            agent(work, &context, (id, call), &arguments, &call_result, base);
-        }
-        _ => {
-            let used = tool::GeminiToolUse {
-                id,
-                name,
-                status,
-                input: call.args,
-                result: &call_result,
-                base,
-            };
-            tool::used(work, &context, &used);
-            if name == "list_background_processes" {
-                processes(work, &context, &call_result.text);
+    let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(work.line.at);
+    let line = LineContext { at, ..work.line.clone() };
+    work.with_line(line, |work| {
+        let name = call.name.text().unwrap_or_default();
+        let call_result = call.result_text(base);
+        match name {
+            "run_shell_command" => command(work, (id, call), &arguments, &call_result, base),
+            "replace" | "write_file" | "edit" if status == "success" => {
+                edit(work, id, call, &arguments, base);
+            }
+            "write_todos" if status == "success" => todos(work, arguments.todos, base),
+            "invoke_agent" | "delegate_to_agent" if !shell::not_started(&call_result.text) => {
+                agent(work, (id, call), &arguments, &call_result, base);
+            }
+            _ => {
+                let used = tool::GeminiToolUse {
+                    id,
+                    name,
+                    status,
+                    input: call.args,
+                    result: &call_result,
+                    base,
+                };
+                tool::used(work, &used);
+                if name == "list_background_processes" {
+                    processes(work, &call_result.text);
+                }
             }
         }
-    }
+    });
 }
 
-fn todos(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    list: Option<&RawValue>,
-    base: &str,
-) {
+fn todos(work: &mut PieceBuilder<'_>, list: Option<&RawValue>, base: &str) {
     let items = objects::<GeminiTodo<'_>>(list).into_iter().filter_map(|(index, todo)| {
         let text = todo.description.text()?;
-        let subject = context.text(text, format!("{base}/args/todos/{index}/description"));
+        let subject = work.text(text, format!("{base}/args/todos/{index}/description"));
         let status = todo.status.text().unwrap_or("pending");
         Some((text_hash(text), fields([("subject", subject), ("status", status.into())])))
     });
-    work.todos(context, &items.collect());
+    let items = items.collect();
+    work.todos(&items);
 }
 
 fn command(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
     call_result: &GeminiCallResult<'_>,
@@ -198,7 +190,8 @@ fn command(
     let status = call.status.text().unwrap_or_default();
     let end = shell::ended(status, &call_result.text, call_result.error.as_deref());
     let refused = end.outcome == REFUSED;
-    let directory = arguments.dir_path.text().or(arguments.directory.text()).or(context.cwd);
+    let directory =
+        arguments.dir_path.text().or(arguments.directory.text()).or(work.line.cwd.as_deref());
     let reason = end.signal.map(|signal| format!("signal {signal}"));
     let mut more = fields([
         ("working_dir", directory.into()),
@@ -209,7 +202,7 @@ fn command(
     let output =
         if refused && end.output.is_empty() { 0..call_result.text.len() } else { end.output };
     more.extend(merged(
-        context,
+        &work.line,
         end.outcome,
         &call_result.text,
         output.clone(),
@@ -217,9 +210,9 @@ fn command(
     ));
     let description = arguments.description.text();
     let verification = CheckCommandLine::from_line(line).filter(|_| !refused);
-    let command = context.text(line, format!("{base}/args/command"));
+    let command = work.text(line, format!("{base}/args/command"));
     let description =
-        description.map_or(Value::Null, |it| context.text(it, format!("{base}/args/description")));
+        description.map_or(Value::Null, |it| work.text(it, format!("{base}/args/description")));
     let commits = runs_git_commit(line);
     if let Some(pid) = end.pid {
         let running = &mut work.carry.other.running;
@@ -245,13 +238,12 @@ fn command(
         verification: verification.as_ref(),
         commits: commits && end.outcome == "finished",
     };
-    work.push_command_run(context, id, ran);
+    work.push_command_run(id, ran);
 }
 
 /// Adds a version of a background command with its end, if the command is known.
 pub(super) fn ended_later(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     pid: &str,
     (outcome, exit_code): (&'static str, Option<i64>),
 ) {
@@ -266,12 +258,12 @@ pub(super) fn ended_later(
         verification: ran.verification.as_ref(),
         commits: false,
     };
-    work.push_command_run(context, &ran.id, later);
+    work.push_command_run(&ran.id, later);
 }
 
 /// Reads a list of background processes. Its lines have the form
 /// ``- [PID 7] EXITED: `cargo build` (Exit Code: 1)``.
-fn processes(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, list: &str) {
+fn processes(work: &mut PieceBuilder<'_>, list: &str) {
     for line in list.lines() {
         let Some((pid, rest)) = line.strip_prefix("- [PID ").and_then(|it| it.split_once("] "))
         else {
@@ -292,13 +284,12 @@ fn processes(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, list: &str)
             Some(_) => ("failed", code),
             None => ("unknown", None),
         };
-        ended_later(work, context, pid, end);
+        ended_later(work, pid, end);
     }
 }
 
 fn edit(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     id: &str,
     call: &GeminiCall<'_>,
     arguments: &GeminiCallArguments<'_>,
@@ -308,7 +299,7 @@ fn edit(
     let patch = display.file_diff.text();
     let (added, removed) = patch.map(changed_line_counts).unzip();
     let shown = |name: &str, text: Option<&str>| {
-        Value::from(text.map(|text| context.text(text, format!("{base}/resultDisplay/{name}"))))
+        Value::from(text.map(|text| work.text(text, format!("{base}/resultDisplay/{name}"))))
     };
     let value = fields([
         ("tool", call.name.text().into()),
@@ -317,15 +308,14 @@ fn edit(
         ("lines_added", added.into()),
         ("lines_removed", removed.into()),
         ("original_file", shown("originalContent", display.original_content.text())),
-        ("cwd", context.cwd.into()),
+        ("cwd", work.line.cwd.clone().into()),
     ]);
-    work.facts.push(context.fact(Kind::Code, id, value));
+    work.fact(Kind::Code, id, value);
 }
 
 /// Adds the fact of a sub-agent with its result. Its messages are in another recording.
 fn agent(
     work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
     (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
     call_result: &GeminiCallResult<'_>,
@@ -339,18 +329,18 @@ fn agent(
         _ => "failed",
     };
     let result = match display.result.text() {
-        Some(result) => context.text(result, format!("{base}/resultDisplay/result")),
+        Some(result) => work.text(result, format!("{base}/resultDisplay/result")),
         None if call_result.text.is_empty() => Value::Null,
-        None => context.text(&call_result.text, &call_result.pointer),
+        None => work.text(&call_result.text, &call_result.pointer),
     };
     let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
     let value: FieldMap = fields([
         ("type", arguments.agent_name.text().or(display.agent_name.text()).map(short).into()),
-        ("prompt", prompt.map(|it| context.text(it, format!("{base}/args/prompt"))).into()),
+        ("prompt", prompt.map(|it| work.text(it, format!("{base}/args/prompt"))).into()),
         ("call", id.into()),
         ("status", status.into()),
         ("result", result),
     ]);
     let agent = call.agent_id.0.as_deref().unwrap_or(id);
-    work.facts.push(context.fact(Kind::Agent, agent, value));
+    work.fact(Kind::Agent, agent, value);
 }

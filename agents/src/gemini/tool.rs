@@ -3,7 +3,7 @@
 use super::call::GeminiCallResult;
 use super::shell;
 use crate::claude_code::command::REFUSED;
-use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
+use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::{LenientText, object, objects, parse_object};
 use crate::tool_use::input_fields;
 use forge_store::model::{FieldMap, Kind, Value};
@@ -38,11 +38,7 @@ struct GeminiQuestion<'a> {
 }
 
 /// Adds the fact of a tool use.
-pub(super) fn used(
-    work: &mut PieceBuilder<'_>,
-    context: &LineContext<'_>,
-    used: &GeminiToolUse<'_>,
-) {
+pub(super) fn used(work: &mut PieceBuilder<'_>, used: &GeminiToolUse<'_>) {
     let text = &used.result.text;
     let refused = refused(used);
     let outcome = match used.status {
@@ -52,13 +48,13 @@ pub(super) fn used(
         _ => "failed",
     };
     let reason = match (refused, outcome) {
-        (Some(reason), _) => context.text(reason, &used.result.pointer),
+        (Some(reason), _) => work.text(reason, &used.result.pointer),
         (None, "finished") => Value::Null,
         (None, _) if text.is_empty() => Value::Null,
-        (None, _) => context.text(text, &used.result.pointer),
+        (None, _) => work.text(text, &used.result.pointer),
     };
     let input: GeminiToolInput<'_> = object(used.input);
-    let mut value = input_fields(context, used.input, &format!("{}/args", used.base));
+    let mut value = input_fields(&work.line, used.input, &format!("{}/args", used.base));
     if let (false, Some(address)) =
         (value.contains_key("address"), input.prompt.text().and_then(address))
     {
@@ -74,7 +70,7 @@ pub(super) fn used(
         ("reason", reason),
         ("answers", if answers.is_empty() { Value::Null } else { Value::Map(answers) }),
     ]));
-    work.facts.push(context.fact(Kind::Tool, used.id, value));
+    work.fact(Kind::Tool, used.id, value);
 }
 
 /// Returns the text of the refusal if the use was refused: it never started, or the person

@@ -206,29 +206,21 @@ impl TrajectoryRun {
     }
 
     /// Calls `make`. The facts that `make` adds belong to the step at this moment.
-    fn at(
-        &mut self,
-        moment: &StepMoment,
-        make: impl FnOnce(&mut PieceBuilder<'_>, &LineContext<'_>),
-    ) {
+    fn at(&mut self, moment: &StepMoment, make: impl FnOnce(&mut PieceBuilder<'_>)) {
         let first = self.facts.len();
-        let cwd = self.carry.session.cwd.clone();
-        let context = LineContext {
-            place: moment.place,
+        let line = LineContext {
             at: moment.at,
-            recorded_at: self.recorded_at,
-            agent: None,
-            base: "",
-            cwd: cwd.as_deref(),
-            git_branch: None,
+            cwd: self.carry.session.cwd.clone(),
+            ..LineContext::new(moment.place, self.recorded_at)
         };
         let mut work = PieceBuilder {
             carry: &mut self.carry,
             facts: &mut self.facts,
             checkpoints: &mut self.checkpoints,
+            line,
             infer: false,
         };
-        make(&mut work, &context);
+        make(&mut work);
         self.started_at.get_or_insert(moment.at);
         for fact in self.facts.iter_mut().skip(first) {
             fact.place = moment.number;
@@ -239,17 +231,17 @@ impl TrajectoryRun {
     }
 
     fn fact(&mut self, moment: &StepMoment, kind: Kind, id: &str, value: FieldMap) {
-        self.at(moment, |work, context| work.facts.push(context.fact(kind, id, value)));
+        self.at(moment, |work| work.fact(kind, id, value));
     }
 
     fn command(&mut self, moment: &StepMoment, ended: EndedCommand<'_>) {
-        self.at(moment, |work, context| {
+        self.at(moment, |work| {
             let refused = ended.outcome == REFUSED;
             let checks = ended.shell && !refused;
             let verification = CheckCommandLine::from_line(ended.line).filter(|_| checks);
             let (text, pointer) = ended.output;
             let mut more = ended.more;
-            more.extend(merged(context, ended.outcome, text, 0..text.len(), pointer));
+            more.extend(merged(&work.line, ended.outcome, text, 0..text.len(), pointer));
             let ran = CommandRun {
                 command: ended.command,
                 description: Value::Null,
@@ -262,7 +254,7 @@ impl TrajectoryRun {
                     && ended.outcome == "finished"
                     && crate::claude_code::call::runs_git_commit(ended.line),
             };
-            work.push_command_run(context, ended.id, ran);
+            work.push_command_run(ended.id, ran);
         });
     }
 

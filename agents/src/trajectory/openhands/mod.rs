@@ -340,7 +340,7 @@ impl OpenHandsReader {
             OpenHandsRequest::Tasks => {
                 let moment = self.moment.clone();
                 if let Some(tasks) = answer.tasks {
-                    self.run.at(&moment, |work, context| work.todos(context, &tasks));
+                    self.run.at(&moment, |work| work.todos(&tasks));
                 }
             }
         }
@@ -454,7 +454,7 @@ impl OpenHandsReader {
     /// Records a compaction: earlier messages are no longer shown to the model.
     fn condensed(&mut self, id: &str, summary: Option<Value>) {
         let moment = self.moment.clone();
-        self.run.at(&moment, |work, context| work.single_line_compaction(context, id, summary));
+        self.run.at(&moment, |work| work.single_line_compaction(id, summary));
     }
 
     /// Returns the fields of an edit with this input, which `pointer` leads to.
@@ -476,7 +476,7 @@ impl OpenHandsReader {
     fn input(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> FieldMap {
         let moment = self.moment.clone();
         let mut made = FieldMap::new();
-        self.run.at(&moment, |_, context| made = input_fields(context, input, pointer));
+        self.run.at(&moment, |work| made = input_fields(&work.line, input, pointer));
         made.insert("tool".to_owned(), tool.into());
         made
     }
