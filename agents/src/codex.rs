@@ -22,7 +22,7 @@ mod tool;
 mod turn_end;
 
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
-use crate::lenient::{LenientFlag, LenientInteger, LenientText, object};
+use crate::lenient::{LenientFlag, LenientInteger, LenientText, field, object};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
@@ -91,37 +91,10 @@ struct CodexSessionMeta<'a> {
     agent_role: LenientText<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CodexGitState<'a> {
-    #[serde(borrow)]
-    branch: LenientText<'a>,
-}
-
-/// The metadata of a line.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CodexLineMetadata {
-    inherited_user_message: LenientFlag,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CodexTurnId<'a> {
-    #[serde(borrow)]
-    turn_id: LenientText<'a>,
-}
-
 /// Whether an event marks its text as written by Codex itself, as early versions did.
 fn is_own_text(event: &RawValue) -> bool {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct UserMessageEvent<'a> {
-        #[serde(borrow)]
-        kind: LenientText<'a>,
-    }
-    let event: UserMessageEvent<'_> = object(Some(event));
-    event.kind.text().is_some_and(|kind| kind != "plain")
+    let kind: LenientText<'_> = field(Some(event), "kind");
+    kind.text().is_some_and(|kind| kind != "plain")
 }
 
 /// The types of lines that are read.
@@ -215,11 +188,7 @@ fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<
     }
     work.carry.session.id = id.map(str::to_owned);
     note(&mut work.carry.session.cwd, &meta.cwd);
-    let git: Option<CodexGitState<'_>> =
-        meta.git.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    if let Some(git) = git {
-        note(&mut work.carry.session.git_branch, &git.branch);
-    }
+    note(&mut work.carry.session.git_branch, &field(meta.git, "branch"));
     state.began = meta.timestamp.text().and_then(Timestamp::parse_rfc3339).or(at);
     state.own_from = meta.subagent_history_start_ordinal.0.or(meta.forked_from_ordinal_exclusive.0);
     if let (Some(_), Some(began), None) = (meta.forked_from_id.text(), state.began, state.own_from)
@@ -259,17 +228,14 @@ fn is_copied(
     at: Timestamp,
 ) -> bool {
     let metadata = line.metadata.filter(|raw| raw.get().contains("\"inherited_user_message\""));
-    let metadata =
-        metadata.and_then(|raw| serde_json::from_str::<CodexLineMetadata>(raw.get()).ok());
-    let inherited = metadata.is_some_and(|it| it.inherited_user_message.0);
+    let LenientFlag(inherited) = field(metadata, "inherited_user_message");
     let state = &work.carry.other.codex;
     if !inherited && state.copying.is_none() && state.own_from.is_none() {
         return false;
     }
-    let passed = payload.internal_chat_message_metadata_passthrough;
-    let passed = passed.and_then(|raw| serde_json::from_str::<CodexTurnId<'_>>(raw.get()).ok());
-    let passed = passed.unwrap_or_default();
-    let turn = payload.turn_id.text().or(passed.turn_id.text());
+    let passed: LenientText<'_> =
+        field(payload.internal_chat_message_metadata_passthrough, "turn_id");
+    let turn = payload.turn_id.text().or(passed.text());
     prompt::LineOrigin { at, ordinal: line.ordinal.0, turn, inherited }.is_copied(work)
 }
 

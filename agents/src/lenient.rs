@@ -3,6 +3,7 @@
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The value of a field of any type.
@@ -178,6 +179,13 @@ pub(crate) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>
     raw.and_then(|raw| parse_object(raw.get())).unwrap_or_default()
 }
 
+/// Parses one field of an object. Anything but an object, and a field that is absent or not a `T`,
+/// give the default.
+pub(crate) fn field<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>, name: &str) -> T {
+    let fields: BTreeMap<String, &'a RawValue> = object(raw);
+    fields.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
 /// Parses the objects of a list, each with its index. Other elements are skipped, so that one bad
 /// element does not affect its neighbours.
 pub(crate) fn objects<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<(usize, T)> {
@@ -229,6 +237,19 @@ mod tests {
         for other in ["null", "{}", "3", "\"[]\""] {
             assert_eq!(list(other).unwrap(), 0, "{other}");
         }
+    }
+
+    #[test]
+    fn a_single_field_is_read_from_an_object_only() {
+        let name = |json: &str| {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            field::<LenientId>(Some(raw), "name").0
+        };
+        assert_eq!(name(r#"{"other":[1],"name":"a"}"#).as_deref(), Some("a"));
+        for other in ["null", r#"["a"]"#, r#""name""#, r#"{"name":[]}"#, "{}"] {
+            assert_eq!(name(other), None, "{other}");
+        }
+        assert_eq!(field::<LenientId>(None, "name"), LenientId(None));
     }
 
     #[test]

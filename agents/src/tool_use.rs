@@ -2,10 +2,9 @@
 //! reads, searches, fetches and questions.
 
 use crate::claude_code::line_context::{LineContext, fields};
-use crate::lenient::LenientText;
+use crate::lenient::{LenientText, object};
 use crate::long_text::INLINE_BYTES;
 use forge_store::model::{FieldMap, Value};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,7 +44,7 @@ pub(crate) fn input_fields(
     input: Option<&RawValue>,
     pointer: &str,
 ) -> FieldMap {
-    let given = entries(input);
+    let given: BTreeMap<String, &RawValue> = object(input);
     let named = |names: &[&str]| {
         let text = names.iter().find_map(|name| {
             let raw = given.get(*name)?;
@@ -69,15 +68,6 @@ pub(crate) fn input_fields(
         }
     }
     made
-}
-
-/// Returns the fields of an object; none for any other JSON.
-fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
-    #[derive(Deserialize)]
-    #[serde(transparent)]
-    struct InputEntries<'a>(#[serde(borrow)] BTreeMap<Cow<'a, str>, &'a RawValue>);
-    let entries = input.and_then(|raw| serde_json::from_str::<InputEntries<'_>>(raw.get()).ok());
-    entries.map(|entries| entries.0).unwrap_or_default()
 }
 
 /// Returns a value of an input in the form in which a fact stores it. `pointer` is the pointer to

@@ -7,7 +7,7 @@ use super::line_context::{PieceBuilder, SpokenLine, fields};
 use super::prompt::prompt_fields;
 use super::typed_text::{self, TextAuthor, TypedText};
 use crate::file_url::path_from_url;
-use crate::lenient::{LenientInteger, LenientList, LenientText};
+use crate::lenient::{LenientInteger, LenientList, LenientText, field};
 use crate::long_text;
 use forge_store::model::{Kind, Value};
 use serde::Deserialize;
@@ -28,18 +28,6 @@ struct EditorDiagnostic<'a> {
     message: LenientText<'a>,
     severity: LenientText<'a>,
     range: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DiagnosticRange {
-    start: DiagnosticPosition,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DiagnosticPosition {
-    line: LenientInteger,
 }
 
 impl PieceBuilder<'_> {
@@ -158,10 +146,10 @@ impl PieceBuilder<'_> {
         let files: LenientList<FileDiagnostics<'_>> = parsed(attachment.files).unwrap_or_default();
         for (index, file) in files.0.iter().enumerate() {
             let lines = file.diagnostics.0.iter().filter_map(|found| {
-                let span: DiagnosticRange = parsed(found.range).unwrap_or_default();
+                let LenientInteger(line) = field(field(found.range, "start"), "line");
                 let severity = found.severity.text().unwrap_or("Problem");
                 let message = found.message.text()?;
-                Some(match span.start.line.0 {
+                Some(match line {
                     // The client counts lines from 0.
                     Some(line) => format!("line {}: {severity}: {message}", line.saturating_add(1)),
                     None => format!("{severity}: {message}"),

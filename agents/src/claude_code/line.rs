@@ -118,14 +118,6 @@ pub(crate) struct PreservedMessages {
     pub(crate) all_uuids: LenientList<LenientId>,
 }
 
-/// The `origin` of a line: who or what wrote its text.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct SpeakerOrigin<'a> {
-    #[serde(borrow)]
-    pub(crate) kind: LenientText<'a>,
-}
-
 /// The fields of attachments of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]

@@ -4,7 +4,7 @@ use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::{ClaudeCallResult, ToolUseResult};
-use crate::lenient::{LenientBool, LenientId, LenientList, LenientText};
+use crate::lenient::{LenientBool, LenientId, LenientList, LenientText, field};
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
@@ -36,24 +36,6 @@ struct ClaudeTodo<'a> {
     status: LenientText<'a>,
     active_form: LenientText<'a>,
     priority: LenientText<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct TaskCreated {
-    task: CreatedTask,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CreatedTask {
-    id: LenientId,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct TaskUpdated {
-    success: LenientBool,
 }
 
 /// Returns the change of the task list that a call requests, if it requests one. `at` leads to the
@@ -108,15 +90,16 @@ impl PieceBuilder<'_> {
         }
         match &call.request {
             CallRequest::NewTask { fields } => {
-                let created: TaskCreated = answer.object();
+                let LenientId(created) = field(field(answer.recorded(), "task"), "id");
                 let shown_id = answer.shown_to_agent.as_ref().and_then(|(text, _)| number(text));
-                let Some(id) = created.task.id.0.or(shown_id) else { return };
+                let Some(id) = created.or(shown_id) else { return };
                 let mut task = fields.clone();
                 task.insert("status".to_owned(), "pending".into());
                 self.task(&id, task);
             }
             CallRequest::TaskChange { id, fields } => {
-                if answer.object::<TaskUpdated>().success.0 == Some(false) {
+                let LenientBool(success) = field(answer.recorded(), "success");
+                if success == Some(false) {
                     return;
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();

@@ -2,22 +2,14 @@
 //! and questions.
 
 use super::call_failure::{self, CallFailure};
-use super::line::parsed;
 use super::line_context::{LineContext, PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
-use crate::lenient::{LenientInteger, LenientText};
+use crate::lenient::{LenientInteger, LenientText, field};
 use crate::tool_use;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ClaudeToolInput<'a> {
-    #[serde(borrow)]
-    plan: LenientText<'a>,
-}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
@@ -36,8 +28,8 @@ pub(crate) fn tool_request(
 ) -> CallRequest {
     let mut fields = tool_use::input_fields(context, input, &format!("{at}/input"));
     if tool == "ExitPlanMode" {
-        let input: ClaudeToolInput<'_> = parsed(input).unwrap_or_default();
-        if let Some(plan) = input.plan.text() {
+        let plan: LenientText<'_> = field(input, "plan");
+        if let Some(plan) = plan.text() {
             fields.insert("plan".to_owned(), context.text(plan, format!("{at}/input/plan")));
         }
     }

@@ -99,11 +99,16 @@ impl<'a> ClaudeCallResult<'a> {
         Some(found.unwrap_or_else(|| of("")))
     }
 
+    /// Returns the recorded `toolUseResult` if it is an object.
+    pub(crate) fn recorded(&self) -> Option<&'a RawValue> {
+        match self.tool_use_result {
+            ToolUseResult::Object(raw) => Some(raw),
+            _ => None,
+        }
+    }
+
     /// Parses the recorded `toolUseResult` if it is an object, or else returns the default.
     pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
-        match self.tool_use_result {
-            ToolUseResult::Object(raw) => parsed(Some(raw)).unwrap_or_default(),
-            _ => T::default(),
-        }
+        parsed(self.recorded()).unwrap_or_default()
     }
 }

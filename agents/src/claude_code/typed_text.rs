@@ -4,8 +4,8 @@
 //! person's name, each in a separate element. A `<` at the beginning proves nothing: a person may
 //! type markup too. So only the elements that the client is known to write (2.1.332) are removed.
 
-use super::line::parsed;
-use super::line::{MessageContent, SpeakerOrigin};
+use super::line::{MessageContent, parsed};
+use crate::lenient::{LenientText, field};
 use crate::long_text;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -97,9 +97,9 @@ pub(super) enum TextAuthor {
 
 /// Returns the author of a line, from the line's origin and the source of its prompt.
 pub(super) fn author_of(origin: Option<&RawValue>, prompt_source: Option<&str>) -> TextAuthor {
-    let kind = match origin {
+    let kind: LenientText<'_> = match origin {
         Some(raw) if raw.get().starts_with('"') => parsed(origin).unwrap_or_default(),
-        _ => parsed::<SpeakerOrigin<'_>>(origin).unwrap_or_default().kind,
+        _ => field(origin, "kind"),
     };
     match (kind.text(), prompt_source) {
         (Some("human" | "person" | "composer" | "bridge" | "sdk"), _) => TextAuthor::Person,

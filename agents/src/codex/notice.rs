@@ -1,7 +1,7 @@
 //! Notices to a session besides its messages, and the tokens of a message.
 
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::lenient::{LenientInteger, LenientText, object, parse_object};
+use crate::lenient::{LenientInteger, LenientText, field, object, parse_object};
 use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,13 +20,6 @@ struct NoticeEvent<'a> {
     codex_error_info: Option<&'a RawValue>,
     goal: Option<&'a RawValue>,
     num_turns: LenientInteger,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct SessionGoal<'a> {
-    #[serde(borrow)]
-    objective: LenientText<'a>,
 }
 
 /// Adds a notice for an event of a type that becomes a notice.
@@ -54,8 +47,8 @@ pub(super) fn push_event_notice(
             push_notice(work, id, "rolled_back", turns.into());
         }
         "thread_goal_updated" => {
-            let goal: SessionGoal<'_> = object(one.goal);
-            if let Some(text) = goal.objective.text() {
+            let objective: LenientText<'_> = field(one.goal, "objective");
+            if let Some(text) = objective.text() {
                 let text = work.text(text, "/goal/objective");
                 push_notice(work, id, "goal", text);
             }

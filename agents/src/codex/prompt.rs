@@ -2,11 +2,10 @@
 
 use super::state::ForkCopyState;
 use crate::claude_code::line_context::{PieceBuilder, fields};
-use crate::lenient::{LenientList, LenientText};
+use crate::lenient::{LenientList, LenientText, field};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use forge_store::model::{Kind, Timestamp};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
@@ -143,13 +142,6 @@ pub(crate) fn typed_part(text: &str) -> Option<&str> {
     (!is_injected(text)).then(|| text.get(request(text)))?
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PassthroughMetadata<'a> {
-    #[serde(borrow)]
-    content_item_kinds: LenientList<LenientText<'a>>,
-}
-
 /// Returns what the person wrote in a user message: a text, the range in it, and the pointer to the
 /// text. `None` if Codex wrote the whole message.
 pub(super) fn typed_in_message(
@@ -157,9 +149,8 @@ pub(super) fn typed_in_message(
     metadata: Option<&RawValue>,
 ) -> Option<(String, Range<usize>, String)> {
     let raw = content?;
-    let kinds: PassthroughMetadata<'_> =
-        metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let kinds = kinds.content_item_kinds.0;
+    let kinds: LenientList<LenientText<'_>> = field(metadata, "content_item_kinds");
+    let kinds = kinds.0;
     let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
         let (text, pointer) = long_text::content_text(Some(raw), "/content")?;
         let range = request(&text);

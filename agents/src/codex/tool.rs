@@ -8,7 +8,9 @@ use super::state::OpenToolCall;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::file_url::path_from_url;
-use crate::lenient::{LenientBool, LenientFlag, LenientList, LenientText, object, parse_object};
+use crate::lenient::{
+    LenientBool, LenientFlag, LenientList, LenientText, field, object, parse_object,
+};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use crate::tool_use::input_fields;
@@ -46,12 +48,6 @@ pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
 fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String, String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct CodexQuestionList<'a> {
-        #[serde(borrow)]
-        questions: LenientList<CodexQuestion<'a>>,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
     struct CodexQuestion<'a> {
         #[serde(borrow)]
         id: LenientText<'a>,
@@ -61,8 +57,8 @@ fn questions(call: &CodexCall<'_>, input: Option<&RawValue>) -> BTreeMap<String,
     if call.name != "request_user_input" {
         return BTreeMap::new();
     }
-    let question_list: CodexQuestionList<'_> = object(input);
-    let named = question_list.questions.0.into_iter().filter_map(|one| {
+    let questions: LenientList<CodexQuestion<'_>> = field(input, "questions");
+    let named = questions.0.into_iter().filter_map(|one| {
         let text = long_text::beginning(one.question.text()?, long_text::INLINE_BYTES);
         Some((one.id.text()?.to_owned(), text.to_owned()))
     });
@@ -77,19 +73,13 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
         #[serde(borrow)]
         answers: BTreeMap<String, &'a RawValue>,
     }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct ChosenAnswers<'a> {
-        #[serde(borrow)]
-        answers: LenientList<LenientText<'a>>,
-    }
     let answer_list: Option<CodexAnswers<'_>> = parse_object(answer);
     let Some(answer_list) = answer_list.filter(|_| !questions.is_empty()) else {
         return Value::Null;
     };
     let answers = answer_list.answers.into_iter().map(|(name, chosen)| {
-        let chosen: ChosenAnswers<'_> = object(Some(chosen));
-        let texts = chosen.answers.0.iter().filter_map(|text| text.0.as_deref());
+        let chosen: LenientList<LenientText<'_>> = field(Some(chosen), "answers");
+        let texts = chosen.0.iter().filter_map(|text| text.0.as_deref());
         let text = long_text::join(texts);
         let text = long_text::beginning(&text, long_text::INLINE_BYTES).to_owned();
         (questions.get(&name).cloned().unwrap_or(name), text.into())

@@ -5,7 +5,7 @@ use crate::claude_code::call::runs_git_commit;
 use crate::claude_code::command::{CommandRun, REFUSED, merged};
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::claude_code::transcript_state::BackgroundProcess;
-use crate::lenient::{LenientId, LenientText, object, objects};
+use crate::lenient::{LenientId, LenientText, field, object, objects};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
@@ -70,13 +70,6 @@ struct FunctionResponsePart<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct FunctionResponse<'a> {
-    #[serde(borrow)]
-    response: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct ToolResponse<'a> {
     output: LenientText<'a>,
@@ -109,8 +102,7 @@ impl<'a> GeminiCall<'a> {
         }
         for (index, part) in objects::<FunctionResponsePart<'_>>(raw) {
             let Some(response) = part.function_response else { continue };
-            let response: FunctionResponse<'_> = object(Some(response));
-            let ToolResponse { output, error } = object(response.response);
+            let ToolResponse { output, error } = object(field(Some(response), "response"));
             let at = format!("{at}/{index}/functionResponse/response");
             return match (output.0, error.0) {
                 (Some(text), error) => {

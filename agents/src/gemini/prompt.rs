@@ -5,7 +5,7 @@
 //! conversation, the results of calls. Each is a separate part or has a known form. A `<` at the
 //! beginning proves nothing.
 
-use crate::lenient::{LenientId, LenientText, object, objects};
+use crate::lenient::{LenientId, LenientText, field, objects};
 use crate::long_text::{self, SourceSpan};
 use forge_store::model::Value;
 use serde::Deserialize;
@@ -58,14 +58,8 @@ struct PromptPart<'a> {
 
 /// Returns the calls whose results a message of type `user` gives to the model.
 pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct FunctionResponseId {
-        id: LenientId,
-    }
     let parts = objects::<PromptPart<'_>>(content).into_iter();
-    let results = parts
-        .filter_map(|(_, part)| object::<FunctionResponseId>(Some(part.function_response?)).id.0);
+    let results = parts.filter_map(|(_, part)| field::<LenientId>(part.function_response, "id").0);
     results.map(|id| Value::from([("id", id.into())])).collect()
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{fields, flag};
-use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
+use crate::lenient::{LenientId, LenientInteger, LenientText, field, object, objects};
 use crate::long_text;
 use crate::piece::TranscriptPiece;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
@@ -36,26 +36,7 @@ struct MiniSweTrajectory<'a> {
 struct MiniSweSummary<'a> {
     submission: LenientText<'a>,
     exit_status: LenientText<'a>,
-    config: MiniSweConfig,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct MiniSweConfig {
-    agent: AgentConfig,
-    environment: EnvironmentConfig,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AgentConfig {
-    instance_template: LenientId,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct EnvironmentConfig {
-    cwd: LenientId,
+    config: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -138,15 +119,16 @@ pub(super) fn read(
         return Err(NotATrajectory::unlike(AUTHOR, "no message with a role"));
     }
     let about: MiniSweSummary<'_> = object(whole.info);
+    let LenientId(template) = field(field(about.config, "agent"), "instance_template");
+    let LenientId(cwd) = field(field(about.config, "environment"), "cwd");
     let mut reading = MiniSweReader {
         run: TrajectoryRun::new(recorded_at),
         waiting: VecDeque::new(),
-        template: about.config.agent.instance_template.0.clone().unwrap_or_default(),
+        template: template.unwrap_or_default(),
         place: document.place(),
         prompted: false,
     };
-    reading.run.carry.session.cwd =
-        about.config.environment.cwd.0.clone().filter(|cwd| !cwd.is_empty());
+    reading.run.carry.session.cwd = cwd;
     let recorded = messages.iter().find_map(|(_, message)| time(message, &object(message.extra)));
     let mut moment = StepMoment {
         at: recorded.unwrap_or(started_at),

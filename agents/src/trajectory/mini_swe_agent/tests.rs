@@ -120,6 +120,18 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
 }
 
 #[test]
+fn a_config_of_another_form_does_not_hide_the_submission() {
+    // Regression: the whole summary of the run was left out.
+    for config in [json!(null), json!("a"), json!({"agent": null})] {
+        let piece = piece(&json!({
+            "info": {"submission": "diff --git a/a.py b/a.py\n", "config": config},
+            "messages": [{"role": "user", "content": "fix it"}],
+        }));
+        assert_eq!(of_kind(&piece, Kind::Code).len(), 1, "{config}");
+    }
+}
+
+#[test]
 fn a_trajectory_of_another_agent_is_refused() {
     // An export of OpenCode has messages too.
     let other = br#"{"messages":[{"info":{"role":"user"},"parts":[]}]}"#;

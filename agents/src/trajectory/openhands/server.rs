@@ -6,7 +6,7 @@ use super::{
 };
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::fields;
-use crate::lenient::{LenientId, LenientInteger, LenientText, object, objects};
+use crate::lenient::{LenientId, LenientInteger, LenientText, field, object, objects};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Value};
@@ -55,19 +55,6 @@ struct ServerObservationExtras<'a> {
     task_list: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ToolCallMetadata {
-    function_name: LenientId,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DelegateInputs<'a> {
-    #[serde(borrow)]
-    task: LenientText<'a>,
-}
-
 /// A task of a task list, in events of the server and of the SDK.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -108,8 +95,8 @@ fn action(
     (id, name): (&str, &str),
 ) {
     let args: ServerActionArgs<'_> = object(line.args);
-    let call: ToolCallMetadata = object(line.tool_call_metadata);
-    let tool = call.function_name.0.as_deref().unwrap_or(action);
+    let LenientId(tool) = field(line.tool_call_metadata, "function_name");
+    let tool = tool.as_deref().unwrap_or(action);
     let record_message = |reading: &mut OpenHandsReader, text: Value, thinking: Value| {
         let role = if by_user { "user" } else { "assistant" };
         let value = fields([("role", role.into()), ("text", text), ("thinking", thinking)]);
@@ -199,8 +186,8 @@ fn request_of(
             OpenHandsRequest::Tool { fields }
         }
         "delegate" => {
-            let inputs: DelegateInputs<'_> = object(args.inputs);
-            let prompt = location.optional_text(inputs.task.text(), "/args/inputs/task");
+            let task: LenientText<'_> = field(args.inputs, "task");
+            let prompt = location.optional_text(task.text(), "/args/inputs/task");
             let fields = fields([("type", args.agent.text().into()), ("prompt", prompt)]);
             OpenHandsRequest::Agent { fields }
         }
