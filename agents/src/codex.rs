@@ -99,12 +99,7 @@ fn is_own_text(event: &RawValue) -> bool {
 
 /// The types of lines that are read.
 const READ_LINE_TYPES: [&str; 6] = [
-    "session_meta",
-    "turn_context",
-    "response_item",
-    "event_msg",
-    "compacted",
-    "token_usage_record",
+    "session_meta", "turn_context", "response_item", "event_msg", "compacted", "token_usage_record",
 ];
 
 /// Reads a line into the piece.

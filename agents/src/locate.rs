@@ -202,12 +202,8 @@ mod tests {
             .collect();
         names.sort();
         let expected = [
-            "rollout-a.jsonl",
-            "rollout-b.jsonl",
-            "rollout-bom.jsonl",
-            "rollout-c.jsonl.zst",
-            "rollout-long.jsonl",
-            "rollout-tree.jsonl",
+            "rollout-a.jsonl", "rollout-b.jsonl", "rollout-bom.jsonl", "rollout-c.jsonl.zst",
+            "rollout-long.jsonl", "rollout-tree.jsonl",
         ];
         assert_eq!(names, expected);
     }

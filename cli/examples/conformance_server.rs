@@ -82,12 +82,8 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let mut tools: Vec<Tool> = [
-            "test_simple_text",
-            "test_image_content",
-            "test_audio_content",
-            "test_embedded_resource",
-            "test_multiple_content_types",
-            "test_error_handling",
+            "test_simple_text", "test_image_content", "test_audio_content",
+            "test_embedded_resource", "test_multiple_content_types", "test_error_handling",
         ]
         .into_iter()
         .map(|name| tool(name, no_arguments()))

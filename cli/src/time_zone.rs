@@ -85,11 +85,7 @@ mod tests {
     #[test]
     fn posix_time_zone_rules_are_known_without_a_file() {
         for rule in [
-            "UTC0",
-            "EST5",
-            "CET-1CEST,M3.5.0,M10.5.0/3",
-            "<+0330>-3:30",
-            "EST5EDT4,J60,J300",
+            "UTC0", "EST5", "CET-1CEST,M3.5.0,M10.5.0/3", "<+0330>-3:30", "EST5EDT4,J60,J300",
             "IST-05:30:00",
         ] {
             assert!(is_known(rule, &[]), "{rule}");

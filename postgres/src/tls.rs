@@ -232,11 +232,7 @@ impl ServerCertVerifier for ServerVerifier {
         if let CertificateTrust::Issued { by, for_name } = &self.trust {
             let certificate = ParsedCertificate::try_from(end_entity)?;
             match verify_server_cert_signed_by_trust_anchor(
-                &certificate,
-                &by.store,
-                intermediates,
-                now,
-                self.algorithms.all,
+                &certificate, &by.store, intermediates, now, self.algorithms.all,
             ) {
                 Ok(()) => {}
                 // A self-signed certificate is usually the certificate of an authority, which

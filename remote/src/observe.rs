@@ -22,11 +22,7 @@ const MAX_ANSWER_BYTES: usize = MAX_DEPOT_OBJECT_BYTES + (1 << 20);
 /// have the name of a part of their paths. The host of the storage is not known here:
 /// `object_store` makes it from its settings.
 const METADATA_HOSTS: [&str; 6] = [
-    "169.254.169.254",
-    "[fd00:ec2::254]",
-    "169.254.170.2",
-    "169.254.170.23",
-    "[fd00:ec2::23]",
+    "169.254.169.254", "[fd00:ec2::254]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]",
     "metadata.google.internal",
 ];
 /// The maximum number of bytes that are read of an answer that reports an error.

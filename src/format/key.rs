@@ -351,22 +351,9 @@ mod tests {
     #[test]
     fn every_table_states_correctly_whether_its_keys_begin_with_a_session() {
         let without = [
-            OBJECTS,
-            OBJECT_NAMES,
-            IDS,
-            ALL_CHECKPOINTS,
-            OPERATION_IDS,
-            RECORDS,
-            COUNTERS,
-            PRUNINGS,
-            PREWRITTEN,
-            SESSIONS,
-            SESSION_COPIES,
-            SESSION_IDS,
-            SESSION_NAMES,
-            SESSION_AGENTS,
-            SESSION_SOURCES,
-            SESSION_TIMES,
+            OBJECTS, OBJECT_NAMES, IDS, ALL_CHECKPOINTS, OPERATION_IDS, RECORDS, COUNTERS,
+            PRUNINGS, PREWRITTEN, SESSIONS, SESSION_COPIES, SESSION_IDS, SESSION_NAMES,
+            SESSION_AGENTS, SESSION_SOURCES, SESSION_TIMES,
         ];
         for number in 0..=u8::MAX {
             // Unknown tables count as tables without a session.

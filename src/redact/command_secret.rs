@@ -171,24 +171,10 @@ pub(super) const HINTS: [(&str, CommandPlace); 131] = [
 const LINE_BYTES: usize = 200;
 /// Programs that read a password from their input.
 const READERS: [&[u8]; 18] = [
-    b"chpasswd",
-    b"sudo -S",
-    b"kinit",
-    b"passwd",
-    b"gpg",
-    b"docker login",
-    b"cryptsetup",
-    b"gh auth login",
-    b"glab auth login",
-    b"gh secret set",
-    b"wrangler secret put",
-    b"vercel env add",
-    b"gcloud secrets",
-    b"docker secret create",
-    b"pass insert",
-    b"secret-tool store",
-    b"keyring set",
-    b"zfs load-key",
+    b"chpasswd", b"sudo -S", b"kinit", b"passwd", b"gpg", b"docker login", b"cryptsetup",
+    b"gh auth login", b"glab auth login", b"gh secret set", b"wrangler secret put",
+    b"vercel env add", b"gcloud secrets", b"docker secret create", b"pass insert",
+    b"secret-tool store", b"keyring set", b"zfs load-key",
 ];
 
 /// Finds the password next to a hint that spans `start` to `end`.

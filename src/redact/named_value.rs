@@ -58,66 +58,17 @@ pub(super) const INDICATING_WORDS: [(&str, &str); 45] = [
 
 /// Last name parts whose values are not checked: such a value is public, or describes a secret.
 const HARMLESS: [&str; 40] = [
-    "address",
-    "contract",
-    "id",
-    "ids",
-    "uuid",
-    "guid",
-    "signature",
-    "sig",
-    "hash",
-    "digest",
-    "sha",
-    "sha1",
-    "sha256",
-    "checksum",
-    "fingerprint",
-    "name",
-    "names",
-    "type",
-    "url",
-    "uri",
-    "path",
-    "file",
-    "filename",
-    "count",
-    "length",
-    "limit",
-    "usage",
-    "arn",
-    "version",
-    "date",
-    "time",
-    "at",
-    "expires",
-    "expiry",
-    "class",
-    "field",
-    "label",
-    "prefix",
-    "pattern",
-    "format",
+    "address", "contract", "id", "ids", "uuid", "guid", "signature", "sig", "hash", "digest",
+    "sha", "sha1", "sha256", "checksum", "fingerprint", "name", "names", "type", "url", "uri",
+    "path", "file", "filename", "count", "length", "limit", "usage", "arn", "version", "date",
+    "time", "at", "expires", "expiry", "class", "field", "label", "prefix", "pattern", "format",
 ];
 
 /// The parts before a last `key` or `token` of a name whose value is no secret: something is looked
 /// up or continued by it.
 const LOOKUPS: [&str; 15] = [
-    "cache",
-    "partition",
-    "sort",
-    "range",
-    "row",
-    "object",
-    "s3",
-    "lock",
-    "dedup",
-    "dedupe",
-    "restore",
-    "merge",
-    "translation",
-    "pub",
-    "verifying",
+    "cache", "partition", "sort", "range", "row", "object", "s3", "lock", "dedup", "dedupe",
+    "restore", "merge", "translation", "pub", "verifying",
 ];
 
 /// Maximum length of a name, in bytes.
@@ -186,30 +137,12 @@ pub(super) fn indicates_secret(name: &[u8]) -> bool {
     !is_lookup
         && !HARMLESS.contains(&last.as_str())
         && ![
-            "public",
-            "page_token",
-            "pagination_token",
-            "cursor_token",
-            "pagetoken",
-            "page-token",
-            "tokenizer",
-            "tokens",
-            "primary_key",
-            "foreign_key",
+            "public", "page_token", "pagination_token", "cursor_token", "pagetoken", "page-token",
+            "tokenizer", "tokens", "primary_key", "foreign_key",
             // These identify a request, a page or a state.
-            "nexttoken",
-            "next_token",
-            "next-token",
-            "updatetoken",
-            "update_token",
-            "changetoken",
-            "change-token",
-            "continuationtoken",
-            "continuation_token",
-            "idempotency",
-            "requesttoken",
-            "synctoken",
-            "sync_token",
+            "nexttoken", "next_token", "next-token", "updatetoken", "update_token", "changetoken",
+            "change-token", "continuationtoken", "continuation_token", "idempotency",
+            "requesttoken", "synctoken", "sync_token",
         ]
         .iter()
         .any(|word| lower.contains(word))
@@ -325,18 +258,8 @@ fn value_of(
 
 /// Functions whose first argument is a name and whose second is its value.
 const SETTERS: [&[u8]; 12] = [
-    b"define",
-    b"setenv",
-    b"getenv",
-    b"putenv",
-    b"stubenv",
-    b"set_var",
-    b"setenvironmentvariable",
-    b"setproperty",
-    b"setdefault",
-    b"setitem",
-    b"set",
-    b"get",
+    b"define", b"setenv", b"getenv", b"putenv", b"stubenv", b"set_var", b"setenvironmentvariable",
+    b"setproperty", b"setdefault", b"setitem", b"set", b"get",
 ];
 
 /// Returns whether a name is the first argument of a call that sets its value, or that has a

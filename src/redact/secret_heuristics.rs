@@ -14,22 +14,8 @@ const PLACEHOLDER_WORDS: [&str; 9] =
 
 /// A value is a placeholder if it contains one of these texts.
 const PLACEHOLDERS: [&str; 17] = [
-    "xxxx",
-    "example",
-    "placeholder",
-    "changeme",
-    "change-me",
-    "change_me",
-    "your-",
-    "your_",
-    "yourapi",
-    "development",
-    "redacted",
-    "replace",
-    "****",
-    "....",
-    "foobar",
-    "notreal",
+    "xxxx", "example", "placeholder", "changeme", "change-me", "change_me", "your-", "your_",
+    "yourapi", "development", "redacted", "replace", "****", "....", "foobar", "notreal",
     "notasecret",
 ];
 
@@ -99,36 +85,10 @@ const MAX_NUMBER_DIGITS: usize = 4;
 /// Returns whether a password is a well-known one or a placeholder, and so no secret.
 pub(super) fn is_known_password(password: &[u8]) -> bool {
     const KNOWN: [&str; 30] = [
-        "opensesame",
-        "password",
-        "passwd",
-        "pass",
-        "pwd",
-        "secret",
-        "token",
-        "user",
-        "username",
-        "admin",
-        "root",
-        "postgres",
-        "guest",
-        "example",
-        "changeme",
-        "test",
-        "testing",
-        "demo",
-        "dev",
-        "foo",
-        "bar",
-        "baz",
-        "abc",
-        "qwerty",
-        "default",
-        "hunter2",
-        "letmein",
-        "mysecretpassword",
-        "supersecret",
-        "correct-horse-battery-staple",
+        "opensesame", "password", "passwd", "pass", "pwd", "secret", "token", "user", "username",
+        "admin", "root", "postgres", "guest", "example", "changeme", "test", "testing", "demo",
+        "dev", "foo", "bar", "baz", "abc", "qwerty", "default", "hunter2", "letmein",
+        "mysecretpassword", "supersecret", "correct-horse-battery-staple",
     ];
     let lower = password.to_ascii_lowercase();
     let text = std::str::from_utf8(&lower).unwrap_or_default();

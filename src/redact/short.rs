@@ -13,33 +13,14 @@ const MIN_TOKEN_BYTES: usize = 12;
 
 /// The last parts of names of passwords.
 const PASSWORDS: [&str; 10] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "pass",
-    "pwd",
-    "pw",
-    "passcode",
-    "pgpass",
-    "sshpass",
-    "psk",
+    "password", "passwd", "passphrase", "pass", "pwd", "pw", "passcode", "pgpass", "sshpass", "psk",
 ];
 /// The last parts of names of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
 /// The parts before a last `key` with which a name means a secret.
 const BEFORE_KEY: [&str; 12] = [
-    "api",
-    "access",
-    "account",
-    "secret",
-    "private",
-    "encryption",
-    "signing",
-    "auth",
-    "functions",
-    "subscription",
-    "master",
-    "preshared",
+    "api", "access", "account", "secret", "private", "encryption", "signing", "auth", "functions",
+    "subscription", "master", "preshared",
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,19 +107,8 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
 fn is_key_name(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     [
-        "-key",
-        "consul-token",
-        "consul_token",
-        "vault-token",
-        "server-token",
-        "authtoken",
-        "auth_token",
-        "auth-token",
-        "api_key",
-        "api-key",
-        "apikey",
-        "_secret",
-        "clientsecret",
+        "-key", "consul-token", "consul_token", "vault-token", "server-token", "authtoken",
+        "auth_token", "auth-token", "api_key", "api-key", "apikey", "_secret", "clientsecret",
     ]
     .iter()
     .any(|known| lower.ends_with(known.as_bytes()))

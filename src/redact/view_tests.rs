@@ -23,22 +23,9 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
     let token = github(801);
     let rest = &token[4..];
     for between in [
-        "\u{1b}[m\u{1b}[K",
-        "\u{1b}[0m\u{1b}[1;33m",
-        "\\u001b[m",
-        "\\x1b[m",
-        "\\033[m",
-        "\\e[m",
-        "^[[m",
-        "\u{9b}m",
-        "\u{200b}",
-        "\u{200d}",
-        "\u{2060}",
-        "\u{feff}",
-        "\u{ad}",
-        "\\u200b",
-        "\\u00ad",
-        "\\\n",
+        "\u{1b}[m\u{1b}[K", "\u{1b}[0m\u{1b}[1;33m", "\\u001b[m", "\\x1b[m", "\\033[m", "\\e[m",
+        "^[[m", "\u{9b}m", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}", "\\u200b",
+        "\\u00ad", "\\\n",
     ] {
         assert_removed(&format!("see {}{between}{rest} there", &token[..4]), rest);
         let (front, back) = token.split_at(21);
@@ -53,19 +40,8 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
 fn a_token_is_found_after_escapes_and_encoded_characters() {
     let token = github(802);
     for before in [
-        "\\0",
-        "\\v",
-        "\\a",
-        "\\_",
-        "\u{9b}31m",
-        "t%253D",
-        "%2520",
-        "--token",
-        "-token",
-        "-hp",
-        "token_",
-        "\u{fc}ber",
-        "\u{43a}\u{43b}\u{44e}\u{447}",
+        "\\0", "\\v", "\\a", "\\_", "\u{9b}31m", "t%253D", "%2520", "--token", "-token", "-hp",
+        "token_", "\u{fc}ber", "\u{43a}\u{43b}\u{44e}\u{447}",
     ] {
         assert_removed(&format!("x {before}{token} y"), &token);
     }

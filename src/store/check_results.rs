@@ -500,20 +500,8 @@ mod tests {
     fn related_results_are_found_without_comparing_all() {
         const NAMES: [&str; 5] = ["cargo test", "npm lint", "lint", "lint && test", "test"];
         const TARGETS: [&str; 14] = [
-            "",
-            "a",
-            "a/b",
-            "a/b::c",
-            "a::c",
-            "ab",
-            "a/b/.,d",
-            "a,d",
-            "/a",
-            "-p x",
-            "-p x,a",
-            "+..",
-            "=--release",
-            "=--release,a/b",
+            "", "a", "a/b", "a/b::c", "a::c", "ab", "a/b/.,d", "a,d", "/a", "-p x", "-p x,a",
+            "+..", "=--release", "=--release,a/b",
         ];
         let mut seed = 1_u64;
         let mut below = |count: usize| {

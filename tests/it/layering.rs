@@ -27,13 +27,8 @@ const PURE: [&str; 5] = ["model", "diff", "format", "redact", "shell"];
 
 /// Paths that a layer without side effects must not use, with everything below them.
 const IMPURE: [&str; 7] = [
-    "std::fs",
-    "std::thread",
-    "std::env",
-    "std::net",
-    "std::time::SystemTime",
-    "std::time::Instant",
-    "tracing",
+    "std::fs", "std::thread", "std::env", "std::net", "std::time::SystemTime",
+    "std::time::Instant", "tracing",
 ];
 
 fn height(layer: &str) -> Option<u8> {

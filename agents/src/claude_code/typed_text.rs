@@ -13,36 +13,16 @@ use std::ops::Range;
 
 /// Elements of context, which come before or after what a person typed.
 const CONTEXT: [&str; 11] = [
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "system-reminder",
-    "system_reminder",
-    "local-command-caveat",
-    "user-prompt-submit-hook",
-    "post-tool-use-hook",
-    "session-start-hook",
-    "browser_instruction",
-    "new-diagnostics",
+    "ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder", "system_reminder",
+    "local-command-caveat", "user-prompt-submit-hook", "post-tool-use-hook", "session-start-hook",
+    "browser_instruction", "new-diagnostics",
 ];
 /// Elements that the client or a program wrote. Text after the end of an element was typed.
 const MACHINE: [&str; 16] = [
-    "task-notification",
-    "bash-notification",
-    "agent-notification",
-    "teammate-message",
-    "cross-session-message",
-    "agent-message",
-    "coordinator-relay",
-    "slack-ping",
-    "slack-tag-message",
-    "channel",
-    "tick",
-    "remote-review",
-    "remote-review-progress",
-    "mcp-resource-update",
-    "mcp-polling-update",
-    "fetched-web-content",
+    "task-notification", "bash-notification", "agent-notification", "teammate-message",
+    "cross-session-message", "agent-message", "coordinator-relay", "slack-ping",
+    "slack-tag-message", "channel", "tick", "remote-review", "remote-review-progress",
+    "mcp-resource-update", "mcp-polling-update", "fetched-web-content",
 ];
 /// Elements at the beginning of a text that the client wrote as a whole.
 const MACHINE_TEXT: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
@@ -51,14 +31,8 @@ const AFTER_NOTIFICATION: [&str; 2] =
     ["Read the output file to retrieve the result: ", "Full transcript available at: "];
 /// Elements that record how a person operated the client. They are no requests to the agent.
 const OPERATED: [&str; 8] = [
-    "local-command-stdout",
-    "local-command-stderr",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "bash-exit-code",
-    "user-memory-input",
-    "command-contents",
+    "local-command-stdout", "local-command-stderr", "bash-input", "bash-stdout", "bash-stderr",
+    "bash-exit-code", "user-memory-input", "command-contents",
 ];
 /// Elements of a slash command.
 const SLASH: [&str; 3] = ["command-name", "command-message", "command-args"];

@@ -282,15 +282,9 @@ fn refusal(text: &str) -> Option<Range<usize>> {
         return Some(from..to);
     }
     let begins = [
-        "exec command rejected",
-        "patch rejected",
-        "rejected by user",
-        "This action was rejected",
-        "approval policy is ",
-        "approval required by policy",
-        "Command blocked by ",
-        "Tool call blocked by ",
-        "command not allowed",
+        "exec command rejected", "patch rejected", "rejected by user", "This action was rejected",
+        "approval policy is ", "approval required by policy", "Command blocked by ",
+        "Tool call blocked by ", "command not allowed",
     ];
     let rejected = begin.starts_with('`') && begin.contains("` rejected: ");
     (rejected || begins.iter().any(|it| begin.starts_with(it))).then_some(whole)

@@ -29,29 +29,11 @@ const BROWSER: &str = "in-app-browser-context";
 /// The elements that Codex itself writes as user messages. They count only if the whole text
 /// consists of them.
 const INJECTED: [&str; 23] = [
-    "user_instructions",
-    "environment_context",
-    "turn_aborted",
-    "user_shell_command",
-    "user_action",
-    "subagent_notification",
-    "hook_prompt",
-    "skill",
-    "goal_context",
-    "permissions instructions",
-    "collaboration_mode",
-    "model_switch",
-    "personality_spec",
-    "ide_context",
-    "realtime_conversation",
-    "INSTRUCTIONS",
-    BROWSER,
-    "app-context",
-    "heartbeat",
-    "multi_agent_mode",
-    "multi_agent_role",
-    "realtime_delegation",
-    "recommended_plugins",
+    "user_instructions", "environment_context", "turn_aborted", "user_shell_command",
+    "user_action", "subagent_notification", "hook_prompt", "skill", "goal_context",
+    "permissions instructions", "collaboration_mode", "model_switch", "personality_spec",
+    "ide_context", "realtime_conversation", "INSTRUCTIONS", BROWSER, "app-context", "heartbeat",
+    "multi_agent_mode", "multi_agent_role", "realtime_delegation", "recommended_plugins",
 ];
 
 /// Warnings that older versions added to the conversation as user messages, and the text before the

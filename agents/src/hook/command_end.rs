@@ -25,17 +25,8 @@ pub(super) fn read(response: &Value) -> CommandResponse {
 
 /// Pointers to the fields that hold an exit code.
 const CODES: [&str; 11] = [
-    "/exit_code",
-    "/exitCode",
-    "/metadata/exit_code",
-    "/metadata/exit",
-    "/metadata/exitCode",
-    "/exit",
-    "/exit_status",
-    "/exitStatus",
-    "/returncode",
-    "/return_code",
-    "/code",
+    "/exit_code", "/exitCode", "/metadata/exit_code", "/metadata/exit", "/metadata/exitCode",
+    "/exit", "/exit_status", "/exitStatus", "/returncode", "/return_code", "/code",
 ];
 
 /// Returns the exit code that a field of the response holds.
@@ -141,11 +132,7 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
 /// no such line, or if another line is above it: then the whole text is output.
 fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
     const HEADS: [&str; 6] = [
-        "Chunk ID:",
-        "Wall time:",
-        "Original token count:",
-        "Total output lines:",
-        "Process ",
+        "Chunk ID:", "Wall time:", "Original token count:", "Total output lines:", "Process ",
         "Exit code:",
     ];
     let mut ended = HookCommandEnd::Unknown;

@@ -11,18 +11,8 @@ use serde_json::Value as Json;
 /// Tools for the agent's own task list, and tools that start a sub-agent: their results are facts
 /// of other kinds.
 const TASK_AND_AGENT_TOOLS: [&str; 12] = [
-    "Agent",
-    "Task",
-    "TaskCreate",
-    "TaskUpdate",
-    "TaskList",
-    "TaskGet",
-    "TodoWrite",
-    "task",
-    "todoread",
-    "todowrite",
-    "update_plan",
-    "write_todos",
+    "Agent", "Task", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TodoWrite", "task",
+    "todoread", "todowrite", "update_plan", "write_todos",
 ];
 
 /// Returns the fields of the fact. `None` without the name of the tool, and for a use of a tool in

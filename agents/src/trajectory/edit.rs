@@ -11,27 +11,9 @@ pub(super) struct EditAction<'a> {
 
 /// Tools of SWE-agent that are not shell commands.
 const TOOLS: &[&str] = &[
-    "edit",
-    "insert",
-    "create",
-    "append",
-    "open",
-    "goto",
-    "scroll_up",
-    "scroll_down",
-    "find_file",
-    "search_file",
-    "search_dir",
-    "str_replace_editor",
-    "edit_anthropic",
-    "filemap",
-    "view_image",
-    "submit",
-    "submit_review_round",
-    "exit_forfeit",
-    "exit_cost",
-    "exit_context",
-    "exit_format",
+    "edit", "insert", "create", "append", "open", "goto", "scroll_up", "scroll_down", "find_file",
+    "search_file", "search_dir", "str_replace_editor", "edit_anthropic", "filemap", "view_image",
+    "submit", "submit_review_round", "exit_forfeit", "exit_cost", "exit_context", "exit_format",
     "skip",
 ];
 
@@ -129,13 +111,8 @@ pub(super) fn applied(answer: &str) -> Option<bool> {
         "Ran into ",
     ];
     const YES: &[&str] = &[
-        "File updated",
-        "File created successfully",
-        "Text replaced",
-        "Edit successful",
-        "has been edited",
-        "undone successfully",
-        "[File: ",
+        "File updated", "File created successfully", "Text replaced", "Edit successful",
+        "has been edited", "undone successfully", "[File: ",
     ];
     // The tool's message is at the beginning. The rest is text of the file.
     let head: String = answer.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");

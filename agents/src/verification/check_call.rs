@@ -78,20 +78,9 @@ pub(super) enum RunLimits {
 impl RunLimits {
     fn of(arguments: &[&str]) -> Self {
         const THRESHOLDS: [&str; 14] = [
-            "--max-warnings",
-            "--warnings",
-            "--cov-fail-under",
-            "--fail-under",
-            "--fail-on",
-            "--failOn",
-            "--error-on-warnings",
-            "--deny-warnings",
-            "--check-coverage",
-            "--coverageThreshold",
-            "--coverage.thresholds",
-            "--threshold",
-            "--minimum",
-            "--fatal-",
+            "--max-warnings", "--warnings", "--cov-fail-under", "--fail-under", "--fail-on",
+            "--failOn", "--error-on-warnings", "--deny-warnings", "--check-coverage",
+            "--coverageThreshold", "--coverage.thresholds", "--threshold", "--minimum", "--fatal-",
         ];
         let has = |options: &[&str]| {
             arguments.iter().any(|word| options.iter().any(|option| word.starts_with(option)))
@@ -224,27 +213,9 @@ pub(super) enum ClassifiedCommand {
 const MAX_RUNNERS: usize = 8;
 /// Options with which a tool does not check anything.
 const NON_CHECKING_OPTIONS: &[&str] = &[
-    "--help",
-    "-h",
-    "--version",
-    "-V",
-    "--collect-only",
-    "--co",
-    "--list",
-    "-list",
-    "--listTests",
-    "--list-tests",
-    "--dry-run",
-    "--just-print",
-    "--showConfig",
-    "--show-config",
-    "--print-config",
-    "--init",
-    "--fixtures",
-    "--markers",
-    "--clearCache",
-    "--show-files",
-    "--show-settings",
+    "--help", "-h", "--version", "-V", "--collect-only", "--co", "--list", "-list", "--listTests",
+    "--list-tests", "--dry-run", "--just-print", "--showConfig", "--show-config", "--print-config",
+    "--init", "--fixtures", "--markers", "--clearCache", "--show-files", "--show-settings",
 ];
 
 /// More words with which these programs check nothing: options, and subcommands of programs that
@@ -634,14 +605,7 @@ fn parts(name: &str) -> Vec<String> {
 fn is_name_of_tests(name: &str) -> bool {
     const TESTS: [&str; 3] = ["test", "tests", "e2e"];
     const KINDS: [&str; 9] = [
-        "all",
-        "unit",
-        "integration",
-        "e2e",
-        "smoke",
-        "system",
-        "functional",
-        "acceptance",
+        "all", "unit", "integration", "e2e", "smoke", "system", "functional", "acceptance",
         "regression",
     ];
     let parts = parts(name);

@@ -121,14 +121,8 @@ impl CheckJudge<'_> {
             "rm:", "mkdir:", "cp:", "mv:", "touch:", "ln:", "chmod:",
         ];
         const REASONS: [&str; 8] = [
-            "no such file",
-            "not a directory",
-            "can't cd to",
-            "permission denied",
-            "cannot ",
-            "can't open",
-            "file exists",
-            "missing operand",
+            "no such file", "not a directory", "can't cd to", "permission denied", "cannot ",
+            "can't open", "file exists", "missing operand",
         ];
         let complains = |line: &&str| {
             let low = line.to_ascii_lowercase();

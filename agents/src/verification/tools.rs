@@ -106,15 +106,8 @@ pub(super) static TOOLS: &[CheckTool] = &[
     tool(
         &["cargo", "cross"],
         &[
-            "test",
-            "t",
-            "bench",
-            "miri test",
-            "llvm-cov",
-            "tarpaulin",
-            "hack test",
-            "careful test",
-            "insta test",
+            "test", "t", "bench", "miri test", "llvm-cov", "tarpaulin", "hack test",
+            "careful test", "insta test",
         ],
         Test,
         &CARGO_TEST,

@@ -42,77 +42,23 @@ const fn with_operands(
 }
 
 const CONTAINER: &[&str] = &[
-    "-v",
-    "--volume",
-    "-e",
-    "--env",
-    "-w",
-    "--workdir",
-    "-u",
-    "--user",
-    "--name",
-    "--network",
-    "--net",
-    "--mount",
-    "-p",
-    "--publish",
-    "--platform",
-    "--entrypoint",
-    "--env-file",
-    "-h",
-    "--hostname",
-    "-m",
-    "--memory",
-    "--cpus",
-    "--gpus",
-    "--shm-size",
-    "--ulimit",
-    "--add-host",
-    "--cap-add",
-    "--security-opt",
-    "--index",
-    "--label",
-    "-l",
-    "--tmpfs",
-    "--ipc",
-    "--pull",
+    "-v", "--volume", "-e", "--env", "-w", "--workdir", "-u", "--user", "--name", "--network",
+    "--net", "--mount", "-p", "--publish", "--platform", "--entrypoint", "--env-file", "-h",
+    "--hostname", "-m", "--memory", "--cpus", "--gpus", "--shm-size", "--ulimit", "--add-host",
+    "--cap-add", "--security-opt", "--index", "--label", "-l", "--tmpfs", "--ipc", "--pull",
     "--device",
 ];
 const UV: &[&str] = &[
-    "--with",
-    "--with-requirements",
-    "--with-editable",
-    "--extra",
-    "--group",
-    "--only-group",
-    "--python",
-    "-p",
-    "--package",
-    "--directory",
-    "--project",
-    "--env-file",
-    "--index-url",
-    "--from",
-    "--no-extra",
+    "--with", "--with-requirements", "--with-editable", "--extra", "--group", "--only-group",
+    "--python", "-p", "--package", "--directory", "--project", "--env-file", "--index-url",
+    "--from", "--no-extra",
 ];
 const PYTHON: &[&str] = &["-W", "-X"];
 const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"];
 const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
 const COVERAGE: &[&str] = &[
-    "-r",
-    "--reporter",
-    "-n",
-    "--include",
-    "-x",
-    "--exclude",
-    "-o",
-    "--report-dir",
-    "--src",
-    "--lines",
-    "--branches",
-    "--functions",
-    "--statements",
-    "--temp-directory",
+    "-r", "--reporter", "-n", "--include", "-x", "--exclude", "-o", "--report-dir", "--src",
+    "--lines", "--branches", "--functions", "--statements", "--temp-directory",
 ];
 const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
 
@@ -158,16 +104,7 @@ const RUNNERS: &[RunnerProgram] = &[
     with_options(
         &["xargs"],
         &[
-            "-n",
-            "-I",
-            "-P",
-            "-L",
-            "-d",
-            "-a",
-            "-s",
-            "-E",
-            "--max-args",
-            "--max-procs",
+            "-n", "-I", "-P", "-L", "-d", "-a", "-s", "-E", "--max-args", "--max-procs",
             "--arg-file",
         ],
     ),
@@ -266,16 +203,7 @@ const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
 
 /// Options before a subcommand whose value is the directory or package in which the command runs.
 const PLACES: &[&str] = &[
-    "-C",
-    "--cwd",
-    "--dir",
-    "--directory",
-    "-F",
-    "--filter",
-    "-p",
-    "--prefix",
-    "-w",
-    "--workspace",
+    "-C", "--cwd", "--dir", "--directory", "-F", "--filter", "-p", "--prefix", "-w", "--workspace",
 ];
 
 /// Options that `docker compose` takes before its subcommand.

@@ -233,11 +233,7 @@ impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
         let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
         let name = session.summary()?.info.name;
         let report = CheckpointDiffReport::new(
-            name,
-            moments,
-            found.time_delta_micros,
-            found.changes,
-            &self.kinds,
+            name, moments, found.time_delta_micros, found.changes, &self.kinds,
         );
         if self.exit_code && !report.changes.is_empty() {
             context.exit_code = EXIT_NO;

@@ -455,14 +455,8 @@ mod tests {
     fn every_trigger_has_its_setting() {
         use forge_store::model::AutoTrigger::*;
         for trigger in [
-            HypothesisStatusChange,
-            NewContradictionDetected,
-            VerificationComplete,
-            BranchSwitch,
-            GapFilled,
-            CodeModified,
-            SignificantTimePassed,
-            ContextCompactionWarning,
+            HypothesisStatusChange, NewContradictionDetected, VerificationComplete, BranchSwitch,
+            GapFilled, CodeModified, SignificantTimePassed, ContextCompactionWarning,
         ] {
             let name = serde_json::to_value(trigger).unwrap();
             let name = format!("auto_checkpoint.{}", name.as_str().unwrap());

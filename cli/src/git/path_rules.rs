@@ -182,24 +182,9 @@ mod tests {
     #[test]
     fn ordinary_paths_inside_the_checkout_are_accepted() {
         for path in [
-            "a",
-            "src/main.rs",
-            ".gitignore",
-            ".gitattributes",
-            ".github/workflows/ci.yml",
-            "a b/c d.txt",
-            "…/ä.txt",
-            "..a",
-            "a..b",
-            "...x",
-            "git~x",
-            "console.rs",
-            "common/auxiliary.c",
-            "com10",
-            "lpt.txt",
-            ".git2/config",
-            "a/.gitkeep",
-            "\u{1f600}.md",
+            "a", "src/main.rs", ".gitignore", ".gitattributes", ".github/workflows/ci.yml",
+            "a b/c d.txt", "…/ä.txt", "..a", "a..b", "...x", "git~x", "console.rs",
+            "common/auxiliary.c", "com10", "lpt.txt", ".git2/config", "a/.gitkeep", "\u{1f600}.md",
         ] {
             assert_eq!(refusal(path), None, "{path:?}");
         }

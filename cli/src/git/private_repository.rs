@@ -32,13 +32,7 @@ const MAX_INFO_BYTES: u64 = 1 << 20;
 const MAX_INDEX_BYTES: u64 = 1 << 30;
 /// The settings of `core` about comparing files, which are copied. None of them names a program.
 const TAKEN: [&str; 8] = [
-    "autocrlf",
-    "eol",
-    "filemode",
-    "ignorecase",
-    "symlinks",
-    "trustctime",
-    "checkstat",
+    "autocrlf", "eol", "filemode", "ignorecase", "symlinks", "trustctime", "checkstat",
     "precomposeunicode",
 ];
 

@@ -399,13 +399,7 @@ impl RestoreBuilder<'_> {
         left: &mut Vec<UnrestoredFile>,
     ) -> Result<Vec<RestoredFile>, CommandError> {
         let listed = self.run(&[
-            "diff-index",
-            "--cached",
-            "--raw",
-            "-z",
-            "--no-renames",
-            "--abbrev=64",
-            before,
+            "diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev=64", before,
         ])?;
         let mut files = Vec::new();
         let mut parts = listed.split('\0').filter(|part| !part.is_empty());

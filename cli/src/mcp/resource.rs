@@ -90,9 +90,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             "What is known, rejected and open",
         ),
         (
-            "session/{session}/timeline",
-            "session-timeline",
-            "Timeline of a session",
+            "session/{session}/timeline", "session-timeline", "Timeline of a session",
             "Its moments, newest first",
         ),
         (

@@ -240,12 +240,6 @@ impl ServerHandler for ForgeServer {
 
 /// The supported methods.
 const METHODS: [&str; 8] = [
-    "initialize",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
+    "initialize", "tools/list", "tools/call", "resources/list", "resources/templates/list",
+    "resources/read", "prompts/list", "prompts/get",
 ];

@@ -267,10 +267,7 @@ mod tests {
     fn joined_emoji_and_joined_letters_take_the_columns_they_are_seen_in() {
         let mut table = TextTable::new(&["Name", "N"]);
         for name in [
-            "👨\u{200d}👩\u{200d}👧",
-            "می\u{200c}خواهم",
-            "क्\u{200d}ष",
-            "1\u{fe0f}\u{20e3}",
+            "👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "क्\u{200d}ष", "1\u{fe0f}\u{20e3}",
             "abcdefgh",
         ] {
             table.row(vec![TableCell::plain(name), TableCell::plain("7")]);

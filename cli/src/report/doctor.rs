@@ -136,13 +136,7 @@ impl Report for DoctorReport {
 impl DoctorReport {
     fn print_agents(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&[
-            "Agent",
-            "Installed",
-            "Last fired",
-            "Calls",
-            "p50",
-            "p99",
-            "Compactions",
+            "Agent", "Installed", "Last fired", "Calls", "p50", "p99", "Compactions",
         ])
         .right(3)
         .right(4)

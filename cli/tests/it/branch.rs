@@ -14,14 +14,7 @@ fn project() -> Environment {
 fn branches_are_created_switched_and_abandoned() {
     let environment = project();
     let create = [
-        "branch",
-        "create",
-        "try",
-        "--hypothesis",
-        "H1",
-        "--approach",
-        "bisect",
-        "--success",
+        "branch", "create", "try", "--hypothesis", "H1", "--approach", "bisect", "--success",
         "green",
     ];
     assert_snapshot!(environment.forge(create), @r"

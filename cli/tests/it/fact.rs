@@ -19,22 +19,8 @@ fn verifications_make_checkpoints() {
       checkpoint <id2> #1 unit tests failed [auto]
     ");
     let json = [
-        "verification",
-        "add",
-        "build",
-        "--status",
-        "passed",
-        "--exit-code",
-        "0",
-        "--output",
-        "ok",
-        "--command",
-        "make",
-        "--at",
-        "5m ago",
-        "--id",
-        "build-1",
-        "--json",
+        "verification", "add", "build", "--status", "passed", "--exit-code", "0", "--output", "ok",
+        "--command", "make", "--at", "5m ago", "--id", "build-1", "--json",
     ];
     assert_snapshot!(environment.forge(json), @r#"{"schema":"forge.verification.add/1","session":"project","branch":"main","operation":"<id3>","id":"build-1","revision":null,"checkpoint":{"id":"<id4>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"build passed","tags":["auto"],"trigger":{"automatic":"verification_complete"}},"at":"2026-02-01T11:55:02Z","changed":[{"kind":"verification","id":"build-1","value":{"command":"make","exit_code":0,"name":"build","output":"ok","status":"passed"}}],"warnings":[]}"#);
     assert_snapshot!(environment.forge(json), @r#"

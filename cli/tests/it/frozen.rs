@@ -17,17 +17,8 @@ use std::process::Command;
 
 /// The system calls after which a process is stopped: those that change files, or lock them.
 const CALLS: [&str; 11] = [
-    "write",
-    "pwrite64",
-    "fdatasync",
-    "fsync",
-    "rename",
-    "link",
-    "unlink",
-    "ftruncate",
-    "mkdir",
-    "flock",
-    "fcntl",
+    "write", "pwrite64", "fdatasync", "fsync", "rename", "link", "unlink", "ftruncate", "mkdir",
+    "flock", "fcntl",
 ];
 
 /// The commands that are stopped, with their input.
@@ -38,15 +29,8 @@ const STOPPED: [(&str, &[&str]); 4] = [
     (
         "prune",
         &[
-            "checkpoint",
-            "prune",
-            "--keep-last",
-            "1",
-            "--drop-manual",
-            "--keep-revisions",
-            "0s",
-            "--now",
-            "--yes",
+            "checkpoint", "prune", "--keep-last", "1", "--drop-manual", "--keep-revisions", "0s",
+            "--now", "--yes",
         ],
     ),
     ("hook", &["hook", "claude-code", "PostToolUse"]),

@@ -25,14 +25,7 @@ fn hostile_store() -> Environment {
     environment.forge(["hypothesis", "add", PAYLOAD, "--id", "H1"]).success();
     environment
         .forge([
-            "evidence",
-            "add",
-            PAYLOAD,
-            "--hypothesis",
-            "H1",
-            "--source",
-            PAYLOAD,
-            "--strength",
+            "evidence", "add", PAYLOAD, "--hypothesis", "H1", "--source", PAYLOAD, "--strength",
             "0.5",
         ])
         .success();

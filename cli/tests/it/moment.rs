@@ -91,15 +91,8 @@ fn the_json_state_at_a_moment_has_every_array_and_its_metadata() {
     assert_eq!(
         found,
         [
-            "at",
-            "checkpoint",
-            "current_branch",
-            "distance_seconds",
-            "metrics",
-            "revision",
-            "schema",
-            "session",
-            "state"
+            "at", "checkpoint", "current_branch", "distance_seconds", "metrics", "revision",
+            "schema", "session", "state"
         ]
     );
     let mut arrays = keys(&document["state"]);
@@ -107,36 +100,11 @@ fn the_json_state_at_a_moment_has_every_array_and_its_metadata() {
     assert_eq!(
         arrays,
         [
-            "agents",
-            "beliefs",
-            "branches",
-            "channel_elements",
-            "channels",
-            "code",
-            "commands",
-            "dependencies",
-            "evidence",
-            "gaps",
-            "graph_steps",
-            "graph_writes",
-            "hypotheses",
-            "inferences",
-            "items",
-            "measurements",
-            "memory_items",
-            "messages",
-            "notes",
-            "notices",
-            "outputs",
-            "programs",
-            "progress",
-            "prompts",
-            "runs",
-            "tasks",
-            "thread_messages",
-            "threads",
-            "tools",
-            "verifications"
+            "agents", "beliefs", "branches", "channel_elements", "channels", "code", "commands",
+            "dependencies", "evidence", "gaps", "graph_steps", "graph_writes", "hypotheses",
+            "inferences", "items", "measurements", "memory_items", "messages", "notes", "notices",
+            "outputs", "programs", "progress", "prompts", "runs", "tasks", "thread_messages",
+            "threads", "tools", "verifications"
         ]
     );
     assert_eq!(document["at"], "2026-02-01T12:00:14Z");

@@ -29,17 +29,8 @@ fn put(path: &Path, kind: &str) {
 }
 
 const COMMANDS: [&str; 11] = [
-    "note list",
-    "note add x",
-    "status",
-    "doctor",
-    "verify",
-    "backup copy",
-    "repair fixed",
-    "rebuild",
-    "maintain",
-    "key show",
-    "config get color",
+    "note list", "note add x", "status", "doctor", "verify", "backup copy", "repair fixed",
+    "rebuild", "maintain", "key show", "config get color",
 ];
 
 /// Runs the commands, none of which may panic. Returns their combined output.
@@ -126,17 +117,8 @@ fn a_source_that_is_no_file_is_refused_by_its_kind() {
     put(&environment.path("project/pipe"), "pipe");
     put(&environment.path("project/folder"), "folder");
     for command in [
-        "import",
-        "import claude-code",
-        "import codex",
-        "import swe-agent",
-        "import events",
-        "import bundle",
-        "redact",
-        "purge --yes",
-        "key import",
-        "thread check",
-        "tui --keys",
+        "import", "import claude-code", "import codex", "import swe-agent", "import events",
+        "import bundle", "redact", "purge --yes", "key import", "thread check", "tui --keys",
     ] {
         for (name, kind) in [("pipe", "a pipe"), ("folder", "a directory")] {
             let line = format!("forge {command} {name}");

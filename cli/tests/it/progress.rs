@@ -76,15 +76,7 @@ fn resume_prints_the_next_position_and_nothing_to_resume_is_no_error() {
 fn one_process_saves_line_by_line_and_answers_when_each_is_durable() {
     let environment = project();
     let args = [
-        "progress",
-        "save",
-        "--review",
-        "r",
-        "--execution",
-        "e1",
-        "--stage",
-        "searching",
-        "-",
+        "progress", "save", "--review", "r", "--execution", "e1", "--stage", "searching", "-",
         "--json",
     ];
     let mut child = environment

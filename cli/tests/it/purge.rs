@@ -78,14 +78,8 @@ fn patterns_and_rules_find_secrets_that_were_not_named() {
     let environment = store_with_secret();
     let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
     environment.forge(["note", "add", "--no-redact", &format!("token {token}")]).success();
-    let found = environment.forge([
-        "purge",
-        "--rules",
-        "--pattern",
-        "s3cr3t-[A-Za-z0-9]+",
-        "--yes",
-        "--json",
-    ]);
+    let found = environment
+        .forge(["purge", "--rules", "--pattern", "s3cr3t-[A-Za-z0-9]+", "--yes", "--json"]);
     let found = found.json();
     assert_eq!(found["secrets"], 2);
     let log = environment.forge(["log", "--json"]).stdout;

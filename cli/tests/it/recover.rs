@@ -322,29 +322,10 @@ fn hostile_patches_write_nowhere() {
         )
     };
     let mut patches: Vec<String> = [
-        "../out",
-        "../../out",
-        "a/../../out",
-        "/tmp/out",
-        "//out",
-        ".git/config",
-        ".GIT/hooks/post-checkout",
-        "sub/.git/config",
-        "git~1/x",
-        ".git /x",
-        ".git./x",
-        ".git::$INDEX_ALLOCATION/x",
-        "C:/out",
-        "C:\\out",
-        "a\\..\\out",
-        "con",
-        "nul.txt",
-        "a//b",
-        "./out",
-        "a/./b",
-        "\u{feff}.git/x",
-        ".g\u{200c}it/x",
-        "x\u{202e}y",
+        "../out", "../../out", "a/../../out", "/tmp/out", "//out", ".git/config",
+        ".GIT/hooks/post-checkout", "sub/.git/config", "git~1/x", ".git /x", ".git./x",
+        ".git::$INDEX_ALLOCATION/x", "C:/out", "C:\\out", "a\\..\\out", "con", "nul.txt", "a//b",
+        "./out", "a/./b", "\u{feff}.git/x", ".g\u{200c}it/x", "x\u{202e}y",
     ]
     .iter()
     .map(|path| new(path))

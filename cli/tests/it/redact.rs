@@ -142,14 +142,8 @@ fn contents_of(folder: &Path) -> Vec<u8> {
 /// are spooled, after they were appended, and after maintenance.
 fn record_secrets(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
-        "prompt",
-        "call",
-        "result",
-        "instructions",
-        "note beside",
-        "checkpoint beside",
-        "call beside",
-        "result beside",
+        "prompt", "call", "result", "instructions", "note beside", "checkpoint beside",
+        "call beside", "result beside",
     ];
     let place = Environment::new();
     place.forge(["init"]).success();

@@ -179,15 +179,8 @@ fn a_tool_can_print_before_it_has_read_all_of_its_arguments() {
 fn the_guard_and_the_writer_keep_others_out() {
     let environment = place();
     environment.forge(["init"]).success();
-    let refused = environment.forge([
-        "thread",
-        "append",
-        "--thread",
-        "t",
-        "--guard",
-        "refuse",
-        "history.jsonl",
-    ]);
+    let refused = environment
+        .forge(["thread", "append", "--thread", "t", "--guard", "refuse", "history.jsonl"]);
     assert_eq!(refused.code, 2, "{refused}");
     environment
         .forge(["thread", "append", "--thread", "t", "--guard", "hold", "history.jsonl"])

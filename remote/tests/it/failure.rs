@@ -120,10 +120,7 @@ fn each_call_of_a_depot_is_one_request() {
     depot.remove("a").unwrap();
     assert_eq!(depot.now().unwrap(), Timestamp::from_micros(1_795_794_049_000_000));
     let requests = [
-        "GET /team/forge/a",
-        "PUT /team/forge/a",
-        "PUT /team/forge/a",
-        "DELETE /team/forge/a",
+        "GET /team/forge/a", "PUT /team/forge/a", "PUT /team/forge/a", "DELETE /team/forge/a",
         "GET /team/forge/forge",
     ];
     assert_eq!(server.take_requests(), requests);

@@ -219,14 +219,8 @@ fn command(kind: ServerKind, program: &OsString, folder: &TempDir, ports: &[u16]
 
 fn seaweed_arguments(ports: &[u16]) -> String {
     let options = [
-        "s3.port",
-        "s3.port.grpc",
-        "master.port",
-        "master.port.grpc",
-        "volume.port",
-        "volume.port.grpc",
-        "filer.port",
-        "filer.port.grpc",
+        "s3.port", "s3.port.grpc", "master.port", "master.port.grpc", "volume.port",
+        "volume.port.grpc", "filer.port", "filer.port.grpc",
     ];
     let with_ports = options.iter().zip(ports).map(|(option, port)| format!("-{option}={port}"));
     let with_ports: Vec<_> = with_ports.collect();

@@ -192,13 +192,8 @@ fn a_generation_holds_only_what_a_reader_needs() {
         });
     }
     let expected = [
-        "3-000000000000001e",
-        "3-000000000000001e.lease",
-        "CURRENT",
-        "apply.lock",
-        "manifest",
-        "published",
-        "table",
+        "3-000000000000001e", "3-000000000000001e.lease", "CURRENT", "apply.lock", "manifest",
+        "published", "table",
     ];
     assert_eq!(kinds, expected.map(str::to_owned).into());
 }

@@ -78,14 +78,9 @@ fn values_of(kind: Kind) -> BoxedStrategy<Value> {
 #[test]
 fn is_checked_rejects_a_value_that_check_changes_or_refuses() {
     for text in [
-        r#"{"description": null}"#,
-        r#"{"x": [{"y": null}]}"#,
-        r#"{"x": -0.0}"#,
-        r#"{"confidence": 1}"#,
-        r#"{"confidence": 1.5}"#,
-        r#"{"status": "odd"}"#,
-        r#"{"tags": ["a", 1]}"#,
-        "7",
+        r#"{"description": null}"#, r#"{"x": [{"y": null}]}"#, r#"{"x": -0.0}"#,
+        r#"{"confidence": 1}"#, r#"{"confidence": 1.5}"#, r#"{"status": "odd"}"#,
+        r#"{"tags": ["a", 1]}"#, "7",
     ] {
         assert!(!is_checked(Kind::Hypothesis, &json(text)), "{text}");
     }

@@ -73,14 +73,8 @@ fn rejecting_a_hypothesis_rejects_its_descendants_and_puts_dependent_beliefs_in_
     assert_eq!(
         changed(&outcome),
         [
-            "hypothesis H1",
-            "hypothesis H2",
-            "hypothesis H3",
-            "belief by-belief",
-            "belief by-evidence",
-            "belief by-field",
-            "belief by-source",
-            "belief supported",
+            "hypothesis H1", "hypothesis H2", "hypothesis H3", "belief by-belief",
+            "belief by-evidence", "belief by-field", "belief by-source", "belief supported",
         ]
     );
     assert_eq!(outcome.trigger, Some(AutoTrigger::HypothesisStatusChange));

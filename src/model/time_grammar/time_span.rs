@@ -11,27 +11,9 @@ use chrono::{Days, Months, NaiveDateTime, TimeZone};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 const NUMBERS: [&str; 21] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nineteen", "twenty",
 ];
 const TENS: [(&str, u64); 4] = [("thirty", 30), ("forty", 40), ("fifty", 50), ("sixty", 60)];
 

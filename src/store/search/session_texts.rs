@@ -17,20 +17,8 @@ use std::collections::HashSet;
 
 /// Fields that are not worth searching.
 const UNSEARCHED_FIELDS: [&str; 14] = [
-    "parent",
-    "message_id",
-    "model",
-    "cwd",
-    "git_branch",
-    "agent",
-    "call",
-    "called_at",
-    "outcome",
-    "streams",
-    "role",
-    "source",
-    "working_dir",
-    "tool_calls",
+    "parent", "message_id", "model", "cwd", "git_branch", "agent", "call", "called_at", "outcome",
+    "streams", "role", "source", "working_dir", "tool_calls",
 ];
 /// Separates the texts of one entity: a white space that phrases do not have, so that none is found
 /// over the end of a text.

@@ -46,22 +46,8 @@ const TALK: [&str; 12] = [
 
 /// Verbs that begin an instruction in a prompt; its object follows.
 const INSTRUCTION_VERBS: [&str; 16] = [
-    "craft",
-    "write",
-    "generate",
-    "create",
-    "compose",
-    "produce",
-    "draft",
-    "summarize",
-    "summarise",
-    "extract",
-    "grade",
-    "rate",
-    "evaluate",
-    "improve",
-    "rewrite",
-    "format",
+    "craft", "write", "generate", "create", "compose", "produce", "draft", "summarize",
+    "summarise", "extract", "grade", "rate", "evaluate", "improve", "rewrite", "format",
 ];
 
 /// Words that begin the object of an instruction.
@@ -70,16 +56,9 @@ const OBJECT_WORDS: [&str; 9] =
 
 /// Phrases of prompts.
 const PROMPT: [&str; 10] = [
-    "your task is",
-    "you are an expert",
-    "you are a helpful",
-    "you will be given",
-    "based on the instructions",
-    "the following instructions",
-    "respond only with",
-    "return only the",
-    "output only the",
-    "do not include any",
+    "your task is", "you are an expert", "you are a helpful", "you will be given",
+    "based on the instructions", "the following instructions", "respond only with",
+    "return only the", "output only the", "do not include any",
 ];
 
 /// Maximum number of characters of the matching words in a finding.

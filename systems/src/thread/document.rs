@@ -170,14 +170,8 @@ fn block_preview(block: &RawObject<'_>) -> Option<String> {
         ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
     // These come before `TEXTS`: a result names its tool too, but its content is more informative.
     const INNER: [&str; 8] = [
-        "output",
-        "toolUse",
-        "toolResult",
-        "functionCall",
-        "function_call",
-        "functionResponse",
-        "function_response",
-        "response",
+        "output", "toolUse", "toolResult", "functionCall", "function_call", "functionResponse",
+        "function_response", "response",
     ];
     if let Some(inner) = INNER.iter().find_map(|field| block.object(field)) {
         return block_preview(&inner).or_else(|| Some(inner.write()));

@@ -61,13 +61,8 @@ pub enum SanitizeError {
 /// Fields and types that only results of calls have, as JSON texts. A message with one of them is
 /// never removed: if it is unusable, sanitising fails.
 const RESULT_NAMES: [&str; 7] = [
-    "\"tool_call_id\"",
-    "\"tool_use_id\"",
-    "\"toolResult\"",
-    "\"tool-result\"",
-    "\"functionResponse\"",
-    "\"function_response\"",
-    "\"output\"",
+    "\"tool_call_id\"", "\"tool_use_id\"", "\"toolResult\"", "\"tool-result\"",
+    "\"functionResponse\"", "\"function_response\"", "\"output\"",
 ];
 
 /// The names of the known formats, for the error about messages of an unknown format.

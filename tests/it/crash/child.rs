@@ -43,11 +43,7 @@ impl Task {
         let planted = Planted::ALL.iter().position(|one| *one == planted).unwrap();
         let mut child = program
             .args([
-                "crash::child::child",
-                "--exact",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
+                "crash::child::child", "--exact", "--ignored", "--nocapture", "--test-threads=1",
             ])
             .env(FOLDER, path)
             .env(TASK, format!("{writer} {seed} {second} {planted} {}", u64::from(once)))

@@ -156,15 +156,7 @@ fn a_verb_killed_at_any_call_succeeds_when_it_is_repeated() {
     }
     let step = count("FORGE_CRASH_STEP", 11).max(1) as usize;
     let calls = [
-        "pwrite64",
-        "write",
-        "fdatasync",
-        "fsync",
-        "rename",
-        "unlink",
-        "link",
-        "ftruncate",
-        "mkdir",
+        "pwrite64", "write", "fdatasync", "fsync", "rename", "unlink", "link", "ftruncate", "mkdir",
     ];
     let mut struck = 0;
     for verb in &VERBS {

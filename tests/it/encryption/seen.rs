@@ -10,28 +10,10 @@ use std::fs;
 
 /// Texts that the files of an unencrypted store contain.
 const TEXTS: [&str; 22] = [
-    "zebra-agent",
-    "zebra-agent-session",
-    "zebra-aside",
-    "zebra-branch",
-    "zebra-checkpoint",
-    "zebra-claim",
-    "zebra-hypothesis",
-    "zebra-input",
-    "zebra-item",
-    "zebra-kept",
-    "zebra-large",
-    "zebra-m",
-    "zebra-message",
-    "zebra-result",
-    "zebra-run",
-    "zebra-said",
-    "zebra-session",
-    "zebra-source",
-    "zebra-step-output",
-    "zebra-tag",
-    "zebra-thread",
-    "zebra-waiting",
+    "zebra-agent", "zebra-agent-session", "zebra-aside", "zebra-branch", "zebra-checkpoint",
+    "zebra-claim", "zebra-hypothesis", "zebra-input", "zebra-item", "zebra-kept", "zebra-large",
+    "zebra-m", "zebra-message", "zebra-result", "zebra-run", "zebra-said", "zebra-session",
+    "zebra-source", "zebra-step-output", "zebra-tag", "zebra-thread", "zebra-waiting",
 ];
 
 /// Texts that an unencrypted store compresses, so that its files need not contain them. There the

@@ -15,22 +15,8 @@ fn settle(store: &Store) {
 /// Words that compress like prose.
 fn prose(seed: u64, length: usize) -> String {
     const WORDS: [&str; 16] = [
-        "the",
-        "pool",
-        "of",
-        "connections",
-        "was",
-        "exhausted",
-        "before",
-        "a",
-        "request",
-        "came",
-        "back",
-        "from",
-        "cache",
-        "with",
-        "timeout",
-        "again",
+        "the", "pool", "of", "connections", "was", "exhausted", "before", "a", "request", "came",
+        "back", "from", "cache", "with", "timeout", "again",
     ];
     let mut text = String::with_capacity(length);
     for byte in noise(seed, length) {

@@ -142,14 +142,7 @@ fn remove(folder: &Path) {
 #[test]
 fn a_process_killed_anywhere_while_purging_leaves_a_sound_store_and_the_next_finishes() {
     let calls = [
-        "pwrite64",
-        "write",
-        "fdatasync",
-        "fsync",
-        "rename",
-        "unlink",
-        "unlinkat",
-        "ftruncate",
+        "pwrite64", "write", "fdatasync", "fsync", "rename", "unlink", "unlinkat", "ftruncate",
         "mkdir",
     ];
     strike("killed while purging", &calls.map(|call| (call, "signal=KILL")), 61);

@@ -44,15 +44,8 @@ fn notes(path: &Path, options: &Options, what: &str) -> usize {
 
 /// What is done to the newest segment, or to the whole folder.
 const WAYS: [&str; 9] = [
-    "deleted",
-    "renamed above",
-    "renamed below",
-    "renamed to a copy",
-    "cut to nothing",
-    "emptied",
-    "gone",
-    "FORMAT too",
-    "a stranger",
+    "deleted", "renamed above", "renamed below", "renamed to a copy", "cut to nothing", "emptied",
+    "gone", "FORMAT too", "a stranger",
 ];
 
 fn strike(path: &Path, how: &str) {

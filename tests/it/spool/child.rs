@@ -35,11 +35,7 @@ impl Process {
     fn begin(role: &str, path: &Path, mut program: Command) -> Self {
         let mut child = program
             .args([
-                "spool::child::child",
-                "--exact",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
+                "spool::child::child", "--exact", "--ignored", "--nocapture", "--test-threads=1",
             ])
             .env(ROLE, role)
             .env(FOLDER, path)

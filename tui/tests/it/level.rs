@@ -86,11 +86,8 @@ fn days_and_long_pauses_are_separated_and_a_minute_is_named_once() {
     let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
     store.create_session(&act, NewSession::named("days")).unwrap();
     let times = [
-        "2025-03-11T10:00:10Z",
-        "2025-03-11T10:00:40Z",
-        "2025-03-11T10:10:00Z",
-        "2025-03-11T11:00:00Z",
-        "2025-03-12T09:00:00Z",
+        "2025-03-11T10:00:10Z", "2025-03-11T10:00:40Z", "2025-03-11T10:10:00Z",
+        "2025-03-11T11:00:00Z", "2025-03-12T09:00:00Z",
     ];
     for (number, time) in times.into_iter().enumerate() {
         note(&store, "days", &format!("N{number}"), time);

@@ -8,13 +8,8 @@ use crate::integration::json::JsonEdit;
 use jsonc_parser::cst::CstInputValue;
 
 const EVENTS: [&str; 7] = [
-    "sessionStart",
-    "beforeSubmitPrompt",
-    "afterShellExecution",
-    "afterFileEdit",
-    "preCompact",
-    "stop",
-    "sessionEnd",
+    "sessionStart", "beforeSubmitPrompt", "afterShellExecution", "afterFileEdit", "preCompact",
+    "stop", "sessionEnd",
 ];
 
 pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec<WantedChange> {

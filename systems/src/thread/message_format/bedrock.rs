@@ -10,18 +10,8 @@ use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
 /// The type fields of content blocks other than calls and results.
 pub(super) const BLOCKS: [&str; 12] = [
-    "text",
-    "image",
-    "document",
-    "video",
-    "audio",
-    "guardContent",
-    "cachePoint",
-    "reasoningContent",
-    "citationsContent",
-    "searchResult",
-    "toolAddition",
-    "toolRemoval",
+    "text", "image", "document", "video", "audio", "guardContent", "cachePoint",
+    "reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval",
 ];
 
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {

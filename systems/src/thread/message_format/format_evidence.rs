@@ -21,18 +21,8 @@ pub(in crate::thread) enum FormatEvidence {
 
 /// The values of `type` in messages of LangChain.
 pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
-    "human",
-    "ai",
-    "tool",
-    "system",
-    "function",
-    "chat",
-    "developer",
-    "HumanMessageChunk",
-    "AIMessageChunk",
-    "ToolMessageChunk",
-    "SystemMessageChunk",
-    "FunctionMessageChunk",
+    "human", "ai", "tool", "system", "function", "chat", "developer", "HumanMessageChunk",
+    "AIMessageChunk", "ToolMessageChunk", "SystemMessageChunk", "FunctionMessageChunk",
     "ChatMessageChunk",
 ];
 

@@ -12,22 +12,9 @@ use std::borrow::Cow;
 
 /// The type fields of a part.
 pub(super) const PARTS: [&str; 17] = [
-    "text",
-    "functionCall",
-    "function_call",
-    "functionResponse",
-    "function_response",
-    "inlineData",
-    "inline_data",
-    "fileData",
-    "file_data",
-    "executableCode",
-    "executable_code",
-    "codeExecutionResult",
-    "code_execution_result",
-    "toolCall",
-    "tool_call",
-    "toolResponse",
+    "text", "functionCall", "function_call", "functionResponse", "function_response", "inlineData",
+    "inline_data", "fileData", "file_data", "executableCode", "executable_code",
+    "codeExecutionResult", "code_execution_result", "toolCall", "tool_call", "toolResponse",
     "tool_response",
 ];
 

@@ -79,20 +79,8 @@ fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
 
 /// Fields that only label a value, and have no content worth keeping.
 const LABELS: [&str; 14] = [
-    "type",
-    "role",
-    "id",
-    "name",
-    "status",
-    "signature",
-    "thoughtSignature",
-    "cache_control",
-    "call_id",
-    "tool_call_id",
-    "tool_use_id",
-    "toolUseId",
-    "toolCallId",
-    "toolName",
+    "type", "role", "id", "name", "status", "signature", "thoughtSignature", "cache_control",
+    "call_id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "toolName",
 ];
 
 /// Returns whether this JSON contains a text or a number besides labels.

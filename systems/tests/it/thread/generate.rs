@@ -5,16 +5,8 @@ use serde_json::{Value, json};
 
 /// The names of the forms; Gemini also with ids and in snake case.
 pub(crate) const FORMS: [&str; 10] = [
-    "openai_chat",
-    "openai_responses",
-    "anthropic",
-    "bedrock",
-    "gemini",
-    "gemini_ids",
-    "ai_sdk",
-    "langchain",
-    "langchain_flat",
-    "langchain_lc",
+    "openai_chat", "openai_responses", "anthropic", "bedrock", "gemini", "gemini_ids", "ai_sdk",
+    "langchain", "langchain_flat", "langchain_lc",
 ];
 
 /// The name under which the form is known to forge.

@@ -34,10 +34,7 @@ fn apply(path: &Path, lies: &[&str]) -> bool {
         .args(lies)
         .arg(std::env::current_exe().unwrap())
         .args([
-            "crash::planted::order::child",
-            "--exact",
-            "--ignored",
-            "--nocapture",
+            "crash::planted::order::child", "--exact", "--ignored", "--nocapture",
             "--test-threads=1",
         ])
         .env(FOLDER, path)

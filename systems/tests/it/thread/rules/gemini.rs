@@ -4,15 +4,8 @@ use super::{Verdict, name, text};
 use serde_json::Value;
 
 const DATA: [&str; 9] = [
-    "text",
-    "functionCall",
-    "functionResponse",
-    "inlineData",
-    "fileData",
-    "executableCode",
-    "codeExecutionResult",
-    "toolCall",
-    "toolResponse",
+    "text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode",
+    "codeExecutionResult", "toolCall", "toolResponse",
 ];
 
 /// The field of a part, in camel case or in snake case.

@@ -113,11 +113,7 @@ pub(super) fn responses(items: &[Value]) -> Verdict {
         }
         reasoning = kind == "reasoning";
         const ANSWERED: [&str; 6] = [
-            "function_call",
-            "custom_tool_call",
-            "computer_call",
-            "local_shell_call",
-            "shell_call",
+            "function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call",
             "apply_patch_call",
         ];
         if kind == "message" {
