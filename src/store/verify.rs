@@ -163,18 +163,9 @@ impl Store {
                 Err(error) => lost.push(chain(&error)),
             }
         }
-        let outcome = if found.is_empty() {
-            VerifyOutcome::Clean
-        } else if !forged.is_empty() {
-            VerifyOutcome::Forged
-        } else if lost.is_empty() {
-            VerifyOutcome::Repairable
-        } else {
-            VerifyOutcome::Loss
-        };
         let encrypted = cipher.is_some();
         Ok(VerifyReport {
-            outcome,
+            outcome: outcome(&found, &forged, &lost),
             findings: found,
             lost,
             checked,
@@ -196,6 +187,19 @@ impl Store {
     /// if the store cannot be written.
     pub fn rebuild(&self) -> Result<RebuildCounts> {
         self.engine.rebuild()
+    }
+}
+
+/// Returns the outcome of a check with these findings, forged parts, and losses of a repair.
+fn outcome(found: &[VerifyFinding], forged: &[String], lost: &[String]) -> VerifyOutcome {
+    if found.is_empty() {
+        VerifyOutcome::Clean
+    } else if !forged.is_empty() {
+        VerifyOutcome::Forged
+    } else if lost.is_empty() {
+        VerifyOutcome::Repairable
+    } else {
+        VerifyOutcome::Loss
     }
 }
 

@@ -655,7 +655,7 @@ summaries! {
         &[
             // Tests whose setup failed are `invalid`, and no failures.
             (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, \d+ failures?,.*\b[1-9]\d* invalid\b", Failed),
-            // Warnings that count as errors, and too little coverage, are reported after the counts.
+            // Warnings that count as errors, and a low coverage, are reported after the counts.
             (r"^(?:ERROR! Test suite aborted |Coverage test failed, )", Failed),
             (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(SoFar)),
         ],
