@@ -4,6 +4,7 @@ use crate::engine::fact::SourcedFact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
 use crate::model::{Fact, Kind};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// The last result of a check.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +96,7 @@ struct ResultIndex {
 }
 
 /// Numbers of results by a text.
-type NumbersByText = BTreeSet<(String, u64)>;
+type NumbersByText = BTreeMap<String, BTreeSet<u64>>;
 
 impl CheckTracker {
     /// Adds the next result.
@@ -160,7 +161,10 @@ impl ResultIndex {
     fn insert(&mut self, result: LastCheckResult) {
         let number = self.next;
         self.next += 1;
-        self.each_key(&result.of, |numbers, text| numbers.insert((text, number)));
+        self.each_key(&result.of, |numbers, text| match numbers.get_mut(text) {
+            Some(numbers) => drop(numbers.insert(number)),
+            None => drop(numbers.insert(text.to_owned(), BTreeSet::from([number]))),
+        });
         self.results.insert(number, result);
     }
 
@@ -176,7 +180,14 @@ impl ResultIndex {
         let mut removed = Vec::new();
         for number in numbers {
             if let Some(result) = self.results.remove(&number) {
-                self.each_key(&result.of, |numbers, text| numbers.remove(&(text, number)));
+                self.each_key(&result.of, |numbers, text| {
+                    if let Some(of_text) = numbers.get_mut(text) {
+                        of_text.remove(&number);
+                        if of_text.is_empty() {
+                            numbers.remove(text);
+                        }
+                    }
+                });
                 removed.push(result);
             }
         }
@@ -185,19 +196,15 @@ impl ResultIndex {
 
     /// Changes the entries of a check in the indexes: calls `change` with each index, and each text
     /// that the check has in it.
-    fn each_key(
-        &mut self,
-        of: &CheckIdentity,
-        change: impl Fn(&mut NumbersByText, String) -> bool,
-    ) {
+    fn each_key(&mut self, of: &CheckIdentity, change: impl Fn(&mut NumbersByText, &str)) {
         let names = self.names.entry(of.run.is_some()).or_default();
         for part in of.parts() {
-            change(names, part.to_owned());
+            change(names, part);
         }
         if let Some(run) = &of.run {
             let scopes = self.scopes.entry(run.clone()).or_default();
             for scope in of.target.indexed_scopes() {
-                change(scopes, scope.to_owned());
+                change(scopes, scope);
             }
         }
     }
@@ -208,7 +215,7 @@ impl ResultIndex {
         let mut numbers = BTreeSet::new();
         if let Some(scopes) = of.run.as_ref().and_then(|run| self.scopes.get(run)) {
             if of.target.scopes.is_empty() {
-                numbers.extend(scopes.iter().map(|(_, number)| *number));
+                numbers.extend(scopes.values().flatten());
             }
             numbers.extend(equal_to(scopes, ""));
             for scope in &of.target.scopes {
@@ -231,13 +238,13 @@ impl ResultIndex {
     }
 }
 
-fn equal_to<'a>(numbers: &'a NumbersByText, text: &'a str) -> impl Iterator<Item = u64> + 'a {
-    numbers.range((text.to_owned(), 0)..=(text.to_owned(), u64::MAX)).map(|(_, number)| *number)
+fn equal_to<'a>(numbers: &'a NumbersByText, text: &str) -> impl Iterator<Item = &'a u64> + use<'a> {
+    numbers.get(text).into_iter().flatten()
 }
 
-fn beginning_with(numbers: &NumbersByText, prefix: String) -> impl Iterator<Item = u64> {
-    let range = numbers.range((prefix.clone(), 0)..);
-    range.take_while(move |(text, _)| text.starts_with(&prefix)).map(|(_, number)| *number)
+fn beginning_with(numbers: &NumbersByText, prefix: String) -> impl Iterator<Item = &u64> {
+    let range = numbers.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+    range.take_while(move |(text, _)| text.starts_with(&prefix)).flat_map(|(_, numbers)| numbers)
 }
 
 /// Returns whether the text after the name of a folder or module names something inside of it.
