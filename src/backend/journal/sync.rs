@@ -129,8 +129,7 @@ impl Journal {
             if self.progress.covers(to) {
                 return Ok(());
             }
-            let tip = self.newest_tip(self.tip_from(to)?);
-            match self.flush_and_note(&tip, locked) {
+            match self.flush_newest(self.tip_from(to)?, locked) {
                 Err(error) if !self.progress.has_failed() => return Err(error),
                 Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
                 Ok(()) => return Ok(()),
@@ -156,21 +155,46 @@ impl Journal {
         }
     }
 
-    /// Returns the end of the journal, if other processes have appended records after `tip`: one
-    /// sync then covers these records too.
-    fn newest_tip(&self, tip: JournalCursor) -> JournalCursor {
+    /// Flushes everything up to `tip`, and the records that other processes have appended after it:
+    /// one sync covers all of them. `locked` is the lock on the sync mark, if this process has it.
+    fn flush_newest(
+        &self,
+        tip: JournalCursor,
+        locked: Option<SyncMarkGuard<'_>>,
+    ) -> Result<(), Error> {
+        let newest = self.newest_tip(&tip);
+        self.sync_up_to(newest.as_ref().map_or(&tip, |(newest, _)| newest))?;
+        let newest = newest.filter(|newest| self.has_last_record(newest));
+        self.note_with(&newest.map_or(tip, |(newest, _)| newest), locked);
+        Ok(())
+    }
+
+    /// Returns the end of the journal and the position of its last record, if other processes have
+    /// appended records after `tip`.
+    pub(super) fn newest_tip(&self, tip: &JournalCursor) -> Option<(JournalCursor, LogPosition)> {
         if tip.segment.is_blank(tip.end).unwrap_or(true) {
-            return tip;
+            return None;
         }
-        let later = self.walk(tip.end, Some(tip.clone())).and_then(|mut walk| {
-            while walk.next()?.is_some() {}
-            Ok(walk.cursor().clone())
-        });
-        later.ok().filter(|later| later.previous.is_some()).unwrap_or(tip)
+        let mut walk = self.walk(tip.end, Some(tip.clone())).ok()?;
+        let mut last = None;
+        while let Some(record) = walk.next().ok()? {
+            last = Some(record.position);
+        }
+        Some((walk.cursor().clone(), last?))
+    }
+
+    /// Returns whether the record that ends at `tip` is still at `position`. If the write of several
+    /// records fails, the writer removes the first ones, which a sync may have found meanwhile.
+    pub(super) fn has_last_record(&self, (tip, position): &(JournalCursor, LogPosition)) -> bool {
+        let begin = JournalCursor { end: *position, previous: None, ..tip.clone() };
+        let found = self
+            .walk_context()
+            .and_then(|about| JournalWalk::resume(&self.folder, about, begin).next());
+        found.is_ok_and(|found| found.map(|record| record.hash) == tip.previous)
     }
 
     /// Returns an end of the journal at or after `to`.
-    fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
+    pub(super) fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
             return Ok(tip);
@@ -188,15 +212,13 @@ impl Journal {
     /// Syncs everything up to `tip`, and updates the sync mark and the witness. A failed sync is
     /// remembered.
     pub(super) fn flush(&self, tip: &JournalCursor) -> Result<(), Error> {
-        self.flush_and_note(tip, None)
+        self.sync_up_to(tip)?;
+        self.note(tip);
+        Ok(())
     }
 
-    /// Flushes like [`Journal::flush`], with the lock on the sync mark if this process has it.
-    fn flush_and_note(
-        &self,
-        tip: &JournalCursor,
-        locked: Option<SyncMarkGuard<'_>>,
-    ) -> Result<(), Error> {
+    /// Syncs everything up to `tip`. A failed sync is remembered.
+    fn sync_up_to(&self, tip: &JournalCursor) -> Result<(), Error> {
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
             if let Err(source) = self.progress.sync(&segment.file) {
@@ -204,7 +226,6 @@ impl Journal {
                 return Err(Error::io("sync", &segment.path)(source));
             }
         }
-        self.note_with(tip, locked);
         Ok(())
     }
 
