@@ -42,6 +42,10 @@ pub enum GraphDirection {
 pub struct ClaimGraph {
     claims: BTreeMap<Key, Value>,
     edges: Vec<ClaimEdge>,
+    /// For each claim, the places in `edges` of the edges to what it rests on.
+    down: BTreeMap<Key, Vec<usize>>,
+    /// For each claim, the places in `edges` of the edges to what rests on it.
+    up: BTreeMap<Key, Vec<usize>>,
 }
 
 impl ClaimGraph {
@@ -59,7 +63,13 @@ impl ClaimGraph {
         let claims: BTreeMap<Key, Value> = found.into_iter().collect();
         // A source is any text; if it is the id of a claim, the belief rests on that claim.
         edges.retain(|edge| edge.relation != SOURCE || claims.contains_key(&edge.basis));
-        Ok(Self { claims, edges })
+        let mut down = BTreeMap::<Key, Vec<usize>>::new();
+        let mut up = BTreeMap::<Key, Vec<usize>>::new();
+        for (place, edge) in edges.iter().enumerate() {
+            down.entry(edge.dependent.clone()).or_default().push(place);
+            up.entry(edge.basis.clone()).or_default().push(place);
+        }
+        Ok(Self { claims, edges, down, up })
     }
 
     /// Returns the value of a claim, if it exists.
@@ -76,12 +86,17 @@ impl ClaimGraph {
         key: &Key,
         direction: GraphDirection,
     ) -> impl Iterator<Item = (&Key, &ClaimEdge)> {
-        self.edges.iter().filter_map(move |edge| {
-            let (near, far) = match direction {
-                GraphDirection::Down => (&edge.dependent, &edge.basis),
-                GraphDirection::Up => (&edge.basis, &edge.dependent),
+        let places = match direction {
+            GraphDirection::Down => &self.down,
+            GraphDirection::Up => &self.up,
+        };
+        places.get(key).into_iter().flatten().filter_map(move |place| {
+            let edge = self.edges.get(*place)?;
+            let far = match direction {
+                GraphDirection::Down => &edge.basis,
+                GraphDirection::Up => &edge.dependent,
             };
-            (near == key).then_some((far, edge))
+            Some((far, edge))
         })
     }
 }
@@ -162,5 +177,9 @@ mod tests {
         };
         assert_eq!(below("named"), [("hypothesis H1".to_owned(), "source")]);
         assert!(below("said").is_empty());
+        let hypothesis = Key::new(Kind::Hypothesis, "H1");
+        let above = graph.neighbours(&hypothesis, GraphDirection::Up);
+        let above: Vec<_> = above.map(|(key, edge)| (key.to_string(), edge.relation)).collect();
+        assert_eq!(above, [("belief named".to_owned(), "source")]);
     }
 }
