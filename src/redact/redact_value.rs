@@ -3,6 +3,7 @@
 use super::{Redactor, TextForm, mark, named_value, secret_heuristics, short};
 use crate::model::{FieldMap, Value};
 use std::collections::BTreeMap;
+use std::mem;
 
 /// The field with environment variables. Only the values of variables on an allow list are stored.
 const VARIABLES: &str = "env_vars";
@@ -152,17 +153,17 @@ impl Redactor {
 
     /// Redacts the field names that contain a secret.
     fn names(&self, fields: &mut FieldMap, found: &mut BTreeMap<&'static str, u64>) {
-        let secret: Vec<String> = fields
-            .keys()
-            .filter(|name| name.len() >= 8 && self.secret_in_name(name).is_some())
-            .cloned()
-            .collect();
-        for name in secret {
-            if let Some(value) = fields.remove(&name) {
-                let mut clean = name;
-                self.clean_text(&mut clean, found);
-                fields.insert(clean, value);
-            }
+        let has_secret = |name: &str| name.len() >= 8 && self.secret_in_name(name).is_some();
+        if !fields.keys().any(|name| has_secret(name)) {
+            return;
         }
+        // All at once, because each removal or insertion would move all fields after it.
+        let (secret, kept): (Vec<_>, Vec<_>) =
+            mem::take(fields).into_iter().partition(|(name, _)| has_secret(name));
+        let cleaned = secret.into_iter().map(|(mut name, value)| {
+            self.clean_text(&mut name, found);
+            (name, value)
+        });
+        *fields = kept.into_iter().chain(cleaned).collect();
     }
 }
