@@ -314,7 +314,7 @@ impl Store {
         Self { engine, path, database: None, tracks: Arc::default() }
     }
 
-    /// Returns the folder of this store; `None` if it is in memory.
+    /// Returns the folder of this store; `None` if it has none, such as a store in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -322,7 +322,7 @@ impl Store {
 
     /// Returns the folder for notes about this store. It is the folder of the store, or one next to
     /// its key if it is encrypted, because then the folder of the store must show nothing. `None`
-    /// if the store is in memory.
+    /// if there is no such folder.
     #[must_use]
     pub fn notes(&self) -> Option<PathBuf> {
         match self.engine.cipher {

@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// Adds operations of others in a session to its file. The first note also says whether another
-    /// store began the session. A store in memory keeps nothing.
+    /// store began the session. A store without a folder keeps nothing.
     pub(super) fn note_foreign(&self, session: SessionId, new: &ForeignOperations) -> Result<()> {
         let Some(path) = self.foreign_path(session) else { return Ok(()) };
         let Some(folder) = path.parent() else { return Ok(()) };

@@ -367,7 +367,7 @@ impl World {
         word
     }
 
-    /// Purges a secret that the clone has. Those in memory do not purge.
+    /// Purges a secret that the clone has. Clones in memory do not purge.
     fn purge(&mut self, which: usize) {
         if self.secrets.is_empty() || self.clones[which].folder.is_none() {
             return;
