@@ -17,7 +17,7 @@ use crate::model::{Checkpoint, Kind, Timestamp};
 use brief_line::{cut, cut_to, line};
 use claim_lines::last_claims;
 use fact_lines::{last_commands, last_refused, open_tasks};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What was known in a session at a moment, in short. The order of each list is reproducible.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,11 +80,11 @@ impl StateAt {
         let hypotheses = self.hypothesis_lines()?;
         let checks = CheckResults::of_facts(facts);
         let doubted = self.doubted()?;
+        let in_doubt: HashSet<&str> = doubted.iter().map(|line| line.id.as_str()).collect();
         let mut omitted = BTreeMap::new();
         let mut last = |kind: Kind, name: &'static str| -> Result<Vec<BriefLine>> {
             let mut claims = self.claims_of(kind)?;
-            let is_doubted = |id: &String| doubted.iter().any(|line| line.id == *id);
-            claims.retain(|(id, _)| kind != Kind::Belief || !is_doubted(id));
+            claims.retain(|(id, _)| kind != Kind::Belief || !in_doubt.contains(id.as_str()));
             let count = claims.len();
             let lines = last_claims(kind, claims);
             if count > lines.len() {
@@ -235,9 +235,10 @@ fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String>
     if let Some(id) = first(&brief.doubted) {
         steps.push(format!("check the belief {id}: what it rests on is in doubt"));
     }
+    let active: HashSet<&str> = brief.active.iter().map(|line| line.id.as_str()).collect();
     // If a special case of a hypothesis is confirmed, the hypothesis may be right too.
     for (child, parent) in settled {
-        if brief.active.iter().any(|line| line.id == *parent) {
+        if active.contains(parent.as_str()) {
             steps.push(format!(
                 "confirm {parent}, or say why not: {child}, a case of it, is confirmed"
             ));
