@@ -302,8 +302,9 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Adds an automatic checkpoint for this event, if there is one, unless it is throttled or
-    /// switched off ([`SessionWrite::triggers`]).
+    /// Adds an automatic checkpoint for this event, unless it is throttled. If the settings of
+    /// [`SessionWrite::triggers`] do not ask for it, or if the event is `None`, they may ask for
+    /// one because significant time has passed.
     pub fn event(mut self, event: impl Into<Option<AutoTrigger>>) -> Self {
         let event = event.into();
         let trigger = self.triggers.map_or(event, |triggers| triggers.select(event));

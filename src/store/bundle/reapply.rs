@@ -53,7 +53,7 @@ pub struct JoinedWork {
 }
 
 impl JoinedWork {
-    /// Whether nothing changed.
+    /// Returns whether nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

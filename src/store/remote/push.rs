@@ -47,7 +47,7 @@ pub struct PushReport {
     pub rewritten: Option<RewriteReason>,
     /// How many operations of others the push pulled first.
     pub pulled: u64,
-    /// What changed in the work that was not pushed when the push pulled first.
+    /// What changed in the work that was not pushed yet, if the push pulled first.
     pub joined: JoinedWork,
 }
 
