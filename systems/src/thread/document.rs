@@ -109,19 +109,26 @@ impl HistoryDocument {
     }
 }
 
+/// The maximum number of parts of a line that are not JSON: each costs a pass over the rest of the
+/// line.
+const MAX_BROKEN_PARTS: usize = 16;
+
 /// Returns the JSON values in a line: several if line breaks between messages were lost, or if an
 /// incomplete message is before a whole one. What is not JSON is a part of its own.
 fn values_in(line: &str) -> Vec<&str> {
     const BEGIN: &str = "{\"role\"";
     let mut found = Vec::new();
+    let mut broken = 0;
     let mut rest = line;
     while !rest.is_empty() {
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
         let end = match values.next() {
             Some(Ok(_)) => values.byte_offset(),
             _ => {
+                broken += 1;
                 let mut begins = rest.match_indices(BEGIN).map(|(at, _)| at);
-                begins.find(|at| *at > 0).unwrap_or(rest.len())
+                let next = begins.find(|at| *at > 0).filter(|_| broken < MAX_BROKEN_PARTS);
+                next.unwrap_or(rest.len())
             }
         };
         let (value, after) = rest.split_at(end);
@@ -212,6 +219,15 @@ mod tests {
             assert_eq!(document.messages.len(), messages, "{text}");
             assert_eq!(document.write(&document.messages), written, "{text}");
         }
+    }
+
+    /// Each incomplete message cost a pass over the rest of the line.
+    #[test]
+    fn a_line_of_many_incomplete_messages_is_read_in_linear_time() {
+        let line = "{\"role\":".repeat(200_000);
+        let found = values_in(&line);
+        assert_eq!(found.len(), MAX_BROKEN_PARTS);
+        assert_eq!(found.concat(), line);
     }
 
     #[test]
