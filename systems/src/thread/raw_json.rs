@@ -33,6 +33,11 @@ impl<'a> RawObject<'a> {
         self.0.iter().map(|(name, _)| &**name).collect()
     }
 
+    /// Returns the fields in order: names, and values as JSON texts.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     /// Returns the field if it is a text.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         text(self.get(name)?)

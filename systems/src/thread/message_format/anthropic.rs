@@ -346,7 +346,8 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
         if one.is_unusable || !one.text.contains(CACHE_MARK) {
             continue;
         }
-        let text = RawObject::parse(&one.text).and_then(|object| unmarked(object, &mut left));
+        let text = RawObject::parse(&one.text)
+            .and_then(|object| unmarked(object, &mut left, MAX_MARK_DEPTH));
         if let Some(text) = text {
             one.text = Cow::Owned(text);
             one.note_repaired(FaultKind::CacheMarks, None);
@@ -355,10 +356,14 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
 }
 
 const CACHE_MARK: &str = "cache_control";
+/// The maximum depth of blocks in a message whose marks count. A message can have a result with
+/// search results that have texts. Without a maximum, nested blocks could overflow the stack.
+const MAX_MARK_DEPTH: u8 = 4;
 
 /// Returns a message or a block without the marks of the cache before the last `left` ones, which
-/// it counts down; `None` if nothing changes.
-fn unmarked(mut object: RawObject<'_>, left: &mut usize) -> Option<String> {
+/// it counts down; `None` if nothing changes. `depth` is the depth of the blocks in it that are
+/// read.
+fn unmarked(mut object: RawObject<'_>, left: &mut usize, depth: u8) -> Option<String> {
     let mut changed = false;
     if object.get(CACHE_MARK).is_some() {
         changed = *left == 0;
@@ -367,11 +372,12 @@ fn unmarked(mut object: RawObject<'_>, left: &mut usize) -> Option<String> {
             object.remove(CACHE_MARK);
         }
     }
-    let blocks = object.list("content").unwrap_or_default();
+    let blocks = if depth > 0 { object.list("content") } else { None };
+    let blocks = blocks.unwrap_or_default();
     let mut kept: Vec<String> = Vec::with_capacity(blocks.len());
     for json in blocks.into_iter().rev() {
         let marked = RawObject::parse(json).filter(|_| json.contains(CACHE_MARK));
-        let new = marked.and_then(|block| unmarked(block, left));
+        let new = marked.and_then(|block| unmarked(block, left, depth - 1));
         changed |= new.is_some();
         kept.push(new.unwrap_or_else(|| json.to_owned()));
     }

@@ -93,8 +93,8 @@ fn is_foreign_call(part: &RawObject<'_>, kind: &str) -> bool {
     const ABOUT: [&str; 6] = ["call", "request", "response", "result", "return", "output"];
     let is_tool = |name: &str| name.contains("tool") || name.contains("function");
     if kind.is_empty() {
-        let is_one = |name: &&str| is_tool(name) && !KNOWN.contains(name);
-        return part.names().iter().any(|name| is_one(name) && part.object(name).is_some());
+        let is_one = |name: &str| is_tool(name) && !KNOWN.contains(&name);
+        return part.fields().any(|(name, json)| is_one(name) && RawObject::parse(json).is_some());
     }
     let kind = kind.to_ascii_lowercase();
     let is_known = kind.starts_with("tool-") || kind.ends_with("tool_result");

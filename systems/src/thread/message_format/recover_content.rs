@@ -83,32 +83,45 @@ const LABELS: [&str; 14] = [
     "call_id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "toolName",
 ];
 
+/// The maximum depth of lists and objects that are searched for content. Whatever is deeper counts
+/// as content, because a search of it could overflow the stack.
+const MAX_DEPTH: usize = 64;
+
 /// Returns whether this JSON contains a text or a number besides labels.
 fn holds_content(json: &str) -> bool {
+    holds_content_within(json, MAX_DEPTH)
+}
+
+fn holds_content_within(json: &str, depth: usize) -> bool {
+    let Some(inner) = depth.checked_sub(1) else { return true };
     if let Some(said) = text(json) {
         return !said.trim().is_empty();
     }
     if let Some(items) = list(json) {
-        return items.into_iter().any(holds_content);
+        return items.into_iter().any(|item| holds_content_within(item, inner));
     }
     match RawObject::parse(json) {
         Some(object) => object
-            .names()
-            .into_iter()
-            .filter(|name| !LABELS.contains(name))
-            .any(|name| object.get(name).is_some_and(holds_content)),
+            .fields()
+            .filter(|(name, _)| !LABELS.contains(name))
+            .any(|(_, field)| holds_content_within(field, inner)),
         None => json.parse::<f64>().is_ok(),
     }
 }
 
 /// Returns whether this JSON, which is not a message, has the content of one.
 pub(in crate::thread) fn holds_message(json: &str) -> bool {
+    holds_message_within(json, MAX_DEPTH)
+}
+
+fn holds_message_within(json: &str, depth: usize) -> bool {
     const FIELDS: [&str; 9] =
         ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
     let Some(object) = RawObject::parse(json) else {
+        let Some(inner) = depth.checked_sub(1) else { return true };
         let items = list(json).unwrap_or_default();
         return text(json).is_some_and(|said| !said.trim().is_empty())
-            || items.into_iter().any(holds_message);
+            || items.into_iter().any(|item| holds_message_within(item, inner));
     };
     let holds = |name: &&str| object.get(name).is_some_and(holds_content);
     // LangChain nests the fields of a message in an object. If the message has no type, it is not

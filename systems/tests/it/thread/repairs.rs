@@ -1,6 +1,7 @@
 //! Results that do not quite fit their calls, and values that only one provider refuses.
 
 use super::cases::{chat_call, sanitized, tool, user};
+use forge_systems::thread::{SanitizeError, SanitizeOptions, sanitize_history};
 use serde_json::{Value, json};
 
 /// Regression: the call was reported without a result, and its real result became a text.
@@ -513,4 +514,25 @@ fn thinking_of_mistral_is_kept() {
     let answer = json!({"role": "assistant", "content": [thinks, {"type": "text", "text": "x"}]});
     let history = [user("hi"), answer];
     assert_eq!(sanitized("plain", &history), (history.to_vec(), Vec::new()));
+}
+
+/// Lists and blocks within others overflowed the stack.
+#[test]
+fn nested_blocks_and_lists_are_searched_to_a_limit() {
+    let nested =
+        |open: &str, inner: &str, close: &str| open.repeat(50_000) + inner + &close.repeat(50_000);
+    let done = |texts: &[String]| sanitize_history(texts, &SanitizeOptions::default());
+    let block = nested(r#"{"type":"text","text":"x","content":["#, r#"{"cache_control":{}}"#, "]}");
+    let used =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
+    let result = r#"{"type":"tool_result","tool_use_id":"a","content":"r"}"#;
+    let answer = format!(r#"{{"role":"user","content":[{result},{block}]}}"#);
+    let history = [user("hi").to_string(), used.to_owned(), answer];
+    assert_eq!(done(&history).unwrap().messages, history);
+    // What is too deep to be searched may be a message.
+    let list = nested("[", "", "]");
+    for lost in [list.clone(), format!(r#"{{"content":{list}}}"#)] {
+        let found = done(&[user("hi").to_string(), lost]);
+        assert!(matches!(found, Err(SanitizeError::UnknownForm { index: 1, .. })));
+    }
 }
