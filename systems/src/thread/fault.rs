@@ -45,7 +45,7 @@ described_words! {
     MalformedCall = "malformed_call", "a malformed call";
     /// A call or a result without an id.
     MissingId = "missing_id", "a call or result without an id";
-    /// An id with characters or of a length that the provider refuses.
+    /// An id with characters, with a beginning or of a length that the provider refuses.
     RefusedId = "refused_id", "an id that the provider refuses";
     /// A name of a tool or a speaker with characters or of a length that the provider refuses.
     RefusedName = "refused_name", "a name that the provider refuses";

@@ -15,14 +15,14 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     let id = own_id(&object);
     let role = object.text("role").unwrap_or_default().into_owned();
     let mut checked = CheckedMessage::new(text, MessageRole::Other, id);
-    let mut changed = role != "tool" && role != "function" && tidy_name(&mut object, &mut checked);
+    let mut changed = false;
     match role.as_str() {
         "system" | "developer" | "user" => {
             if role == "user" {
                 checked.role = MessageRole::User;
             }
             match tidy_content(&mut object, &mut checked) {
-                Some(rewritten) => changed |= rewritten,
+                Some(rewritten) => changed = rewritten,
                 None => return checked.into_unusable(FaultKind::EmptyMessage),
             }
         }
@@ -71,6 +71,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         "function" => return function_result(checked, object),
         _ => return checked.into_unusable(FaultKind::NotAMessage),
     }
+    changed |= role != "tool" && tidy_name(&mut object, &mut checked);
     if changed {
         checked.text = Cow::Owned(object.write());
     }

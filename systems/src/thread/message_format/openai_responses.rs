@@ -16,7 +16,9 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
     let Some((id, whole)) = without_refused_id(&object) else { return check_item(text, object) };
     let Some(object) = RawObject::parse(&whole) else { return check_item(text, object) };
     let mut checked = check_item(&whole, object);
-    checked.note_repaired(FaultKind::RefusedId, Some(&id));
+    if !checked.is_unusable {
+        checked.note_repaired(FaultKind::RefusedId, Some(&id));
+    }
     CheckedMessage { text: Cow::Owned(checked.text.into_owned()), id: Some(id), ..checked }
 }
 

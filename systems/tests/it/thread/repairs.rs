@@ -429,6 +429,11 @@ fn a_name_of_a_speaker_or_tool_that_the_api_refuses_is_corrected() {
     let (out, faults) = sanitized("plain", &[named("John <Doe>"), named("größe.x")]);
     assert_eq!(out, [named("John__Doe_"), named("größe.x")]);
     assert_eq!(faults, ["message 0: a name that the provider refuses: corrected"]);
+    // A name that is removed with its message is not corrected.
+    let empty = json!({"role": "user", "name": "John Doe", "content": []});
+    let (out, faults) = sanitized("plain", &[named("x"), empty]);
+    assert_eq!(out, [named("x")]);
+    assert_eq!(faults, ["message 1: an empty message or text block: removed"]);
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]});
     for (given, right) in [("my.tool", "my_tool"), (&"x".repeat(201), &"x".repeat(128))] {
         let used = |name: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": name, "input": {}}]});
