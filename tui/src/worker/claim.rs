@@ -9,6 +9,7 @@ use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::diff::{ChangeKind, describe};
 use forge_store::error::Result;
+use forge_store::model::claim::references;
 use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{
     ClaimGraph, GraphDirection, HistoryEntry, ResolvedMoment, Session, StateAt,
@@ -53,10 +54,17 @@ pub(super) fn sections(
         }
     }
     let graph = ClaimGraph::read(&state)?;
-    let directions =
-        [("It rests on", GraphDirection::Down), ("What rests on it", GraphDirection::Up)];
-    for (title, direction) in directions {
-        let lines = related(&graph, key, direction);
+    let neighbours = |direction| graph.neighbours(key, direction).map(|(other, _)| other);
+    // A dependency is a relation of two beliefs. It rests on nothing.
+    let ends = match key.kind {
+        Kind::Dependency => references(key.kind, &entry.value),
+        _ => Vec::new(),
+    };
+    for (title, lines) in [
+        ("Its beliefs", related(&graph, key, ends.iter())),
+        ("It rests on", related(&graph, key, neighbours(GraphDirection::Down))),
+        ("What rests on it", related(&graph, key, neighbours(GraphDirection::Up))),
+    ] {
         if !lines.is_empty() {
             sections.push(section(title, lines));
         }
@@ -218,11 +226,15 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
     lines
 }
 
-/// Returns the lines about what a claim rests on, or about what rests on it.
-fn related(graph: &ClaimGraph, key: &Key, direction: GraphDirection) -> Vec<SheetLine> {
+/// Returns a line for each of these claims, which are related to the claim `key`.
+fn related<'k>(
+    graph: &ClaimGraph,
+    key: &'k Key,
+    others: impl Iterator<Item = &'k Key>,
+) -> Vec<SheetLine> {
     let mut seen = BTreeSet::from([key]);
     let mut lines = Vec::new();
-    for (other, _) in graph.neighbours(key, direction) {
+    for other in others {
         // The evidence about a hypothesis has sections of its own.
         if key.kind == Kind::Hypothesis && other.kind == Kind::Evidence {
             continue;
@@ -311,6 +323,12 @@ mod tests {
         assert_eq!(neighbours(&session, Kind::Belief, "ground"), ["", "one"]);
         assert_eq!(neighbours(&session, Kind::Belief, "reason"), ["", "one"]);
         assert_eq!(neighbours(&session, Kind::Belief, "opposite"), ["", ""]);
+        let dependency = Dependency::id("one", "opposite");
+        let sections = claim_sections(&session, Kind::Dependency, &dependency);
+        let beliefs = sections.iter().find(|section| section.title == "Its beliefs").unwrap();
+        let ids = beliefs.lines.iter().map(|line| line.parts[0].1.trim());
+        assert_eq!(ids.collect::<Vec<_>>(), ["one", "opposite"]);
+        assert_eq!(neighbours(&session, Kind::Dependency, &dependency), ["", ""]);
         // Its id is the id of a belief.
         assert_eq!(neighbours(&session, Kind::Hypothesis, "one"), ["", ""]);
     }
