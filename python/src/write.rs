@@ -16,8 +16,8 @@ use forge_store::{
 pub(crate) struct VerbWriter<'a> {
     session: &'a Session,
     context: &'a WriteContext,
-    /// All events or none. If the last checkpoint is more than five minutes old, every change of
-    /// claims and every fact makes a checkpoint.
+    /// All events or none. If they are all, and the last checkpoint is more than five minutes old,
+    /// every change of claims and every fact makes a checkpoint.
     triggers: CheckpointTriggers,
 }
 
