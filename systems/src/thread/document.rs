@@ -158,7 +158,8 @@ pub fn preview(message: &str) -> String {
             texts.push(text.into_owned());
         }
         for block in body.list(field).unwrap_or_default() {
-            texts.extend(RawObject::parse(block).and_then(|block| block_preview(&block)));
+            let block = RawObject::parse(block);
+            texts.extend(block.and_then(|block| block_preview(&block, MAX_PREVIEW_DEPTH)));
         }
     }
     for call in body.list("tool_calls").unwrap_or_default() {
@@ -171,8 +172,12 @@ pub fn preview(message: &str) -> String {
     texts.join(" ").chars().take(CHARACTERS).collect()
 }
 
+/// The maximum depth of blocks in a block that are read for its preview. Without a maximum, they
+/// could overflow the stack.
+const MAX_PREVIEW_DEPTH: u8 = 8;
+
 /// Returns a preview of a content block: its text, the tool that it calls, or the result of a call.
-fn block_preview(block: &RawObject<'_>) -> Option<String> {
+fn block_preview(block: &RawObject<'_>, depth: u8) -> Option<String> {
     const TEXTS: [&str; 8] =
         ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
     // These come before `TEXTS`: a result names its tool too, but its content is more informative.
@@ -181,13 +186,15 @@ fn block_preview(block: &RawObject<'_>) -> Option<String> {
         "function_response", "response",
     ];
     if let Some(inner) = INNER.iter().find_map(|field| block.object(field)) {
-        return block_preview(&inner).or_else(|| Some(inner.write()));
+        let shown = depth.checked_sub(1).and_then(|depth| block_preview(&inner, depth));
+        return shown.or_else(|| Some(inner.write()));
     }
     if let Some(text) = TEXTS.iter().find_map(|name| block.text(name)) {
         return Some(text.into_owned());
     }
-    let blocks = block.list("content")?;
-    blocks.into_iter().filter_map(RawObject::parse).find_map(|inner| block_preview(&inner))
+    let depth = depth.checked_sub(1)?;
+    let mut blocks = block.list("content")?.into_iter().filter_map(RawObject::parse);
+    blocks.find_map(|inner| block_preview(&inner, depth))
 }
 
 #[cfg(test)]
@@ -283,6 +290,16 @@ mod tests {
             ),
         ] {
             assert_eq!(preview(message), texts);
+        }
+    }
+
+    /// Blocks within blocks overflowed the stack.
+    #[test]
+    fn a_preview_reads_nested_blocks_to_a_limit() {
+        for (open, close) in [("{\"output\":", "}"), ("{\"content\":[", "]}")] {
+            let block = open.repeat(50_000) + "{}" + &close.repeat(50_000);
+            let shown = preview(&format!("{{\"role\":\"tool\",\"content\":[{block}]}}"));
+            assert!(shown.chars().count() <= 200, "{shown}");
         }
     }
 }
