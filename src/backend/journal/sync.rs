@@ -3,23 +3,17 @@
 use super::layout::SyncMark;
 use super::scan::{JournalCursor, JournalWalk, damaged};
 use super::segment::{self, JournalSegment};
-use super::sync_mark::SyncMarkGuard;
 use super::{Journal, held};
 use crate::backend::{Error, LogPosition};
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Timeout for the append lock where the caller gives none.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const NEVER: LogPosition = LogPosition::MAX;
-/// The longest wait for the sync of another process. That process may have been stopped.
-const LONGEST_WAIT: Duration = Duration::from_millis(5);
-/// Time between two looks at the sync mark while another process syncs.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// How far this process knows the journal to be durable.
 #[derive(Debug)]
@@ -125,11 +119,11 @@ impl Journal {
         let lock = self.writer("sync")?;
         let Some(_turn) = self.progress.wait_unless_covered(to) else { return Ok(()) };
         if !self.progress.has_failed() {
-            let locked = self.wait_for_other_process(to)?;
+            self.progress.advance(self.mark.position()?);
             if self.progress.covers(to) {
                 return Ok(());
             }
-            match self.flush_newest(self.tip_from(to)?, locked) {
+            match self.flush(&self.tip_from(to)?) {
                 Err(error) if !self.progress.has_failed() => return Err(error),
                 Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
                 Ok(()) => return Ok(()),
@@ -140,61 +134,8 @@ impl Journal {
         if self.progress.covers(to) { Ok(()) } else { Err(beyond(to)) }
     }
 
-    /// Waits while another process syncs, because its sync may cover everything before `to`.
-    /// Returns the lock on the sync mark: other processes wait until it is released. `None`: this
-    /// process syncs beside the other one, which may have been stopped.
-    fn wait_for_other_process(&self, to: LogPosition) -> Result<Option<SyncMarkGuard<'_>>, Error> {
-        let since = Instant::now();
-        loop {
-            let locked = self.mark.try_lock();
-            self.progress.advance(self.mark.position()?);
-            if self.progress.covers(to) || locked.is_some() || since.elapsed() >= LONGEST_WAIT {
-                return Ok(locked);
-            }
-            thread::park_timeout(BETWEEN_LOOKS);
-        }
-    }
-
-    /// Flushes everything up to `tip`, and the records that other processes have appended after it:
-    /// one sync covers all of them. `locked` is the lock on the sync mark, if this process has it.
-    fn flush_newest(
-        &self,
-        tip: JournalCursor,
-        locked: Option<SyncMarkGuard<'_>>,
-    ) -> Result<(), Error> {
-        let newest = self.newest_tip(&tip);
-        self.sync_up_to(newest.as_ref().map_or(&tip, |(newest, _)| newest))?;
-        let newest = newest.filter(|newest| self.has_last_record(newest));
-        self.note_with(&newest.map_or(tip, |(newest, _)| newest), locked);
-        Ok(())
-    }
-
-    /// Returns the end of the journal and the position of its last record, if other processes have
-    /// appended records after `tip`.
-    pub(super) fn newest_tip(&self, tip: &JournalCursor) -> Option<(JournalCursor, LogPosition)> {
-        if tip.segment.is_blank(tip.end).unwrap_or(true) {
-            return None;
-        }
-        let mut walk = self.walk(tip.end, Some(tip.clone())).ok()?;
-        let mut last = None;
-        while let Some(record) = walk.next().ok()? {
-            last = Some(record.position);
-        }
-        Some((walk.cursor().clone(), last?))
-    }
-
-    /// Returns whether the record that ends at `tip` is still at `position`. If the write of several
-    /// records fails, the writer removes the first ones, which a sync may have found meanwhile.
-    pub(super) fn has_last_record(&self, (tip, position): &(JournalCursor, LogPosition)) -> bool {
-        let begin = JournalCursor { end: *position, previous: None, ..tip.clone() };
-        let found = self
-            .walk_context()
-            .and_then(|about| JournalWalk::resume(&self.folder, about, begin).next());
-        found.is_ok_and(|found| found.map(|record| record.hash) == tip.previous)
-    }
-
     /// Returns an end of the journal at or after `to`.
-    pub(super) fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
+    fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
             return Ok(tip);
@@ -212,13 +153,6 @@ impl Journal {
     /// Syncs everything up to `tip`, and updates the sync mark and the witness. A failed sync is
     /// remembered.
     pub(super) fn flush(&self, tip: &JournalCursor) -> Result<(), Error> {
-        self.sync_up_to(tip)?;
-        self.note(tip);
-        Ok(())
-    }
-
-    /// Syncs everything up to `tip`. A failed sync is remembered.
-    fn sync_up_to(&self, tip: &JournalCursor) -> Result<(), Error> {
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
             if let Err(source) = self.progress.sync(&segment.file) {
@@ -226,22 +160,16 @@ impl Journal {
                 return Err(Error::io("sync", &segment.path)(source));
             }
         }
+        self.note(tip);
         Ok(())
     }
 
     /// Records that everything before `tip` is durable, in the sync mark and the witness.
     pub(super) fn note(&self, tip: &JournalCursor) {
-        self.note_with(tip, None);
-    }
-
-    /// Records like [`Journal::note`], with the lock on the sync mark if this process has it.
-    fn note_with(&self, tip: &JournalCursor, locked: Option<SyncMarkGuard<'_>>) {
         self.progress.advance(tip.end);
         if let Some(hash) = tip.previous {
             let mark = SyncMark { position: tip.end, hash };
-            if let Some(locked) = locked.or_else(|| self.mark.try_lock()) {
-                locked.advance(&mark);
-            }
+            self.mark.note(&mark);
             if let Some(witness) = &self.witness {
                 witness.note(&mark);
             }

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 pub(super) const NAME: &str = "SYNCED";
 /// Maximum number of attempts to read a mark that another process may be overwriting.
@@ -23,14 +23,6 @@ pub(crate) struct SyncMarkFile {
     offset: u64,
     /// Excludes other threads of this process: they share the lock on the file.
     turn: Mutex<()>,
-}
-
-/// The lock on a mark, held until this is dropped.
-#[derive(Debug)]
-pub(crate) struct SyncMarkGuard<'a> {
-    mark: &'a SyncMarkFile,
-    file: &'a File,
-    _turn: MutexGuard<'a, ()>,
 }
 
 impl SyncMarkFile {
@@ -88,16 +80,19 @@ impl SyncMarkFile {
         Ok(None)
     }
 
-    /// Locks the mark; `None` if another thread or process has locked it, or if there is no file.
-    pub(crate) fn try_lock(&self) -> Option<SyncMarkGuard<'_>> {
-        let (Some(file), Ok(turn)) = (&self.file, self.turn.try_lock()) else { return None };
-        file.try_lock().ok().map(|()| SyncMarkGuard { mark: self, file, _turn: turn })
-    }
-
-    /// Moves the mark forward, unless another thread or process has locked it. Returns whether it
+    /// Moves the mark forward, unless another thread or process is doing so. Returns whether it
     /// moved; correctness does not depend on it.
     pub(crate) fn note(&self, mark: &SyncMark) -> bool {
-        self.try_lock().is_some_and(|locked| locked.advance(mark))
+        let (Some(file), Ok(_turn)) = (&self.file, self.turn.try_lock()) else { return false };
+        if file.try_lock().is_err() {
+            return false;
+        }
+        let behind =
+            |found: Option<SyncMark>| found.is_none_or(|found| found.position < mark.position);
+        let moved =
+            self.read().is_ok_and(behind) && file.write_all_at(&mark.encode(), self.offset).is_ok();
+        let _ = file.unlock();
+        moved
     }
 
     /// Makes the mark durable; errors are ignored.
@@ -110,22 +105,5 @@ impl SyncMarkFile {
     /// Returns the position of the mark, 0 if there is none.
     pub(crate) fn position(&self) -> Result<LogPosition, Error> {
         Ok(self.read()?.map_or(0, |mark| mark.position))
-    }
-}
-
-impl SyncMarkGuard<'_> {
-    /// Moves the mark forward. Returns whether it moved.
-    pub(crate) fn advance(&self, mark: &SyncMark) -> bool {
-        let lags =
-            |found: Option<SyncMark>| found.is_none_or(|found| found.position < mark.position);
-        self.mark.read().is_ok_and(lags)
-            && self.file.write_all_at(&mark.encode(), self.mark.offset).is_ok()
-    }
-}
-
-impl Drop for SyncMarkGuard<'_> {
-    fn drop(&mut self) {
-        // Unlocking fails only for a file that is not open.
-        let _ = self.file.unlock();
     }
 }

@@ -174,53 +174,6 @@ fn a_sync_covers_the_records_of_others() {
     assert!(matches!(mine.sync(one.end + 1), Err(Error::Damaged { .. })));
 }
 
-/// Each process synced its own records, although the sync of one makes all of them durable.
-#[test]
-fn a_sync_covers_the_records_that_others_appended_after_the_own_one() {
-    let place = Place::new();
-    let (mine, theirs) = (place.create(), place.open());
-    let one = add(&mine, 0, "one");
-    let two = add(&theirs, one.end, "two");
-    let three = add(&theirs, two.end, "three");
-    mine.sync(one.end).unwrap();
-    theirs.sync(three.end).unwrap();
-    assert_eq!((mine.syncs(), theirs.syncs()), (1, 0));
-    let mark = SyncMark { position: three.end, hash: three.hash };
-    assert_eq!(mine.mark.read().unwrap(), Some(mark));
-}
-
-/// Otherwise the sync mark would be ahead of the journal, which readers take for damage.
-#[test]
-fn a_record_that_its_writer_removed_during_a_sync_is_not_noted_as_durable() {
-    let place = Place::new();
-    let (mine, theirs) = (place.create(), place.open());
-    let one = add(&mine, 0, "one");
-    let two = add(&theirs, one.end, "two");
-    let newest = mine.newest_tip(&mine.tip_from(one.end).unwrap()).unwrap();
-    assert_eq!((newest.0.end, newest.1), (two.end, two.position));
-    assert!(mine.has_last_record(&newest));
-    // As if the write of `two` and of a record after it had failed.
-    newest.0.segment.cut(one.end).unwrap();
-    assert!(!mine.has_last_record(&newest));
-    add(&mine, one.end, "owt");
-    assert!(!mine.has_last_record(&newest), "another record of the same length");
-}
-
-#[test]
-fn a_process_that_was_stopped_during_its_sync_does_not_keep_others_from_syncing() {
-    let place = Place::new();
-    let (stopped, mine) = (place.create(), place.open());
-    let one = add(&mine, 0, "one");
-    let lock = stopped.mark.try_lock();
-    assert!(lock.is_some());
-    mine.sync(one.end).unwrap();
-    assert_eq!((mine.syncs(), mine.mark.position().unwrap()), (1, 0));
-    drop(lock);
-    let two = add(&mine, one.end, "two");
-    mine.sync(two.end).unwrap();
-    assert_eq!((mine.syncs(), mine.mark.position().unwrap()), (2, two.end));
-}
-
 #[test]
 fn a_mark_never_moves_back() {
     let place = Place::new();
