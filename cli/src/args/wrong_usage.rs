@@ -8,6 +8,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, Command};
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
 use strsim::damerau_levenshtein;
 
 /// Options that no tip proposes: they weaken redaction.
@@ -53,6 +54,9 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error 
             }
         }
         ErrorKind::InvalidValue => command.value_tips(&error),
+        ErrorKind::ValueValidation if is_of_no_number(&error) => {
+            vec!["write a whole number with digits only, such as 10".to_owned()]
+        }
         ErrorKind::MissingRequiredArgument
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let missing = match error.get(ContextKind::InvalidArg) {
@@ -137,9 +141,17 @@ impl<'a> CalledCommand<'a> {
     /// Returns a tip with another way to write what was meant, or else tips with similar options.
     fn option_tips(&self, word: &str) -> Vec<String> {
         let takes_command = self.command.get_positionals().any(Arg::is_last_set);
-        if takes_command && !self.rest.iter().any(|word| word == "--") {
-            let rest = self.rest.join(" ");
-            return vec![format!("put '--' before the command: '{} -- {rest}'", self.name())];
+        // Other arguments can be before the command.
+        let before = self.command.get_positionals().filter(|arg| !arg.is_last_set()).count();
+        let mut places = self.rest.iter().enumerate().skip(before);
+        if takes_command
+            && !self.rest.iter().any(|word| word == "--")
+            && let Some((place, _)) = places.find(|(_, one)| *one == word)
+        {
+            let mut words = self.rest.clone();
+            words.insert(place, "--".to_owned());
+            let words = words.join(" ");
+            return vec![format!("put '--' before the command: '{} {words}'", self.name())];
         }
         let has_limit = self.command.get_arguments().any(|arg| arg.get_short() == Some('n'));
         if let Some(number) = word.strip_prefix('-').filter(|number| is_number(number)) {
@@ -243,6 +255,16 @@ pub fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a 
     near.into_iter().filter(|(distance, _)| *distance == least).map(|(_, name)| name).collect()
 }
 
+/// Whether a value was refused because it is not a whole number. Rust's own message about that,
+/// "invalid digit found in string", does not say what to write.
+fn is_of_no_number(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let reason = source.and_then(|source| source.downcast_ref::<ParseIntError>());
+    reason.is_some_and(|reason| {
+        matches!(reason.kind(), IntErrorKind::InvalidDigit | IntErrorKind::Empty)
+    })
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -310,6 +332,8 @@ mod tests {
             ("forge log -5", "'-n 5'"),
             ("forge prune", "'forge checkpoint prune'"),
             ("forge command record ls -la", "'forge command record -- ls -la'"),
+            ("forge check build make -j2", "'forge check build -- make -j2'"),
+            ("forge log -n x", "write a whole number"),
             ("forge checkpoint at", "forge checkpoint at '2 hours ago'"),
         ] {
             let error = error(words);
@@ -318,6 +342,7 @@ mod tests {
         for words in [
             "forge xyzzy",
             "forge log -m",
+            "forge command record -l ls",
             "forge hooks install vscode",
             "forge belief add x -k invariant",
             "forge belief add x --depends-on H4",
