@@ -31,7 +31,10 @@ pub fn match_id(
     }
     let error = CommandError::from(Error::not_found(kind.name(), name));
     Err(match nearest_names(name, &known).as_slice() {
-        [] if known.is_empty() => error.hinted(format!("there are no {} yet", kind.plural())),
+        [] if known.is_empty() => {
+            let verb = if kind.plural() == kind.name() { "is" } else { "are" };
+            error.hinted(format!("there {verb} no {} yet", kind.plural()))
+        }
         [] => error.hinted(format!("'forge {kind} list' lists them")),
         shown => error.hinted(nearest_hint(shown)),
     })
@@ -100,6 +103,8 @@ mod tests {
         assert!(error.hints()[0].starts_with("the nearest is cache"), "{error:?}");
         let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
         assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
-        assert!(match_id(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
+        let hint = |kind| match_id(kind, "x", Vec::new()).unwrap_err().hints()[0].clone();
+        assert_eq!(hint(Kind::Gap), "there are no gaps yet");
+        assert_eq!(hint(Kind::Evidence), "there is no evidence yet");
     }
 }

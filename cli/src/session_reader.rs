@@ -141,7 +141,7 @@ pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>,
 pub fn find_entity(state: &StateAt, kind: Kind, name: &str) -> Result<KnownEntity, CommandError> {
     let mut known = entities_of_kind(state, kind)?;
     let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
-    let id = id_match::match_id(kind, name, ids)?;
+    let id = workspace::match_id_in(state, kind, name, ids)?;
     let place = known.iter().position(|known| known.id() == id).expect("it is one of these");
     Ok(known.swap_remove(place))
 }

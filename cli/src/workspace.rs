@@ -5,7 +5,7 @@ use crate::config::key;
 use crate::context::Context;
 use crate::database;
 use crate::discovery::STORE_DIRECTORY;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::agent_process;
 use crate::id_match::{match_id, nearest_hint, nearest_names};
 use crate::output::time::local;
@@ -422,7 +422,44 @@ pub fn resolve(
 /// Not found, with the nearest ids; ambiguous.
 pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, CommandError> {
     let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id);
-    match_id(kind, name, known)
+    match_id_in(state, kind, name, known)
+}
+
+/// Finds a name among the known ids of this kind. If it is the id of an entity of another kind, the
+/// error says so instead of naming the nearest ids.
+///
+/// # Errors
+///
+/// Not found; ambiguous.
+pub fn match_id_in(
+    state: &StateAt,
+    kind: Kind,
+    name: &str,
+    known: impl IntoIterator<Item = String>,
+) -> Result<String, CommandError> {
+    match_id(kind, name, known).or_else(|error| {
+        if error.kind() != CommandErrorKind::NotFound {
+            return Err(error);
+        }
+        let Some(other) = kind_of_id(state, name)? else { return Err(error) };
+        Err(CommandError::from(Error::not_found(kind.name(), name)).hinted(format!(
+            "'{name}' is of the kind {other}; 'forge {kind} list' lists the {}",
+            kind.plural()
+        )))
+    })
+}
+
+/// Returns the kind of the claim or fact with this id. Case is ignored.
+fn kind_of_id(state: &StateAt, id: &str) -> Result<Option<Kind>, CommandError> {
+    let upper_case = id.to_ascii_uppercase();
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_claim()) {
+        if state.claim(kind, id)?.is_some() || state.claim(kind, &upper_case)?.is_some() {
+            return Ok(Some(kind));
+        }
+    }
+    let facts = state.facts()?;
+    let found = facts.iter().find(|known| known.fact.id.eq_ignore_ascii_case(id));
+    Ok(found.map(|known| known.fact.kind))
 }
 
 fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> {

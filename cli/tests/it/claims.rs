@@ -168,6 +168,26 @@ fn a_new_id_is_different_from_ids_on_other_branches() {
     assert_eq!(added["id"], "N3");
 }
 
+/// Regression: for the id of some evidence or belief, the hint proposed the nearest hypothesis.
+#[test]
+fn an_error_about_the_id_of_another_kind_names_that_kind() {
+    let environment = project();
+    environment.forge(["hypothesis", "add", "one"]).success();
+    environment.forge(["evidence", "add", "seen", "-H", "H1", "-s", "0.5"]).success();
+    assert_snapshot!(environment.forge(["hypothesis", "reject", "e1"]), @r"
+    [stderr]
+    error: there is no hypothesis 'e1'
+    hint: 'e1' is of the kind evidence; 'forge hypothesis list' lists the hypotheses
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["gap", "show", "H1"]), @r"
+    [stderr]
+    error: there is no gap 'H1'
+    hint: 'H1' is of the kind hypothesis; 'forge gap list' lists the gaps
+    [exit 3]
+    ");
+}
+
 #[test]
 fn invalid_claims_are_refused_and_change_nothing() {
     let environment = project();
