@@ -293,7 +293,9 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
         store::Error::EmptySession { .. } => {
             "record something first, such as 'forge note add TEXT'"
         }
-        store::Error::NoStore { .. } => "'forge init' makes one",
+        store::Error::NoStore { .. } => {
+            "'forge init' makes one, with the same '--store' if you gave one"
+        }
         store::Error::StoreExists { .. } => "'forge status' says what is in it",
         store::Error::Duplicate { .. } => "update it, or give the new one another id",
         store::Error::Dangling { .. } => "add that first, or name another",

@@ -392,6 +392,12 @@ pub fn resolve(
                 _ => error,
             }
         }
+        Error::NotFound { what: "earlier revision", .. } => {
+            CommandError::from(error).hinted("'start' names the first moment")
+        }
+        Error::NotFound { what: "hypothesis", .. } => {
+            CommandError::from(error).hinted("'forge hypothesis list' lists them")
+        }
         Error::NotFound { what: "compaction", .. } => CommandError::not_found(
             "no compaction has been recorded in this session",
         )

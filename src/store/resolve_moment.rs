@@ -89,7 +89,7 @@ impl Session {
         if moment.back == 0 {
             return Ok(point);
         }
-        let none = || Error::not_found("revision", format!("{} before that one", moment.back));
+        let none = || Error::not_found("earlier revision", format!("~{}", moment.back));
         let from = point.at.ok_or_else(none)?;
         let at = timeline::nth_ancestor(&view, &view.refs, self.number, from, moment.back)?
             .ok_or_else(none)?;

@@ -60,7 +60,7 @@ fn a_folder_that_is_no_store_is_left_alone() {
     assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../empty"]), @r"
     [stderr]
     error: there is no store at $ROOT/project/../empty
-    hint: 'forge init' makes one
+    hint: 'forge init' makes one, with the same '--store' if you gave one
     [exit 3]
     ");
     environment.write("file", "x");

@@ -238,6 +238,24 @@ fn long_texts_are_cut_and_their_hash_given_unless_full_is_set() {
     assert_eq!(document["state"]["notes"][0]["description"], long);
 }
 
+/// Regression: the error named a revision '99 before that one'.
+#[test]
+fn an_error_about_a_revision_or_hypothesis_of_a_moment_has_a_hint() {
+    let environment = example_session();
+    assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD~99"]), @r"
+    [stderr]
+    error: there is no earlier revision '~99'
+    hint: 'start' names the first moment
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "when H9 was confirmed"]), @r"
+    [stderr]
+    error: there is no hypothesis 'H9'
+    hint: 'forge hypothesis list' lists them
+    [exit 3]
+    ");
+}
+
 #[test]
 fn an_unknown_moment_is_an_error_with_a_hint() {
     let environment = example_session();
