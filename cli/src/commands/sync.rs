@@ -68,9 +68,11 @@ impl SyncArgs {
             sessions.extend(own(&[], true)?);
         } else if self.sessions.is_empty() {
             sessions.extend(transfer.shared()?);
+            let is_named = context.session().is_some_and(|name| !context.is_session_of_shell(name));
             match own(&[], false) {
-                // A store without a session has nothing to push.
-                Err(error) if error.kind() == CommandErrorKind::NotFound => {}
+                // A store without a session has nothing to push, and an agent's own session may not
+                // have begun.
+                Err(error) if error.kind() == CommandErrorKind::NotFound && !is_named => {}
                 current => sessions.extend(current?),
             }
         } else {
