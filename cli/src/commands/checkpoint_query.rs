@@ -79,7 +79,8 @@ impl Verb for CheckpointListArgs {
                 unnamed += 1;
             }
         }
-        let list = CheckpointListReport { session, checkpoints, unnamed };
+        let filtered = self.tag.is_some() || self.since.is_some() || self.until.is_some();
+        let list = CheckpointListReport { session, checkpoints, unnamed, filtered };
         FormattedList::new(list, self.format.as_ref(), |list| &list.checkpoints)
     }
 }

@@ -63,6 +63,7 @@ pub fn list_claims<K: ListedKind>(
     };
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
+    let total = known.len();
     let filter = with_whole_ids(&args.filter, &state);
     known.retain(|known| filter.match_value(known.value()) && passes(known.value()));
     if K::KIND == Kind::Gap {
@@ -73,7 +74,9 @@ pub fn list_claims<K: ListedKind>(
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
+    let report =
+        list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)?;
+    Ok(EntityListReport { total, ..report })
 }
 
 /// Returns a filter in which ids are complete. An id that does not exist stays: nothing matches it.
@@ -103,6 +106,7 @@ pub fn list_facts<K: ListedKind>(
     let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
+    let total = known.len();
     known.retain(|known| {
         since.is_none_or(|since| since <= known.at())
             && until.is_none_or(|until| known.at() <= until)
@@ -112,7 +116,9 @@ pub fn list_facts<K: ListedKind>(
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
+    let report =
+        list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)?;
+    Ok(EntityListReport { total, ..report })
 }
 
 fn list_report(
@@ -140,7 +146,8 @@ fn list_report(
         entities.iter().map(line).collect()
     });
     let session = reading.session.summary()?.info.name;
-    Ok(EntityListReport { session, kind, at, entities, lines })
+    let total = entities.len();
+    Ok(EntityListReport { session, kind, at, entities, total, lines })
 }
 
 impl<K: ListedKind> Verb for EntityShowArgs<K> {

@@ -15,6 +15,9 @@ pub struct CheckpointListReport {
     /// How many checkpoints were left out among these, because their messages say only that time
     /// had passed.
     pub unnamed: usize,
+    /// Whether options can have left out others.
+    #[serde(skip)]
+    pub filtered: bool,
 }
 
 impl CheckpointListReport {
@@ -39,6 +42,11 @@ pub struct CheckpointListItem {
 
 impl Report for CheckpointListReport {
     fn human(&self, screen: &mut Screen) {
+        if self.checkpoints.is_empty() && self.filtered {
+            screen.plain("No matching checkpoints.");
+            screen.dim("'forge checkpoint list' lists all of the session.");
+            return self.print_unnamed(screen);
+        }
         if self.checkpoints.is_empty() {
             screen.plain("No checkpoints.");
             screen.dim("'forge checkpoint create MESSAGE' makes one.");

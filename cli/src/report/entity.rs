@@ -289,6 +289,8 @@ pub struct EntityListReport {
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     pub entities: Vec<EntityJson>,
+    /// How many entities of this kind there are, with those that the options left out.
+    pub total: usize,
     /// The lines that a template makes of the entities. They are printed instead of a table.
     pub lines: Option<String>,
 }
@@ -311,7 +313,13 @@ impl Report for EntityListReport {
     fn human(&self, screen: &mut Screen) {
         if self.entities.is_empty() {
             let what = self.kind.plural().replace('_', " ");
-            screen.plain(&format!("No {what} in the session {}.", self.session));
+            let session = &self.session;
+            screen.plain(&match self.total {
+                0 => format!("No {what} in the session {session}."),
+                total => format!(
+                    "No matching {what} in the session {session}; the whole list has {total}."
+                ),
+            });
             return;
         }
         table(self.kind, &self.entities, screen);

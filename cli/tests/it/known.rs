@@ -4,6 +4,17 @@ use crate::environment::Environment;
 use crate::story::example_session;
 use insta::assert_snapshot;
 
+/// Regression: a list in which nothing matched said that the session had nothing of the kind.
+#[test]
+fn an_empty_list_says_that_nothing_matches() {
+    let environment = example_session();
+    assert_snapshot!(environment.forge(["gap", "list", "--status", "filling"]), @"No matching gaps in the session tensor; the whole list has 2.");
+    assert_snapshot!(environment.forge(["checkpoint", "list", "--tag", "nothing"]), @r"
+    No matching checkpoints.
+    'forge checkpoint list' lists all of the session.
+    ");
+}
+
 #[test]
 fn claims_and_facts_are_listed() {
     let environment = example_session();
