@@ -61,7 +61,7 @@ impl Report for ProgramShowReport {
         screen.put(Tone::Id, &self.program);
         let message = self.message.as_ref().map(|message| format!(": {message}"));
         screen.plain(&message.unwrap_or_default());
-        let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
+        let mut table = TextTable::new(&["Agent", "Checkpoint", "Number"]).right(2);
         for agent in &self.agents {
             let number = agent
                 .reference
@@ -175,7 +175,7 @@ impl Report for ProgramResumeReport {
         for notice in self.agents.iter().filter_map(|one| one.notice.as_ref()) {
             screen.plain(notice);
         }
-        let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER", "SAYS"]).right(2);
+        let mut table = TextTable::new(&["Agent", "Checkpoint", "Number", "Says"]).right(2);
         for one in &self.agents {
             table.row(cells![
                 Id: &one.at.agent, &one.at.reference.checkpoint,

@@ -162,7 +162,7 @@ impl ThreadShowReport {
 
 impl Report for ThreadShowReport {
     fn human(&self, screen: &mut Screen) {
-        let mut table = TextTable::new(&["#", "MESSAGE"]).right(0);
+        let mut table = TextTable::new(&["#", "Message"]).right(0);
         for (place, message) in self.messages.iter().enumerate() {
             table.row(cells![place, preview(message)]);
         }
