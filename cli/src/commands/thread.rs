@@ -9,8 +9,8 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::text_arg::{self, TextArg};
 use crate::workspace;
 use forge_store::error::Error;
-use forge_store::store::WriteContext;
-use forge_systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
+use forge_store::store::{Store, WriteContext};
+use forge_systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError, Thread};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,16 @@ crate::verb::commands!(ThreadCommand: Append, Show, Check, Pending, Rerun, Sanit
 
 /// The pause between two checks whether a writer has finished.
 const CHECK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens a thread that exists.
+fn open_thread(store: &Store, name: &NameArg) -> Result<Thread, CommandError> {
+    Thread::open(store, name.as_str()).map_err(|error| match error {
+        Error::NotFound { .. } => {
+            CommandError::from(error).hinted("'forge thread append --thread NAME FILE' begins one")
+        }
+        other => other.into(),
+    })
+}
 
 /// Runs a function. While another writer holds the thread, repeats that for at most the lock
 /// timeout.

@@ -89,6 +89,17 @@ fn check_and_sanitize_report_the_same_faults() {
 }
 
 #[test]
+fn an_error_about_an_unknown_thread_or_call_has_a_hint() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
+    let pending = environment.forge(["thread", "pending", "--thread", "none"]);
+    assert!(pending.code == 3 && pending.stderr.contains("'forge thread append"), "{pending}");
+    let rerun = environment.forge(["thread", "rerun", "c7", "--thread", "t"]);
+    assert!(rerun.code == 3 && rerun.stderr.contains("'forge thread pending"), "{rerun}");
+}
+
+#[test]
 fn a_pending_call_is_run_again_after_a_crash() {
     let environment = place();
     environment.forge(["init"]).success();

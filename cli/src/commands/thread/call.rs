@@ -1,6 +1,6 @@
 //! The commands for the calls in a thread that have no result: `pending` and `rerun`.
 
-use super::retry_while_held;
+use super::{open_thread, retry_while_held};
 use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -89,7 +89,7 @@ impl Verb for ThreadPendingArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let OpenedStore { store, write_context, .. } = opened;
-        let thread = Thread::open(store, self.thread.as_str())?;
+        let thread = open_thread(store, &self.thread)?;
         if let Some(id) = &self.start {
             thread.start_call(write_context, id)?;
         }
@@ -112,8 +112,11 @@ impl Verb for ThreadRerunArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
-        let thread = Thread::open(store, self.thread.as_str())?;
-        let (call, arguments) = thread.pending_call(&self.id)?;
+        let thread = open_thread(store, &self.thread)?;
+        let (call, arguments) = thread.pending_call(&self.id).map_err(|error| {
+            CommandError::from(error)
+                .hinted("'forge thread pending --thread NAME' lists the calls without a result")
+        })?;
         let has_result = matches!(call.state, CallState::Finished | CallState::Failed);
         let mut report = ThreadRerunReport::new(self.thread.as_str(), &call, arguments);
         if !has_result {

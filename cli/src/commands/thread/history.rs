@@ -1,7 +1,7 @@
 //! The messages of a thread: append, show, check, sanitize.
 
 use super::{
-    ThreadSourceArgs, ThreadWriterArgs, input_name, read_history, refused_messages,
+    ThreadSourceArgs, ThreadWriterArgs, input_name, open_thread, read_history, refused_messages,
     retry_while_held,
 };
 use crate::args::value::{self, MomentArg, NameArg};
@@ -12,7 +12,6 @@ use crate::report::thread::{
 };
 use crate::verb::{Opened, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::error::Error;
 use forge_systems::thread::{
     AppendGuard, AppendOptions, OrphanPolicy, SanitizeOptions, Thread, form_of, sanitize_history,
 };
@@ -137,12 +136,7 @@ impl Verb for ThreadAppendArgs {
 
 fn open(context: &Context, name: &NameArg) -> Result<Thread, CommandError> {
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    Thread::open(&store, name.as_str()).map_err(|error| match error {
-        Error::NotFound { .. } => {
-            CommandError::from(error).hinted("'forge thread append --thread NAME FILE' begins one")
-        }
-        other => other.into(),
-    })
+    open_thread(&store, name)
 }
 
 impl Verb for ThreadShowArgs {
