@@ -25,7 +25,7 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("▲ ▼", "^ v", "confidence rose, fell"),
     ("✓ ✗", "v x", "confirmed, filled or passed; rejected or failed"),
     ("+ ?", "+ ?", "a claim is new; a gap is open"),
-    ("±", "~", "edits, until something else is told"),
+    ("±", "~", "edits, until something else happens"),
     ("◆ ↑", "# ^", "a commit; a push or a pull request"),
     ("⤷ ⚙", "> @", "what the agent said last; a sub-agent"),
     ("┄", "-", "the agent's context was compacted"),

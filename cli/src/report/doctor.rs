@@ -114,7 +114,7 @@ impl Report for DoctorReport {
         screen.gap();
         match &self.store {
             Some(store) => store.print(screen),
-            None => screen.dim("No store here."),
+            None => screen.dim("No store here: 'forge init' makes one."),
         }
         if self.findings.is_empty() {
             screen.gap();
