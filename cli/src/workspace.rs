@@ -415,6 +415,10 @@ pub fn resolve(
             {
                 hints.push(no_time.to_string());
             }
+            if hints.is_empty() {
+                let list = if what == "branch" { "branch list --all" } else { "checkpoint list" };
+                hints.push(format!("'forge {list}' lists them"));
+            }
             hints.into_iter().fold(error.into(), CommandError::hinted)
         }
         other => other.into(),

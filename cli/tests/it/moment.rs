@@ -240,12 +240,18 @@ fn long_texts_are_cut_and_their_hash_given_unless_full_is_set() {
 
 /// Regression: the error named a revision '99 before that one'.
 #[test]
-fn an_error_about_a_revision_or_hypothesis_of_a_moment_has_a_hint() {
+fn an_error_about_an_unknown_part_of_a_moment_has_a_hint() {
     let environment = example_session();
     assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD~99"]), @r"
     [stderr]
     error: there is no earlier revision '~99'
     hint: 'start' names the first moment
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["gap", "list", "--branch", "other-idea"]), @r"
+    [stderr]
+    error: there is no branch 'other-idea'
+    hint: 'forge branch list --all' lists them
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "when H9 was confirmed"]), @r"
