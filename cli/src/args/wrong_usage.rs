@@ -54,7 +54,7 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error 
             }
         }
         ErrorKind::InvalidValue => command.value_tips(&error),
-        ErrorKind::ValueValidation if is_of_no_number(&error) => {
+        ErrorKind::ValueValidation if is_number_error(&error) => {
             vec!["write a whole number with digits only, such as 10".to_owned()]
         }
         ErrorKind::MissingRequiredArgument
@@ -257,7 +257,7 @@ pub fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a 
 
 /// Whether a value was refused because it is not a whole number. Rust's own message about that,
 /// "invalid digit found in string", does not say what to write.
-fn is_of_no_number(error: &Error) -> bool {
+fn is_number_error(error: &Error) -> bool {
     let source = std::error::Error::source(error);
     let reason = source.and_then(|source| source.downcast_ref::<ParseIntError>());
     reason.is_some_and(|reason| {
