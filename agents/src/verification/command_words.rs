@@ -141,24 +141,36 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
 
 /// Returns the items of a list with each command in the place of the test of its exit code: `A; if
 /// [ $? -eq 0 ]; then B; fi` becomes `if A; then B; fi`. `None` if there is no such test, or if the
-/// list sets options.
+/// list sets options. A test of the exit code of another test stays as it is, so the items are not
+/// nested more deeply the more there are.
 pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, bool)>> {
     let sets = |(node, _): &(ShellNode, bool)| matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"set"));
     if items.iter().any(sets) {
         return None;
     }
     let mut joined: Vec<(ShellNode, bool)> = Vec::with_capacity(items.len());
-    for (node, background) in items {
-        let tested = match joined.last() {
-            Some((before, false)) => with_test(node, before),
+    let mut rest = items.iter();
+    while let Some(item) = rest.next() {
+        let tested = match rest.as_slice().first() {
+            Some((test, false)) if !item.1 && !is_read_in_list(item) => with_test(test, &item.0),
             _ => None,
         };
-        if tested.is_some() {
-            joined.pop();
+        if let Some(tested) = tested {
+            rest.next();
+            joined.push((tested, false));
+        } else {
+            joined.push(item.clone());
         }
-        joined.push((tested.unwrap_or_else(|| node.clone()), *background));
     }
     (joined.len() < items.len()).then_some(joined)
+}
+
+/// Whether an item of a list has a meaning for the items around it: it prints or keeps an exit
+/// code, or waits for parts in the background.
+fn is_read_in_list(item: &(ShellNode, bool)) -> bool {
+    let ShellNode::Command(command) = &item.0 else { return false };
+    matches!(words(command).first(), Some(&("echo" | "wait")))
+        || exit_code_variable(Some(item)).is_some()
 }
 
 /// Returns a part that begins with a test of an exit code, with the command in the place of the
@@ -188,6 +200,17 @@ fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
         ShellNode::Chain(links) => {
             let ((operator, first), rest) = links.split_first()?;
             let first = (*operator, with_test(first, before)?);
+            // Programs that show the output of the command in a file are found only in a later item.
+            let file = match before {
+                ShellNode::Command(command) => command.file.as_str(),
+                ShellNode::Redirected(_, file) => file.as_str(),
+                _ => "",
+            };
+            let mut shown = Vec::new();
+            rest.iter().for_each(|(_, node)| readers(node, file, &mut shown));
+            if !shown.is_empty() {
+                return None;
+            }
             Some(ShellNode::Chain(std::iter::once(first).chain(rest.iter().cloned()).collect()))
         }
         ShellNode::If { arms, otherwise } => {

@@ -121,11 +121,14 @@ impl CheckPlanBuilder {
                 plan
             }
             ShellNode::If { arms, otherwise } => {
-                let uncertain = std::mem::replace(&mut context.uncertain, true);
-                let arms = arms
-                    .iter()
-                    .map(|(when, then)| (self.condition(when, context), self.node(then, context)))
-                    .collect();
+                let uncertain = context.uncertain;
+                let plan = |(when, then): &(ShellNode, ShellNode)| {
+                    let condition = self.condition(when, context);
+                    // Only the first condition certainly runs.
+                    context.uncertain = true;
+                    (condition, self.node(then, context))
+                };
+                let arms = arms.iter().map(plan).collect();
                 let otherwise = otherwise.as_ref().map(|node| Box::new(self.node(node, context)));
                 context.uncertain = uncertain;
                 ExitCodeTree::If { arms, otherwise }

@@ -386,6 +386,18 @@ fn an_exit_code_is_followed_through_the_line() {
         ("cargo test; test $? -eq 0", 1, "x", "failed"),
         ("cargo test | tail; if [ $? -ne 0 ]; then exit 1; fi", 0, "x", "unknown"),
         ("cargo test; ls; if [ $? -eq 0 ]; then echo OK; fi", 0, "OK", "unknown"),
+        // Such a test does not hide what else the line says about the exit code or the output.
+        ("cargo test; echo \"exit $?\"; if [ $? -eq 0 ]; then ls; fi", 0, "exit 101", "failed"),
+        ("cargo test; rc=$?; [ $? -eq 0 ] && ls; exit $rc", 101, "x", "failed"),
+        (
+            "cargo test > log 2>&1; [ $? -eq 0 ] || tail log",
+            0,
+            "test result: FAILED. 1 passed; 1 failed",
+            "failed",
+        ),
+        ("cargo test & wait; [ $? -eq 0 ] && ls", 0, "test result: ok. 1 passed", "passed"),
+        // The test runs in the background, the check does not.
+        ("cargo test; [ $? -eq 0 ] && echo OK &", 0, "test result: ok. 1 passed", "passed"),
         // Bash continues after a group in which a command of `&&` or `!` failed.
         ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
         ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
@@ -590,6 +602,9 @@ fn output_that_is_appended_to_an_older_file_is_not_told_from_it() {
     }
     let both = "cargo clippy > log 2>&1; cargo test >> log 2>&1; tail log";
     assert_eq!(ended(both, "finished", Some(0), red), "1:unknown 2:failed");
+    let tested =
+        "cargo clippy > log 2>&1; if [ $? -ne 0 ]; then exit 1; fi; cargo test >> log; tail log";
+    assert_eq!(ended(tested, "finished", Some(0), red), "1:passed 2:failed");
     assert_eq!(status("cargo test >> log", 101, ""), "failed", "its exit code decides");
 }
 
@@ -1216,6 +1231,11 @@ fn long_outputs_and_lines_are_handled() {
     }
     for piece in ["cargo test; ", "cargo test && ", "a | ", "(", "$(", "bash -c ", "sudo ", "a\n"] {
         CheckCommandLine::from_line(&piece.repeat(20_000));
+    }
+    // Regression: each of these tests contained all before it, so the stack overflowed.
+    for test in ["[ $? -eq 0 ]; ", "if [ $? -eq 0 ]; then ls; fi; "] {
+        let line = format!("cargo test; {}", test.repeat(20_000));
+        assert_eq!(status(&line, 0, "x"), "unknown");
     }
     assert_eq!(names(&"cargo test;".repeat(100)).len(), check_plan::MAX_CHECKS);
 }
