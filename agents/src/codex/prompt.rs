@@ -119,9 +119,11 @@ fn after_heading(text: &str, by_editor: bool) -> Option<&str> {
     text.get(end..)
 }
 
-/// Returns the part of a text that the person wrote, if nothing says who wrote the text.
+/// Returns the part of a text that the person wrote, if nothing says who wrote the text; `None` if
+/// the person wrote nothing.
 pub(crate) fn typed_part(text: &str) -> Option<&str> {
-    (!is_injected(text)).then(|| text.get(request(text)))?
+    let typed = text.get(request(text)).filter(|typed| !typed.trim().is_empty())?;
+    (!is_injected(text)).then_some(typed)
 }
 
 /// Returns what the person wrote in a user message: a text, the range in it, and the pointer to the

@@ -73,10 +73,19 @@ pub(super) fn error_in_field(response: &Value) -> Option<String> {
     Some(error.strip_prefix("Error: ").unwrap_or(error).to_owned())
 }
 
-/// Returns the text of an error, which may be an object with a `message`; `None` if it is blank.
+/// Returns the text of an error, which may be an object with a `message`, or another object; `None`
+/// if it is blank.
 pub(super) fn error_text(error: &Value) -> Option<String> {
-    let error = said(error.get("message").unwrap_or(error))?;
-    Some(error.strip_prefix("Error: ").unwrap_or(&error).to_owned())
+    match error {
+        Value::Bool(true) => Some("failed".to_owned()),
+        Value::Object(fields) if !fields.is_empty() && !fields.contains_key("message") => {
+            Some(error.to_string())
+        }
+        _ => {
+            let error = said(error.get("message").unwrap_or(error))?;
+            Some(error.strip_prefix("Error: ").unwrap_or(&error).to_owned())
+        }
+    }
 }
 
 /// Returns the text that an edit reports to the model if it says that the edit failed.
@@ -93,25 +102,30 @@ fn said(field: &Value) -> Option<Cow<'_, str>> {
 /// Returns the response of a tool. A text with JSON is read if it is in the form of a response;
 /// otherwise the tool may have printed it.
 pub(super) fn read_response(given: Value) -> Value {
-    const FIELDS: [&str; 6] =
-        ["metadata", "stdout", "llmContent", "aggregated_output", "filePath", "isError"];
+    const FIELDS: [&str; 5] = ["stdout", "llmContent", "aggregated_output", "filePath", "isError"];
     let inner = given.as_str().filter(|said| said.starts_with('{'));
     let inner: Option<Value> = inner.and_then(|said| serde_json::from_str(said).ok());
-    let is_response = |inner: &Value| FIELDS.iter().any(|name| inner.get(*name).is_some());
+    let is_response = |inner: &Value| {
+        let has = |name: &str| inner.get(name).is_some();
+        // Objects of Kubernetes and notebooks have `metadata` too.
+        FIELDS.iter().any(|name| has(name)) || has("metadata") && has("output")
+    };
     inner.filter(is_response).unwrap_or(given)
 }
 
 /// Parses an exit code: an integer, perhaps written as `2.0`, or a text that contains only one.
+#[expect(clippy::cast_possible_truncation, reason = "the number is whole and in the range")]
 fn code(value: &Value) -> Option<i64> {
-    let whole =
-        || value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64);
+    // Windows has codes up to 32 bits without a sign.
+    let is_code = |number: &f64| number.fract() == 0.0 && number.abs() <= f64::from(u32::MAX);
+    let whole = || value.as_f64().filter(is_code).map(|number| number as i64);
     value.as_i64().or_else(whole).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
 /// Returns the text in which the agent reports the command to its model.
 fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     text(response).or_else(|| {
-        ["stdout", "output", "content", "llmContent", "returnDisplay"]
+        ["stdout", "output", "content", "llmContent", "returnDisplay", "aggregated_output"]
             .iter()
             .find_map(|name| text(response.get(*name)?))
     })
@@ -224,6 +238,7 @@ mod tests {
             (json!({"llmContent":"Output: (empty)\nExit Code: 1"}), HookCommandEnd::Code(1), ""),
             (json!({"output":"x","metadata":{"exit":1}}), HookCommandEnd::Code(1), "x"),
             (json!({"output":"x","exit_code":"4"}), HookCommandEnd::Code(4), "x"),
+            (json!({"aggregated_output":"x","exit_code":4.0}), HookCommandEnd::Code(4), "x"),
             (
                 json!([{"type":"text","text":"Exit code: 2\nOutput:\nx"}]),
                 HookCommandEnd::Code(2),
@@ -253,6 +268,7 @@ mod tests {
             json!({"llmContent":"Command: make\nOutput: Exit Code: 2\nand more\nError: (none)\nExit Code: (none)"}),
             json!({"llmContent":"<untrusted_context>\nOutput: x\nProcess Group PGID: 9\n</untrusted_context>"}),
             json!({"output":"x","metadata":{"exit":null}}),
+            json!({"output":"x","exit_code":1e300}),
             json!(7),
         ] {
             assert_eq!(parsed(&response).0, HookCommandEnd::Unknown, "{response}");

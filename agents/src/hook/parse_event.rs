@@ -348,16 +348,16 @@ fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     let copied = |names: &[&str]| -> Value {
         names
             .iter()
-            .filter_map(|name| Some(((*name).to_owned(), fields.0.get(*name)?.clone())))
+            .filter_map(|name| Some(((*name).to_owned(), fields.get(name)?.clone())))
             .collect::<Map<_, _>>()
             .into()
     };
-    if fields.0.contains_key("command") {
+    if fields.get("command").is_some() {
         used.tool = "Bash".to_owned();
         used.input = copied(&["command"]);
         // The event does not say how the command ended.
         used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
-    } else if fields.0.contains_key("file_path") {
+    } else if fields.get("file_path").is_some() {
         used.tool = "Edit".to_owned();
         used.input = copied(&["file_path", "edits"]);
         used.response = json!({ "filePath": fields.text(&["file_path"]) });

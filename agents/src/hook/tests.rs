@@ -80,6 +80,7 @@ fn a_prompt_is_the_part_that_a_person_typed() {
         (HookAgent::Codex, editor, Some("go on")),
         (HookAgent::Codex, "<environment_context>\n</environment_context>", None),
         (HookAgent::Codex, "# a title", Some("# a title")),
+        (HookAgent::Codex, "# Context from my IDE setup:\n\n## My request for Codex:\n", None),
     ] {
         let input = json!({"session_id":"s","prompt":prompt});
         let event = event(agent, "UserPromptSubmit", &input);
@@ -202,6 +203,9 @@ fn fields_in_camel_case_are_read() {
     assert_eq!(event.transcript.as_deref(), Some(std::path::Path::new("/t.jsonl")));
     let facts = tool_facts(&event, now());
     assert_eq!(field(&facts, Kind::Command, "exit_code"), Some(&Value::Int(2)));
+    let input = json!({"filePath":"/w/a.rs","edits":[{"old_string":"a","new_string":"b"}]});
+    let facts = self::facts(HookAgent::Cursor, "afterFileEdit", &input);
+    assert_eq!(field(&facts, Kind::Code, "path"), Some(&"/w/a.rs".into()));
 }
 
 #[test]
@@ -330,6 +334,7 @@ fn a_field_of_a_response_may_report_an_error() {
         json!({"success":false,"stdout":"","stderr":"boom"}),
         json!({"llmContent":"boom","error":{"message":"boom","type":"not_found"}}),
         json!({"error":"boom"}),
+        json!({"error":{"code":"ENOENT"}}),
         json!({"is_error":true,"content":"Error: boom"}),
     ] {
         let tools = [
@@ -359,7 +364,14 @@ fn a_field_of_a_response_may_report_an_error() {
 /// Regression: JSON that a command printed was read as the response of its tool.
 #[test]
 fn json_that_a_command_prints_does_not_say_how_it_ended() {
-    for printed in [r#"{"exit_code":0}"#, r#"{"error":"boom"}"#, r#"{"success":false}"#] {
+    for printed in [
+        r#"{"exit_code":0}"#,
+        r#"{"error":"boom"}"#,
+        r#"{"success":false}"#,
+        // A pod, and a notebook.
+        r#"{"kind":"Pod","metadata":{"name":"a"}}"#,
+        r#"{"cells":[],"metadata":{"exit":0}}"#,
+    ] {
         let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
             "tool_input":{"command":"make test"},"tool_response":printed});
         let facts = facts(HookAgent::Codex, "PostToolUse", &input);
