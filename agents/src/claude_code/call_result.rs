@@ -7,11 +7,12 @@ use super::line_context::{LineContext, PieceBuilder, fields, flag};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::{ClaudeCallResult, ToolUseResult};
 use super::transcript_state::BackgroundCommand;
-use crate::lenient::{LenientFlag, LenientId, LenientInteger, LenientText};
+use crate::lenient::{LenientFlag, LenientId, LenientInteger, LenientText, object};
 use crate::patch::EditDescription;
 use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
@@ -22,9 +23,6 @@ struct CommandOutput<'a> {
     background_task_id: LenientId,
     duration_ms: LenientInteger,
     return_code_interpretation: LenientText<'a>,
-    /// Claude Code does not write it, but other programs that write its format do.
-    #[serde(alias = "exit_code")]
-    exit_code: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,10 +76,15 @@ impl PieceBuilder<'_> {
         let (code, start) =
             answer.text().map_or((None, 0), |(text, _)| exit_code(&text, answer.error));
         let interpreted = printed.return_code_interpretation.text().is_some();
-        let code = code.or(printed.exit_code.0.filter(|_| !interpreted));
+        let recorded = recorded_code(answer).filter(|_| !interpreted);
+        let code = code.or(recorded.and_then(|recorded| recorded.0));
         let task =
             printed.background_task_id.0.clone().or_else(|| background_task(answer, &printed));
-        let outcome = outcome(&printed, answer, code, *background || task.is_some());
+        let outcome = match outcome(&printed, answer, code, *background || task.is_some()) {
+            // The program that ran the command knows no exit code, so it is not 0.
+            "finished" if code.is_none() && recorded.is_some() => "unknown",
+            outcome => outcome,
+        };
         let exit_code = match outcome {
             // A result without an error has exit code 0, unless the client interprets the code of
             // this program.
@@ -181,6 +184,20 @@ fn apply_description(context: &LineContext, raw: &RawValue, value: &mut FieldMap
     }
 }
 
+/// Returns the exit code in the object beside a result, or that it has a field without one. Claude
+/// Code writes no such field, but other programs that write its format do. If the text of an error
+/// says how the call ended, or the code would contradict the error, the field does not count.
+fn recorded_code(answer: &ClaudeCallResult<'_>) -> Option<LenientInteger> {
+    let fields: BTreeMap<String, &RawValue> = object(answer.recorded());
+    let raw = fields.get("exitCode").or_else(|| fields.get("exit_code"))?;
+    let code: LenientInteger = serde_json::from_str(raw.get()).ok()?;
+    match answer.failure(true) {
+        None => Some(code),
+        Some(CallFailure::NotRecognised) => Some(code).filter(|code| code.0 != Some(0)),
+        Some(_) => None,
+    }
+}
+
 /// Returns the id of the background task that a command became, from its result. The client writes
 /// its note after the output so far. If the result is also recorded as an object, the object has
 /// the id, and such a line beside an output is a line of the output.
@@ -251,7 +268,7 @@ fn output_fields(
     outcome: &str,
     start: usize,
 ) -> (FieldMap, String) {
-    if outcome == REFUSED || outcome == "unknown" {
+    if outcome == REFUSED || outcome == "unknown" && answer.error {
         let reason = answer.refused_text().map(|(text, pointer)| {
             let part = call_failure::reason(&text);
             context.part(&text, part, pointer)

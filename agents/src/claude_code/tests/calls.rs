@@ -48,6 +48,26 @@ fn a_failed_command_has_the_exit_code_at_the_beginning_of_its_error() {
     assert_eq!(text(&only_of_kind(&piece, Kind::Verification).value, "status"), Some("failed"));
 }
 
+/// Regression: a code that is null was 0, and so was one with both names.
+#[test]
+fn a_recorded_code_that_is_null_is_not_0_and_does_not_contradict_an_error() {
+    let script = || Script::new().call("c", "Bash", json!({ "command": "cargo test" }));
+    let refused = "The user doesn't want to proceed with this tool use.";
+    let both = json!({ "stdout": "no", "exitCode": 3, "exit_code": 3 });
+    for (script, code, outcome) in [
+        (script().result("c", "no", json!({ "stdout": "no", "exitCode": null })), None, "unknown"),
+        (script().result("c", "no", both), Some(3), "failed"),
+        (script().error("c", "no", json!({ "exitCode": 3 })), Some(3), "failed"),
+        (script().error("c", "no", json!({ "exitCode": 0 })), None, "unknown"),
+        (script().error("c", refused, json!({ "exitCode": 1 })), None, "refused"),
+    ] {
+        let piece = script.read();
+        let value = &only_of_kind(&piece, Kind::Command).value;
+        assert_eq!(text(value, "outcome"), Some(outcome));
+        assert_eq!(value.field("exit_code"), code.map(Value::Int).as_ref());
+    }
+}
+
 #[test]
 fn an_error_without_exit_code_has_an_unknown_code() {
     let piece = Script::new().failed("ls x", "spawn /bin/zsh ENOENT").read();
