@@ -214,7 +214,9 @@ fn without_head(text: &str) -> CodexRunStatus {
         return CodexRunStatus { outcome, part, not_started: true, ..whole };
     }
     let starts = |begins: &[&str]| begins.iter().any(|it| begin.starts_with(it));
-    let cancelled = begin.trim_end().ends_with(" was cancelled before receiving a response");
+    // A program may print such a line after others.
+    let cancelled = begin.lines().nth(1).is_none()
+        && begin.trim_end().ends_with(" was cancelled before receiving a response");
     if cancelled || starts(&["aborted by user", "command aborted by user"]) {
         let seconds = begin.rsplit_once("after ").and_then(|(_, it)| it.strip_suffix('s'));
         let duration_ms = seconds.and_then(|it| it.parse::<f64>().ok()).map(milliseconds);
@@ -341,7 +343,14 @@ mod tests {
                 Some(3100),
                 "aborted by user after 3.1s",
             ),
-            // A header that a program printed does not count.
+            // A header or a message that a program printed does not count.
+            (
+                "plain\nx was cancelled before receiving a response",
+                None,
+                "unknown",
+                None,
+                "plain\nx was cancelled before receiving a response",
+            ),
             (
                 "plain\nExit code: 3\nOutput:\n",
                 None,

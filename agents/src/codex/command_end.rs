@@ -53,9 +53,10 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
                 code(work, id, &opened, files);
             } else if let [first, ..] = files.as_slice() {
                 let reason = answer.status.part.clone();
-                let reason = work.part(&answer.text, reason, &answer.pointer);
+                let reason =
+                    (!reason.is_empty()).then(|| work.part(&answer.text, reason, &answer.pointer));
                 let outcome = outcome_of_edit_not_made(&answer);
-                tool::edit_not_made(work, id, &first.path, outcome, reason);
+                tool::edit_not_made(work, id, &first.path, outcome, reason.into());
             }
         }
         CallRequest::Todos { items } if !answer.status.not_started => work.todos(items),

@@ -128,6 +128,7 @@ fn a_patch_that_was_not_applied_is_not_an_edit() {
         ("aborted by user after 2.0s", "interrupted", "aborted by user after 2.0s"),
         ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno", "failed", "no"),
         ("{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}", "failed", "no"),
+        ("Wall time: 2 seconds\naborted by user", "interrupted", ""),
         ("something else", "unknown", "something else"),
     ] {
         let request = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
@@ -138,7 +139,8 @@ fn a_patch_that_was_not_applied_is_not_an_edit() {
         // Regression: only a refused patch was recorded as the use of a tool.
         let [tool] = of_kind(&piece, Kind::Tool)[..] else { panic!("{result_text}") };
         assert_eq!(text(tool, "outcome").as_deref(), Some(outcome));
-        assert_eq!(text(tool, "reason").as_deref(), Some(reason));
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        assert_eq!(text(tool, "reason").as_deref(), reason);
     }
 }
 
