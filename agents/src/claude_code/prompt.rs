@@ -36,7 +36,10 @@ impl PieceBuilder<'_> {
 
     /// Reads a system line with a command of the client, which older clients wrote in a user line.
     pub(super) fn local_command(&mut self, line: &ClaudeLine<'_>, id: &str) {
-        let Some(text) = line.content.text().filter(|_| !self.is_copy(line)) else { return };
+        if line.is_meta.0 || self.is_copy(line) {
+            return;
+        }
+        let Some(text) = line.content.text() else { return };
         let content = MessageContent::Text(Cow::Borrowed(text));
         let words = typed_text::find_typed_text(&content, TextAuthor::Unknown);
         if let Some(words) = words.filter(|words| words.slash) {

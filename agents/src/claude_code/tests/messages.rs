@@ -88,6 +88,10 @@ fn only_text_that_a_person_typed_is_a_prompt() {
             local("<command-name>/context</command-name>\n<command-args></command-args>"),
         )
         .line("system", local("<local-command-stdout>ok</local-command-stdout>"))
+        .line(
+            "system",
+            json!({ "subtype": "local_command", "isMeta": true, "content": "<command-name>/x</command-name>" }),
+        )
         .read();
     let prompts: Vec<_> = of_kind(&piece, Kind::Prompt)
         .into_iter()
@@ -103,7 +107,7 @@ fn only_text_that_a_person_typed_is_a_prompt() {
         ("m8", "/context", Some(&slash)),
     ];
     assert_eq!(prompts, expected);
-    assert_eq!(of_kind(&piece, Kind::Message).len(), 9);
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 10);
     assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
 }
 
