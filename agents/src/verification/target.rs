@@ -121,7 +121,8 @@ pub(super) fn normalized_target(
         if NOISE.contains(&option) {
             if argument == "--color" {
                 // For some tools this is a switch, without a value.
-                arguments.next_if(|next| matches!(*next, "always" | "never" | "auto"));
+                arguments
+                    .next_if(|next| matches!(*next, "always" | "never" | "auto" | "yes" | "no"));
             }
             continue;
         }

@@ -1265,6 +1265,7 @@ fn targets_are_normalised() {
         ("cargo test -q -- --nocapture", "cargo [test]  in /w"),
         ("cargo test --color always", "cargo [test]  in /w"),
         ("cargo test --color=never a", "cargo [test] a in /w"),
+        ("pytest --color yes tests/a.py", "pytest [] tests/a.py in /w"),
         ("jest --color foo", "jest [] foo in /w"),
         ("cargo test --release", "cargo [test] =--release in /w"),
         ("pre-commit run --all-files", "pre-commit [run] +--all-files in /w"),
