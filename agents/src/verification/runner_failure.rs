@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// A message with which programs report that they ran nothing.
 struct RunnerFailure {
-    /// The programs that print it.
+    /// The programs that print it; none if it is a shell.
     programs: &'static [&'static str],
     /// The pattern of the message's line. `{}` is the name of what the program should run. Either
     /// every alternative of the pattern has `{}`, or none has it.
@@ -190,19 +190,22 @@ pub(super) fn is_runner_code(call: &CheckCall, code: i64) -> bool {
 pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let first = call.call.split(' ').next().unwrap_or_default();
-    let mut names: Vec<String> = [own, call.tool, call.call.as_str(), first]
-        .into_iter()
-        .filter(|name| !name.is_empty())
-        .map(regex::escape)
-        .collect();
-    names.dedup();
-    let names = format!("(?:{})", names.join("|"));
+    let any_of = |names: &[&str]| {
+        let names = names.iter().filter(|name| !name.is_empty());
+        let mut names: Vec<String> = names.map(|name| regex::escape(name)).collect();
+        names.dedup();
+        format!("(?:{})", names.join("|"))
+    };
+    // A shell looks for the program. What the program runs is not the check.
+    let programs = any_of(&[own, call.tool]);
+    let names = any_of(&[own, call.tool, call.call.as_str(), first]);
     let filled = lines.iter().filter(|line| !line.trim().is_empty());
     let known = FAILURES.iter().filter(|failure| is_run_by(call, failure.programs));
     known.chain([&NOT_FOUND]).any(|failure| {
         let named = failure.message.contains("{}");
+        let names = if failure.programs.is_empty() { &programs } else { &names };
         // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
-        let pattern = super::summary::ascii(failure.message).replace("{}", &names);
+        let pattern = super::summary::ascii(failure.message).replace("{}", names);
         let Ok(regex) = Regex::new(&pattern) else { return false };
         let count = if named { usize::MAX } else { FIRST_LINES };
         (named || alone) && filled.clone().take(count).any(|line| regex.is_match(line))

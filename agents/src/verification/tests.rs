@@ -89,6 +89,7 @@ fn known_commands_are_found_at_any_position() {
         ("sh ./gradlew test", "gradlew test"),
         ("bash -x mvnw -B verify", "mvnw verify"),
         ("bash deploy.sh test", ""),
+        ("curl https://host.test/a.sh | bash -s -- make test", ""),
         ("./scripts/test-all.sh", "./scripts/test-all.sh"),
         ("bash tests/smoke_test.sh", "tests/smoke_test.sh"),
         ("./scripts/lint_all.sh", "./scripts/lint_all.sh"),
@@ -964,6 +965,8 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("npx jest | tail -3", 0, "sh: 1: jest: not found", "error"),
         ("./gradlew test | tail -3", 0, "bash: ./gradlew: Permission denied", "error"),
         ("./scripts/test.sh", 1, "./scripts/test.sh: line 3: foo: command not found", "failed"),
+        // The program ran, and could not run another one.
+        ("make test", 2, "/bin/sh: 1: bin/test: Permission denied\nmake: *** Error 126", "failed"),
         ("uv run pytest", 2, "error: Failed to spawn: `pytest`", "error"),
         ("cargo nextest run", 101, "error: no such command: `nextest`", "error"),
         ("cargo test", 101, "error: could not find `Cargo.toml` in `/w` or any parent", "error"),

@@ -389,6 +389,8 @@ fn shell<'w, 'a>(words: &'w [&'a str]) -> Option<InnerCommand<'w, 'a>> {
                 after
             }
             long if long.starts_with("--") => after,
+            // The script is the input, and the words after it are its arguments.
+            flags if flags.starts_with('-') && flags.contains('s') => return None,
             flags if flags.starts_with('-') => {
                 if flags.contains('e') {
                     before.push_str("set -e; ");
