@@ -370,8 +370,8 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range, kind: "private-key" })
 }
 
-/// Finds a key of Azure around its signature: `+ASt` of a storage account, `ACDb` of Cosmos DB,
-/// `+ASb` of Service Bus, `AIoT` of IoT Hub, `AzCa` of Redis, `AZDO` of DevOps, `AzSe` of a search.
+/// Finds a key of Azure around its signature, such as `+ASt` of a storage account, `ACDb` of Cosmos
+/// DB, `+ASb` of Service Bus, `AZDO` of DevOps, or `+ACR` of a container registry.
 fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let (before, length) = match text.get(start..end)? {
         b"+ASt" | b"+ABa" | b"+AMC" | b"ACDb" | b"APIM" => (76, 88),
