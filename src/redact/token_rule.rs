@@ -91,7 +91,7 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
 
 /// The kind of a password in a URL, with its description.
 pub(super) const URL_PASSWORD: (&str, &str) =
-    ("url-password", "the password in an address such as `postgres://user:password@host`");
+    ("url-password", "the password or token in an address such as `postgres://user:password@host`");
 
 /// Returns every kind with its description, sorted. The description of a token is its shape.
 #[must_use]
