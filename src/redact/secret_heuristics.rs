@@ -20,7 +20,8 @@ const PLACEHOLDERS: [&str; 17] = [
 ];
 
 /// Returns whether a value whose name indicates a secret looks like one: it is long, has a high
-/// entropy (hex digits need less), and is neither a placeholder nor an identifier nor an expression.
+/// entropy (hex digits need less), and is neither a placeholder nor an identifier nor an
+/// expression.
 pub(super) fn is_secret(value: &[u8]) -> bool {
     value.len() >= MIN_BYTES
         && (is_dense(value, MIN_BITS) || is_hex_key(value))

@@ -200,7 +200,7 @@ fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
         ShellNode::Chain(links) => {
             let ((operator, first), rest) = links.split_first()?;
             let first = (*operator, with_test(first, before)?);
-            // Programs that show the output of the command in a file are found only in a later item.
+            // Programs that show the output of the command in a file are found only in later items.
             let file = match before {
                 ShellNode::Command(command) => command.file.as_str(),
                 ShellNode::Redirected(_, file) => file.as_str(),
