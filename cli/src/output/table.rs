@@ -32,8 +32,8 @@ impl TableCell {
     }
 }
 
-/// Makes the cells of a row: `cells![Id: &one.name, one.count, (tone): word]`. A text may follow its
-/// tone: the name of a [`Tone`], or an expression in parentheses. Without one it is plain.
+/// Makes the cells of a row: `cells![Id: &one.name, one.count, (tone): word]`. A text may follow
+/// its tone: the name of a [`Tone`], or an expression in parentheses. Without one it is plain.
 macro_rules! cells {
     (@ [$($made:expr,)*]) => { vec![$($made,)*] };
     (@ [$($made:expr,)*] $tone:ident: $text:expr $(, $($rest:tt)*)?) => {
