@@ -36,12 +36,13 @@ impl CallFailure {
 }
 
 /// Beginnings of results of calls that never started.
-const NEVER_STARTED: [&str; 28] = [
+const NEVER_STARTED: [&str; 29] = [
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
     "User rejected tool use",
     "User denied ",
-    "User declined to answer questions",
+    "User declined ",
+    "The user wants to clarify these questions",
     "The agent proposed a plan that was rejected by the user",
     "Auto mode could not evaluate this action",
     "Permission denied by hook",
@@ -111,6 +112,11 @@ pub(crate) fn classify_failure(
 /// Whether an error says that its call never started.
 pub(crate) fn is_refusal(text: &str) -> bool {
     failure_from_text(text, false) == Some(CallFailure::Refused)
+}
+
+/// Returns how a call of a tool other than a command ended, by its error text alone.
+pub(crate) fn failure_of_tool(text: &str) -> CallFailure {
+    failure_from_text(text, false).unwrap_or(CallFailure::Failed)
 }
 
 fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
@@ -201,6 +207,8 @@ mod tests {
             "[Tool call skipped: the turn ended.]",
             "Auto mode could not evaluate this action and is blocking it for safety",
             "The agent proposed a plan that was rejected by the user. The user chose to stay in plan mode",
+            "User declined to enter plan mode",
+            "The user wants to clarify these questions.\nThis means they may have more to say",
         ] {
             assert_eq!(ended(text), CallFailure::Refused, "{text}");
         }

@@ -18,11 +18,12 @@ const CONTEXT: [&str; 11] = [
     "browser_instruction", "new-diagnostics",
 ];
 /// Elements that the client or a program wrote. Text after the end of an element was typed.
-const MACHINE: [&str; 16] = [
+const MACHINE: [&str; 18] = [
     "task-notification", "bash-notification", "agent-notification", "teammate-message",
     "cross-session-message", "agent-message", "coordinator-relay", "slack-ping",
     "slack-tag-message", "channel", "tick", "remote-review", "remote-review-progress",
-    "mcp-resource-update", "mcp-polling-update", "fetched-web-content",
+    "mcp-resource-update", "mcp-polling-update", "fetched-web-content", "github-webhook-activity",
+    "scheduled-task",
 ];
 /// Elements at the beginning of a text that the client wrote as a whole.
 const MACHINE_TEXT: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
@@ -36,8 +37,8 @@ const OPERATED: [&str; 8] = [
 ];
 /// Elements of a slash command.
 const SLASH: [&str; 3] = ["command-name", "command-message", "command-args"];
-/// Texts that the client writes in a person's name.
-const NOTICES: [&str; 16] = [
+/// Beginnings of texts that the client writes in a person's name.
+const NOTICES: [&str; 15] = [
     "[Request interrupted",
     "[This turn ended before it finished.]",
     "[Agent call interrupted",
@@ -50,11 +51,17 @@ const NOTICES: [&str; 16] = [
     "Base directory for this skill: ",
     "[Image: source: ",
     "[Image: original ",
-    "Stop hook feedback:\n",
-    "TeammateIdle hook feedback:\n",
-    "TaskCreated hook feedback:\n",
-    "TaskCompleted hook feedback:\n",
+    "This session is being continued from another machine.",
+    "This skill can only be invoked by Claude, not directly by users.",
+    "<<autonomous-loop",
 ];
+/// Whole texts that the client writes in a person's name.
+const WHOLE_NOTICES: [&str; 2] = ["Tool loaded.", "(no content)"];
+/// What the client writes before the name of a command that it does not know, and nothing after it.
+const UNKNOWN_COMMAND: [&str; 3] =
+    ["Unknown skill: ", "Unknown slash command: ", "Unknown command: "];
+/// The ends of the client's line before what a hook said. Before it is the name of the event.
+const HOOK_OUTPUT: [&str; 2] = [" hook feedback:", " operation blocked by hook:"];
 /// The text that the client writes before a prompt that was typed while the agent worked.
 const TYPED_MEANWHILE: &str = "The user sent a new message while you were working:\n";
 /// The text that the client writes after a prompt that was typed while the agent worked.
@@ -176,8 +183,7 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     }
     let rest = text.get(start..end)?;
     let begin = rest.trim_start();
-    let notice = NOTICES.iter().any(|notice| begin.starts_with(notice));
-    if begin.is_empty() || notice {
+    if begin.is_empty() || is_notice(begin) {
         return None;
     }
     if SLASH.iter().any(|tag| opens(begin, tag)) {
@@ -188,6 +194,17 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
         end = start + begin.trim_end().len();
     }
     Some((start..end, false))
+}
+
+/// Whether the client wrote a text, which does not begin with white space, in a person's name.
+fn is_notice(text: &str) -> bool {
+    let whole = text.trim_end();
+    let is_word = |rest: &str| !rest.contains(char::is_whitespace);
+    let first = text.lines().next().unwrap_or_default();
+    NOTICES.iter().any(|notice| text.starts_with(notice))
+        || WHOLE_NOTICES.contains(&whole)
+        || UNKNOWN_COMMAND.iter().any(|before| whole.strip_prefix(before).is_some_and(is_word))
+        || HOOK_OUTPUT.iter().any(|after| first.strip_suffix(after).is_some_and(is_word))
 }
 
 /// Whether a person typed this slash command. A name without a `/` can also be part of a note that
@@ -302,6 +319,8 @@ mod tests {
             "<channel>general</channel> is the name of my element; parse it",
             "<tick>09:00</tick> is never drawn, fix it",
             "<task-notification> shows up in the title, hide it",
+            "Unknown skill: pdf is what I get, why?",
+            "the Stop hook feedback:\nis shown twice",
         ] {
             assert_eq!(typed_of(text), Some(text));
         }
@@ -369,6 +388,16 @@ mod tests {
             "[Image: source: /tmp/1.png]",
             "Another Claude session sent a message:\n<cross-session-message from=\"x\">hi</cross-session-message>",
             "Base directory for this skill: /w/.claude/skills/x\n\n# X",
+            "PostToolUse:Bash hook feedback:\n- [check.sh]: no",
+            "UserPromptSubmit operation blocked by hook:\n[x]: no\n\nOriginal prompt: go",
+            "Unknown skill: pdf",
+            "Unknown slash command: review\n",
+            "This skill can only be invoked by Claude, not directly by users. Ask Claude to use it.",
+            "This session is being continued from another machine. The directory is /w",
+            "Tool loaded.",
+            "<<autonomous-loop-dynamic>>",
+            "<github-webhook-activity>\nCI failed\n</github-webhook-activity>",
+            "<scheduled-task name=\"daily\" file=\"/w/SKILL.md\">\nThis is an automated run",
             " ",
         ] {
             assert_eq!(typed_of(text), None, "{text}");
