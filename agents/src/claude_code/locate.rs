@@ -1,8 +1,10 @@
 //! Finds the transcripts of Claude Code on disk.
 
+use super::record_split::session_of;
 use crate::lenient::LenientText;
 use crate::long_text;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -27,7 +29,8 @@ pub struct TranscriptFile {
 }
 
 /// Returns the transcripts of the sessions that began in one of these directories or below, and of
-/// their sub-agents. The one that was modified first comes first. `config` is Claude Code's own
+/// their sub-agents. The one that was modified first comes first, and a sub-agent's after that of its
+/// session. `config` is Claude Code's own
 /// directory, usually `~/.claude`.
 ///
 /// The transcripts are in `projects/`, in a folder that is named after the absolute path of the
@@ -60,7 +63,37 @@ pub fn locate(
             None => names.contains(&name),
         }));
     }
-    Ok(oldest_first(found))
+    Ok(sessions_first(oldest_first(found)))
+}
+
+/// Returns the transcripts in their order, but each one of a sub-agent after that of its session:
+/// the transcript that is imported first gives the session its name.
+fn sessions_first(found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
+    let sessions = found.iter().enumerate().filter(|(_, one)| !one.sub_agent);
+    let sessions: BTreeMap<PathBuf, usize> =
+        sessions.map(|(place, one)| (one.path.clone(), place)).collect();
+    let mut found: Vec<(usize, TranscriptFile)> = found.into_iter().enumerate().collect();
+    found.sort_by_cached_key(|(place, one)| {
+        let session = if one.sub_agent { session_file(&one.path) } else { None };
+        let session = session.and_then(|path| sessions.get(&path).copied());
+        (session.unwrap_or(*place), one.sub_agent, *place)
+    });
+    found.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Returns the path of the transcript of a sub-agent's session. Older clients keep both in one
+/// folder.
+fn session_file(agent: &Path) -> Option<PathBuf> {
+    let folder = agent.ancestors().find(|path| path.ends_with("subagents"));
+    if let Some(session) = folder.and_then(Path::parent) {
+        let name = session.file_name()?.to_string_lossy();
+        return Some(session.with_file_name(format!("{name}.jsonl")));
+    }
+    let mut line = Vec::new();
+    let mut lines = BufReader::new(File::open(agent).ok()?.take(SEARCHED_BYTES));
+    lines.read_until(b'\n', &mut line).ok()?;
+    let session = session_of(&line)?;
+    Some(agent.with_file_name(format!("{session}.jsonl")))
 }
 
 /// Returns the transcript of a session in another folder of `projects/` than a path to a missing
@@ -181,6 +214,7 @@ fn in_base_36(mut number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn the_name_of_a_long_path_ends_in_its_hash() {
@@ -244,5 +278,24 @@ mod tests {
             ("projects/-home-me-my-app-v2--/s1/subagents/workflows/w/agent-a3.jsonl", true),
         ];
         assert_eq!(found, expected.map(|(path, agent)| (path.to_owned(), agent)));
+    }
+
+    #[test]
+    fn the_transcript_of_a_sub_agent_follows_that_of_its_session() {
+        let home = std::env::temp_dir().join(format!("forge-agents-order-{}", std::process::id()));
+        let project = PathBuf::from("/p");
+        let folder = home.join("projects/-p");
+        fs::create_dir_all(folder.join("s1/subagents")).unwrap();
+        let files = ["agent-a1.jsonl", "s1/subagents/agent-a2.jsonl", "s1.jsonl", "s2.jsonl"];
+        for (seconds, file) in (1..).zip(files) {
+            let path = folder.join(file);
+            fs::write(&path, "{\"sessionId\":\"s1\",\"cwd\":\"/p\"}\n").unwrap();
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        }
+        let found = locate(&home, std::slice::from_ref(&project), |cwd| cwd == project).unwrap();
+        fs::remove_dir_all(&home).unwrap();
+        let names: Vec<_> = found.iter().map(|it| it.path.file_name().unwrap()).collect();
+        assert_eq!(names, ["s1.jsonl", "agent-a1.jsonl", "agent-a2.jsonl", "s2.jsonl"]);
     }
 }
