@@ -19,8 +19,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// The fields of an input that can become the field `path` of the fact: the first one that the
 /// input has is used. The next lists are for other fields.
 const PATH: &[&str] = &[
-    "file_path", "absolute_path", "notebook_path", "path", "dir_path", "directory", "plan_path",
-    "plan_filename",
+    "file_path", "filePath", "absolute_path", "notebook_path", "path", "dir_path", "directory",
+    "plan_path", "plan_filename",
 ];
 const PATTERN: &[&str] = &["pattern", "glob_pattern", "regex"];
 const ADDRESS: &[&str] = &["url", "uri", "address"];

@@ -84,7 +84,7 @@ impl PieceBuilder<'_> {
             "task_status" => {
                 self.task_state(attachment.task_id.0.as_deref(), attachment.status.text());
             }
-            "edited_text_file" => {
+            "edited_text_file" | "edited_image_file" => {
                 let snippet = attachment.snippet.text();
                 let snippet = snippet.map(|text| self.text(text, "/attachment/snippet"));
                 let value = fields([

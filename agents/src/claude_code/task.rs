@@ -99,7 +99,10 @@ impl PieceBuilder<'_> {
             }
             CallRequest::TaskChange { id, fields } => {
                 let LenientBool(success) = field(answer.recorded(), "success");
-                if success == Some(false) {
+                let missing = |text: &str| {
+                    text.starts_with("Task ") && text.trim_end().ends_with(" not found")
+                };
+                if success == Some(false) || (success.is_none() && answer.says(missing)) {
                     return;
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();

@@ -11,6 +11,9 @@ use forge_store::model::{FieldMap, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// The names of the tool that shows a plan to a person; the second one is of older clients.
+const PLAN_TOOLS: [&str; 2] = ["ExitPlanMode", "exit_plan_mode"];
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ClaudeToolResult<'a> {
@@ -27,7 +30,7 @@ pub(crate) fn tool_request(
     at: &str,
 ) -> CallRequest {
     let mut fields = tool_use::input_fields(context, input, &format!("{at}/input"));
-    if tool == "ExitPlanMode" {
+    if PLAN_TOOLS.contains(&tool) {
         let plan: LenientText<'_> = field(input, "plan");
         if let Some(plan) = plan.text() {
             fields.insert("plan".to_owned(), context.text(plan, format!("{at}/input/plan")));
@@ -70,7 +73,7 @@ impl PieceBuilder<'_> {
             ("answers", answers(&self.line, &noted).into()),
             ("agent", self.line.agent.clone().into()),
         ]);
-        if let Some(plan) = noted.plan.text().filter(|_| call.tool == "ExitPlanMode") {
+        if let Some(plan) = noted.plan.text().filter(|_| PLAN_TOOLS.contains(&call.tool.as_str())) {
             value.insert("plan".to_owned(), self.text(plan, "/toolUseResult/plan"));
         }
         for (name, field) in request_fields {

@@ -54,6 +54,19 @@ fn the_id_of_a_new_task_is_read_from_the_text_of_the_result() {
 }
 
 #[test]
+fn a_task_that_is_not_found_is_not_changed() {
+    for answer in ["Task not found", "Task #1 not found"] {
+        let piece = Script::new()
+            .call("a", "TaskCreate", json!({ "subject": "x" }))
+            .result("a", "Task #1 created successfully: x", json!(null))
+            .call("b", "TaskUpdate", json!({ "taskId": "1", "status": "completed" }))
+            .result("b", answer, json!(null))
+            .read();
+        assert_eq!(versions(&piece), [version("1", 2, "pending")]);
+    }
+}
+
+#[test]
 fn the_id_of_a_todo_is_the_hash_of_its_text() {
     let todo =
         |text: &str, status: &str| json!({ "content": text, "status": status, "activeForm": "…" });
