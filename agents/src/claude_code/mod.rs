@@ -26,7 +26,7 @@ mod agent;
 mod attachment;
 mod background_end;
 pub(crate) mod call;
-mod call_failure;
+pub(crate) mod call_failure;
 mod call_result;
 mod checkpoint;
 mod checkpoint_name;

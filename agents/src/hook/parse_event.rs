@@ -5,6 +5,7 @@ use super::command_end;
 use super::event::{
     HookAgent, HookCommandEnd, HookEvent, HookEventKind, SessionStartKind, ToolUse,
 };
+use crate::claude_code::call_failure::{self, CallFailure};
 use crate::command_words::command_line_of;
 use crate::{claude_code, codex};
 use serde_json::{Map, Value, json};
@@ -262,6 +263,10 @@ fn happening(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> Hook
         "SubagentStart" => HookEventKind::SubAgentStart,
         "SubagentStop" => HookEventKind::SubAgentStop,
         "TaskCreated" | "TaskCompleted" => HookEventKind::Task,
+        // A sub-agent compacts its own context, not that of the session.
+        "PreCompact" | "PostCompact" if fields.text(&["agent_id"]).is_some() => {
+            HookEventKind::Other
+        }
         "PreCompact" => HookEventKind::PreCompact {
             automatic: automatic(),
             tokens: fields.whole(&["context_tokens", "pre_tokens"]),
@@ -329,11 +334,30 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     if name == "PostToolUseFailure" && used.error.is_none() {
         used.error = Some("failed".to_owned());
     }
-    if agent == HookAgent::Claude && used.tool == "Bash" && used.error.is_none() {
+    let of_claude = agent == HookAgent::Claude;
+    let is_command = matches!(used.tool.as_str(), "Bash" | "PowerShell");
+    if of_claude && is_command && used.error.is_none() {
         used.error = command_end::error_in_response(&used.response);
+        if name == "PostToolUse" && used.response.is_null() {
+            used.error = Some("no response".to_owned());
+        }
     }
     if used.error.is_none() {
         used.error = command_end::error_in_field(&used.response);
+    }
+    if of_claude
+        && !is_command
+        && used.refused.is_none()
+        && let Some(error) = &used.error
+    {
+        match call_failure::failure_of_tool(error) {
+            CallFailure::Refused => {
+                let reason = error.get(call_failure::reason(error)).unwrap_or(error);
+                used.refused = Some(reason.to_owned());
+            }
+            CallFailure::Interrupted => used.interrupted = true,
+            _ => {}
+        }
     }
     match agent {
         HookAgent::Claude => {}

@@ -56,6 +56,32 @@ fn the_event_before_each_request_is_not_a_compaction() {
 }
 
 #[test]
+fn the_compaction_of_a_sub_agent_is_not_one_of_the_session() {
+    for name in ["PreCompact", "PostCompact"] {
+        let input =
+            json!({"session_id":"s","agent_id":"a1","trigger":"auto","compact_summary":"x"});
+        assert_eq!(event(HookAgent::Claude, name, &input).kind, HookEventKind::Other);
+    }
+}
+
+#[test]
+fn a_tool_that_failed_or_was_refused_is_recorded_so() {
+    for (tool, error, outcome) in [
+        ("Edit", "String to replace not found in file.", "failed"),
+        ("Write", "The user doesn't want to proceed with this tool use.", "refused"),
+        ("Read", "Permission to read /a has been denied.", "refused"),
+        ("Read", "[Request interrupted by user for tool use]", "interrupted"),
+        ("mcp__a__b", "404", "failed"),
+    ] {
+        let input = json!({"session_id":"s","tool_name":tool,"tool_use_id":"t1","error":error,
+            "tool_input":{"file_path":"/a","old_string":"a","new_string":"b","content":"b"}});
+        let facts = facts(HookAgent::Claude, "PostToolUseFailure", &input);
+        assert_eq!(field(&facts, Kind::Tool, "outcome"), Some(&outcome.into()), "{tool} {error}");
+        assert_eq!(facts.len(), 1, "{facts:?}");
+    }
+}
+
+#[test]
 fn a_prompt_is_from_a_person_unless_the_agent_says_otherwise() {
     for (source, wanted) in [
         (Some("user"), Some("go on")),
@@ -398,6 +424,7 @@ fn a_failure_is_read_from_an_object_and_an_unknown_exit_code_is_not_0() {
     assert_eq!(used("PostToolUse", response(json!(2.0))), two);
     assert_eq!(used("PostToolUse", response(json!(null))), None);
     assert_eq!(used("PostToolUse", json!({"tool_response":"make: *** [test] Error 2"})), None);
+    assert_eq!(used("PostToolUse", json!({})), None);
     let zero = json!({"tool_response":"Exit code 0\nx"});
     assert_eq!(used("PostToolUse", zero), Some(Value::Int(0)));
 }
