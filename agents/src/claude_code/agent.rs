@@ -15,13 +15,23 @@ use serde::Deserialize;
 /// names its parent line, and several side chains run at once.
 const CHAIN_LINES: usize = 256;
 
-/// The beginning of the result of a call that started an agent in the background.
-const LAUNCHED: &str = "Async agent launched successfully";
+/// The beginnings of the results of calls that started an agent in the background.
+const LAUNCHED: [&str; 3] =
+    ["Async agent launched successfully", "Remote agent launched in ", "Spawned successfully."];
+/// The beginning of the client's lines after what an agent said, and a part of the first of them.
+const AFTER_RESULT: (&str, [&str; 2]) = ("agentId: ", [" (use SendMessage ", " (for resuming "]);
+/// The beginnings of the ids of agents in which the client continues a copy of the conversation for
+/// itself: for a summary, for a suggestion, or for a question beside the work. None of their calls
+/// runs: those in their files are the session's own.
+const COPIES: [&str; 3] = ["acompact-", "aprompt_suggestion-", "aside_question-"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct AgentCompletion<'a> {
     agent_id: LenientText<'a>,
+    /// The id of an agent that runs remotely.
+    task_id: LenientText<'a>,
+    prompt: LenientText<'a>,
     status: LenientText<'a>,
     total_duration_ms: LenientInteger,
     total_tokens: LenientInteger,
@@ -109,19 +119,23 @@ impl PieceBuilder<'_> {
         let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
         let known = known.map(|(agent, _)| agent.clone());
         // If the line has several results, only the text names the agent.
-        let shown_id = answer.shown_to_agent.as_ref().and_then(|(text, _)| {
-            let (_, id) = text.strip_prefix(LAUNCHED)?.split_once("agentId: ")?;
+        let launch = answer.shown_to_agent.as_ref().map(|(text, _)| &**text);
+        let launch = launch.filter(|text| LAUNCHED.iter().any(|with| text.starts_with(with)));
+        let shown_id = launch.and_then(|text| {
+            let (_, id) = text.split_once("agentId: ").or_else(|| text.split_once("taskId: "))?;
             id.split_whitespace().next()
         });
-        let agent = match (done.agent_id.text().or(shown_id), known) {
+        let named = done.agent_id.text().or(done.task_id.text()).or(shown_id);
+        let agent = match (named, known) {
             (Some(agent), _) => agent.to_owned(),
             (None, Some(agent)) => agent,
             // The call was refused or failed before an agent began.
             (None, None) if answer.error => return false,
             (None, None) => id.to_owned(),
         };
+        let prompt = done.prompt.text().map(|text| self.text(text, "/toolUseResult/prompt"));
         self.carry.agents.entry(agent.clone()).or_insert_with(|| {
-            SubAgentState::begun(Some(id), Some(&call.request), call.called_at, None)
+            SubAgentState::begun(Some(id), Some(&call.request), call.called_at, prompt)
         });
         if let Some(parent) = self.line.agent.as_deref().filter(|parent| *parent != agent)
             && let Some(state) = self.carry.agents.get_mut(&agent)
@@ -130,19 +144,20 @@ impl PieceBuilder<'_> {
         }
         let Some(state) = self.carry.agents.get(&agent) else { return false };
         let started = |status: &str| status.contains("launched") || status.contains("spawned");
-        let launched = done.status.text().is_some_and(started)
-            || answer.shown_to_agent.as_ref().is_some_and(|(text, _)| text.starts_with(LAUNCHED));
+        let launched = done.status.text().is_some_and(started) || launch.is_some();
         let status = match answer.failure(false) {
             Some(failure) => failure.outcome(),
             None if launched => "running",
             None => "completed",
         };
         // The text that says that an agent was started is not its result.
-        let shown_text =
-            answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
+        let shown = answer.shown_to_agent.as_ref().filter(|_| !launched);
+        let shown = shown.map(|(text, pointer)| (text, 0..own_words(text), pointer));
+        let result = shown.filter(|(_, words, _)| !words.is_empty());
+        let result = result.map(|(text, words, pointer)| self.part(text, words, pointer));
         let mut value = state.version(status);
         value.extend(fields([
-            ("result", shown_text.map(|(text, pointer)| self.text(text, pointer)).into()),
+            ("result", result.into()),
             ("duration_ms", done.total_duration_ms.0.into()),
             ("tokens", done.total_tokens.0.into()),
         ]));
@@ -168,6 +183,22 @@ impl PieceBuilder<'_> {
         value.extend(more);
         self.fact(Kind::Agent, agent, value);
     }
+}
+
+/// Whether an agent with this id continues a copy of the conversation for the client.
+pub(super) fn is_copy(agent: &str) -> bool {
+    COPIES.iter().any(|with| agent.starts_with(with))
+}
+
+/// Returns the length in bytes of what an agent said at the beginning of its result.
+fn own_words(text: &str) -> usize {
+    let (before, parts) = AFTER_RESULT;
+    let note = text.rfind(before).filter(|at| {
+        let (said, note) = text.split_at(*at);
+        let first = note.lines().next().unwrap_or_default();
+        (said.is_empty() || said.ends_with('\n')) && parts.iter().any(|part| first.contains(part))
+    });
+    note.map_or(text.len(), |at| text.get(..at).map_or(0, |said| said.trim_end().len()))
 }
 
 impl SubAgentState {

@@ -97,7 +97,9 @@ impl PieceBuilder<'_> {
                 exit_code: exit_code(summary).map(|(code, _)| code),
                 interpreted: exit_code(summary).is_some_and(|(_, interpreted)| interpreted),
                 duration_ms: name("duration_ms").and_then(|number| number.parse().ok()),
-                tokens: name("subagent_tokens").and_then(|number| number.parse().ok()),
+                tokens: name("subagent_tokens")
+                    .or_else(|| name("total_tokens"))
+                    .and_then(|number| number.parse().ok()),
                 output_file: name("output-file"),
                 result,
             };

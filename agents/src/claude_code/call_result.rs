@@ -151,6 +151,13 @@ impl PieceBuilder<'_> {
             ToolUseResult::Object(raw) => {
                 let edited: EditResult<'_> = parsed(Some(raw)).unwrap_or_default();
                 if edited.error.text().is_some() {
+                    let failed = ClaudeCallResult {
+                        error: true,
+                        shown_to_agent: answer.shown_to_agent.clone(),
+                        tool_use_result: ToolUseResult::Nothing,
+                        denial: answer.denial.clone(),
+                    };
+                    self.tool(id, call, &failed);
                     return;
                 }
                 value.insert("user_modified".to_owned(), edited.user_modified.0.into());

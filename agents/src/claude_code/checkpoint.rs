@@ -6,6 +6,7 @@ use super::line_context::{PieceBuilder, SpokenLine, fields};
 use super::transcript_state::PendingCompaction;
 use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;
+use crate::text_hash::text_hash;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, FieldMap, Timestamp, Value};
 use forge_store::shell::GitCommitLine;
 use forge_store::store::SIGNIFICANT_MICROS;
@@ -48,10 +49,24 @@ impl PieceBuilder<'_> {
         self.checkpoint(self.line.at, compaction.draft());
     }
 
-    /// Completes the compaction before this line with the summary in this line.
+    /// Completes the compaction before this line with the summary in this line. Without a line for
+    /// the compaction, which older clients do not write, the summary is the compaction. A summary
+    /// with the text of the one before is a repetition.
     pub(crate) fn compaction_summary(&mut self, spoken: &SpokenLine<'_>) {
-        let Some(mut compaction) = self.carry.compaction.take() else { return };
-        if let Some((text, pointer)) = spoken.content.full_text() {
+        let summary = spoken.content.full_text();
+        let hash = summary.as_ref().map(|(text, _)| text_hash(text));
+        let repeated = hash.is_some() && self.carry.claude.summary == hash;
+        self.carry.claude.summary = hash;
+        let mut compaction = match self.carry.compaction.take() {
+            Some(compaction) => compaction,
+            None if repeated => return,
+            None => {
+                self.carry.last_checkpoint = Some(self.line.at);
+                let body = fields([("boundary", spoken.uuid.into())]);
+                PendingCompaction { uuid: spoken.uuid.to_owned(), at: self.line.at, body }
+            }
+        };
+        if let Some((text, pointer)) = summary {
             let summary = self.text(&text, format!("/message/content{pointer}"));
             compaction.body.insert("summary".to_owned(), summary);
         }

@@ -1,6 +1,8 @@
 //! The forms of a transcript's lines, with the fields that forge reads.
 
-use crate::lenient::{self, LenientFlag, LenientId, LenientInteger, LenientList, LenientText};
+use crate::lenient::{
+    self, LenientBool, LenientFlag, LenientId, LenientInteger, LenientList, LenientText,
+};
 use crate::long_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -188,7 +190,7 @@ pub(crate) struct ClaudeBlock<'a> {
     pub(crate) name: LenientText<'a>,
     pub(crate) input: Option<&'a RawValue>,
     pub(crate) tool_use_id: LenientText<'a>,
-    pub(crate) is_error: LenientFlag,
+    pub(crate) is_error: LenientBool,
     content: Option<&'a RawValue>,
     /// Whether the block is a plain text instead of an object.
     #[serde(skip)]

@@ -1,5 +1,6 @@
 //! Reads one line, and the messages in it.
 
+use super::agent;
 use super::call_failure::is_refusal;
 use super::line::{
     CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, ProgressPayload,
@@ -20,6 +21,9 @@ impl PieceBuilder<'_> {
         let kind = line.kind.text().unwrap_or_default();
         self.line.cwd = line.cwd.text().map(str::to_owned);
         self.line.git_branch = line.git_branch.text().map(str::to_owned);
+        if line.is_sidechain.0 && line.agent_id.text().is_some_and(agent::is_copy) {
+            return Ok(());
+        }
         match kind {
             "progress" => return self.progress(line),
             "queue-operation" | "attachment" | "pr-link" => {
@@ -94,9 +98,7 @@ impl PieceBuilder<'_> {
         update(&mut session.git_branch, line.git_branch.text());
         // A title that a person gave has priority.
         update(&mut session.title, line.custom_title.text());
-        if session.title.is_none() {
-            update(&mut session.title, line.ai_title.text());
-        }
+        update(&mut session.ai_title, line.ai_title.text());
     }
 
     fn progress(&mut self, line: &ClaudeLine<'_>) -> Result<(), String> {
@@ -181,12 +183,12 @@ impl PieceBuilder<'_> {
                 let full_text = content.full_text().filter(|(text, _)| !own && !text.is_empty());
                 let text = full_text
                     .map(|(text, pointer)| self.text(&text, format!("{at}/content{pointer}")));
-                let refused = block.is_error.0
-                    && content.full_text().is_some_and(|(text, _)| is_refusal(&text));
+                let refused =
+                    answer.error && content.full_text().is_some_and(|(text, _)| is_refusal(&text));
                 if refused {
                     set(&mut value, "refused", true.into());
                 }
-                let error = flag(block.is_error.0);
+                let error = flag(answer.error);
                 results.push(Value::from([
                     ("id", id.into()),
                     ("error", error),

@@ -7,6 +7,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
+/// The beginnings of the recorded text of a call that failed.
+const RECORDED_ERRORS: [&str; 3] = ["Error: ", "User rejected tool use", "InputValidationError"];
+/// The beginning of the text that the agent receives when a person refuses a call.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use";
+
 /// The result of a call, with the data that its facts need.
 #[derive(Debug)]
 pub(crate) struct ClaudeCallResult<'a> {
@@ -27,9 +32,10 @@ pub(crate) enum ToolUseResult<'a> {
 }
 
 impl<'a> ClaudeCallResult<'a> {
-    /// Builds the result from a line; `at` leads to its block.
+    /// Builds the result from a line; `at` leads to its block. If the block does not say whether
+    /// the call failed, the recorded text does.
     pub(crate) fn from_line(
-        error: bool,
+        error: Option<bool>,
         content: &'a MessageContent<'a>,
         result: Option<&'a RawValue>,
         at: &str,
@@ -45,6 +51,20 @@ impl<'a> ClaudeCallResult<'a> {
         };
         let shown =
             content.full_text().map(|(text, pointer)| (text, format!("{at}/content{pointer}")));
+        let begins = |text: &str, with: &[&str]| with.iter().any(|with| text.starts_with(with));
+        let recorded = match &noted {
+            ToolUseResult::Text(text) => &**text,
+            _ => "",
+        };
+        let error = match error {
+            Some(true) => true,
+            // The client records an object for a command that did not fail.
+            Some(false) => begins(recorded, &["Error: Exit code "]),
+            None => {
+                let text = shown.as_ref().map_or("", |(text, _)| &**text);
+                begins(recorded, &RECORDED_ERRORS) || begins(text, &[REJECTED])
+            }
+        };
         ClaudeCallResult { error, shown_to_agent: shown, tool_use_result: noted, denial }
     }
 

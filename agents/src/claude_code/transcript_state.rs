@@ -57,6 +57,9 @@ pub(crate) struct ClaudeState {
     pub(crate) queue: PromptQueue,
     /// Commands that run in the background, by the id of their call.
     pub(crate) background: BTreeMap<String, BackgroundCommand>,
+    /// The hash of the last summary of a compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<String>,
     /// The last model that answered.
     pub(crate) model: Option<String>,
     /// The last permission mode.
@@ -141,6 +144,8 @@ pub(crate) struct SessionState {
     pub(crate) git_branch: Option<String>,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) title: Option<String>,
+    /// The last title that the agent gave.
+    pub(crate) ai_title: Option<String>,
     pub(crate) first_prompt: Option<String>,
 }
 
@@ -153,12 +158,13 @@ impl SessionState {
     }
 
     pub(crate) fn draft(&self) -> Option<SessionDraft> {
+        let title = self.title.as_ref().or(self.ai_title.as_ref()).or(self.first_prompt.as_ref());
         Some(SessionDraft {
             agent_session: self.id.clone()?,
             cwd: self.cwd.clone(),
             git_branch: self.git_branch.clone(),
             started_at: self.started_at,
-            title: self.title.clone().or_else(|| self.first_prompt.clone()),
+            title: title.cloned(),
         })
     }
 }

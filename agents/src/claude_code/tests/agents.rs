@@ -149,6 +149,55 @@ fn an_agent_that_left_no_lines_is_known_by_its_result() {
     assert_eq!((text(value, "status"), value.field("result")), (Some("running"), None));
 }
 
+#[test]
+fn the_lines_that_the_client_adds_are_not_part_of_a_result() {
+    let note = "agentId: a1 (use SendMessage with to: 'a1' to continue this agent)\n\
+        <usage>total_tokens: 9</usage>";
+    for (answer, result) in [
+        (format!("all seen\n{note}"), Some("all seen")),
+        (note.to_owned(), None),
+        ("agentId: is the field".to_owned(), Some("agentId: is the field")),
+    ] {
+        let done = json!({ "agentId": "a1", "status": "completed" });
+        let piece = task().result("task", &answer, done).read();
+        let value = &only_of_kind(&piece, Kind::Agent).value;
+        assert_eq!((text(value, "status"), text(value, "result")), (Some("completed"), result));
+    }
+}
+
+#[test]
+fn an_agent_that_runs_elsewhere_ends_with_its_notice() {
+    let note = "Remote agent launched in CCR.\ntaskId: r1\nsession_url: https://a.example";
+    let notice = "<task-notification>\n<task-id>r1</task-id>\n<status>failed</status>\n\
+        <summary>Remote task \"look\" failed</summary>\n</task-notification>";
+    let launched = json!({ "taskId": "r1", "status": "remote_launched", "prompt": "look around" });
+    for recorded in [launched, json!(null)] {
+        let piece = task().result("task", note, recorded).user(notice).read();
+        let versions = of_kind(&piece, Kind::Agent);
+        let shown: Vec<_> =
+            versions.iter().map(|fact| (fact.id.as_str(), text(&fact.value, "status"))).collect();
+        assert_eq!(shown, [("r1", Some("running")), ("r1", Some("failed"))]);
+    }
+    let spawned = "Spawned successfully.\nagent_id: r@t\nname: r";
+    let piece = task().result("task", spawned, json!(null)).read();
+    let value = &only_of_kind(&piece, Kind::Agent).value;
+    assert_eq!((text(value, "status"), value.field("result")), (Some("running"), None));
+}
+
+#[test]
+fn the_calls_in_a_copy_of_the_conversation_are_not_those_of_an_agent() {
+    for agent in ["acompact-1a2b", "aprompt_suggestion-1", "aside_question-1"] {
+        let line =
+            |message: Json| json!({ "isSidechain": true, "agentId": agent, "message": message });
+        let piece = Script::new()
+            .line("user", line(user_message("go")))
+            .line("assistant", line(called("c1", "Bash", json!({ "command": "ls" }))))
+            .line("user", line(answered("c1", "out", false)))
+            .read();
+        assert_eq!(piece.facts, [], "{agent}");
+    }
+}
+
 const NOTICE: &str = "<task-notification>\n<task-id>a2</task-id>\n<tool-use-id>task</tool-use-id>\n\
     <status>completed</status>\n<summary>Agent \"look\" finished</summary>\n<result>RESULT</result>\n\
     <usage><subagent_tokens>34</subagent_tokens><duration_ms>12</duration_ms></usage>\n</task-notification>";

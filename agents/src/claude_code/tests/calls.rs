@@ -338,9 +338,47 @@ fn an_edit_that_did_not_happen_is_not_code() {
         .call("t", "Edit", input())
         .result("t", "odd", json!("a text where an object should be"))
         .call("n", "NotebookEdit", json!({ "notebook_path": "/b", "new_source": "y" }))
-        .result("n", "", json!({ "new_source": "y", "error": "no such cell" }))
+        .result("n", "no such cell", json!({ "new_source": "y", "error": "no such cell" }))
         .read();
     assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
+    let notebook = &of_kind(&piece, Kind::Tool)[2].value;
+    assert_eq!(
+        (text(notebook, "outcome"), text(notebook, "reason")),
+        (Some("failed"), Some("no such cell"))
+    );
+}
+
+/// Regression: without a flag for an error, a command that failed had the exit code 0.
+#[test]
+fn a_recorded_error_without_a_flag_is_an_error() {
+    let script = Script::new().call("c", "Bash", json!({ "command": "cargo test" }));
+    let refusal = "The user doesn't want to proceed with this tool use. It was rejected.";
+    for (output, recorded, outcome) in [
+        ("Exit code 101\nx", json!("Error: Exit code 101\nx"), "failed"),
+        (
+            "Permission to use Bash has been denied.",
+            json!("Error: Permission to use Bash has been denied."),
+            "refused",
+        ),
+        (refusal, json!("User rejected tool use"), "refused"),
+        (refusal, json!(null), "refused"),
+        ("fine", json!({ "stdout": "fine" }), "finished"),
+        ("fine", json!(null), "finished"),
+    ] {
+        let mut message = answered("c", output, false);
+        message["content"][0].as_object_mut().unwrap().remove("is_error");
+        let line = json!({ "message": message, "toolUseResult": recorded });
+        let value =
+            &only_of_kind(&script.clone().line("user", line).read(), Kind::Command).value.clone();
+        assert_eq!(text(value, "outcome"), Some(outcome), "{output} {recorded}");
+    }
+    // The flag and the record disagree.
+    let piece = script.result("c", "Exit code 2\nx", json!("Error: Exit code 2\nx")).read();
+    let value = &only_of_kind(&piece, Kind::Command).value;
+    assert_eq!(
+        (text(value, "outcome"), value.field("exit_code")),
+        (Some("failed"), Some(&Value::Int(2)))
+    );
 }
 
 #[test]

@@ -132,8 +132,13 @@ fn the_last_session_id_counts_and_a_transcript_without_one_has_no_session() {
     assert_eq!(session.git_branch.as_deref(), Some("main"));
     assert_eq!(session.started_at, Some(time(1)));
     assert_eq!(session.title.as_deref(), Some("first"));
-    let titled = script.line("ai-title", json!({ "aiTitle": "A title" })).read();
-    assert_eq!(titled.session.unwrap().title.as_deref(), Some("A title"));
+    let ai_title = |title: &str| json!({ "aiTitle": title });
+    let titled = script.line("ai-title", ai_title("First")).line("ai-title", ai_title("A title"));
+    assert_eq!(titled.read().session.unwrap().title.as_deref(), Some("A title"));
+    let titled = titled
+        .line("custom-title", json!({ "customTitle": "Mine" }))
+        .line("ai-title", ai_title("Last"));
+    assert_eq!(titled.read().session.unwrap().title.as_deref(), Some("Mine"));
     assert_eq!(read_whole(b"").session, None);
     assert_eq!(read_whole(b"{\"type\":\"summary\"}\n").session, None);
 }

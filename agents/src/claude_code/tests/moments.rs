@@ -69,10 +69,19 @@ fn a_later_summary_completes_the_checkpoint() {
     assert_eq!(second.checkpoints, whole.read().checkpoints);
 }
 
+/// Older clients write only the summary of a compaction.
 #[test]
-fn a_summary_without_a_compaction_completes_nothing() {
-    assert_eq!(summary(Script::new()).read().checkpoints, []);
+fn a_summary_without_a_boundary_is_a_compaction() {
+    let piece = summary(Script::new().user("go")).read();
+    assert_eq!(keys(&piece), [("compaction:m2", 2)]);
+    let body = &piece.checkpoints[0].body;
+    assert_eq!(
+        (text(body, "summary"), text(body, "summary_message")),
+        (Some("so far"), Some("m2"))
+    );
+    // The same summary once more is a repetition.
     let twice = summary(summary(boundary(Script::new()))).read();
+    assert_eq!(keys(&twice), [("compaction:m1", 1)]);
     assert_eq!(text(&twice.checkpoints[0].body, "summary_message"), Some("m2"));
 }
 
