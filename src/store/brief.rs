@@ -351,6 +351,13 @@ mod tests {
             .write(&act)
             .fact(edit("t1", 1, "/w/a.rs", "Sibling tool call errored"))
             .fact(edit("t2", 2, "/w/b.rs", "Cancelled: parallel tool call Bash(go vet) errored"))
+            .fact(edit("t5", 2, "/w/e.rs", "Error: Streaming fallback - tool execution discarded"))
+            .fact(edit(
+                "t6",
+                2,
+                "/w/f.rs",
+                "x is down, so auto mode cannot determine the safety of Edit.",
+            ))
             .fact(edit("t3", 3, "/w/c.rs", "not like this"))
             .fact(fact(Kind::Code, "c1", 4, &[("path", "/w/c.rs")]))
             .fact(edit("t4", 5, "/w/d.rs", "keep this file"))

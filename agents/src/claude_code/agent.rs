@@ -6,7 +6,7 @@ use super::line_context::{LineSpeaker, PieceBuilder, SpokenLine, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::SubAgentState;
-use crate::lenient::{LenientInteger, LenientText};
+use crate::lenient::{LenientFlag, LenientInteger, LenientText};
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -33,6 +33,7 @@ struct AgentCompletion<'a> {
     task_id: LenientText<'a>,
     prompt: LenientText<'a>,
     status: LenientText<'a>,
+    was_interrupted: LenientFlag,
     total_duration_ms: LenientInteger,
     total_tokens: LenientInteger,
 }
@@ -148,6 +149,7 @@ impl PieceBuilder<'_> {
         let status = match answer.failure(false) {
             Some(failure) => failure.outcome(),
             None if launched => "running",
+            None if done.was_interrupted.0 => "interrupted",
             None => "completed",
         };
         // The text that says that an agent was started is not its result.

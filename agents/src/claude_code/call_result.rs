@@ -80,7 +80,9 @@ impl PieceBuilder<'_> {
         let code = code.or(recorded.and_then(|recorded| recorded.0));
         let task =
             printed.background_task_id.0.clone().or_else(|| background_task(answer, &printed));
-        let outcome = match outcome(&printed, answer, code, *background || task.is_some()) {
+        // The client may not allow commands in the background: then it waits for the command.
+        let background = task.is_some() || (*background && printed.stdout.text().is_none());
+        let outcome = match outcome(&printed, answer, code, background) {
             // The program that ran the command knows no exit code, so it is not 0.
             "finished" if code.is_none() && recorded.is_some() => "unknown",
             outcome => outcome,

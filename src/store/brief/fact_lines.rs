@@ -53,9 +53,23 @@ fn likeness(command: &str) -> Option<String> {
     Some(letters.take(LIKENESS_CHARS).collect())
 }
 
-/// How the reasons of cancelled calls begin. These calls were not refused: the agent cancelled them
-/// because another call failed.
-const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: "];
+/// How the reasons of calls begin that nobody refused: the agent's program cancelled them, or could
+/// not begin them.
+const CANCELLED: [&str; 11] = [
+    "Sibling tool call errored",
+    "Cancelled: ",
+    "Streaming fallback",
+    "InputValidationError",
+    "No such tool available",
+    "Tool use aborted",
+    "Tool permission request failed",
+    "Tool permission stream closed",
+    "Auto mode could not evaluate this action",
+    "[Tool call skipped",
+    "[Tool call not completed",
+];
+/// A part of the reason if the program could not ask whether a call is allowed.
+const NOT_ASKED: &str = ", so auto mode cannot determine the safety of ";
 
 /// Tools that edit the file at their path.
 const EDITS: [&str; 3] = ["Edit", "MultiEdit", "Write"];
@@ -97,7 +111,9 @@ pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
         }
         let reason = text_of("reason");
         let reason_text = text_preview(&reason).unwrap_or_default();
-        if CANCELLED.iter().any(|beginning| reason_text.starts_with(beginning)) {
+        let said = reason_text.strip_prefix("Error: ").unwrap_or(reason_text);
+        if CANCELLED.iter().any(|beginning| said.starts_with(beginning)) || said.contains(NOT_ASKED)
+        {
             continue;
         }
         if allowed.contains(&text) || lines.iter().any(|line| line.text == text) {

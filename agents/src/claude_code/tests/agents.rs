@@ -143,6 +143,10 @@ fn an_agent_that_left_no_lines_is_known_by_its_result() {
         let tool = &only_of_kind(&piece, Kind::Tool).value;
         assert_eq!((text(tool, "outcome"), text(tool, "reason")), (Some(outcome), Some(answer)));
     }
+    let stopped = json!({ "content": [], "wasInterrupted": true });
+    let piece = task().result("task", "seen so far", stopped).read();
+    let value = &only_of_kind(&piece, Kind::Agent).value;
+    assert_eq!(text(value, "status"), Some("interrupted"));
     let launched = json!({ "agentId": "a2", "status": "async_launched" });
     let piece = task().result("task", "started", launched).read();
     let value = &only_of_kind(&piece, Kind::Agent).value;

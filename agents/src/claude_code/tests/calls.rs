@@ -154,8 +154,12 @@ fn a_command_in_the_background_has_no_exit_code() {
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("background")));
     assert_eq!(text(value, "background_task"), Some("b1"));
     let input = json!({ "command": "sleep 9", "run_in_background": true });
-    let piece = Script::new().call("c", "Bash", input).result("c", "id b2", ran("")).read();
+    let script = Script::new().call("c", "Bash", input);
+    let piece = script.clone().result("c", "id b2", ran("")).read();
     assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("background"));
+    // The client allowed no commands in the background, and waited.
+    let piece = script.result("c", "done", ran("done")).read();
+    assert_eq!(text(&only_of_kind(&piece, Kind::Command).value, "outcome"), Some("finished"));
     // Regression: without an object beside the result, these were finished with exit code 0.
     for answer in [
         "Command exceeded the assistant-mode blocking budget (15s) and was moved to the background with ID: b3. It is still running",
