@@ -331,6 +331,27 @@ mod tests {
     }
 
     #[test]
+    fn the_tasks_of_a_sub_agent_are_not_those_of_the_session() {
+        let task = |id: &str, fields: [(&str, Value); 2]| Fact {
+            kind: Kind::Task,
+            value: Value::from(fields),
+            ..check(id, "", 1)
+        };
+        let store = Store::in_memory().unwrap();
+        let act = WriteContext::asked("x", at(10));
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        session
+            .write(&act)
+            .fact(task("1", [("subject", "fix it".into()), ("status", "pending".into())]))
+            .fact(task("2", [("subject", "look".into()), ("agent", "a1".into())]))
+            .commit()
+            .unwrap();
+        let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
+        let tasks: Vec<&str> = brief.tasks.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(tasks, ["fix it"]);
+    }
+
+    #[test]
     fn a_call_that_was_cancelled_or_allowed_later_is_not_refused() {
         let fact = |kind, id: &str, second, fields: &[(&str, &str)]| Fact {
             kind,

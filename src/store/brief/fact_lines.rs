@@ -134,12 +134,13 @@ fn outcome<O: FieldValue>(value: &Value) -> Option<O> {
     value.field("outcome").and_then(O::read)
 }
 
-/// Returns the open tasks, in the order of the facts.
+/// Returns the open tasks, in the order of the facts. Those on a sub-agent's own list are left out:
+/// nobody else continues them.
 pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines = Vec::new();
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
         let Ok(found) = Task::from_value(&known.fact.value) else { continue };
-        if found.is_open() {
+        if found.is_open() && found.agent.is_none() {
             let text = text_preview(&found.subject).or_else(|| text_preview(&found.description));
             let reason = text_preview(&found.status).map(cut);
             let line = line(Kind::Task, known.fact.id.clone(), text, known.fact.at);
