@@ -57,7 +57,9 @@ impl PieceBuilder<'_> {
 
     /// Adds the fact of a prompt; `pointer` leads to the content that holds its words.
     pub(super) fn prompt(&mut self, id: &str, words: &TypedText<'_>, pointer: &str) {
-        if !words.slash {
+        if words.slash {
+            self.carry.session.note_command(&slash_command(words.text()));
+        } else {
             self.carry.session.note_prompt(words.text());
         }
         let value = prompt_fields(&self.line, words, pointer);

@@ -147,6 +147,8 @@ pub(crate) struct SessionState {
     /// The last title that the agent gave.
     pub(crate) ai_title: Option<String>,
     pub(crate) first_prompt: Option<String>,
+    /// The first slash command with arguments.
+    pub(crate) first_command: Option<String>,
 }
 
 impl SessionState {
@@ -157,8 +159,17 @@ impl SessionState {
         }
     }
 
+    /// Keeps a slash command, which becomes the title if the session has no prompt in words. One
+    /// without arguments, such as `/clear`, says nothing about the session.
+    pub(crate) fn note_command(&mut self, command: &str) {
+        if self.first_command.is_none() && command.contains(' ') {
+            self.first_command = long_text::headline(command);
+        }
+    }
+
     pub(crate) fn draft(&self) -> Option<SessionDraft> {
-        let title = self.title.as_ref().or(self.ai_title.as_ref()).or(self.first_prompt.as_ref());
+        let asked = self.first_prompt.as_ref().or(self.first_command.as_ref());
+        let title = self.title.as_ref().or(self.ai_title.as_ref()).or(asked);
         Some(SessionDraft {
             agent_session: self.id.clone()?,
             cwd: self.cwd.clone(),

@@ -139,6 +139,14 @@ fn the_last_session_id_counts_and_a_transcript_without_one_has_no_session() {
         .line("custom-title", json!({ "customTitle": "Mine" }))
         .line("ai-title", ai_title("Last"));
     assert_eq!(titled.read().session.unwrap().title.as_deref(), Some("Mine"));
+    let slash = |name: &str, arguments: &str| {
+        let name = format!("<command-name>/{name}</command-name>");
+        format!("{name}\n<command-args>{arguments}</command-args>")
+    };
+    let asked = Script::new().user(&slash("clear", "")).user(&slash("review", "src"));
+    assert_eq!(asked.read().session.unwrap().title.as_deref(), Some("/review src"));
+    let asked = asked.user("fix it");
+    assert_eq!(asked.read().session.unwrap().title.as_deref(), Some("fix it"));
     assert_eq!(read_whole(b"").session, None);
     assert_eq!(read_whole(b"{\"type\":\"summary\"}\n").session, None);
 }
