@@ -53,8 +53,8 @@ fn likeness(command: &str) -> Option<String> {
     Some(letters.take(LIKENESS_CHARS).collect())
 }
 
-/// How the reasons of calls begin that nobody refused: the agent's program cancelled them, or could
-/// not begin them.
+/// How the reasons of calls begin that the agent's program cancelled or could not begin: no person
+/// and no rule refused them.
 const CANCELLED: [&str; 11] = [
     "Sibling tool call errored",
     "Cancelled: ",
@@ -135,7 +135,7 @@ fn outcome<O: FieldValue>(value: &Value) -> Option<O> {
 }
 
 /// Returns the open tasks, in the order of the facts. Those on a sub-agent's own list are left out:
-/// nobody else continues them.
+/// no other agent continues them.
 pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines = Vec::new();
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
