@@ -29,8 +29,8 @@ pub struct TranscriptFile {
 }
 
 /// Returns the transcripts of the sessions that began in one of these directories or below, and of
-/// their sub-agents. The one that was modified first comes first, and a sub-agent's comes after that
-/// of its session. `config` is Claude Code's own directory, usually `~/.claude`.
+/// their sub-agents. The one that was modified first comes first. That of a sub-agent comes after
+/// that of its session. `config` is Claude Code's own directory, usually `~/.claude`.
 ///
 /// The transcripts are in `projects/`, in a folder that is named after the absolute path of the
 /// session's directory, with `-` for everything but ASCII letters and digits. A name of more than
