@@ -1,6 +1,8 @@
 //! Finds the transcripts of agents other than Claude Code on disk.
 
 use crate::claude_code::{TranscriptFile, folder_entries, oldest_first, transcript_at};
+use crate::lenient::LenientText;
+use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -11,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The maximum number of bytes of a rollout that are searched for its working directory.
 const FIRST_LINE_BYTES: u64 = 64 << 20;
+/// The maximum number of bytes of Codex's list of names that are read.
+const INDEX_BYTES: u64 = 64 << 20;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Returns the rollouts of Codex's sessions that began in one of these directories or below it,
@@ -49,6 +53,38 @@ fn is_rollout(path: &Path) -> bool {
 fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
     let within = |it: &Path| projects.iter().any(|project| it.starts_with(project));
     within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))
+}
+
+/// Returns the name that a person gave to a session of Codex with `/rename`. No line of a rollout
+/// has it: Codex appends it to a file of its own directory. That is the directory around the
+/// rollout, or else `home`.
+#[must_use]
+pub fn codex_session_name(rollout: &Path, home: Option<&Path>, id: &str) -> Option<String> {
+    let rollout = fs::canonicalize(rollout).unwrap_or_default();
+    let mut folders = rollout.ancestors().chain(home);
+    folders.find_map(|folder| last_name_in(&folder.join("session_index.jsonl"), id))
+}
+
+/// Returns the last name of a session in Codex's list of names.
+fn last_name_in(index: &Path, id: &str) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct NameEntry<'a> {
+        #[serde(borrow)]
+        id: LenientText<'a>,
+        #[serde(borrow)]
+        thread_name: LenientText<'a>,
+    }
+    // Opening a pipe would block.
+    fs::metadata(index).ok().filter(fs::Metadata::is_file)?;
+    let mut bytes = Vec::new();
+    File::open(index).ok()?.take(INDEX_BYTES).read_to_end(&mut bytes).ok()?;
+    let mut names = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
+        let entry: NameEntry<'_> = serde_json::from_slice(line).ok()?;
+        let name = entry.thread_name.text().map(str::trim)?;
+        (entry.id.is(id) && !name.is_empty()).then(|| name.to_owned())
+    });
+    names.next_back()
 }
 
 /// Returns the recordings of Gemini CLI's sessions in one of these directories or below it, oldest
@@ -206,6 +242,27 @@ mod tests {
             "rollout-long.jsonl", "rollout-tree.jsonl",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn the_last_name_of_a_session_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, other) = (root.path().join("codex"), root.path().join("a.jsonl"));
+        let rollout = home.join("sessions/2026/05/01/rollout-a.jsonl");
+        write(&rollout, b"");
+        write(&other, b"");
+        assert_eq!(codex_session_name(&rollout, Some(&home), "a"), None);
+        let names = r#"{"id":"a","thread_name":"first"}
+{"id":"a","thread_name":" second "}
+{"id":"b","thread_name":"other"}
+{"id":"a","thread_name":""}
+{"id":"a","thread_na"#;
+        write(&home.join("session_index.jsonl"), names.as_bytes());
+        for (file, home) in [(&rollout, None), (&other, Some(&*home))] {
+            assert_eq!(codex_session_name(file, home, "a").as_deref(), Some("second"));
+            assert_eq!(codex_session_name(file, home, "c"), None);
+        }
+        assert_eq!(codex_session_name(&other, None, "a"), None);
     }
 
     #[test]

@@ -355,8 +355,9 @@ pub fn import_files(
     let progress = ProgressIndicator::new(&context.out, "importing", Some(total));
     let done = std::cell::Cell::new(0);
     let reached = |bytes: u64| progress.set_finished(done.get() + bytes);
-    let mut importer =
-        TranscriptImporter::new(store, &act, options, &reached).with_dialect(report.dialect);
+    let importer = TranscriptImporter::new(store, &act, options, &reached);
+    let importer = importer.with_dialect(report.dialect);
+    let mut importer = importer.with_codex_home(codex_home(context));
     let mut outcome = Ok(());
     let mut failed = Vec::new();
     for path in files {
@@ -390,6 +391,12 @@ pub fn import_files(
         workspace::index_import(store);
     }
     outcome.and_then(|()| joined_errors(failed, files.len()))
+}
+
+/// Returns Codex's own directory, which need not exist.
+fn codex_home(context: &Context) -> Option<PathBuf> {
+    let own = context.environment.directory("CODEX_HOME");
+    own.or_else(|| Some(context.environment.directory("HOME")?.join(".codex")))
 }
 
 /// Warns of a file that changes from one session to another, and of bad lines.
@@ -464,8 +471,8 @@ fn found_transcripts_of(
             )
         }
         TranscriptDialect::Codex => {
-            let own = context.environment.directory("CODEX_HOME");
-            codex_rollouts(&own.unwrap_or_else(|| home.join(".codex")), &with_worktrees(folders))
+            let own = codex_home(context).unwrap_or_else(|| home.join(".codex"));
+            codex_rollouts(&own, &with_worktrees(folders))
         }
         TranscriptDialect::Gemini => {
             gemini_recordings(&home.join(".gemini"), &with_worktrees(folders))

@@ -11,7 +11,9 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::report::import::TranscriptFileReport;
 use compare::FileComparison;
 use forge_agents::claude_code::{TranscriptDialect, TranscriptOptions, TranscriptState};
-use forge_agents::{FileFormat, SkippedLine, TranscriptPiece, agent_name, session_of_agent};
+use forge_agents::{
+    FileFormat, SkippedLine, TranscriptPiece, agent_name, codex_session_name, session_of_agent,
+};
 use forge_store::model::OperationId;
 use forge_store::store::{
     APPLY_BYTES, NewCheckpoint, RedactedSource, Session, SourceBookmark, SourceChunk, Store,
@@ -58,6 +60,8 @@ pub struct TranscriptImporter<'a> {
     /// The length of the sessions of the current file that were imported before this one.
     read_before: u64,
     dialect: TranscriptDialect,
+    /// Codex's own directory, for the names of sessions.
+    codex_home: Option<PathBuf>,
 }
 
 /// The state of importing a file.
@@ -101,12 +105,19 @@ impl<'a> TranscriptImporter<'a> {
     ) -> Self {
         let dialect = TranscriptDialect::default();
         let operations = BTreeMap::new();
-        Self { store, act, options, operations, progress, read_before: 0, dialect }
+        let (read_before, codex_home) = (0, None);
+        Self { store, act, options, operations, progress, read_before, dialect, codex_home }
     }
 
     /// Sets the agent of the transcripts.
     pub fn with_dialect(self, dialect: TranscriptDialect) -> Self {
         Self { dialect, ..self }
+    }
+
+    /// Sets Codex's own directory. Without it, the name of a session is only read if the rollout is
+    /// in that directory.
+    pub fn with_codex_home(self, codex_home: Option<PathBuf>) -> Self {
+        Self { codex_home, ..self }
     }
 
     /// Imports one file into the session that it names: for Claude Code the last one, for other
@@ -411,7 +422,14 @@ impl<'a> TranscriptImporter<'a> {
             Some(session) => session.clone(),
             None => {
                 let id = report.agent_session.clone().unwrap_or_default();
-                let draft = read.piece.session.as_ref();
+                let mut draft = read.piece.session.clone();
+                if let (TranscriptDialect::Codex, Some(draft)) = (self.dialect, &mut draft) {
+                    let (file, home) = (Path::new(&report.file), self.codex_home.as_deref());
+                    let name = codex_session_name(file, home, &id);
+                    let name = name.map(|name| self.store.without_secrets(&name));
+                    draft.title = name.or_else(|| draft.title.take());
+                }
+                let draft = draft.as_ref();
                 let session = session_of_agent(self.store, self.act, self.dialect, &id, draft)?;
                 report.session = Some(session.summary()?.info.name);
                 intake.session.insert(session).clone()

@@ -147,6 +147,18 @@ fn a_compressed_rollout_is_the_same_source_as_the_plain_one() {
     );
 }
 
+/// Regression: Codex writes the name that `/rename` gives to a session into no rollout.
+#[test]
+fn a_rollout_has_the_name_that_a_person_gave_to_its_session() {
+    let environment = project();
+    let names = r#"{"id":"c0de-1","thread_name":"the lexer","updated_at":"2026-01-01T10:00:09Z"}"#;
+    environment.write("home/.codex/session_index.jsonl", &format!("{names}\n"));
+    environment.write("project/a.jsonl", CODEX);
+    environment.forge(["import", "codex", "a.jsonl"]).success();
+    let list = environment.forge(["session", "list", "--json"]).json();
+    assert_eq!(list["sessions"][0]["name"], "the lexer", "{list}");
+}
+
 #[test]
 fn the_good_files_of_a_list_are_imported_and_the_others_are_named() {
     let environment = project();
