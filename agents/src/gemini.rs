@@ -12,6 +12,8 @@ mod shell;
 mod tests;
 mod tool;
 
+pub(crate) use call::is_failed_edit;
+pub(crate) use prompt::typed_part;
 pub(crate) use shell::{ShellRunFields, unwrapped};
 
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};

@@ -40,6 +40,7 @@ struct GeminiCallArguments<'a> {
     dir_path: LenientText<'a>,
     directory: LenientText<'a>,
     file_path: LenientText<'a>,
+    absolute_path: LenientText<'a>,
     agent_name: LenientText<'a>,
     prompt: LenientText<'a>,
     todos: Option<&'a RawValue>,
@@ -100,10 +101,17 @@ impl<'a> GeminiCall<'a> {
             let text: LenientText<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
             return GeminiCallResult { text: text.0.unwrap_or_default(), error: None, pointer: at };
         }
-        for (index, part) in objects::<FunctionResponsePart<'_>>(raw) {
+        // A list of parts, or a single part.
+        let parts = objects::<FunctionResponsePart<'_>>(raw).into_iter();
+        let mut parts: Vec<(String, FunctionResponsePart<'_>)> =
+            parts.map(|(index, part)| (format!("{at}/{index}"), part)).collect();
+        if parts.is_empty() {
+            parts.push((at, object(raw)));
+        }
+        for (at, part) in parts {
             let Some(response) = part.function_response else { continue };
             let ToolResponse { output, error } = object(field(Some(response), "response"));
-            let at = format!("{at}/{index}/functionResponse/response");
+            let at = format!("{at}/functionResponse/response");
             return match (output.0, error.0) {
                 (Some(text), error) => {
                     GeminiCallResult { text, error, pointer: format!("{at}/output") }
@@ -135,7 +143,9 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, base: &st
         let call_result = call.result_text(base);
         match name {
             "run_shell_command" => command(work, (id, call), &arguments, &call_result, base),
-            "replace" | "write_file" | "edit" if status == "success" => {
+            "replace" | "write_file" | "edit"
+                if status == "success" && !is_failed_edit(&call_result.text) =>
+            {
                 edit(work, id, call, &arguments, base);
             }
             "write_todos" if status == "success" => todos(work, arguments.todos, base),
@@ -158,6 +168,11 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, base: &st
             }
         }
     });
+}
+
+/// Whether the text that the model receives as the result of an edit says that nothing was changed.
+pub(crate) fn is_failed_edit(answer: &str) -> bool {
+    ["Failed to ", "Error", "No changes to apply"].iter().any(|begin| answer.starts_with(begin))
 }
 
 fn todos(work: &mut PieceBuilder<'_>, list: Option<&RawValue>, base: &str) {
@@ -293,9 +308,10 @@ fn edit(
     let shown = |name: &str, text: Option<&str>| {
         Value::from(text.map(|text| work.text(text, format!("{base}/resultDisplay/{name}"))))
     };
+    let named = arguments.file_path.text().or(arguments.absolute_path.text());
     let value = fields([
         ("tool", call.name.text().into()),
-        ("path", arguments.file_path.text().or(display.file_path.text()).into()),
+        ("path", named.or(display.file_path.text()).into()),
         ("patch", shown("fileDiff", patch)),
         ("lines_added", added.into()),
         ("lines_removed", removed.into()),

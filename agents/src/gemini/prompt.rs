@@ -19,8 +19,7 @@ const SNAPSHOT_END: &str = "</state_snapshot>";
 
 /// Beginnings of texts that the client itself wrote in the user's name.
 const MACHINE: &[&str] = &[
-    "<session_context>",
-    HOOK,
+    "<session_context>\n",
     "This is the Gemini CLI. We are setting up the context for our chat.",
     "Here is the user's editor context as a JSON object.",
     "Here is a summary of changes in the user's editor context",
@@ -146,9 +145,19 @@ fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
     let after_hook = begin.strip_prefix(HOOK).and_then(|rest| rest.split_once(HOOK_END));
     let begin = after_hook.map_or(begin, |(_, after)| after.trim_start());
     let start = if after_hook.is_some() { text.len() - begin.len() } else { 0 };
-    let machine =
-        begin.is_empty() || MACHINE.iter().any(|it| begin.starts_with(it)) || is_snapshot(begin);
-    (!machine && !beside_result).then_some(start..text.len())
+    let machine = begin.is_empty()
+        || MACHINE.iter().any(|it| begin.starts_with(it))
+        || (begin.starts_with(HOOK) && begin.contains(HOOK_END))
+        || is_snapshot(begin);
+    let files = FILES.iter().filter_map(|files| begin.find(&format!("\n{files}\n"))).min();
+    let files = files.filter(|_| begin.trim_end().ends_with(FILES_END));
+    let end = files.map_or(text.len(), |at| text.len() - begin.len() + at);
+    (!machine && !beside_result).then_some(start..end)
+}
+
+/// Returns the part of a text that a person typed, if nothing says who wrote the text.
+pub(crate) fn typed_part(text: &str) -> Option<&str> {
+    text.get(by_person(text, false)?).filter(|typed| !typed.trim().is_empty())
 }
 
 /// Returns the background process whose end a message reports, and whether it ended with an error.
@@ -207,6 +216,14 @@ mod tests {
             (json!("plain"), Some("plain")),
             (json!(["plain"]), Some("plain")),
             (text("<state_snapshot> is empty, why?"), Some("<state_snapshot> is empty, why?")),
+            (text("<session_context> is in my log"), Some("<session_context> is in my log")),
+            (text("<hook_context> is in my log"), Some("<hook_context> is in my log")),
+            (
+                text(
+                    "read @a\n--- Content from referenced files ---\nContent from @a:\nx\n--- End of content ---",
+                ),
+                Some("read @a"),
+            ),
             (text("<state_snapshot>\nx\n</state_snapshot>"), None),
             (text("<session_context>\nThis is the Gemini CLI."), None),
             (

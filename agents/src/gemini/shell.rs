@@ -33,7 +33,8 @@ const NOT_STARTED: &[&str] = &[
     "Agent execution stopped by hook:",
     "Command was cancelled by user before it could start",
     "Command injection detected:",
-    "Command rejected because it could not be parsed safely",
+    "Command rejected",
+    "Command is not allowed: ",
     "Command substitution using ",
     "Command(s) not in the allowed commands list.",
     "Command(s) not on the allowed commands list.",
@@ -49,6 +50,9 @@ pub(super) fn not_started(answer: &str) -> bool {
         || (answer.starts_with("Tool execution for ")
             && (answer.contains(" denied by policy")
                 || answer.contains(" requires user confirmation")))
+        || (answer.starts_with("Command '")
+            && (answer.contains("' is blocked by configuration")
+                || answer.contains("' is not in the allowed commands list")))
         || is_unknown_tool(answer)
 }
 
@@ -121,6 +125,15 @@ pub(crate) fn unwrapped(answer: &str) -> Range<usize> {
     start..end.unwrap_or(answer.len())
 }
 
+/// Returns the text of a run without what the client adds after an empty line: that a hook changed
+/// the input, or the context of a hook.
+fn before_additions(text: &str) -> &str {
+    let last_field = text.rfind("\nProcess Group PGID: ").map(|at| at + 1);
+    let end = last_field.and_then(|at| Some(at + text.get(at..)?.find('\n')?));
+    let added = |end: &usize| text.get(*end..).is_some_and(|rest| rest.starts_with("\n\n"));
+    end.filter(added).and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
 /// The fields in the text of a run, without those that have no value.
 #[derive(Debug, Default)]
 pub(crate) struct ShellRunFields<'t> {
@@ -138,7 +151,7 @@ impl<'t> ShellRunFields<'t> {
     /// Reads the fields from the end, in reverse order, because the output may contain lines of the
     /// same form.
     pub(crate) fn read(text: &'t str) -> Self {
-        let mut rest = text.trim_end();
+        let mut rest = before_additions(text).trim_end();
         let mut last = |label: &str| {
             let at = rest.rfind('\n').map_or(0, |at| at + 1);
             let value = rest.get(at..)?.strip_prefix(label)?;
@@ -184,6 +197,25 @@ mod tests {
                 "finished",
                 Some(0),
                 "Exit Code: 3\nError: x",
+            ),
+            // Regression: the exit code before a note of the client was lost.
+            (
+                "Output: no\nExit Code: 1\nProcess Group PGID: 9\n\n[System] Tool input parameters (command) were modified by a hook before execution.",
+                "failed",
+                Some(1),
+                "no",
+            ),
+            (
+                "Output: no\nExit Code: 1\nProcess Group PGID: 9\n\n<hook_context>a\nb</hook_context>",
+                "failed",
+                Some(1),
+                "no",
+            ),
+            (
+                "Output: Process Group PGID: 1\n\nx\nProcess Group PGID: 9",
+                "finished",
+                Some(0),
+                "Process Group PGID: 1\n\nx",
             ),
             ("Output: \nBackground PIDs: 7\nProcess Group PGID: 9", "background", None, ""),
             (
@@ -268,6 +300,13 @@ mod tests {
                 None,
             ),
             ("error", "params must have required property 'command'", "refused", None),
+            ("error", "Command 'rm' is blocked by configuration", "refused", None),
+            (
+                "success",
+                "Command rejected: rm x\nReason: Command 'rm' is not in the allowed commands list",
+                "refused",
+                None,
+            ),
             (
                 "error",
                 "Tool \"run_shell\" not found. Did you mean \"run_shell_command\"?",

@@ -506,3 +506,26 @@ fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
     assert_eq!(text(found, "message").as_deref(), Some("m2"));
     assert_eq!(of_kind(&read(false), Kind::Inference).len(), 0);
 }
+
+/// Regression: an edit that changed nothing counted as an edit, and a result that is one part, not
+/// a list of parts, was lost.
+#[test]
+fn an_edit_that_changed_nothing_is_no_edit_and_a_single_part_is_read() {
+    let part =
+        |output: &str| json!({"functionResponse": {"id": "x", "response": {"output": output}}});
+    let calls = json!([
+        {"id": "e1", "name": "replace", "args": {"file_path": "/w/a.rs"}, "status": "success",
+            "timestamp": time(3), "result": [part("No changes to apply. The strings are identical")]},
+        {"id": "c1", "name": "run_shell_command", "args": {"command": "cargo test"}, "status": "success",
+            "timestamp": time(4), "result": part("Output: x\nExit Code: 101")},
+        {"id": "e2", "name": "write_file", "args": {"absolute_path": "/w/b.rs"}, "status": "success",
+            "timestamp": time(5), "result": [part("Successfully overwrote file: /w/b.rs.")]},
+    ]);
+    let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
+    let [code] = of_kind(&piece, Kind::Code)[..] else { panic!("{:?}", piece.facts) };
+    assert_eq!(text(code, "path").as_deref(), Some("/w/b.rs"));
+    let tool = of_kind(&piece, Kind::Tool)[0];
+    assert_eq!((tool.id.as_str(), text(tool, "outcome").as_deref()), ("e1", Some("failed")));
+    let command = of_kind(&piece, Kind::Command)[0];
+    assert_eq!(field(command, "exit_code"), Some(&101_i64.into()));
+}

@@ -41,8 +41,10 @@ struct GeminiQuestion<'a> {
 pub(super) fn used(work: &mut PieceBuilder<'_>, used: &GeminiToolUse<'_>) {
     let text = &used.result.text;
     let refused = refused(used);
+    let is_edit = matches!(used.name, "replace" | "write_file" | "edit");
     let outcome = match used.status {
         _ if refused.is_some() => REFUSED,
+        "success" if is_edit => "failed",
         "success" => "finished",
         "cancelled" => "interrupted",
         _ => "failed",

@@ -2,7 +2,7 @@
 //! lines around the output.
 
 use super::event::HookCommandEnd;
-use crate::gemini::{ShellRunFields, unwrapped};
+use crate::gemini::{ShellRunFields, is_failed_edit, unwrapped};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ pub(super) fn error_text(error: &Value) -> Option<String> {
 /// Returns the text that an edit reports to the model if it says that the edit failed.
 pub(super) fn edit_failure(response: &Value) -> Option<String> {
     let said = model_text(response)?;
-    ["Failed to ", "Error"].iter().any(|begin| said.starts_with(begin)).then(|| said.into_owned())
+    is_failed_edit(&said).then(|| said.into_owned())
 }
 
 /// Returns the text of a field if it is not blank.
@@ -143,21 +143,21 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
 }
 
 /// Splits off the header of Codex, which ends with the line `Output:`. Returns `None` if there is
-/// no such line, or if another line is above it: then the whole text is output.
+/// no such line, or if another line that is not empty is above it: then the whole text is output.
 fn codex(text: &str) -> Option<(HookCommandEnd, &str)> {
-    const HEADS: [&str; 6] = [
+    const HEADS: [&str; 7] = [
         "Chunk ID:", "Wall time:", "Original token count:", "Total output lines:", "Process ",
-        "Exit code:",
+        "Exit code:", "Warning: truncated output",
     ];
     let mut ended = HookCommandEnd::Unknown;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         at += line.len();
         let line = line.trim_end();
-        if line == "Output:" {
+        if matches!(line, "Output:" | "Final output:") {
             return Some((ended, text.get(at..).unwrap_or_default()));
         }
-        if !HEADS.iter().any(|head| line.starts_with(head)) {
+        if !line.is_empty() && !HEADS.iter().any(|head| line.starts_with(head)) {
             return None;
         }
         let code = ["Process exited with code ", "Exit code: "]
@@ -204,6 +204,19 @@ mod tests {
                 "x\n",
             ),
             (json!("Exit code: 2\nWall time: 1 seconds\nOutput:\nx"), HookCommandEnd::Code(2), "x"),
+            (
+                json!(
+                    "Warning: truncated output (original token count: 9)\nTotal output lines: 9\n\nExit code: 2\nOutput:\nx"
+                ),
+                HookCommandEnd::Code(2),
+                "x",
+            ),
+            (json!("Process exited with code 2\nFinal output:\nx"), HookCommandEnd::Code(2), "x"),
+            (
+                json!({"llmContent":"Output: x\nExit Code: 3\nProcess Group PGID: 9\n\n[System] Tool input parameters (command) were modified by a hook before execution."}),
+                HookCommandEnd::Code(3),
+                "x",
+            ),
             (
                 json!("Exit code: 0\nWall time: 1 seconds\nTotal output lines: 9\nOutput:\n"),
                 HookCommandEnd::Code(0),

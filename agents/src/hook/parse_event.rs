@@ -7,7 +7,7 @@ use super::event::{
 };
 use crate::claude_code::call_failure::{self, CallFailure};
 use crate::command_words::command_line_of;
-use crate::{claude_code, codex};
+use crate::{claude_code, codex, gemini};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -287,7 +287,8 @@ fn typed_part(agent: HookAgent, prompt: &str) -> Option<&str> {
     match agent {
         HookAgent::Claude => claude_code::typed_text::typed_part(prompt),
         HookAgent::Codex => codex::prompt::typed_part(prompt),
-        HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode => Some(prompt),
+        HookAgent::Gemini => gemini::typed_part(prompt),
+        HookAgent::Cursor | HookAgent::OpenCode => Some(prompt),
     }
 }
 
@@ -391,7 +392,8 @@ fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
 /// Gives the tools and fields of other agents the names that Claude Code uses.
 fn like_claude(used: &mut ToolUse, agent: HookAgent) {
     let known = match used.tool.as_str() {
-        "Bash" | "bash" | "shell" | "local_shell" | "exec_command" | "run_shell_command" => "Bash",
+        "Bash" | "bash" | "shell" | "shell_command" | "local_shell" | "container.exec"
+        | "exec_command" | "run_shell_command" => "Bash",
         "edit" | "replace" | "Edit" => "Edit",
         "write" | "write_file" | "Write" => "Write",
         "apply_patch" => return patch(used, agent),
@@ -438,7 +440,7 @@ fn patch(used: &mut ToolUse, agent: HookAgent) {
     if applied && used.error.is_none() {
         used.ended = HookCommandEnd::Code(0);
     }
-    let names = ["command", "input", "patchText"];
+    let names = ["command", "input", "patchText", "patch"];
     let text = names.iter().find_map(|name| used.input.get(*name)?.as_str());
     if let Some(text) = text {
         used.input = Value::String(text.to_owned());
