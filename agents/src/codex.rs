@@ -254,6 +254,7 @@ fn response(
         "web_search_call" => {
             tool::searched(work, raw, "", Some(id), tool::SEARCH_CALL);
         }
+        "image_generation_call" => tool::image_made(work, raw, id),
         _ => {}
     }
 }
@@ -281,7 +282,10 @@ fn event(
         "patch_apply_end" => event::changed(work, raw, ""),
         "mcp_tool_call_end" => tool::mcp_ended(work, raw, "", started),
         "web_search_end" => tool::searched(work, raw, "", None, tool::SEARCH_EVENT),
-        "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, raw),
+        "collab_agent_spawn_end"
+        | "collab_agent_interaction_end"
+        | "collab_waiting_end"
+        | "collab_close_end" => agent::event(work, raw),
         "token_count" => notice::push_reported_token_usage(work, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
         "task_started" | "turn_started" => turn_end::record_open_calls(work, "unknown"),

@@ -16,17 +16,32 @@ pub(crate) fn command_line_of(words: &[&str]) -> String {
 
 /// Whether a program applies the patch that is its only argument.
 pub(crate) fn is_patch_program(name: &str) -> bool {
-    matches!(name, "apply_patch" | "applypatch")
+    matches!(file_name(name), "apply_patch" | "applypatch" | "apply_patch.bat")
 }
 
-/// Returns the line that a shell is called with, as in `bash -lc LINE`.
+fn file_name(program: &str) -> &str {
+    program.rsplit(['/', '\\']).next().unwrap_or_default()
+}
+
+/// Returns the line that a shell is called with, as in `bash -lc LINE`. Before the line, the call
+/// may have only options that do not change what the line does.
 pub(crate) fn shell_line<'a>(words: &[&'a str]) -> Option<&'a str> {
-    let [program, flag, line] = words else { return None };
-    let is_line = match program.rsplit('/').next().unwrap_or_default() {
+    let [program, options @ .., flag, line] = words else { return None };
+    let program = file_name(program).to_ascii_lowercase();
+    let only = |known: &[&str]| {
+        options.iter().all(|option| known.iter().any(|it| it.eq_ignore_ascii_case(option)))
+    };
+    let is_line = match program.strip_suffix(".exe").unwrap_or(&program) {
         "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "csh" | "tcsh" | "fish" => {
-            flag.starts_with('-') && !flag.starts_with("--") && flag.contains('c')
+            let has_line = flag.starts_with('-') && !flag.starts_with("--") && flag.contains('c');
+            has_line && only(&["-l", "--login"])
         }
-        "pwsh" => flag.eq_ignore_ascii_case("-c") || flag.eq_ignore_ascii_case("-command"),
+        "pwsh" | "powershell" => {
+            let has_line = flag.eq_ignore_ascii_case("-c") || flag.eq_ignore_ascii_case("-command");
+            has_line
+                && only(&["-NoProfile", "-NoLogo", "-NonInteractive", "-ExecutionPolicy", "Bypass"])
+        }
+        "cmd" => flag.eq_ignore_ascii_case("/c") && only(&["/d", "/s"]),
         _ => false,
     };
     is_line.then_some(*line)
@@ -38,10 +53,14 @@ mod tests {
 
     #[test]
     fn a_list_of_arguments_becomes_a_quoted_command_line() {
-        let lists: [(&[&str], &str); 11] = [
+        let lists: [(&[&str], &str); 15] = [
             (&["bash", "-lc", "make && ls"], "make && ls"),
             (&["/bin/sh", "-c", "make"], "make"),
+            (&["bash", "-l", "-c", "make"], "make"),
             (&["pwsh", "-Command", "make"], "make"),
+            (&["C:\\W\\powershell.exe", "-NoProfile", "-Command", "make"], "make"),
+            (&["cmd.exe", "/d", "/c", "make"], "make"),
+            (&["powershell", "-File", "-Command", "make"], "powershell -File -Command make"),
             (&["bash", "-x", "run.sh"], "bash -x run.sh"),
             (&["bash", "-e", "-c", "cargo test"], "bash -e -c 'cargo test'"),
             (&["ssh", "-oBatchMode=yes", "host"], "ssh -oBatchMode=yes host"),

@@ -6,7 +6,7 @@ use super::call_result::CodexCallResult;
 use super::state::OpenToolCall;
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
 use crate::claude_code::transcript_state::SubAgentState;
-use crate::lenient::{LenientList, LenientText, object, parse_object};
+use crate::lenient::{LenientList, LenientText, field, object, parse_object};
 use crate::long_text;
 use crate::tool_use::escaped;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
@@ -69,6 +69,7 @@ struct SpawnResult<'a> {
     agent_id: LenientText<'a>,
     task_name: LenientText<'a>,
     status: Option<&'a RawValue>,
+    previous_status: Option<&'a RawValue>,
 }
 
 /// Reads the result of a call that starts, awaits or ends agents.
@@ -80,11 +81,23 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, open: &OpenToolCall, answer: &
         }
         return;
     }
-    let pointer = format!("{}#json/status", answer.pointer);
     if answer.pointer.contains("#json") {
         return;
     }
-    statuses(work, spawned.status, &pointer);
+    if own_name(&open.tool) == "close_agent" {
+        let ended = spawned.previous_status.or(spawned.status);
+        if let (Some(agent), Some(raw)) = (named_agent(open), ended) {
+            status(work, agent, raw, None);
+        }
+        return;
+    }
+    statuses(work, spawned.status, &format!("{}#json/status", answer.pointer));
+}
+
+/// Returns the agent that a call names in its input.
+fn named_agent(open: &OpenToolCall) -> Option<&str> {
+    let Some(Value::Map(input)) = open.fields.get("input") else { return None };
+    input.get("target").or_else(|| input.get("id"))?.as_text()
 }
 
 fn started(work: &mut PieceBuilder<'_>, agent: &str, fields: FieldMap) {
@@ -103,15 +116,6 @@ fn version(work: &mut PieceBuilder<'_>, agent: &str, status: &str, result: Value
     work.fact(Kind::Agent, agent, value);
 }
 
-/// A status with the result of an agent: `{"completed": "..."}`. Other statuses are words:
-/// `"running"`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct AgentEndStatus<'a> {
-    completed: Option<LenientText<'a>>,
-    errored: Option<LenientText<'a>>,
-}
-
 /// Reads the statuses of agents, by agent. `pointer` leads to them.
 fn statuses(work: &mut PieceBuilder<'_>, raw: Option<&RawValue>, pointer: &str) {
     let all: BTreeMap<String, &RawValue> = object(raw);
@@ -121,26 +125,30 @@ fn statuses(work: &mut PieceBuilder<'_>, raw: Option<&RawValue>, pointer: &str) 
     }
 }
 
-/// Reads the status of an agent. `pointer` leads to it; without a pointer a long result is cut.
+/// Reads the status of an agent: a word, `{"completed": "..."}` with the result, or `{"status":
+/// "completed", "message": "..."}`. `pointer` leads to it; without a pointer a long result is cut.
 fn status(work: &mut PieceBuilder<'_>, agent: &str, raw: &RawValue, pointer: Option<&str>) {
     let shown = |text: &str, name: &str| match pointer {
         Some(pointer) => work.text(text, format!("{pointer}/{name}")),
         None => long_text::beginning(text, long_text::INLINE_BYTES).into(),
     };
-    let (word, result) = match parse_object(raw.get()) {
-        Some(AgentEndStatus { completed: Some(text), .. }) => {
-            ("completed", text.text().map(|text| shown(text, "completed")))
-        }
-        Some(AgentEndStatus { errored: Some(text), .. }) => {
-            ("failed", text.text().map(|text| shown(text, "errored")))
-        }
-        _ => match raw.get().trim_matches('"') {
-            "interrupted" => ("interrupted", None),
-            "shutdown" => ("stopped", None),
-            // The agent still runs, or nothing is known about it.
-            _ => return,
-        },
+    let parts: BTreeMap<String, &RawValue> = object(Some(raw));
+    let LenientText(named) = field(Some(raw), "status");
+    let (said, name) = match (&named, parts.keys().next()) {
+        (Some(said), _) => (&**said, "message"),
+        (None, Some(said)) => (said.as_str(), said.as_str()),
+        (None, None) => (raw.get().trim_matches('"'), ""),
     };
+    let word = match said {
+        "completed" => "completed",
+        "errored" => "failed",
+        "interrupted" => "interrupted",
+        "shutdown" => "stopped",
+        // The agent still runs, or nothing is known about it.
+        _ => return,
+    };
+    let text: LenientText<'_> = field(Some(raw), name);
+    let result = text.text().map(|text| shown(text, name));
     // Each call that waits for the agent reports the same end.
     let end = format!("agent:{agent}:{word}:{}", crate::text_hash::text_hash(raw.get()));
     let state = &mut work.carry.other.codex;
@@ -150,7 +158,7 @@ fn status(work: &mut PieceBuilder<'_>, agent: &str, raw: &RawValue, pointer: Opt
     }
 }
 
-/// Reads a notice to the model that an agent ended: an element that contains JSON.
+/// Reads the notices to the model that an agent ended: elements that contain JSON.
 pub(super) fn notified(work: &mut PieceBuilder<'_>, message: &str) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -162,14 +170,18 @@ pub(super) fn notified(work: &mut PieceBuilder<'_>, message: &str) {
         #[serde(borrow)]
         status: Option<&'a RawValue>,
     }
-    let inside = message.trim().strip_prefix("<subagent_notification>");
-    let inside = inside.and_then(|text| text.strip_suffix("</subagent_notification>"));
-    let notification = inside.and_then(|text| parse_object::<AgentNotification<'_>>(text.trim()));
-    let Some(notification) = notification else { return };
-    if let (Some(agent), Some(raw)) =
-        (notification.agent_id.text().or(notification.agent_path.text()), notification.status)
-    {
-        status(work, agent, raw, None);
+    const BEGIN: &str = "<subagent_notification>";
+    let message = message.trim();
+    let notices = message.split(BEGIN).skip(1).filter(|_| message.starts_with(BEGIN));
+    for notice in notices {
+        let inside = notice.trim_end().strip_suffix("</subagent_notification>");
+        let read = inside.and_then(|text| parse_object::<AgentNotification<'_>>(text.trim()));
+        let Some(read) = read else { continue };
+        if let (Some(agent), Some(raw)) =
+            (read.agent_id.text().or(read.agent_path.text()), read.status)
+        {
+            status(work, agent, raw, None);
+        }
     }
 }
 
@@ -186,6 +198,8 @@ struct CollaborationItem<'a> {
     new_agent_role: LenientText<'a>,
     agents_states: Option<&'a RawValue>,
     statuses: Option<&'a RawValue>,
+    receiver_thread_id: LenientText<'a>,
+    status: Option<&'a RawValue>,
 }
 
 /// Reads a completed item about agents.
@@ -199,13 +213,16 @@ pub(super) fn item(work: &mut PieceBuilder<'_>, raw: &RawValue, started_at: Opti
     statuses(work, one.agents_states, "/item/agents_states");
 }
 
-/// Reads an event about the start of an agent, or about the end of waiting for agents.
+/// Reads an event about the start of an agent, or about the status of one or several.
 pub(super) fn event(work: &mut PieceBuilder<'_>, raw: &RawValue) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if let Some(agent) = one.new_thread_id.text() {
         begun(work, &one, agent, "", None);
     }
     statuses(work, one.statuses, "/statuses");
+    if let (Some(agent), Some(raw)) = (one.receiver_thread_id.text(), one.status) {
+        status(work, agent, raw, Some("/status"));
+    }
 }
 
 fn begun(

@@ -12,6 +12,7 @@ use crate::long_text;
 use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::Value;
+use forge_store::shell;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -19,8 +20,9 @@ use serde_json::value::RawValue;
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct CodexCallArguments<'a> {
     command: Option<&'a RawValue>,
-    cmd: LenientText<'a>,
+    cmd: Option<&'a RawValue>,
     input: LenientText<'a>,
+    patch: LenientText<'a>,
     workdir: LenientText<'a>,
     working_directory: LenientText<'a>,
     justification: LenientText<'a>,
@@ -73,11 +75,13 @@ pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
     match call.name {
         _ if call.namespace.is_some() => tool::keep_call(work, call),
         "apply_patch" => {
-            if let Some(input) = arguments.input.text() {
+            let given = [(&arguments.input, "input"), (&arguments.patch, "patch")];
+            let given = given.into_iter().find_map(|(text, name)| Some((text.text()?, name)));
+            if let Some((text, name)) = given {
                 let files = patch::files(
                     &work.line,
-                    input,
-                    &format!("{at}/input"),
+                    text,
+                    &format!("{at}/{name}"),
                     &PatchDirectory::from_call(directory),
                 );
                 keep_open_call(work, call, None, CallRequest::Patch { files });
@@ -136,24 +140,23 @@ fn command(
     at: &str,
 ) {
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
-    let (line, pointer) = if let Some(line) = arguments.cmd.text() {
-        (line.to_owned(), format!("{at}/cmd"))
-    } else {
-        let Some(raw) = arguments.command.map(RawValue::get) else { return };
-        let words = command_words(raw);
-        if let [(_, name), (index, text)] = words.as_slice()
-            && is_patch_program(name)
-        {
-            let pointer = format!("{at}/command/{index}");
-            let files =
-                patch::files(&work.line, text, &pointer, &PatchDirectory::from_call(directory));
-            return keep_open_call(work, call, None, CallRequest::Patch { files });
-        }
-        let Some(found) = command_line(raw, &words, at) else { return };
-        found
-    };
-    if let Some(applied) = patch::applied(&line, directory) {
-        let files = patch::files(&work.line, &line, &pointer, &applied.directory);
+    let given = [(arguments.cmd, "cmd"), (arguments.command, "command")];
+    let given = given.into_iter().find_map(|(raw, name)| Some((raw?.get(), name)));
+    let Some((json, name)) = given.filter(|(json, _)| *json != "\"\"") else { return };
+    let (words, own) = (command_words(json), format!("{at}/{name}"));
+    if let [(_, name), (index, text)] = words.as_slice()
+        && is_patch_program(name)
+    {
+        let pointer = format!("{own}/{index}");
+        let files = patch::files(&work.line, text, &pointer, &PatchDirectory::from_call(directory));
+        return keep_open_call(work, call, None, CallRequest::Patch { files });
+    }
+    let Some((line, pointer)) = command_line(json, &words, &own) else { return };
+    // No pointer can refer to the line inside a line.
+    let inner = line_of_shell(&line).filter(|inner| inner.contains(patch::BEGIN));
+    let (text, text_pointer) = inner.as_deref().map_or((&*line, &*pointer), |inner| (inner, ""));
+    if let Some(applied) = patch::applied(text, directory) {
+        let files = patch::files_of_command(&work.line, text, text_pointer, &applied.directories);
         if applied.alone {
             return keep_open_call(work, call, None, CallRequest::Patch { files });
         }
@@ -173,24 +176,33 @@ pub(super) fn command_words(json: &str) -> Vec<(usize, String)> {
     words.filter_map(|(index, word)| Some((index, word.0?.into_owned()))).collect()
 }
 
-/// Returns the command line in a text or in the words of a list, and the pointer to it. `None` if
-/// it is neither.
+/// Returns the command line in a text or in the words of a list, and the pointer to it. `at` leads
+/// to the text or list. `None` if it is neither.
 pub(super) fn command_line(
     json: &str,
     words: &[(usize, String)],
     at: &str,
 ) -> Option<(String, String)> {
     if json.starts_with('"') {
-        return Some((serde_json::from_str(json).ok()?, format!("{at}/command")));
+        return Some((serde_json::from_str(json).ok()?, at.to_owned()));
     }
     let (index, _) = words.last()?;
     let words: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
     // One pointer cannot express the joined words of a long line.
     let pointer = match shell_line(&words) {
-        Some(_) => format!("{at}/command/{index}"),
+        Some(_) => format!("{at}/{index}"),
         None => String::new(),
     };
     Some((command_line_of(&words), pointer))
+}
+
+/// Returns the line that a shell gets from a command line that does nothing else, as in `bash -lc
+/// 'LINE'`.
+pub(super) fn line_of_shell(line: &str) -> Option<String> {
+    let commands = shell::split(line);
+    let [command] = commands.as_slice() else { return None };
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    shell_line(&words).map(str::to_owned)
 }
 
 /// Returns the request of a command line. `pointer` leads to it; without a pointer a long line is

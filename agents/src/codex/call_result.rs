@@ -2,7 +2,7 @@
 //! whether it started at all.
 
 use crate::claude_code::command::REFUSED;
-use crate::lenient::{LenientBool, LenientInteger, LenientText, object, parse_object};
+use crate::lenient::{LenientBool, LenientId, LenientInteger, LenientText, object, parse_object};
 use crate::long_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,6 +40,9 @@ struct StructuredOutput<'a> {
     content: LenientText<'a>,
     success: LenientBool,
     metadata: Option<&'a RawValue>,
+    exit_code: LenientInteger,
+    session_id: LenientId,
+    wall_time_seconds: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,17 +81,25 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<CodexCallResult> {
         return Some(CodexCallResult { text, pointer, status });
     };
     // The first versions of the shell tool answered in JSON.
-    if let Some(StructuredOutput { output: LenientText(Some(output)), metadata, .. }) =
-        parse_object(&text)
+    let structured: Option<StructuredOutput<'_>> = parse_object(&text);
+    if let Some(structured) = structured
+        && let Some(output) = structured.output.0
     {
         let output = output.into_owned();
-        let metadata: OutputMetadata<'_> = object(metadata);
-        let seconds = metadata.duration_seconds.and_then(|raw| raw.get().parse().ok());
+        let metadata: OutputMetadata<'_> = object(structured.metadata);
+        // Only with this field are the others Codex's own, and not fields of a program's output.
+        let waited = structured.wall_time_seconds;
+        let exit_code =
+            metadata.exit_code.0.or(structured.exit_code.0.filter(|_| waited.is_some()));
+        let seconds = metadata.duration_seconds.or(waited).and_then(|raw| raw.get().parse().ok());
+        let process = structured.session_id.0;
+        let process = process.filter(|_| waited.is_some() && exit_code.is_none());
         let mut status = CodexRunStatus {
-            exit_code: metadata.exit_code.0,
-            outcome: outcome(metadata.exit_code.0),
+            exit_code,
+            outcome: if process.is_some() { "background" } else { outcome(exit_code) },
             duration_ms: seconds.map(milliseconds),
             part: 0..output.len(),
+            process,
             ..CodexRunStatus::default()
         };
         status.stop_at_timeout(&output);
@@ -261,8 +272,12 @@ fn without_head(text: &str) -> CodexRunStatus {
         "apply_patch handler received",
         "write_stdin failed",
         "Invalid patch",
+        "tool call error",
+        "err: \"",
+        "image path `",
     ];
-    if starts(&failures) {
+    let first = begin.lines().next().unwrap_or_default();
+    if starts(&failures) || first.ends_with(" is not allowed in Plan mode") {
         return CodexRunStatus { outcome: "failed", not_started: true, ..whole };
     }
     CodexRunStatus { outcome: "unknown", ..whole }
@@ -284,12 +299,51 @@ fn refusal(text: &str) -> Option<Range<usize>> {
         return Some(from..to);
     }
     let begins = [
-        "exec command rejected", "patch rejected", "rejected by user", "This action was rejected",
-        "approval policy is ", "approval required by policy", "Command blocked by ",
-        "Tool call blocked by ", "command not allowed",
+        "exec command rejected",
+        "patch rejected",
+        "rejected: ",
+        "This action was rejected",
+        "approval policy is ",
+        "approval required by policy",
+        "command not allowed",
+        "Command blocked by ",
+        "Tool call blocked by ",
+        "The automatic permission approval review did not finish",
+        "MCP tool call blocked",
     ];
     let rejected = begin.starts_with('`') && begin.contains("` rejected: ");
-    (rejected || begins.iter().any(|it| begin.starts_with(it))).then_some(whole)
+    let refused = rejected || says_refused(begin) || begins.iter().any(|it| begin.starts_with(it));
+    refused.then_some(whole)
+}
+
+/// Whether the first line of a message of Codex says that the person, a policy or a hook did not
+/// allow a call.
+pub(super) fn says_refused(message: &str) -> bool {
+    let message = message.trim_start().trim_start_matches("err: \"");
+    let first = message.lines().next().unwrap_or_default().to_ascii_lowercase();
+    let without_article = |text: &str| text.strip_prefix("the ").unwrap_or(text).to_owned();
+    let refusals = ["rejected ", "denied ", "declined ", "cancelled ", "did not approve "];
+    let by_user = without_article(&first)
+        .strip_prefix("user ")
+        .is_some_and(|rest| refusals.iter().any(|refusal| rest.starts_with(refusal)));
+    let verbs = ["rejected by ", "denied by ", "declined by ", "blocked by "];
+    let who = ["user", "policy", "hook", "pretooluse hook", "guardian", "configuration"];
+    by_user
+        || verbs.iter().any(|verb| {
+            first.match_indices(verb).any(|(at, _)| {
+                let after = without_article(first.get(at + verb.len()..).unwrap_or_default());
+                who.iter().any(|it| after.starts_with(it))
+            })
+        })
+}
+
+/// Whether the output of a call to an MCP server is Codex's message that the call was not allowed.
+/// It is a text, or the first text in a list of content blocks.
+pub(super) fn is_refused_mcp_call(output: &str) -> bool {
+    let text = output.trim_start().trim_start_matches("[{\"type\":\"text\",\"text\":\"");
+    ["user rejected MCP tool call", "user cancelled MCP tool call"]
+        .iter()
+        .any(|refusal| text.starts_with(refusal))
 }
 
 #[cfg(test)]
@@ -375,6 +429,36 @@ mod tests {
     }
 
     #[test]
+    fn a_result_in_json_says_how_its_command_ended() {
+        for (result, exit_code, outcome, process) in [
+            (r#"{"output":"x","metadata":{"exit_code":1}}"#, Some(1), "failed", None),
+            (r#"{"wall_time_seconds":1.5,"exit_code":2,"output":"x"}"#, Some(2), "failed", None),
+            (
+                r#"{"wall_time_seconds":9,"session_id":7,"output":""}"#,
+                None,
+                "background",
+                Some("7"),
+            ),
+            // A program may have printed this.
+            (r#"{"exit_code":0,"output":"x"}"#, None, "unknown", None),
+        ] {
+            let raw = serde_json::value::to_raw_value(result).unwrap();
+            let status = read(Some(&raw)).unwrap().status;
+            assert_eq!((status.exit_code, status.outcome), (exit_code, outcome), "{result}");
+            assert_eq!(status.process.as_deref(), process, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_a_program_is_no_refusal() {
+        for text in ["rejected 3 rows", "push declined by remote", "the user denied"] {
+            assert!(!says_refused(text), "{text}");
+        }
+        assert!(is_refused_mcp_call(r#"[{"type":"text","text":"user rejected MCP tool call"}]"#));
+        assert!(!is_refused_mcp_call("text: user rejected MCP tool call"));
+    }
+
+    #[test]
     fn a_call_that_was_not_allowed_is_refused_with_its_reason() {
         for (text, reason) in [
             ("exec command rejected by user", "exec command rejected by user"),
@@ -388,6 +472,13 @@ mod tests {
             ),
             (r#"exec_command failed: Rejected("risky")"#, "risky"),
             ("patch rejected by user", "patch rejected by user"),
+            ("The user declined to run this command", "The user declined to run this command"),
+            ("Request denied by the user", "Request denied by the user"),
+            (
+                "Tool call blocked by PreToolUse hook: no",
+                "Tool call blocked by PreToolUse hook: no",
+            ),
+            ("user cancelled MCP tool call", "user cancelled MCP tool call"),
             ("`rm -rf x` rejected: blocked by policy", "`rm -rf x` rejected: blocked by policy"),
             (
                 "exec_command failed for `a`: SandboxDenied { message: \"no\" }",
@@ -408,6 +499,8 @@ mod tests {
             r#"exec_command failed: CreateProcess { message: "Rejected(\"Failed to create unified exec process: No such file or directory (os error 2)\")" }"#,
             "execution error: Io(Os { code: 2, kind: NotFound, message: \"No such file\" })",
             "failed to parse function arguments: x",
+            "update_plan is a TODO/checklist tool and is not allowed in Plan mode",
+            "tool call error: timed out",
         ] {
             let status = parse_run_status(text);
             assert_eq!(

@@ -348,11 +348,29 @@ pub(super) fn ended(
     work.push_command_run(id, ran);
     let open = end.outcome == "background";
     if !open
-        && let Some(files) = work.carry.other.codex.patches.remove(id)
+        && let Some(mut files) = work.carry.other.codex.patches.remove(id)
         && says_applied(end.output)
     {
+        // Of several patches, some may have failed.
+        if files.iter().any(|file| is_listed(file, end.output)) {
+            files.retain(|file| is_listed(file, end.output));
+        }
         code(work, id, opened, &files);
     }
+}
+
+/// Whether the output of patches lists this file as added, modified or deleted.
+fn is_listed(file: &PatchedFile, output: &str) -> bool {
+    let is_file = |listed: &str| {
+        let listed = listed.strip_prefix("./").unwrap_or(listed);
+        let paths = [Some(file.path.as_str()), file.moved_to.as_deref()];
+        let before = paths.iter().flatten().find_map(|path| path.strip_suffix(listed));
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    output.lines().any(|line| {
+        let listed = ["A ", "M ", "D "].iter().find_map(|mark| line.strip_prefix(mark));
+        listed.is_some_and(|listed| is_file(listed.trim_end()))
+    })
 }
 
 /// Adds the code fact of each file of a patch that was applied.

@@ -1,6 +1,6 @@
 //! Events and completed items: what Codex reports in addition to the model's calls and results.
 
-use super::call::{command_line, command_request, command_words};
+use super::call::{command_line, command_request, command_words, line_of_shell};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
 use super::{call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
@@ -105,13 +105,13 @@ pub(super) fn item(
     copied: bool,
 ) {
     let Some(CompletedItem { kind }) = parse_object(raw.get()) else { return };
-    match kind.text().unwrap_or_default() {
-        "CommandExecution" | "commandExecution" => {
-            execution(work, raw, "/item", started_at);
-        }
-        "FileChange" | "fileChange" => changed(work, raw, "/item"),
-        "UserMessage" | "userMessage" if copied => {}
-        "UserMessage" | "userMessage" => user_message_item(work, raw, own_id),
+    // The parts of the client write one type as `FileChange`, `fileChange` or `file_change`.
+    let kind = kind.text().unwrap_or_default().replace('_', "").to_ascii_lowercase();
+    match kind.as_str() {
+        "commandexecution" => execution(work, raw, "/item", started_at),
+        "filechange" => changed(work, raw, "/item"),
+        "usermessage" if copied => {}
+        "usermessage" => user_message_item(work, raw, own_id),
         kind => tool::item(work, kind, raw, started_at),
     }
 }
@@ -148,7 +148,10 @@ pub(super) fn execution(
     let goes_on = matches!(status, "in_progress" | "inProgress");
     let (Some(id), false, false) = (one.id.text(), typed, goes_on) else { return };
     let json = one.command.map_or("null", RawValue::get);
-    let (line, pointer) = command_line(json, &command_words(json), base).unwrap_or_default();
+    let at = format!("{base}/command");
+    let found = command_line(json, &command_words(json), &at).unwrap_or_default();
+    let inner = json.starts_with('"').then(|| line_of_shell(&found.0)).flatten();
+    let (line, pointer) = inner.map_or(found, |inner| (inner, String::new()));
     let texts = [
         (&one.aggregated_output, "aggregated_output"),
         (&one.stdout, "stdout"),

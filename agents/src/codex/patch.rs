@@ -7,7 +7,7 @@ use crate::long_text;
 use forge_store::model::Value;
 use forge_store::shell::{self, CommandSeparator};
 
-const BEGIN: &str = "*** Begin Patch";
+pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
 
@@ -20,8 +20,41 @@ pub(super) fn files(
     pointer: &str,
     directory: &PatchDirectory,
 ) -> Vec<PatchedFile> {
+    files_from(context, text, text.find(BEGIN).unwrap_or(0), pointer, directory)
+}
+
+/// Returns the files of all patches of a command line, as [`files`] does for one. `directories` are
+/// the directories of the patches.
+pub(super) fn files_of_command(
+    context: &LineContext,
+    line: &str,
+    pointer: &str,
+    directories: &[PatchDirectory],
+) -> Vec<PatchedFile> {
+    let patches = begins(line).into_iter().zip(directories);
+    patches.flat_map(|(at, directory)| files_from(context, line, at, pointer, directory)).collect()
+}
+
+/// Returns where the patches of a command line begin. A later patch begins on a line of its own or
+/// after a quote, because a patch can also be a text in a patch.
+fn begins(line: &str) -> Vec<usize> {
+    let places = line.match_indices(BEGIN).map(|(at, _)| at).enumerate();
+    let own = places.filter(|(number, at)| {
+        let before = line.get(..*at).unwrap_or_default();
+        *number == 0 || before.ends_with(['\n', '\t', '\'', '"'])
+    });
+    own.map(|(_, at)| at).collect()
+}
+
+fn files_from(
+    context: &LineContext,
+    text: &str,
+    start: usize,
+    pointer: &str,
+    directory: &PatchDirectory,
+) -> Vec<PatchedFile> {
     let mut files: Vec<(PatchedFile, usize, usize)> = Vec::new();
-    let mut at = text.find(BEGIN).unwrap_or(0);
+    let mut at = start;
     // A heredoc with `<<-` may indent its lines by tabs, which the shell removes.
     let indented = text.get(..at).is_some_and(|before| before.ends_with('\t'));
     for line in text.get(at..).unwrap_or_default().split_inclusive('\n') {
@@ -79,10 +112,25 @@ fn place(cwd: Option<&str>, directory: &PatchDirectory, path: &str) -> String {
         Some(below) if !cwd.is_empty() && below.starts_with('/') => below.trim_start_matches('/'),
         _ => directory.trim_end_matches('/'),
     };
-    match below.strip_prefix("./").unwrap_or(below) {
-        "" | "." => path.to_owned(),
+    match without_dots(below).as_str() {
+        "" => path.to_owned(),
         below => format!("{below}/{path}"),
     }
+}
+
+/// Resolves `.` and `..` in the path of a directory as `cd` does, except `..` at its beginning.
+fn without_dots(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !matches!(*last, "" | "..")) => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// Whether a path is relative, on Unix and on Windows.
@@ -152,33 +200,41 @@ impl DirectoryStack {
 /// How a command line uses `apply_patch`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ApplyPatchCommand {
-    /// Where the patch is applied.
-    pub(super) directory: PatchDirectory,
-    /// Whether the line does nothing else, apart from changing the directory.
+    /// Where each patch is applied.
+    pub(super) directories: Vec<PatchDirectory>,
+    /// Whether the line does nothing but apply one patch, apart from changing the directory.
     pub(super) alone: bool,
 }
 
 /// Returns how a command line passes a patch to `apply_patch`, if it does.
 pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchCommand> {
-    let before = line.get(..line.find(BEGIN)?)?;
+    let begins = begins(line);
+    begins.first()?;
+    // Whether a group ends before the patch of this number: its changes of the directory may end
+    // with it, if it is a subshell, or may depend on a condition.
+    let has_group = |number: usize| {
+        let end = begins.get(number).copied().unwrap_or(line.len());
+        line.get(..end).is_some_and(|before| before.contains([')', '}']))
+    };
     let commands = shell::split(line);
     let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
     let changes = |word: &String| matches!(word.as_str(), "cd" | "chdir" | "pushd" | "popd");
     let start = PatchDirectory::from_call(directory);
-    let mut stack = DirectoryStack { here: start, pushed: Vec::new() };
-    let mut found = None;
+    let mut stack = DirectoryStack { here: start.clone(), pushed: Vec::new() };
+    let mut directories: Vec<PatchDirectory> = Vec::new();
     let mut alone = true;
     for command in &commands {
         if is_patch(command.words.first()) {
-            found.get_or_insert(stack.here.clone());
+            if !directories.is_empty() && stack.here != start && has_group(directories.len()) {
+                stack.here = PatchDirectory::Unknown;
+            }
+            directories.push(stack.here.clone());
             continue;
         }
         // A command in a pipeline changes only the directory of a subshell.
         let piped = command.joint == CommandSeparator::Pipe;
         if !piped && stack.follow(&command.words) {
-            // In parentheses or braces, the change may be in a subshell that ends before the patch,
-            // or may depend on a condition.
-            if before.contains(['(', '{']) {
+            if has_group(directories.len()) {
                 stack.here = PatchDirectory::Unknown;
             }
             continue;
@@ -188,7 +244,8 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
             stack.here = PatchDirectory::Unknown;
         }
     }
-    Some(ApplyPatchCommand { directory: found?, alone })
+    alone &= directories.len() == 1;
+    (!directories.is_empty()).then_some(ApplyPatchCommand { directories, alone })
 }
 
 #[cfg(test)]
@@ -218,7 +275,8 @@ mod tests {
     fn a_command_line_that_applies_a_patch_is_known() {
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         let known = |directory: Option<&str>, alone| {
-            Some(ApplyPatchCommand { directory: PatchDirectory::from_call(directory), alone })
+            let directories = vec![PatchDirectory::from_call(directory)];
+            Some(ApplyPatchCommand { directories, alone })
         };
         for (line, expected) in [
             (format!("apply_patch <<'EOF'\n{patch}\nEOF"), known(None, true)),
@@ -256,11 +314,37 @@ mod tests {
             ("popd &&", "?/a.txt"),
             ("pushd +1 &&", "?/a.txt"),
             ("cd $X && cd /w/p/b &&", "b/a.txt"),
+            // A group that has not ended.
+            ("(cd sub &&", "sub/a.txt"),
+            ("{ cd sub;", "sub/a.txt"),
+            ("cd sub/../x/./y &&", "x/y/a.txt"),
+            ("cd .. &&", "../a.txt"),
         ] {
             let line = format!("{before} apply_patch <<'EOF'\n{patch}\nEOF\npopd");
             let found = applied(&line, None).unwrap();
-            assert_eq!(place(Some("/w/p"), &found.directory, "a.txt"), expected, "{before}");
-            assert_eq!(place(Some("/w/p"), &found.directory, "/a.txt"), "/a.txt");
+            let directory = &found.directories[0];
+            assert_eq!(place(Some("/w/p"), directory, "a.txt"), expected, "{before}");
+            assert_eq!(place(Some("/w/p"), directory, "/a.txt"), "/a.txt");
+        }
+    }
+
+    #[test]
+    fn each_patch_of_a_command_line_has_its_directory() {
+        let patch = |name: &str| {
+            format!(
+                "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {name}\n+*** Begin Patch\n*** End Patch\nEOF\n"
+            )
+        };
+        let context = LineContext::new((0, 1), forge_store::model::Timestamp::default());
+        for (line, expected) in [
+            (patch("a") + &patch("b"), ["a", "b"]),
+            (format!("cd x && {}cd ../y && {}", patch("a"), patch("b")), ["x/a", "y/b"]),
+            (format!("(cd x && {}) && {}", patch("a"), patch("b")), ["x/a", "?/b"]),
+        ] {
+            let applied = applied(&line, None).unwrap();
+            assert!(!applied.alone);
+            let files = files_of_command(&context, &line, "", &applied.directories);
+            assert_eq!(files.iter().map(|file| &*file.path).collect::<Vec<_>>(), expected);
         }
     }
 }

@@ -36,13 +36,16 @@ const INJECTED: [&str; 23] = [
     "multi_agent_mode", "multi_agent_role", "realtime_delegation", "recommended_plugins",
 ];
 
-/// Warnings that older versions added to the conversation as user messages, and the text before the
-/// summary of a compacted conversation.
-const WARNINGS: [&str; 4] = [
+/// Warnings that older versions added to the conversation as user messages, the texts before the
+/// summary of a compacted conversation, and the requests for a summary.
+const WARNINGS: [&str; 7] = [
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via ",
     "Warning: Your account was flagged",
     "Another language model started to solve this problem and produced a summary",
+    "You were originally given instructions from a user over one or more turns.",
+    "You have exceeded the maximum number of tokens, please stop coding",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION.",
 ];
 
 /// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves
@@ -297,6 +300,8 @@ mod tests {
             "<recommended_plugins>\n- a\n</recommended_plugins>\n# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>\n<environment_context>\n</environment_context>",
             "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
             "Another language model started to solve this problem and produced a summary of it.",
+            "You were originally given instructions from a user over one or more turns. Here they are",
+            "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary",
         ] {
             assert!(is_injected(own), "{own}");
         }

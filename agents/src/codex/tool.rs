@@ -136,7 +136,9 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
     let Some(answer) = call_result::read(raw) else { return };
     work.carry.other.codex.end(id);
     let status = &answer.status;
+    let output = answer.text.get(status.part.clone()).unwrap_or_default();
     let outcome = match status.outcome {
+        "unknown" if call_result::is_refused_mcp_call(output) => REFUSED,
         // A result without an exit code still means that the tool has finished.
         "unknown" | "background" => "finished",
         "timed_out" => "failed",
@@ -238,12 +240,14 @@ pub(super) fn mcp_ended(
         (Some(text), _) => (Some(text), "result/Err"),
         (None, text) => (text, "error/message"),
     };
-    let declined = reason.is_some_and(|reason| reason.contains("rejected"));
-    let outcome = match (failed, declined, one.status.text()) {
-        (true, true, _) => REFUSED,
-        (true, false, _) => "failed",
-        (false, _, Some("in_progress" | "inProgress")) => return,
-        _ => "finished",
+    let declined = one.status.is("declined")
+        || reason.is_some_and(|it| it.contains("rejected") || call_result::says_refused(it));
+    let outcome = match (declined, failed, one.status.text()) {
+        (true, ..) => REFUSED,
+        (false, true, _) => "failed",
+        (false, false, Some("in_progress" | "inProgress")) => return,
+        (false, false, Some("completed") | None) => "finished",
+        _ => "unknown",
     };
     let ended = ToolUseEnd {
         tool: &name,
@@ -270,7 +274,7 @@ fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<Ope
     Some(state.tools.remove(id))
 }
 
-/// Reads a completed item about a tool.
+/// Reads a completed item about a tool. `kind` is its type in lower case, without underscores.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
     kind: &str,
@@ -278,11 +282,9 @@ pub(super) fn item(
     started_at: Option<Timestamp>,
 ) {
     match kind {
-        "McpToolCall" | "mcpToolCall" | "DynamicToolCall" | "dynamicToolCall" => {
-            mcp_ended(work, raw, "/item", started_at);
-        }
-        "WebSearch" | "webSearch" => searched(work, raw, "/item", None, SEARCH_ITEM),
-        "ImageView" | "imageView" => {
+        "mcptoolcall" | "dynamictoolcall" => mcp_ended(work, raw, "/item", started_at),
+        "websearch" => searched(work, raw, "/item", None, SEARCH_ITEM),
+        "imageview" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let Some(id) = one.id.text() else { return };
             let Some(open) = take_unended_call(work, id) else { return };
@@ -296,16 +298,14 @@ pub(super) fn item(
             };
             used(work, id, value, ended);
         }
-        "Plan" | "plan" => {
+        "plan" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let (Some(id), Some(text)) = (one.id.text(), one.text.text()) else { return };
             let value = fields([("plan", work.text(text, "/item/text"))]);
             let ended = ToolUseEnd { tool: "plan", outcome: "finished", ..ToolUseEnd::default() };
             used(work, id, value, ended);
         }
-        "CollabAgentToolCall" | "collabAgentToolCall" => {
-            agent::item(work, raw, started_at);
-        }
+        "collabagenttoolcall" => agent::item(work, raw, started_at),
         _ => {}
     }
 }
@@ -324,6 +324,7 @@ struct WebSearch<'a> {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct WebSearchAction<'a> {
     query: LenientText<'a>,
+    queries: LenientList<LenientText<'a>>,
     url: LenientText<'a>,
     pattern: LenientText<'a>,
 }
@@ -340,9 +341,12 @@ pub(super) fn searched(
     let one: WebSearch<'_> = object(Some(raw));
     let action: WebSearchAction<'_> = object(one.action);
     let Some(id) = one.id.text().or(own_id) else { return };
-    let (query, pointer) = match action.query.text() {
-        Some(query) => (Some(query), format!("{base}/action/query")),
-        None => (one.query.text(), format!("{base}/query")),
+    let mut several = action.queries.0.iter().enumerate();
+    let several = several.find_map(|(index, query)| Some((index, query.text()?)));
+    let (query, pointer) = match (action.query.text(), several) {
+        (Some(query), _) => (Some(query), format!("{base}/action/query")),
+        (None, Some((index, query))) => (Some(query), format!("{base}/action/queries/{index}")),
+        (None, None) => (one.query.text(), format!("{base}/query")),
     };
     // If a page was opened, the event repeats the address in the field `query`.
     let address = action.url.text();
@@ -362,11 +366,26 @@ pub(super) fn searched(
         ("address", text(address, format!("{base}/action/url"))),
         ("pattern", text(action.pattern.text(), format!("{base}/action/pattern"))),
     ]);
-    let outcome = match one.status.text() {
+    let outcome = outcome_of_status(&one.status);
+    let ended = ToolUseEnd { tool: "web_search", outcome, ..ToolUseEnd::default() };
+    used(work, id, value, ended);
+}
+
+/// Returns the outcome of a use of one of the model's own tools.
+fn outcome_of_status(status: &LenientText<'_>) -> &'static str {
+    match status.text() {
         Some("failed") => "failed",
         Some("completed") | None => "finished",
         Some(_) => "unknown",
-    };
-    let ended = ToolUseEnd { tool: "web_search", outcome, ..ToolUseEnd::default() };
-    used(work, id, value, ended);
+    }
+}
+
+/// Records that the model made an image.
+pub(super) fn image_made(work: &mut PieceBuilder<'_>, raw: &RawValue, id: &str) {
+    let one: ReportedToolUse<'_> = object(Some(raw));
+    let prompt: LenientText<'_> = field(Some(raw), "revised_prompt");
+    let prompt = prompt.text().map(|text| work.text(text, "/revised_prompt"));
+    let outcome = outcome_of_status(&one.status);
+    let ended = ToolUseEnd { tool: "image_generation", outcome, ..ToolUseEnd::default() };
+    used(work, id, fields([("prompt", prompt.into())]), ended);
 }

@@ -241,3 +241,36 @@ fn failed_changes_are_uses_of_a_tool_and_a_call_and_its_event_are_one() {
     let script = [meta(), item(1, &request), at(2, "event_msg", &event), item(3, &answer)];
     assert_eq!(edits(&read(&script.concat())), [edit("p1", "a.txt", 1, 1)]);
 }
+
+/// Regression: a patch in a line for another shell was lost, and so was a second patch; and a patch
+/// that failed before one that was applied counted as applied.
+#[test]
+fn patches_in_an_inner_line_and_several_patches_are_read() {
+    let apply = |name: &str| {
+        format!(
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {name}\n+x\n*** End Patch\nEOF\n"
+        )
+    };
+    let done = |names: &str| {
+        let text = format!(
+            "Process exited with code 0\nOutput:\nSuccess. Updated the following files:\n{names}"
+        );
+        json!(text)
+    };
+    for (line, result, expected) in [
+        (format!("bash -lc \"cd sub && {}\"", apply("a")), done("A a\n"), vec!["sub/a"]),
+        (apply("a") + &apply("b"), done("A a\nA b\n"), vec!["a", "b"]),
+        (apply("a") + &apply("b"), done("A b\n"), vec!["b"]),
+        (format!("(cd sub && /opt/bin/{})", apply("a")), done("A a\n"), vec!["sub/a"]),
+    ] {
+        let script = [
+            meta(),
+            call(1, "exec_command", "k1", &json!({"cmd": line})),
+            output(2, "k1", &result),
+        ];
+        let piece = read(&script.concat());
+        let code = of_kind(&piece, Kind::Code).into_iter();
+        let paths: Vec<_> = code.map(|fact| text(fact, "path").unwrap()).collect();
+        assert_eq!(paths, expected, "{line}");
+    }
+}

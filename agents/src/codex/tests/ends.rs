@@ -460,3 +460,20 @@ fn a_bad_element_of_a_list_does_not_lose_the_others() {
     let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
     assert_eq!(resolve(&script.as_bytes()[from..to], &found.pointer), Some(long));
 }
+
+/// Regression: a command in a list was lost if the field was `cmd`.
+#[test]
+fn a_command_in_a_list_of_words_is_read() {
+    for (tool, arguments) in [
+        ("container.exec", json!({"cmd": ["bash", "-lc", "cargo test"]})),
+        ("exec_command", json!({"cmd": ["bash", "-l", "-c", "cargo test"]})),
+        ("shell", json!({"command": ["powershell.exe", "-NoProfile", "-Command", "cargo test"]})),
+    ] {
+        let result = json!("Exit code: 101\nOutput:\nx");
+        let script = [meta(), call(1, tool, "k1", &arguments), output(2, "k1", &result)].concat();
+        let piece = read(&script);
+        let [command] = of_kind(&piece, Kind::Command)[..] else { panic!("{:?}", piece.facts) };
+        assert_eq!(text(command, "command").as_deref(), Some("cargo test"), "{tool}");
+        assert_eq!(text(command, "outcome").as_deref(), Some("failed"), "{tool}");
+    }
+}

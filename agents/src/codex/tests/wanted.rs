@@ -265,3 +265,77 @@ fn statements_of_the_agent_are_inferred_only_if_enabled() {
     assert_eq!(text(found, "message").as_deref(), Some(messages[1].id.as_str()));
     assert_eq!(of_kind(&read(false), Kind::Inference).len(), 0);
 }
+
+/// Regression: calls of an MCP server that did not run counted as finished, and a search with
+/// several queries was lost.
+#[test]
+fn calls_that_did_not_run_and_uses_of_the_models_own_tools_are_read() {
+    let declined = json!({"type": "item_completed", "item": {"type": "McpToolCall", "id": "m1",
+        "server": "docs", "tool": "find", "arguments": {}, "status": "declined"}});
+    let search = json!({"type": "web_search_call", "status": "completed",
+        "action": {"type": "search", "queries": ["rust zst", "zst"]}});
+    let image = json!({"type": "image_generation_call", "id": "ig_1", "status": "completed",
+        "revised_prompt": "a cat", "result": "AAAA"});
+    let script = [
+        meta(),
+        at(1, "event_msg", &declined),
+        call(2, "mcp__docs__find", "m2", &json!({"query": "a"})),
+        output(3, "m2", &json!("Wall time: 0 seconds\nOutput:\nuser rejected MCP tool call")),
+        call(4, "mcp__docs__find", "m3", &json!({"query": "a"})),
+        output(5, "m3", &json!("err: \"tool call error: timed out\"")),
+        item(6, &search),
+        item(7, &image),
+    ];
+    let piece = read(&script.concat());
+    let tools = of_kind(&piece, Kind::Tool);
+    let actual: Vec<_> = tools
+        .iter()
+        .map(|fact| (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap()))
+        .collect();
+    let expected = [
+        ("mcp__docs__find", "refused"),
+        ("mcp__docs__find", "refused"),
+        ("mcp__docs__find", "failed"),
+        ("web_search", "finished"),
+        ("image_generation", "finished"),
+    ];
+    assert_eq!(actual, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
+    assert_eq!(text(tools[3], "query").as_deref(), Some("rust zst"));
+    assert_eq!(text(tools[4], "prompt").as_deref(), Some("a cat"));
+}
+
+#[test]
+fn the_end_of_an_agent_is_read_in_each_form() {
+    let closed = json!({"type": "collab_close_end", "call_id": "w1", "receiver_thread_id": "a1",
+        "status": {"completed": "found"}});
+    let states = |state: &Json| {
+        let item = json!({"type": "CollabAgentToolCall", "id": "w1", "tool": "wait",
+            "agents_states": {"a1": state}});
+        at(3, "event_msg", &json!({"type": "item_completed", "item": item}))
+    };
+    let notice = |status: &Json| {
+        let notice = json!({"agent_id": "a1", "status": status});
+        format!("<subagent_notification>\n{notice}\n</subagent_notification>\n")
+    };
+    let notices = notice(&json!("running")) + &notice(&json!({"completed": "found"}));
+    let notices = json!({"type": "message", "role": "user",
+        "content": [{"type": "input_text", "text": notices}]});
+    let close = call(3, "close_agent", "w1", &json!({"target": "a1"}));
+    let previous = json!({"previous_status": {"errored": "boom"}}).to_string();
+    for (lines, status, result) in [
+        (at(3, "event_msg", &closed), "completed", Some("found")),
+        (close + &output(4, "w1", &json!(previous)), "failed", Some("boom")),
+        (states(&json!({"status": "completed", "message": "found"})), "completed", Some("found")),
+        (states(&json!({"completed": null})), "completed", None),
+        (states(&json!({"status": "running", "message": null})), "running", None),
+        (item(3, &notices), "completed", Some("found")),
+    ] {
+        let start = call(1, "spawn_agent", "s1", &json!({"message": "look"}));
+        let started = output(2, "s1", &json!("{\"agent_id\":\"a1\"}"));
+        let piece = read(&[meta(), start, started, lines].concat());
+        let agents = of_kind(&piece, Kind::Agent);
+        let last = agents.last().unwrap();
+        assert_eq!(text(last, "status").as_deref(), Some(status));
+        assert_eq!(text(last, "result").as_deref(), result);
+    }
+}
