@@ -78,7 +78,7 @@ pub(super) fn ended<'t>(
         pid: None,
         output: inside.clone(),
     };
-    let first = text.lines().next().unwrap_or_default();
+    let first = first_line(text);
     if not_started(text) || error.is_some_and(not_started) {
         return end(REFUSED);
     }
@@ -116,10 +116,21 @@ pub(super) fn ended<'t>(
     GeminiCommandEnd { exit_code, signal: run.signal, output, ..end(outcome) }
 }
 
+/// The mark that newer versions put before a result.
+const UNTRUSTED: &str = "<untrusted_context>\n";
+
+/// Returns the first line of a result. It may be below a line that says how much of the text is
+/// left out.
+fn first_line(text: &str) -> &str {
+    let shortened = text.starts_with("Output too large.");
+    let rest = text.split_once('\n').filter(|_| shortened).map_or(text, |(_, rest)| rest);
+    let rest = rest.strip_prefix(UNTRUSTED).unwrap_or(rest);
+    rest.lines().next().unwrap_or_default()
+}
+
 /// Returns the range of the text inside the marks that newer versions put around a result.
 pub(crate) fn unwrapped(answer: &str) -> Range<usize> {
-    const BEGIN: &str = "<untrusted_context>\n";
-    let start = if answer.starts_with(BEGIN) { BEGIN.len() } else { 0 };
+    let start = if answer.starts_with(UNTRUSTED) { UNTRUSTED.len() } else { 0 };
     // The end mark is escaped inside the output.
     let end = answer.find("\n</untrusted_context>").filter(|end| *end >= start);
     start..end.unwrap_or(answer.len())
@@ -260,6 +271,13 @@ mod tests {
         for (status, answer, outcome, pid) in [
             ("success", timeout, "timed_out", None),
             ("cancelled", timeout, "timed_out", None),
+            // Regression: a text of which a part is left out was of an unknown form.
+            (
+                "success",
+                "Output too large. Showing first 8,000 characters.\n<untrusted_context>\nCommand was automatically cancelled because it exceeded the timeout of 5.0 minutes",
+                "timed_out",
+                None,
+            ),
             (
                 "success",
                 "Command was cancelled by user before it could complete. There was no output",
