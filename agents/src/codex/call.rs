@@ -67,10 +67,11 @@ pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
     let (json, at) = match (call.arguments, call.action) {
         (Some(arguments), _) => (arguments, "/arguments#json"),
         (None, Some(action)) => (action.get(), "/action"),
-        (None, None) => return,
+        (None, None) => return tool::keep_call(work, call),
     };
     let arguments: Option<CodexCallArguments<'_>> = parse_object(json.trim_start());
-    let Some(arguments) = arguments else { return };
+    // A tool without arguments, or arguments that the client cannot read either.
+    let Some(arguments) = arguments else { return tool::keep_call(work, call) };
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     match call.name {
         _ if call.namespace.is_some() => tool::keep_call(work, call),

@@ -273,6 +273,8 @@ fn without_head(text: &str) -> CodexRunStatus {
         "write_stdin failed",
         "Invalid patch",
         "tool call error",
+        "resources/list failed",
+        "resources/read failed",
         "err: \"",
         "image path `",
     ];

@@ -339,3 +339,27 @@ fn the_end_of_an_agent_is_read_in_each_form() {
         assert_eq!(text(last, "result").as_deref(), result);
     }
 }
+
+/// Regression: a call without arguments, or with arguments that are not JSON, was lost.
+#[test]
+fn a_call_without_readable_arguments_is_the_use_of_a_tool() {
+    let bare = |second: u32, name: &str, id: &str, arguments: &str| {
+        let call =
+            json!({"type": "function_call", "name": name, "call_id": id, "arguments": arguments});
+        item(second, &call)
+    };
+    let script = [
+        meta(),
+        bare(1, "list_mcp_resources", "t1", ""),
+        output(2, "t1", &json!("{\"resources\":[]}")),
+        bare(3, "exec_command", "t2", "{\"cmd\": ls}"),
+        output(4, "t2", &json!("failed to parse function arguments: expected value")),
+    ];
+    let piece = read(&script.concat());
+    let tools = of_kind(&piece, Kind::Tool).into_iter();
+    let actual: Vec<_> =
+        tools.map(|fact| (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap())).collect();
+    let expected = [("list_mcp_resources", "finished"), ("exec_command", "failed")];
+    assert_eq!(actual, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
+    assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
+}
