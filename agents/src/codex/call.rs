@@ -51,7 +51,8 @@ pub(super) struct CodexCall<'a> {
     pub(super) action: Option<&'a RawValue>,
 }
 
-/// Remembers a call until its result comes.
+/// Remembers a call until its result comes. A call whose arguments are not those of its tool is
+/// remembered as the use of any tool.
 pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
@@ -70,7 +71,6 @@ pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
         (None, None) => return tool::keep_call(work, call),
     };
     let arguments: Option<CodexCallArguments<'_>> = parse_object(json.trim_start());
-    // A tool without arguments, or arguments that the client cannot read either.
     let Some(arguments) = arguments else { return tool::keep_call(work, call) };
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     match call.name {
@@ -78,15 +78,14 @@ pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
         "apply_patch" => {
             let given = [(&arguments.input, "input"), (&arguments.patch, "patch")];
             let given = given.into_iter().find_map(|(text, name)| Some((text.text()?, name)));
-            if let Some((text, name)) = given {
-                let files = patch::files(
-                    &work.line,
-                    text,
-                    &format!("{at}/{name}"),
-                    &PatchDirectory::from_call(directory),
-                );
-                keep_open_call(work, call, None, CallRequest::Patch { files });
-            }
+            let Some((text, name)) = given else { return tool::keep_call(work, call) };
+            let files = patch::files(
+                &work.line,
+                text,
+                &format!("{at}/{name}"),
+                &PatchDirectory::from_call(directory),
+            );
+            keep_open_call(work, call, None, CallRequest::Patch { files });
         }
         "update_plan" => {
             let request = plan(&work.line, &arguments, at);
@@ -117,7 +116,7 @@ fn keep_open_call(
     request: CallRequest,
 ) {
     if matches!(&request, CallRequest::Patch { files } if files.is_empty()) {
-        return;
+        return tool::keep_call(work, call);
     }
     let cwd = working_directory(&work.line, directory);
     let one = OpenCall { called_at: work.line.at, cwd, tool: call.name.to_owned(), request };
@@ -143,7 +142,9 @@ fn command(
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     let given = [(arguments.cmd, "cmd"), (arguments.command, "command")];
     let given = given.into_iter().find_map(|(raw, name)| Some((raw?.get(), name)));
-    let Some((json, name)) = given.filter(|(json, _)| *json != "\"\"") else { return };
+    let Some((json, name)) = given.filter(|(json, _)| *json != "\"\"") else {
+        return tool::keep_call(work, call);
+    };
     let (words, own) = (command_words(json), format!("{at}/{name}"));
     if let [(_, name), (index, text)] = words.as_slice()
         && is_patch_program(name)
@@ -152,9 +153,11 @@ fn command(
         let files = patch::files(&work.line, text, &pointer, &PatchDirectory::from_call(directory));
         return keep_open_call(work, call, None, CallRequest::Patch { files });
     }
-    let Some((line, pointer)) = command_line(json, &words, &own) else { return };
+    let Some((line, pointer)) = command_line(json, &words, &own) else {
+        return tool::keep_call(work, call);
+    };
     // No pointer can refer to the line inside a line.
-    let inner = line_of_shell(&line).filter(|inner| inner.contains(patch::BEGIN));
+    let inner = line.contains(patch::BEGIN).then(|| line_of_shell(&line)).flatten();
     let (text, text_pointer) = inner.as_deref().map_or((&*line, &*pointer), |inner| (inner, ""));
     if let Some(applied) = patch::applied(text, directory) {
         let files = patch::files_of_command(&work.line, text, text_pointer, &applied.directories);

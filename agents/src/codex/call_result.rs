@@ -237,12 +237,13 @@ fn without_head(text: &str) -> CodexRunStatus {
         return CodexRunStatus { outcome: "timed_out", ..whole };
     }
     // If the sandbox stopped the command while it ran, the error has the exit code.
-    if let Some((_, after)) = begin.split_once("SandboxDenied {") {
+    let denials = ["SandboxDenied {", "Sandbox(Denied {"];
+    if let Some((_, after)) = denials.into_iter().find_map(|denial| begin.split_once(denial)) {
         let code = after.split_once("exit_code: ").and_then(|(_, code)| {
             let end = code.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(code.len());
             code.get(..end)?.parse().ok()
         });
-        if begin.starts_with("exec_command failed") {
+        if starts(&["exec_command failed", "execution error"]) {
             let outcome = if code.is_some() { "failed" } else { REFUSED };
             return CodexRunStatus {
                 exit_code: code,
@@ -510,12 +511,16 @@ mod tests {
                 ("failed", None, true)
             );
         }
-        let text = r#"exec_command failed for `x`: SandboxDenied { message: "no", output: ExecToolCallOutput { exit_code: 101, stdout"#;
-        let status = parse_run_status(text);
-        assert_eq!(
-            (status.outcome, status.exit_code, status.not_started),
-            ("failed", Some(101), false)
-        );
+        for text in [
+            r#"exec_command failed for `x`: SandboxDenied { message: "no", output: ExecToolCallOutput { exit_code: 101, stdout"#,
+            "execution error: Sandbox(Denied { output: ExecToolCallOutput { exit_code: 101, stdout",
+        ] {
+            let status = parse_run_status(text);
+            assert_eq!(
+                (status.outcome, status.exit_code, status.not_started),
+                ("failed", Some(101), false)
+            );
+        }
         let text = "failed in sandbox LinuxSeccomp with execution error: sandbox denied exec error, exit code: 101, stdout: , stderr: x";
         let status = parse_run_status(text);
         assert_eq!(

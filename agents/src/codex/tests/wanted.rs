@@ -340,7 +340,7 @@ fn the_end_of_an_agent_is_read_in_each_form() {
     }
 }
 
-/// Regression: a call without arguments, or with arguments that are not JSON, was lost.
+/// Regression: a call without arguments, or with arguments that are not those of its tool, was lost.
 #[test]
 fn a_call_without_readable_arguments_is_the_use_of_a_tool() {
     let bare = |second: u32, name: &str, id: &str, arguments: &str| {
@@ -354,12 +354,21 @@ fn a_call_without_readable_arguments_is_the_use_of_a_tool() {
         output(2, "t1", &json!("{\"resources\":[]}")),
         bare(3, "exec_command", "t2", "{\"cmd\": ls}"),
         output(4, "t2", &json!("failed to parse function arguments: expected value")),
+        call(5, "exec_command", "t3", &json!({"line": "ls"})),
+        output(6, "t3", &json!("failed to parse function arguments: missing field `cmd`")),
+        call(7, "apply_patch", "t4", &json!({"input": "no patch"})),
+        output(8, "t4", &json!("apply_patch verification failed: no patch")),
     ];
     let piece = read(&script.concat());
     let tools = of_kind(&piece, Kind::Tool).into_iter();
     let actual: Vec<_> =
         tools.map(|fact| (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap())).collect();
-    let expected = [("list_mcp_resources", "finished"), ("exec_command", "failed")];
+    let expected = [
+        ("list_mcp_resources", "finished"),
+        ("exec_command", "failed"),
+        ("exec_command", "failed"),
+        ("apply_patch", "failed"),
+    ];
     assert_eq!(actual, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
     assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
 }
