@@ -271,7 +271,7 @@ mod tests {
         for (status, answer, outcome, pid) in [
             ("success", timeout, "timed_out", None),
             ("cancelled", timeout, "timed_out", None),
-            // Regression: a text of which a part is left out was of an unknown form.
+            // Regression: a time limit was not seen if a part of the text is left out.
             (
                 "success",
                 "Output too large. Showing first 8,000 characters.\n<untrusted_context>\nCommand was automatically cancelled because it exceeded the timeout of 5.0 minutes",

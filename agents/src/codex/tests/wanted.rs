@@ -340,7 +340,7 @@ fn the_end_of_an_agent_is_read_in_each_form() {
     }
 }
 
-/// Regression: a call without arguments, or with arguments that are not those of its tool, was lost.
+/// Regression: a call without arguments, or with arguments that its tool refused, was lost.
 #[test]
 fn a_call_without_readable_arguments_is_the_use_of_a_tool() {
     let bare = |second: u32, name: &str, id: &str, arguments: &str| {
