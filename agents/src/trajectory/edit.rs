@@ -109,6 +109,9 @@ pub(super) fn applied(answer: &str) -> Option<bool> {
         "command not found",
         "was cancelled because it took more than",
         "Ran into ",
+        "Search text must not be empty",
+        "Error: start_line",
+        "Error: end_line",
     ];
     const YES: &[&str] = &[
         "File updated", "File created successfully", "Text replaced", "Edit successful",
@@ -119,8 +122,10 @@ pub(super) fn applied(answer: &str) -> Option<bool> {
     // After one of these on the first line comes only text of the file, which may say anything.
     const DONE: &[&str] =
         &["has been edited. ", "File created successfully", "undone successfully"];
+    const BEGINS: &[&str] = &["[File: ", "File updated.", "Text replaced.", "Edit successful."];
     let first = answer.trim_start().lines().next().unwrap_or_default();
-    if DONE.iter().any(|it| first.contains(it)) {
+    let begun = BEGINS.iter().any(|it| first.starts_with(it));
+    if begun || DONE.iter().any(|it| first.contains(it)) {
         return Some(true);
     }
     let rejected = answer.contains("Your changes have NOT been applied");
@@ -207,6 +212,14 @@ mod tests {
                 "The file /r/b.py has been edited. Here's the result of `cat -n`:\n1\tUsage: b",
                 Some(true),
             ),
+            // Regression: the file's own text below these lines made the edit fail.
+            ("[File: /r/a.py (2 lines total)]\n1:Usage: a\n2:Ran into a wall", Some(true)),
+            (
+                "Text replaced. Please review\n\n1. The\nYour changes have NOT been applied",
+                Some(true),
+            ),
+            ("Search text must not be empty. Use insert to add new text.", Some(false)),
+            ("Error: start_line must be less than or equal to end_line", Some(false)),
             ("", None),
             ("something else", None),
             // The file's own text does not count.
