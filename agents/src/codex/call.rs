@@ -51,8 +51,8 @@ pub(super) struct CodexCall<'a> {
     pub(super) action: Option<&'a RawValue>,
 }
 
-/// Remembers a call until its result comes. A call whose arguments do not fit its tool is remembered
-/// as the use of any tool.
+/// Remembers a call until its result comes. A call whose arguments do not fit its tool is
+/// remembered as the use of any tool.
 pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
