@@ -37,9 +37,9 @@ impl Store {
     /// key in this keyring.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty,
-    /// [`Error::Encrypted`] if the store is encrypted and its key is not in this keyring,
-    /// [`Error::Corrupt`] if it is damaged, [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty or
+    /// is inside the store, [`Error::Encrypted`] if the store is encrypted and its key is not in
+    /// this keyring, [`Error::Corrupt`] if it is damaged, [`Error::Backend`].
     pub fn backup(
         from: &Path,
         to: &Path,
@@ -53,6 +53,12 @@ impl Store {
         let format = format.map_err(backend::Error::io("read", &from.join(FORMAT_FILE)))?;
         if to.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: to.to_owned() });
+        }
+        if is_inside(to, from) {
+            return Err(Error::invalid(format!(
+                "{} is inside the store: name a folder outside it for the copy",
+                to.display()
+            )));
         }
         if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::invalid(format!(
@@ -84,6 +90,14 @@ impl Store {
         }
         Ok(BackupReport { position, waiting, revisions: verified.checked.revisions })
     }
+}
+
+/// Returns whether a folder, which need not exist, is inside the store or is the store's own.
+fn is_inside(folder: &Path, store: &Path) -> bool {
+    let folder = Path::new(".").join(folder);
+    let existing = folder.ancestors().find_map(|above| above.canonicalize().ok());
+    let store = store.canonicalize();
+    existing.zip(store.ok()).is_some_and(|(folder, store)| folder.starts_with(store))
 }
 
 /// Returns whether the store is encrypted and its key is not in the keyring.

@@ -187,6 +187,22 @@ fn a_rebuild_without_an_index_reports_that_there_is_nothing_to_rebuild() {
     assert_eq!(environment.forge(["note", "list", "--json"]).json()["notes"][0]["id"], "N1");
 }
 
+/// Regression: the copy was made inside the store.
+#[test]
+fn a_backup_into_the_store_itself_is_refused() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    assert_snapshot!(environment.forge(["backup", ".forge/copy"]), @r"
+    [stderr]
+    error: $ROOT/project/.forge/copy is inside the store: name a folder outside it for the copy
+    [exit 2]
+    ");
+    assert!(!environment.path("project/.forge/copy").exists());
+    assert_eq!(environment.forge(["backup", "../project/.forge/a/b"]).code, 2);
+    assert_eq!(environment.forge(["backup", ".forge-copy"]).code, 0);
+}
+
 #[test]
 fn verify_rebuild_and_repair_report_damage_and_losses() {
     let environment = Environment::new();
