@@ -9,6 +9,7 @@ use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PullScope, PulledSession, TransferReport, warn_of_pulled_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
+use forge_store::error::Error;
 
 #[derive(Debug, clap::Args)]
 pub struct PullArgs {
@@ -99,7 +100,18 @@ impl PullArgs {
             return transfer.on_remote(since);
         }
         if self.sessions.is_empty() {
-            return transfer.shared();
+            let mut sessions = transfer.shared()?;
+            // The variable can name an agent's own session, which may not have begun.
+            let named = context.session().filter(|name| !context.is_session_of_shell(name));
+            if let Some(name) = named {
+                match transfer.store.session(name) {
+                    Err(Error::NotFound { .. }) => sessions.push(transfer.find(name)?),
+                    Err(error) => return Err(error.into()),
+                    // What was not pushed cannot be pulled, but the others can.
+                    Ok(_) => {}
+                }
+            }
+            return Ok(once(sessions));
         }
         let found = self.sessions.iter().map(|name| transfer.find(name));
         Ok(once(found.collect::<Result<_, _>>()?))

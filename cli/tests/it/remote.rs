@@ -459,6 +459,8 @@ fn a_sync_brings_both_sides_to_the_same() {
     insta::assert_snapshot!(first.forge(["sync"]), @r"Nothing to exchange with origin: 2 sessions");
     // Regression: a session that does not exist was ignored.
     assert_eq!(first.forge(["sync", "--session", "nothing"]).code, 3);
+    assert_eq!(first.forge(["pull", "--session", "nothing"]).code, 3);
+    assert_eq!(first.forge(["pull", "--session", "later"]).code, 0);
     let all = second.forge(["sync", "--all", "--json"]).json();
     assert_eq!(all["sessions"].as_array().unwrap().len(), 2, "{all}");
     assert_eq!(second.notes("later"), ["a"]);
