@@ -40,7 +40,12 @@ impl BriefScreen {
         ]);
         if let Some(checkpoint) = &self.checkpoint {
             let before = brief.at.map(|at| at.micros_since(checkpoint.time)).unwrap_or_default();
+            // The state of a branch is not that of a checkpoint of another one.
+            let is_of_other = checkpoint.branch != brief.branch;
+            let branch =
+                if is_of_other { format!(" (on {})", checkpoint.branch) } else { String::new() };
             let distance = match before {
+                0 if is_of_other => ", at the same time".to_owned(),
                 0 => ", at this moment".to_owned(),
                 ..1_000_000 => ", just before".to_owned(),
                 micros => {
@@ -52,6 +57,7 @@ impl BriefScreen {
                 (Tone::Dim, "checkpoint "),
                 (Tone::Id, &format!("#{} ", checkpoint.sequence)),
                 (Tone::Plain, &checkpoint.message),
+                (Tone::Plain, &branch),
                 (Tone::Dim, &distance),
             ]);
         }

@@ -137,7 +137,7 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     ");
     assert_snapshot!(environment.forge(["brief", "--at", "alt"]), @"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (2 s ago)
-    checkpoint #12 unit tests failed, 1 s before
+    checkpoint #12 unit tests failed (on main), 1 s before
     Rejected       0.79  H1  the layout is wrong  (the layout is fine)
     In doubt          -  B1  row major everywhere  (hypothesis H1 was rejected)
                       -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)

@@ -67,7 +67,7 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "alt"]), @"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
-    checkpoint #12 unit tests failed, 1 s before
+    checkpoint #12 unit tests failed (on main), 1 s before
     Rejected       0.79  H1  the layout is wrong  (the layout is fine)
     In doubt          -  B1  row major everywhere  (hypothesis H1 was rejected)
                       -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
@@ -80,6 +80,20 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
       forge checkpoint timeline  what led here
       forge log                  each change
     ");
+}
+
+/// Regression: a checkpoint of another branch was shown as one of this moment.
+#[test]
+fn a_checkpoint_of_another_branch_is_shown_with_its_branch() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment.forge(["branch", "create", "side"]).success();
+    environment.forge(["branch", "switch", "side"]).success();
+    let shown = environment.forge(["show", "main"]).success();
+    assert!(shown.contains("switched from main to side (on side), at the same time\n"), "{shown}");
+    let shown = environment.forge(["show", "side"]).success();
+    assert!(shown.contains("switched from main to side, at this moment\n"), "{shown}");
 }
 
 #[test]
@@ -205,7 +219,7 @@ fn option_kind_selects_claims_and_option_full_shows_all_fields() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "alt", "--kind", "belief", "--full"]), @"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
-    checkpoint #12 unit tests failed, 1 s before
+    checkpoint #12 unit tests failed (on main), 1 s before
 
     Beliefs (2)
     belief B1
