@@ -179,7 +179,7 @@ impl Verb for BranchAbandonArgs {
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let name = self.name.as_str();
-        writing
+        let changed = writing
             .session
             .update_branch(&writing.write_context, name, |status, metadata| {
                 *status = BranchStatus::Abandoned;
@@ -187,7 +187,7 @@ impl Verb for BranchAbandonArgs {
             })
             .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
         let branch = BranchReport::load(&writing.session, name)?;
-        Ok(branch.after("Abandoned"))
+        Ok(branch.after(if changed { "Abandoned" } else { "Nothing to change:" }))
     }
 }
 

@@ -265,7 +265,7 @@ impl Verb for CheckpointTagArgs {
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let point = workspace::point(context, &writing.session, &self.which)?;
-        let Some(checkpoint) = point.named_checkpoint() else {
+        let Some(named) = point.named_checkpoint() else {
             let which = self.which.as_str();
             return Err(CommandError::invalid(format!(
                 "'{which}' names a moment, not a checkpoint"
@@ -276,11 +276,14 @@ impl Verb for CheckpointTagArgs {
             names.iter().map(|name| name.as_str().to_owned()).collect()
         };
         let (add, remove) = (words(&self.add), words(&self.remove));
-        let checkpoint =
-            writing.session.tag(&writing.write_context, &checkpoint.id, &add, &remove)?;
+        let checkpoint = writing.session.tag(&writing.write_context, &named.id, &add, &remove)?;
         let summary = writing.session.summary()?;
-        let checkpoint = MadeCheckpoint::from(&checkpoint);
-        Ok(CheckpointTagReport { session: summary.info.name, branch: summary.branch, checkpoint })
+        Ok(CheckpointTagReport {
+            session: summary.info.name,
+            branch: summary.branch,
+            changed: checkpoint.tags != named.tags,
+            checkpoint: MadeCheckpoint::from(&checkpoint),
+        })
     }
 }
 

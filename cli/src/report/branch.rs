@@ -127,7 +127,8 @@ impl BranchReport {
         Ok(Self { done: None, session, branch: name.to_owned(), line: found.into() })
     }
 
-    /// Returns the report of a command that changed the branch; `done` is a past participle.
+    /// Returns the report of a command that was to change the branch; `done` is a past participle,
+    /// or `Nothing to change:`.
     pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self

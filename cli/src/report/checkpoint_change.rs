@@ -6,19 +6,23 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use serde::Serialize;
 
-/// A checkpoint whose tags were changed.
+/// A checkpoint whose tags were to be changed.
 #[derive(Debug, Serialize)]
 pub struct CheckpointTagReport {
     pub session: String,
     /// The current branch.
     pub branch: String,
+    /// Whether its tags were others before.
+    #[serde(skip)]
+    pub changed: bool,
     /// The checkpoint as it is now.
     pub checkpoint: MadeCheckpoint,
 }
 
 impl Report for CheckpointTagReport {
     fn human(&self, screen: &mut Screen) {
-        screen.plain(&format!("Tagged (session {})", self.session));
+        let done = if self.changed { "Tagged" } else { "Nothing to change" };
+        screen.plain(&format!("{done} (session {})", self.session));
         self.checkpoint.print(screen);
     }
 }

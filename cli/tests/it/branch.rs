@@ -152,6 +152,22 @@ fn checkpoints_are_made_tagged_and_scheduled() {
     assert_snapshot!(environment.forge(["checkpoint", "schedule", "--off", "--json"]), @r#"{"schema":"forge.checkpoint.schedule/1","session":"project","branch":"main","every_seconds":null,"last_checkpoint":"2026-02-01T12:00:10Z"}"#);
 }
 
+/// Regression: the messages said that the branch was abandoned and the checkpoint tagged.
+#[test]
+fn what_changes_nothing_is_said_to_change_nothing() {
+    let environment = project();
+    environment.forge(["branch", "create", "try"]).success();
+    environment.forge(["branch", "abandon", "try"]).success();
+    assert_snapshot!(environment.forge(["branch", "abandon", "try"]), @"Nothing to change: branch try (session project)");
+    let again = environment.forge(["branch", "abandon", "try", "--reason", "too slow"]).success();
+    assert_eq!(again, "Abandoned branch try (session project)\n");
+    environment.forge(["checkpoint", "create", "before", "--tags", "fix"]).success();
+    for [name, tag] in [["--remove", "none"], ["--add", "fix"]] {
+        let output = environment.forge(["checkpoint", "tag", "fix", name, tag]).success();
+        assert!(output.starts_with("Nothing to change (session project)\n"), "{output}");
+    }
+}
+
 #[test]
 fn the_last_operation_is_undone_and_redone() {
     let environment = project();
