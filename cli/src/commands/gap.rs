@@ -6,9 +6,13 @@ use crate::args::value;
 use crate::context::Context;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
+use crate::text::shorten;
 use crate::verb::{Verb, VerbResult, commands};
 use forge_store::model::claim::Gap;
-use forge_store::model::{Kind, Value, rule};
+use forge_store::model::{Key, Kind, Value, rule};
+
+/// The length, in characters with the ellipsis, at which a replaced answer is cut for display.
+const MAX_ANSWER_CHARACTERS: usize = 160;
 
 /// Record open questions.
 #[derive(Debug, clap::Subcommand)]
@@ -55,8 +59,18 @@ impl Verb for GapFillArgs {
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(Kind::Gap, &self.id)?;
+        let key = Key::new(Kind::Gap, id.as_str());
+        let before = writing.session.claim(&writing.session.head()?, &key)?;
         let done =
             writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&self.resolution)))?;
-        Ok(EntityWriteReport::new("Filled", done).about_claim(Kind::Gap, id))
+        let mut report = EntityWriteReport::new("Filled", done).about_claim(Kind::Gap, id);
+        let earlier = before.as_ref().and_then(|gap| gap.value.field("resolution")?.as_text());
+        if report.revision.is_some()
+            && let Some(earlier) = earlier.filter(|earlier| *earlier != self.resolution)
+        {
+            let answer = shorten(earlier, MAX_ANSWER_CHARACTERS);
+            report.warnings.push(format!("the earlier answer is replaced: {answer}"));
+        }
+        Ok(report)
     }
 }

@@ -147,6 +147,11 @@ fn gaps_are_added_updated_and_filled() {
       checkpoint <id3> #5 G1 filled: that one [auto]
     ");
     assert_snapshot!(environment.forge(["gap", "fill", "G1", "that one"]), @"Nothing to change: gap G1 (session project, branch main)");
+    // Regression: the earlier answer was replaced without a word.
+    assert_snapshot!(environment.forge(["gap", "fill", "G1", "the other"]), @r"
+    Filled gap G1 (session project, branch main, #6)
+      warning: the earlier answer is replaced: that one
+    ");
 }
 
 #[test]
