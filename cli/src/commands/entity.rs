@@ -6,7 +6,7 @@ use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport};
+use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport, plural_noun};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind, find_entity};
 use crate::text::TextLength;
 use crate::verb::{Verb, VerbResult, commands};
@@ -137,7 +137,8 @@ fn list_report(
         if let Some(name) = format.fields().find(unknown) {
             let known = first.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>();
             let known = known.join(", ");
-            return Err(CommandError::invalid(format!("{} have no field '{name}'", kind.plural()))
+            let what = plural_noun(kind);
+            return Err(CommandError::invalid(format!("{what} have no field '{name}'"))
                 .hinted(format!("they have {known}; 'says' is the title")));
         }
     }

@@ -305,6 +305,15 @@ impl Serialize for EntityListReport {
     }
 }
 
+/// Returns the noun for several entities of a kind, as in the help of its verbs.
+pub fn plural_noun(kind: Kind) -> String {
+    match kind {
+        Kind::Agent => "sub-agents".to_owned(),
+        Kind::Tool => "tool calls".to_owned(),
+        kind => kind.plural().replace('_', " "),
+    }
+}
+
 impl Report for EntityListReport {
     fn form(&self) -> ReportForm<'_> {
         self.lines.as_deref().map_or(ReportForm::Screen, ReportForm::Text)
@@ -312,7 +321,7 @@ impl Report for EntityListReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.entities.is_empty() {
-            let what = self.kind.plural().replace('_', " ");
+            let what = plural_noun(self.kind);
             let session = &self.session;
             screen.plain(&match self.total {
                 0 => format!("No {what} in the session {session}."),

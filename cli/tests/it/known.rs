@@ -33,6 +33,8 @@ fn claims_and_facts_are_listed() {
     v1   1 Feb 13:00  failed  unit tests
     ");
     assert_snapshot!(environment.forge(["task", "list"]), @"No tasks in the session tensor.");
+    assert_snapshot!(environment.forge(["tool", "list"]), @"No tool calls in the session tensor.");
+    assert_snapshot!(environment.forge(["agent", "list"]), @"No sub-agents in the session tensor.");
     let lists = [
         ("hypothesis", "hypotheses"),
         ("evidence", "evidence"),
