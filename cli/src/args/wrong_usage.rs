@@ -79,26 +79,36 @@ struct CalledCommand<'a> {
     command: &'a Command,
     /// The words that name it, after `forge`.
     path: Vec<&'a str>,
+    /// The words after `path`.
+    words: Vec<String>,
     /// The words after `path`, without options directly after it.
     rest: Vec<String>,
 }
 
 impl<'a> CalledCommand<'a> {
     fn find(tree: &'a Command, arguments: &[OsString]) -> Self {
-        let mut found = Self { command: tree, path: Vec::new(), rest: Vec::new() };
+        let (words, rest) = (Vec::new(), Vec::new());
+        let mut found = Self { command: tree, path: Vec::new(), words, rest };
         let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
         while let Some(word) = words.next() {
             if found.rest.is_empty() && WITH_VALUE.contains(&word.as_str()) {
-                words.next();
+                found.words.push(word);
+                found.words.extend(words.next());
                 continue;
             }
             match subcommand(found.command, &word).filter(|_| found.rest.is_empty()) {
                 Some(sub) => {
                     found.command = sub;
                     found.path.push(sub.get_name());
+                    found.words.clear();
                 }
-                None if word.starts_with('-') && found.rest.is_empty() && word != "--" => {}
-                None => found.rest.push(word),
+                None => {
+                    let is_option = word.starts_with('-') && word != "--";
+                    if !is_option || !found.rest.is_empty() {
+                        found.rest.push(word.clone());
+                    }
+                    found.words.push(word);
+                }
             }
         }
         found
@@ -148,8 +158,9 @@ impl<'a> CalledCommand<'a> {
             && !self.rest.iter().any(|word| word == "--")
             && let Some((place, _)) = places.find(|(_, one)| *one == word)
         {
-            let mut words = self.rest.clone();
-            words.insert(place, "--".to_owned());
+            let mut words = self.words.clone();
+            let options = words.len() - self.rest.len();
+            words.insert(options + place, "--".to_owned());
             let words = words.join(" ");
             return vec![format!("put '--' before the command: '{} {words}'", self.name())];
         }
@@ -333,6 +344,8 @@ mod tests {
             ("forge prune", "'forge checkpoint prune'"),
             ("forge command record ls -la", "'forge command record -- ls -la'"),
             ("forge check build make -j2", "'forge check build -- make -j2'"),
+            // Regression: the tip left out the options.
+            ("forge thread rerun --thread x c1 true", "'forge thread rerun --thread x c1 -- true'"),
             ("forge log -n x", "write a whole number"),
             ("forge checkpoint at", "forge checkpoint at '2 hours ago'"),
         ] {
