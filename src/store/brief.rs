@@ -287,6 +287,17 @@ mod tests {
         assert_eq!(entity_title(Kind::Tool, &Value::from([("tool", "Skill".into())])), "Skill");
     }
 
+    #[test]
+    fn the_title_of_a_captured_state_of_the_code_has_the_message() {
+        let commit = ("commit", Value::from("3e1290e61add091fc2ddbbad3478fd1634acf555"));
+        let bare = Value::from([commit.clone()]);
+        assert_eq!(entity_title(Kind::Code, &bare), "3e1290e61add091fc2ddbbad3478fd1634acf555");
+        let named = Value::from([commit.clone(), ("description", "half done".into())]);
+        assert_eq!(entity_title(Kind::Code, &named), "3e1290e61a half done");
+        let edit = Value::from([commit, ("path", "a".into()), ("description", "b".into())]);
+        assert_eq!(entity_title(Kind::Code, &edit), "a");
+    }
+
     fn check(id: &str, status: &str, second: i64) -> Fact {
         let value = Value::from([("name", "unit tests".into()), ("status", status.into())]);
         Fact {

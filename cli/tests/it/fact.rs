@@ -189,6 +189,9 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     let objects_before = objects();
     let capture = ["code", "capture", "-m", "half done", "--json"];
     assert_snapshot!(environment.forge(capture), @r#"{"schema":"forge.code.capture/1","session":"project","branch":"main","operation":"<id4>","id":"c-<id5>","revision":null,"checkpoint":{"id":"<id6>","sequence":2,"time":"2026-02-01T12:00:03Z","message":"code captured: half done","tags":["auto"],"trigger":{"automatic":"code_modified"}},"at":"2026-02-01T12:00:03Z","changed":[{"kind":"code","id":"c-<id5>","value":{"branch":"trunk","commit":"3e1290e61add091fc2ddbbad3478fd1634acf555","description":"half done","patches":["diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n one\n+two\n","diff --git a/b b/b\nnew file mode 100644\nindex 0000000..19d9cc8\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+staged\n","diff --git a/new file b/new file\nnew file mode 100644\nindex 0000000..2bdf67a\n--- /dev/null\n+++ b/new file\t\n@@ -0,0 +1 @@\n+three\n"],"untracked":["new file"]}}],"warnings":[]}"#);
+    // Regression: the list showed only the commit.
+    let list = environment.forge(["code", "list"]).success();
+    assert!(list.contains(" half done\n"), "{list}");
     assert_eq!(git(&environment, &["status", "--porcelain=v2"]), before);
     assert_eq!(objects(), objects_before);
     let left = std::fs::read_dir(environment.path("tmp")).unwrap().count();

@@ -5,6 +5,8 @@ use crate::model::{Kind, Timestamp, Value};
 
 /// The maximum number of bytes of a text in a brief.
 const TEXT_BYTES: usize = 400;
+/// How many digits of a commit are shown before its message.
+const COMMIT_CHARS: usize = 10;
 
 /// An entity on one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +76,9 @@ pub(super) fn cut_to(text: &str, bytes: usize) -> String {
 }
 
 /// Returns the text that shows an entity in a list: the field that says what the entity is. It has
-/// at most 400 bytes. A use of a tool is shown by its tool and its subject, a value of a memory by
-/// the value itself; the text is empty if the entity has no such field.
+/// at most 400 bytes. A use of a tool is shown by its tool and its subject, a captured state of the
+/// code by its commit and its message, a value of a memory by the value itself; the text is empty
+/// if the entity has no such field.
 #[must_use]
 pub fn entity_title(kind: Kind, value: &Value) -> String {
     let names: &[&str] = match kind {
@@ -107,6 +110,14 @@ pub fn entity_title(kind: Kind, value: &Value) -> String {
         let subject = ["pattern", "query", "address", "path"].iter().filter_map(text);
         let words: Vec<String> = text(&"tool").into_iter().chain(subject).collect();
         return cut(&words.join(" "));
+    }
+    if kind == Kind::Code
+        && text(&"path").is_none()
+        && let (Some(commit), Some(message)) = (text(&"commit"), text(&"description"))
+    {
+        // As in 'git log --oneline'.
+        let commit: String = commit.chars().take(COMMIT_CHARS).collect();
+        return cut(&format!("{commit} {message}"));
     }
     names.iter().find_map(text).unwrap_or_default()
 }

@@ -41,7 +41,8 @@ pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     if kind == Kind::Measurement {
         title = format!("{title} = {} {}", part("value"), part("unit"));
     }
-    if matches!(kind, Kind::Tool | Kind::Notice) {
+    let is_captured_code = kind == Kind::Code && value.field("commit").is_some();
+    if is_captured_code || matches!(kind, Kind::Tool | Kind::Notice) {
         title = forge_store::store::entity_title(kind, value);
     }
     if kind == Kind::Dependency {
