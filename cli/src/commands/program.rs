@@ -6,7 +6,9 @@ use crate::error::CommandError;
 use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramShowReport};
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
+use forge_store::error::Error;
 use forge_store::model::time_grammar::MomentBase;
+use forge_store::store::Store;
 use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -105,6 +107,15 @@ pub struct ProgramMessageArgs {
 
 commands!(ProgramCommand: Checkpoint, Show, Resume, Message);
 
+/// Opens a program that exists.
+fn open_program(store: &Store, name: &str) -> Result<Program, CommandError> {
+    Program::open(store, name).map_err(|error| match error {
+        Error::NotFound { .. } => CommandError::from(error)
+            .hinted("'forge session list --kind program' lists the programs"),
+        other => other.into(),
+    })
+}
+
 impl Verb for ProgramCheckpointArgs {
     const NAME: &'static str = "program checkpoint";
     type Opened = OpenedStore;
@@ -155,7 +166,7 @@ impl Verb for ProgramShowArgs {
     type Report = ProgramShowReport;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
-        let program = Program::open(&opened.store, self.program.as_str())?;
+        let program = open_program(&opened.store, self.program.as_str())?;
         let shown =
             program.at(&workspace::point_or_head(context, program.session(), self.at.as_ref())?)?;
         Ok(ProgramShowReport::new(self.program.as_str(), shown))
@@ -168,7 +179,7 @@ impl Verb for ProgramResumeArgs {
     type Report = ProgramResumeReport;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
-        let program = Program::open(&opened.store, self.of.program.as_str())?;
+        let program = open_program(&opened.store, self.of.program.as_str())?;
         let resume = program.resume(
             &workspace::point_or_head(context, program.session(), self.of.at.as_ref())?,
             self.exact,
@@ -199,7 +210,7 @@ impl Verb for ProgramMessageArgs {
             }
             // A message must be sent before it is received, so this creates no program.
             _ => {
-                let program = Program::open(store, name)?;
+                let program = open_program(store, name)?;
                 program.receive(&opened.write_context, id, self.after)?;
                 program
             }

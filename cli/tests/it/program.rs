@@ -1,6 +1,7 @@
 //! Programs: the agents are sessions of the store.
 
 use crate::environment::Environment;
+use insta::assert_snapshot;
 
 fn place() -> Environment {
     let environment = Environment::new();
@@ -62,5 +63,10 @@ fn invalid_program_commands_are_refused() {
     assert_eq!(code(&["message", "m", "--program", "q", "--received"]), 3);
     assert_eq!(code(&["message", "m", "--program", "q", "--from", "1000", "--to", "1000"]), 2);
     let refused = environment.forge(["program", "show", "--program", "q"]);
-    assert!(refused.code == 3 && refused.stderr.contains("no program"), "{}", refused.stderr);
+    assert_snapshot!(refused, @r"
+    [stderr]
+    error: there is no program 'q'
+    hint: 'forge session list --kind program' lists the programs
+    [exit 3]
+    ");
 }
