@@ -18,6 +18,17 @@ impl MomentArg {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Reads two moments `A..B`; without A, the first is `start`, and without B, the second is
+    /// `HEAD`. Returns `None` if the text has no two dots.
+    pub fn range(text: &str) -> Option<(Self, Self)> {
+        let (from, to) = text.split_once("..")?;
+        let moment = |text: &str, otherwise: &str| match text.trim() {
+            "" => Self(otherwise.to_owned()),
+            text => Self(text.to_owned()),
+        };
+        Some((moment(from, "start"), moment(to, "HEAD")))
+    }
 }
 
 impl FromStr for MomentArg {

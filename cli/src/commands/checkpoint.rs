@@ -14,6 +14,9 @@ use forge_store::model::Kind;
 use forge_store::store::NewCheckpoint;
 use std::time::Duration;
 
+/// The moment to which `diff` compares by default.
+pub(super) const DEFAULT_END: &str = "HEAD";
+
 /// Make checkpoints, compare moments, and go back to them.
 #[derive(Debug, clap::Subcommand)]
 pub enum CheckpointCommand {
@@ -137,12 +140,13 @@ pub struct CheckpointAtArgs<const TOP: bool> {
 
 #[derive(Debug, clap::Args)]
 pub struct CheckpointDiffArgs<const TOP: bool> {
-    /// Moment to compare from; the last checkpoint that was made by hand by default
+    /// Moment to compare from, or both moments as 'A..B'; the last checkpoint that was made by hand
+    /// by default
     #[arg(value_name = "A")]
     pub from: Option<MomentArg>,
 
     /// Moment to compare to
-    #[arg(value_name = "B", default_value = "HEAD")]
+    #[arg(value_name = "B", default_value = DEFAULT_END)]
     pub to: MomentArg,
 
     /// Exit with 1 if there are differences

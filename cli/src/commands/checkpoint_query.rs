@@ -2,8 +2,9 @@
 
 use super::checkpoint::{
     CheckpointAtArgs, CheckpointDiffArgs, CheckpointListArgs, CheckpointRestoreArgs,
-    CheckpointShowArgs, CheckpointTimelineArgs, StateViewArgs,
+    CheckpointShowArgs, CheckpointTimelineArgs, DEFAULT_END, StateViewArgs,
 };
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
 use crate::report::brief::BriefScreen;
@@ -225,11 +226,7 @@ impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
         let session = &reading.session;
-        let from = match &self.from {
-            Some(from) => workspace::point(context, session, from)?,
-            None => last_made_checkpoint(context, session)?,
-        };
-        let to = workspace::point(context, session, &self.to)?;
+        let (from, to) = self.compared(session, context)?;
         let found = session.compare(&from, &to)?;
         let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
         let name = session.summary()?.info.name;
@@ -240,6 +237,26 @@ impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
             context.exit_code = EXIT_NO;
         }
         Ok(report)
+    }
+}
+
+impl<const TOP: bool> CheckpointDiffArgs<TOP> {
+    /// Returns the two moments.
+    fn compared(
+        &self,
+        session: &Session,
+        context: &Context,
+    ) -> Result<(ResolvedMoment, ResolvedMoment), CommandError> {
+        let point = |moment: &MomentArg| workspace::point(context, session, moment);
+        let Some(from) = &self.from else {
+            return Ok((last_made_checkpoint(context, session)?, point(&self.to)?));
+        };
+        let range = MomentArg::range(from.as_str()).filter(|_| self.to.as_str() == DEFAULT_END);
+        match (point(from), range) {
+            // The name of a branch or tag may contain two dots.
+            (Err(_), Some((from, to))) => Ok((point(&from)?, point(&to)?)),
+            (from, _) => Ok((from?, point(&self.to)?)),
+        }
     }
 }
 

@@ -146,19 +146,11 @@ impl ReportArgs {
         let of = self.of.as_deref();
         // The name of a session may contain two dots.
         let is_unknown = |of: &&str| matches!(store.session(of), Err(Error::NotFound { .. }));
-        let range = of.filter(is_unknown).and_then(|of| of.split_once(".."));
+        let range = of.filter(is_unknown).and_then(MomentArg::range);
         let named = of.filter(|_| range.is_none());
         let session = match named {
             Some(name) => workspace::named_session(&store, name)?,
             None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
-        };
-        let moment = |text: &str, otherwise: &str| -> Result<MomentArg, CommandError> {
-            let text = if text.is_empty() { otherwise } else { text };
-            text.parse().map_err(CommandError::invalid)
-        };
-        let range = match range {
-            Some((from, to)) => Some((moment(from, "start")?, moment(to, "HEAD")?)),
-            None => None,
         };
         if range.is_some() && (self.at.is_some() || self.since.is_some()) {
             return Err(CommandError::invalid("a range 'A..B' already has both moments")

@@ -178,6 +178,16 @@ fn two_moments_are_compared() {
 #[test]
 fn diff_reports_differences_as_exit_code_on_request() {
     let environment = example_session();
+    // Regression: a range was an unknown moment.
+    let of_range = environment.forge(["diff", "baseline..alt", "--json"]).json();
+    assert_eq!(of_range["to"]["branch"], "alt");
+    assert_eq!(environment.forge(["diff", "..baseline", "--json"]).json()["to"]["branch"], "main");
+    assert_snapshot!(environment.forge(["diff", "#99.."]), @r"
+    [stderr]
+    error: there is no revision or checkpoint '#99'
+    hint: the last is #13
+    [exit 3]
+    ");
     let code = |from, to| environment.forge(["checkpoint", "diff", from, to, "--exit-code"]).code;
     assert_eq!((code("baseline", "HEAD"), code("HEAD", "HEAD")), (1, 0));
     assert_eq!(environment.forge(["checkpoint", "diff", "baseline"]).code, 0);
