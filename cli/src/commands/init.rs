@@ -2,7 +2,7 @@
 
 use crate::args::value::NameArg;
 use crate::config::trust;
-use crate::context::Context;
+use crate::context::{Context, Environment};
 use crate::database;
 use crate::discovery;
 use crate::error::CommandError;
@@ -116,6 +116,7 @@ impl Verb for InitArgs {
         if let Some(name) = &session {
             workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
         }
+        let above = store_above(&path, &context.environment);
         let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
         let transcripts = match super::import::found_claude_transcripts(context, &store) {
             Err(error) if !self.import => {
@@ -124,7 +125,7 @@ impl Verb for InitArgs {
             }
             found => found?,
         };
-        Ok(InitReport { path, session, encrypted, transcripts, ..InitReport::default() })
+        Ok(InitReport { path, above, session, encrypted, transcripts, ..InitReport::default() })
     }
 
     /// Offers to import what an agent has recorded here.
@@ -178,6 +179,14 @@ impl InitArgs {
             ..InitReport::default()
         })
     }
+}
+
+/// Returns the store that commands in the project of a new store used before, if there is one.
+fn store_above(store: &Path, environment: &Environment) -> Option<String> {
+    let project = store.parent().filter(|_| store.ends_with(discovery::STORE_DIRECTORY))?;
+    let project = project.canonicalize().ok()?;
+    let above = discovery::find_store(project.parent()?, environment).ok()?;
+    Store::id_in(&above).is_ok().then(|| above.display().to_string())
 }
 
 /// The recorded example, in the form that `forge import events` reads.

@@ -135,6 +135,9 @@ pub struct InitReport {
     /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
+    /// The directory of the next store above, if there is one; only for people.
+    #[serde(skip)]
+    pub above: Option<String>,
     pub session: Option<String>,
     /// Whether the store is encrypted.
     pub encrypted: bool,
@@ -175,6 +178,9 @@ impl Report for InitReport {
                 screen.plain(&format!("Made the store {database}: {} opens it", self.path));
             }
             None => screen.plain(&format!("Made the store {}", self.path)),
+        }
+        if let Some(above) = &self.above {
+            screen.plain(&format!("Commands there use it instead of the store above: {above}"));
         }
         if self.encrypted {
             screen.warning(

@@ -16,9 +16,12 @@ fn a_second_init_does_not_change_an_existing_store() {
     assert_snapshot!(environment.forge(["init", "--json", "--store", "../other", "--name", "one"]), @r#"{"schema":"forge.init/1","session":"one","encrypted":false}"#);
     assert_snapshot!(environment.forge(["init", "sub"]), @r"
     Made the store $ROOT/project/sub/.forge
+    Commands there use it instead of the store above: $ROOT/project/.forge
     Next: forge hypothesis add 'what might explain the problem'
     ");
     assert!(environment.path("project/sub/.forge/FORMAT").exists());
+    let beside = environment.forge(["init", "../beside"]).success();
+    assert!(!beside.contains("above"), "{beside}");
 }
 
 #[test]
