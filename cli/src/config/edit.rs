@@ -1,11 +1,12 @@
-//! Changes one setting in a file. Comments and all other settings stay as they are; every line then
-//! ends with CRLF if one did before, otherwise with LF.
+//! Changes one setting in a file. Comments and all other settings stay as they are.
 
 use super::{ConfigLayer, SettingKey, SettingValue, read_settings_file, read_text};
 use crate::error::CommandError;
 use crate::private_files;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
+use toml_edit::{Document, Item, Table};
 
 /// Sets a key in this file, which is created if it is missing.
 ///
@@ -18,103 +19,82 @@ pub fn set(
     key: &SettingKey,
     value: &SettingValue,
 ) -> Result<(), CommandError> {
-    let old = match read_settings_file(path, layer) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => {
-            return Err(CommandError::io(&format!("cannot read '{}'", path.display()), error));
-        }
-    };
-    let new = edited(&old, key, value);
+    let new = edited(&read(path, layer)?, key, value);
     // The user's layer accepts every key, so this only checks that the edit had the intended
     // effect.
     let took =
         read_text(&new, ConfigLayer::User).is_ok_and(|read| read.get(key.name) == Some(value));
-    if !took {
-        let message = format!("cannot change '{}' in '{}'", key.name, path.display());
-        return Err(CommandError::invalid(message).hinted("write it there by hand"));
+    if took { write(path, &new) } else { Err(only_by_hand(path, key)) }
+}
+
+fn read(path: &Path, layer: ConfigLayer) -> Result<String, CommandError> {
+    match read_settings_file(path, layer) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read
+            .map_err(|error| CommandError::io(&format!("cannot read '{}'", path.display()), error)),
     }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     private_files::create_directories(folder)
-        .and_then(|()| private_files::replace_file(path, new.as_bytes()))
+        .and_then(|()| private_files::replace_file(path, text.as_bytes()))
         .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
 }
 
-/// Returns the text with the key set: in its line, or else at the end of its table, or else at the
-/// end of the top-level part.
+fn only_by_hand(path: &Path, key: &SettingKey) -> CommandError {
+    CommandError::invalid(format!("cannot change '{}' in '{}'", key.name, path.display()))
+        .hinted("write it there by hand")
+}
+
+/// Returns the text with the key set: in its place, or else at the end of its table, or else at the
+/// end of the top-level part. A text that is not TOML stays as it is.
 fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
-    let (table_wanted, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+    let Ok(document) = Document::parse(text) else { return text.to_owned() };
     let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let mut table = String::new();
-    let mut end_of_table = None;
-    let mut end_of_top = 0;
-    for (number, line) in lines.iter_mut().enumerate() {
-        if let Some(header) = table_name(line) {
-            table = header;
-        } else if let Some((name, _)) = line.split_once('=') {
-            let name: String = name.split('.').map(unquoted).collect::<Vec<_>>().join(".");
-            let full = if table.is_empty() { name } else { format!("{table}.{name}") };
-            if full == key.name {
-                *line = with_value(line, value);
-                return joined(&lines, ending);
-            }
-        }
-        if line.trim().is_empty() || line.trim_start().starts_with('#') {
-            continue;
-        }
-        if table.is_empty() {
-            end_of_top = number + 1;
-        } else if table == table_wanted {
-            end_of_table = Some(number + 1);
-        }
+    let (root, value) = (document.as_table(), value.to_toml());
+    let mut new = text.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        new.push_str(ending);
     }
-    match end_of_table {
-        Some(place) => lines.insert(place, format!("{short} = {}", value.to_toml())),
-        None => lines.insert(end_of_top, format!("{} = {}", key.name, value.to_toml())),
+    if let Some((name, old)) = spans(root, key) {
+        let equals = text[name.end..old.start].find('=').map_or(old.start, |at| name.end + at + 1);
+        new.replace_range(equals..old.end, &format!(" {value}"));
+        return new;
     }
-    joined(&lines, ending)
+    let (table, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+    let table = root.get(table).and_then(Item::as_table).filter(|table| !table.is_dotted());
+    let (name, end) = match table {
+        Some(table) => (short, end_of(table).or_else(|| table.span().map(|span| span.end))),
+        None => (key.name, end_of(root)),
+    };
+    let place = end.map_or(0, |end| end_of_line(&new, end));
+    new.insert_str(place, &format!("{name} = {value}{ending}"));
+    new
 }
 
-/// Returns the name in a table header; `None` for any other line.
-fn table_name(line: &str) -> Option<String> {
-    let inside = line.trim_start().strip_prefix('[')?.split_once(']')?.0;
-    Some(inside.split('.').map(unquoted).collect::<Vec<_>>().join("."))
+/// Returns where a key has its name and its value, if it has a line of its own.
+fn spans(root: &Table, key: &SettingKey) -> Option<(Range<usize>, Range<usize>)> {
+    let (name, item) = match key.name.rsplit_once('.') {
+        Some((table, short)) => root.get(table)?.as_table()?.get_key_value(short)?,
+        None => root.get_key_value(key.name)?,
+    };
+    name.span().zip(item.span())
 }
 
-/// Returns a part of a key without spaces and quotes around it.
-fn unquoted(part: &str) -> &str {
-    part.trim().trim_matches(['"', '\''])
+/// Returns the end of the last value of a table, without the tables that have a header.
+fn end_of(table: &Table) -> Option<usize> {
+    let end = |item: &Item| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(inner) if inner.is_dotted() => end_of(inner),
+        _ => None,
+    };
+    table.iter().filter_map(|(_, item)| end(item)).max()
 }
 
-/// Returns a line `name = old # comment` with another value.
-fn with_value(line: &str, value: &SettingValue) -> String {
-    let (name, old) = line.split_once('=').unwrap_or((line, ""));
-    let comment = trailing_comment(old).map(|comment| format!(" {comment}")).unwrap_or_default();
-    format!("{}= {}{comment}", name, value.to_toml())
-}
-
-/// Returns the comment after a value: from the first `#` outside quotes.
-fn trailing_comment(text: &str) -> Option<&str> {
-    let mut quote = None;
-    let mut characters = text.char_indices();
-    while let Some((place, character)) = characters.next() {
-        match (quote, character) {
-            (None, '#') => return Some(&text[place..]),
-            (None, '"' | '\'') => quote = Some(character),
-            // A backslash keeps the next character from ending the text.
-            (Some('"'), '\\') => {
-                characters.next();
-            }
-            (Some(open), _) if open == character => quote = None,
-            _ => {}
-        }
-    }
-    None
-}
-
-fn joined(lines: &[String], ending: &str) -> String {
-    lines.iter().flat_map(|line| [line.as_str(), ending]).collect()
+/// Returns the end of the line in which this place is, after its line break.
+fn end_of_line(text: &str, place: usize) -> usize {
+    text[place..].find('\n').map_or(text.len(), |at| place + at + 1)
 }
 
 #[cfg(test)]
@@ -188,6 +168,16 @@ mod tests {
         let text = "# mine\r\ncolor = \"never\" # dull\r\n\r\n[keep]\r\nlast = 3\r\n";
         assert_eq!(after(text, "color", "always"), text.replace("never", "always"));
         assert_eq!(after(text, "keep.days", "9"), format!("{text}days = 9\r\n"));
+    }
+
+    /// Regression: a line of a text that looks like the key was changed instead of the key.
+    #[test]
+    fn the_lines_of_a_text_are_no_keys() {
+        let text = "pager = \"\"\"\nmore\n[keep]\nlast = 1\n\"\"\"\n[keep]\nlast = 2 # few\n";
+        assert_eq!(after(text, "keep.last", "3"), text.replace('2', "3"));
+        let with_days = format!("{text}days = 9\n");
+        assert_eq!(after(text, "keep.days", "9"), with_days);
+        assert_eq!(after(text, "pager", "x"), "pager = \"x\"\n[keep]\nlast = 2 # few\n");
     }
 
     #[test]
