@@ -5,9 +5,12 @@ use crate::config::{Config, ConfigLayer, ProjectPermission, SettingKey, edit, tr
 use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
-use crate::report::config::{ConfigListReport, ConfigSetReport, ConfigTrustReport, SettingReport};
+use crate::report::config::{
+    ConfigListReport, ConfigSetReport, ConfigTrustReport, ConfigUnsetReport, SettingReport,
+};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::{redact, refuse_secret};
+use std::path::PathBuf;
 
 /// Read and change settings.
 #[derive(Debug, clap::Subcommand)]
@@ -18,6 +21,8 @@ pub enum ConfigCommand {
     Get(ConfigGetArgs),
     /// Change a setting in the project's file, or in your own
     Set(ConfigSetArgs),
+    /// Remove a setting from the project's file, or from your own
+    Unset(ConfigUnsetArgs),
     /// Allow what the project's file sets now, and a store outside the project
     Trust(ConfigTrustArgs),
 }
@@ -45,13 +50,24 @@ pub struct ConfigSetArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct ConfigUnsetArgs {
+    /// Setting
+    #[arg(value_name = "KEY")]
+    pub key: String,
+
+    /// Change your own file, which applies to all projects
+    #[arg(long)]
+    pub user: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct ConfigTrustArgs {
     /// Withdraw everything that was allowed for this project
     #[arg(long)]
     pub forget: bool,
 }
 
-commands!(ConfigCommand: List, Get, Set, Trust);
+commands!(ConfigCommand: List, Get, Set, Unset, Trust);
 
 #[derive(Debug, clap::Args)]
 pub struct ConfigListArgs {}
@@ -98,18 +114,11 @@ impl Verb for ConfigSetArgs {
             )
             .hinted("a part of it lets it through too: its last 8 characters"));
         }
-        let layer = if self.user { ConfigLayer::User } else { ConfigLayer::Project };
+        let layer = layer_to_change(self.user);
         if layer == ConfigLayer::Project && key.in_project == ProjectPermission::Never {
             return Err(key.refused_in_project());
         }
-        let path = if self.user {
-            context.config.user_file()?.to_owned()
-        } else {
-            let found = context.store_directory();
-            found
-                .map_err(|error| error.hinted("'--user' changes your own file"))?
-                .join("config.toml")
-        };
+        let path = settings_file(layer, context)?;
         edit::set(&path, layer, key, &value)?;
         if let Some(store) =
             path.parent().filter(|_| layer == ConfigLayer::Project && key.weakens(&value))
@@ -120,6 +129,40 @@ impl Verb for ConfigSetArgs {
         let (effective, from) = context.config.value(key);
         let overridden = (from > layer && effective != Some(&value)).then_some(from);
         Ok(ConfigSetReport { key: key.name, value: value.to_string(), to: layer, overridden })
+    }
+}
+
+/// Returns the layer whose file a command changes.
+const fn layer_to_change(user: bool) -> ConfigLayer {
+    if user { ConfigLayer::User } else { ConfigLayer::Project }
+}
+
+/// Returns the settings file of the project, or the user's own, which need not exist.
+fn settings_file(layer: ConfigLayer, context: &Context) -> Result<PathBuf, CommandError> {
+    if layer == ConfigLayer::User {
+        return Ok(context.config.user_file()?.to_owned());
+    }
+    let found = context.store_directory();
+    let store = found.map_err(|error| error.hinted("'--user' changes your own file"))?;
+    Ok(store.join("config.toml"))
+}
+
+impl Verb for ConfigUnsetArgs {
+    const NAME: &'static str = "config unset";
+    type Opened = ();
+    type Report = ConfigUnsetReport;
+
+    fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
+        let key = SettingKey::find(&self.key)?;
+        let layer = layer_to_change(self.user);
+        let path = settings_file(layer, context)?;
+        if !edit::unset(&path, layer, key)? {
+            let message = format!("'{}' is not set in '{}'", key.name, path.display());
+            return Err(CommandError::not_found(message)
+                .hinted(format!("'forge config list' says where '{}' comes from", key.name)));
+        }
+        context.config.note_removal(layer, key);
+        Ok(ConfigUnsetReport { unset_in: layer, now: setting(key, context) })
     }
 }
 

@@ -27,6 +27,22 @@ pub fn set(
     if took { write(path, &new) } else { Err(only_by_hand(path, key)) }
 }
 
+/// Removes a key from this file. Returns whether the file had it.
+///
+/// # Errors
+///
+/// If the file cannot be read or written, or holds the key in a form that only a person can change.
+pub fn unset(path: &Path, layer: ConfigLayer, key: &SettingKey) -> Result<bool, CommandError> {
+    let old = read(path, layer)?;
+    let mut wanted = read_text(&old, ConfigLayer::User)?;
+    if wanted.remove(key.name).is_none() {
+        return Ok(false);
+    }
+    let new = without(&old, key).unwrap_or(old);
+    let took = read_text(&new, ConfigLayer::User).is_ok_and(|read| read == wanted);
+    if took { write(path, &new).map(|()| true) } else { Err(only_by_hand(path, key)) }
+}
+
 fn read(path: &Path, layer: ConfigLayer) -> Result<String, CommandError> {
     match read_settings_file(path, layer) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -73,6 +89,14 @@ fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
     new
 }
 
+/// Returns the text without the lines of this key; `None` if it has none.
+fn without(text: &str, key: &SettingKey) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let (name, value) = spans(document.as_table(), key)?;
+    let start = text[..name.start].rfind('\n').map_or(0, |at| at + 1);
+    Some(format!("{}{}", &text[..start], &text[end_of_line(text, value.end)..]))
+}
+
 /// Returns where a key has its name and its value, if it has a line of its own.
 fn spans(root: &Table, key: &SettingKey) -> Option<(Range<usize>, Range<usize>)> {
     let (name, item) = match key.name.rsplit_once('.') {
@@ -108,6 +132,10 @@ mod tests {
         let new = edited(text, key, &value);
         assert_eq!(read_text(&new, ConfigLayer::User).unwrap().get(name), Some(&value), "{new}");
         new
+    }
+
+    fn after_unset(text: &str, name: &str) -> String {
+        without(text, SettingKey::find(name).unwrap()).unwrap()
     }
 
     #[test]
@@ -178,6 +206,18 @@ mod tests {
         let with_days = format!("{text}days = 9\n");
         assert_eq!(after(text, "keep.days", "9"), with_days);
         assert_eq!(after(text, "pager", "x"), "pager = \"x\"\n[keep]\nlast = 2 # few\n");
+        assert_eq!(after_unset(text, "pager"), "[keep]\nlast = 2 # few\n");
+    }
+
+    #[test]
+    fn only_the_line_of_a_key_is_removed() {
+        let text = "# mine\ncolor = \"never\" # dull\n\n[keep]\n# few\nlast = 3\ndays = 9";
+        assert_eq!(after_unset(text, "color"), text.replace("color = \"never\" # dull\n", ""));
+        assert_eq!(after_unset(text, "keep.last"), text.replace("last = 3\n", ""));
+        assert_eq!(after_unset(text, "keep.days"), text.replace("days = 9", ""));
+        let dotted = "\"keep\" . last=1\r\nkeep.days = 2\r\n";
+        assert_eq!(after_unset(dotted, "keep.last"), "keep.days = 2\r\n");
+        assert_eq!(without(text, SettingKey::find("pager").unwrap()), None);
     }
 
     #[test]
@@ -188,6 +228,7 @@ mod tests {
         fs::write(&path, text).unwrap();
         let key = SettingKey::find("keep.last").unwrap();
         assert!(set(&path, ConfigLayer::Project, key, &SettingValue::Count(2)).is_err());
+        assert!(unset(&path, ConfigLayer::Project, key).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -133,6 +133,12 @@ impl Config {
         self.ignored.retain(|ignored| layer != ConfigLayer::Project || ignored.key != key.name);
     }
 
+    /// Updates the settings after a key was removed from a file.
+    pub(crate) fn note_removal(&mut self, layer: ConfigLayer, key: &SettingKey) {
+        self.layers.entry(layer).or_default().remove(key.name);
+        self.ignored.retain(|ignored| layer != ConfigLayer::Project || ignored.key != key.name);
+    }
+
     fn setting(&self, name: &str) -> Option<&SettingValue> {
         self.layers.values().rev().find_map(|values| values.get(name))
     }

@@ -57,10 +57,7 @@ pub struct ConfigSetReport {
 
 impl Report for ConfigSetReport {
     fn human(&self, screen: &mut Screen) {
-        let scope = match self.to {
-            ConfigLayer::User => "for you",
-            _ => "for this project",
-        };
+        let scope = scope(self.to);
         screen.plain(&format!("Set {} to {} {scope}", self.key, self.value));
         if let Some(layer) = self.overridden {
             let wins = match layer {
@@ -70,6 +67,35 @@ impl Report for ConfigSetReport {
             };
             screen.warning(&format!("It has no effect here: {wins} sets another value."));
         }
+    }
+}
+
+/// Says for which projects a file of this layer sets something.
+const fn scope(layer: ConfigLayer) -> &'static str {
+    match layer {
+        ConfigLayer::User => "for you",
+        _ => "for this project",
+    }
+}
+
+/// A setting that was removed from a file.
+#[derive(Debug, Serialize)]
+pub struct ConfigUnsetReport {
+    /// The layer from which it was removed.
+    pub unset_in: ConfigLayer,
+    /// The setting as it is now.
+    #[serde(flatten)]
+    pub now: SettingReport,
+}
+
+impl Report for ConfigUnsetReport {
+    fn human(&self, screen: &mut Screen) {
+        let SettingReport { key, value, from } = &self.now;
+        screen.plain(&format!("Unset {key} {}", scope(self.unset_in)));
+        screen.plain(&match value {
+            Some(value) => format!("  it is {value} now ({from})"),
+            None => "  it has no value now".to_owned(),
+        });
     }
 }
 

@@ -81,6 +81,36 @@ fn set_keeps_comments_and_makes_private_files() {
 }
 
 #[test]
+fn unset_removes_a_setting_and_keeps_the_rest() {
+    let environment = Environment::new();
+    let text = "# ours\ncolor = 'auto' # dull\nschedule.every = '1h'\n";
+    environment.write("project/.forge/config.toml", text);
+    environment.write("config/forge/config.toml", "color = \"never\"\n");
+    assert_snapshot!(environment.forge(["config", "unset", "color", "--json"]).success(), @r#"{"schema":"forge.config.unset/1","unset_in":"project","key":"color","value":"never","from":"user"}"#);
+    assert_snapshot!(environment.forge(["config", "unset", "schedule.every"]), @r"
+    Unset schedule.every for this project
+      it has no value now
+    ");
+    assert_eq!(environment.read("project/.forge/config.toml"), "# ours\n");
+    assert_snapshot!(environment.forge(["config", "unset", "color", "--user"]), @r"
+    Unset color for you
+      it is auto now (default)
+    ");
+    assert_snapshot!(environment.forge(["config", "unset", "color"]), @r"
+    [stderr]
+    error: 'color' is not set in '$ROOT/project/.forge/config.toml'
+    hint: 'forge config list' says where 'color' comes from
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["config", "unset", "colour"]), @r"
+    [stderr]
+    error: there is no setting 'colour'
+    hint: did you mean 'color'?
+    [exit 2]
+    ");
+}
+
+#[test]
 fn unknown_settings_are_refused_and_change_nothing() {
     let environment = Environment::new();
     environment.make_directory("project/.forge");
