@@ -65,7 +65,7 @@ impl SalvagedStore {
             let number = key::short_at(place, 0).unwrap_or(0);
             let blob = of(number).text(&row.blob).build();
             let end = ends.get(&blob).copied().unwrap_or(0);
-            let kept = row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes);
+            let kept = row.kept_bytes();
             if !row.blob.is_empty() && end < kept {
                 let session = self.session_name(number);
                 lost.push(format!("bytes {end} to {kept} of an imported source of {session}"));

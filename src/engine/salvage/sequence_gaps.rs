@@ -79,12 +79,8 @@ impl SalvagedStore {
             self.missing(number, &missing, &parents, now)?;
         }
         // These rows were read above, and are derived again.
-        let places: Vec<Vec<u8>> =
-            table_rows::rows_between(&self.view(), key::SEQUENCES, &[], &[])?
-                .into_iter()
-                .map(|(place, _)| place)
-                .collect();
-        for place in places {
+        let rows = table_rows::rows_between(&self.view(), key::SEQUENCES, &[], &[])?;
+        for (place, _) in rows {
             self.rows.delete(key::SEQUENCES, place);
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::engine::refs::{MAIN, StoreRefs, begin};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BranchChange, BranchHead, BranchRefs, HeadRow, Record, RecordBytes, RecordChange,
+    BranchChange, BranchHead, BranchRefs, DecodeError, HeadRow, Record, RecordBytes, RecordChange,
     RevisionHeader, RevisionRow, SessionRefs, StoreHead, decode_session,
 };
 use crate::model::{
@@ -34,13 +34,9 @@ impl SalvagedStore {
         let mut sessions = Vec::with_capacity(count as usize);
         for number in 0..count {
             let journal = recent.get(&number).and_then(|bytes| decode_session(&bytes.0).ok());
-            let session = match journal {
-                Some(session) => Some(session),
-                None => match self.stored_session(index, key::SESSIONS, number) {
-                    Some(session) => Some(session),
-                    None => self.stored_session(index, key::SESSION_COPIES, number),
-                },
-            };
+            let tables = [key::SESSIONS, key::SESSION_COPIES];
+            let stored = |table| self.decoded(index, table, of(number).build(), decode_session);
+            let session = journal.or_else(|| tables.into_iter().find_map(stored));
             sessions.push(session.unwrap_or_else(|| self.unknown_session(index, number, now)));
         }
         let known = |number: &SessionNumber| *number < count;
@@ -71,14 +67,9 @@ impl SalvagedStore {
         {
             return Ok(head.clone());
         }
-        if let Some(row) = index.rows.get(&(key::COUNTERS, key::HEAD.to_vec())) {
-            let mut row = row.clone();
-            let is_right = |row: &[u8]| HeadRow::decode(row).is_ok();
-            if (is_right(&row) || self.correct_bit(&mut row, &is_right))
-                && let Ok(row) = HeadRow::decode(&row)
-            {
-                return Ok(row.head);
-            }
+        let row = self.decoded(index, key::COUNTERS, key::HEAD.to_vec(), HeadRow::decode);
+        if let Some(row) = row {
+            return Ok(row.head);
         }
         match first {
             // This head is of a later moment: sessions that have no rows are reported as lost.
@@ -91,18 +82,20 @@ impl SalvagedStore {
         }
     }
 
-    fn stored_session(
+    /// Decodes a row of the index, after correcting a flipped bit if there is one.
+    pub(super) fn decoded<T>(
         &mut self,
         index: &RescuedIndex,
         table: TableId,
-        number: SessionNumber,
-    ) -> Option<SessionRefs> {
-        let mut row = index.rows.get(&(table, of(number).build()))?.clone();
-        let is_right = |row: &[u8]| decode_session(row).is_ok();
-        if !is_right(&row) && !self.correct_bit(&mut row, &is_right) {
-            return None;
+        place: Vec<u8>,
+        decode: fn(&[u8]) -> Result<T, DecodeError>,
+    ) -> Option<T> {
+        let mut row = index.rows.get(&(table, place))?.clone();
+        let is_right = |row: &[u8]| decode(row).is_ok();
+        if !is_right(&row) {
+            self.correct_bit(&mut row, &is_right);
         }
-        decode_session(&row).ok()
+        decode(&row).ok()
     }
 
     /// Rebuilds a session from its revisions, if its row and the copy are lost. Reports the loss of

@@ -21,7 +21,7 @@ impl SalvagedStore {
     pub(super) fn index(&mut self, index: RescuedIndex) -> Result<()> {
         let mut sequences = BTreeMap::new();
         let mut named = BTreeSet::new();
-        let totals = self.totals(&index);
+        let totals = self.decoded(&index, key::COUNTERS, key::TOTALS.to_vec(), TotalsRow::decode);
         for ((table, place), mut value) in index.rows {
             if table == key::OBJECT_NAMES {
                 named.extend(key::last_number(&value));
@@ -91,15 +91,6 @@ impl SalvagedStore {
             self.rows.put(key::CHECKPOINTS, own, row);
         }
         Ok(())
-    }
-
-    fn totals(&mut self, index: &RescuedIndex) -> Option<TotalsRow> {
-        let mut row = index.rows.get(&(key::COUNTERS, key::TOTALS.to_vec()))?.clone();
-        let is_right = |row: &[u8]| TotalsRow::decode(row).is_ok();
-        if !is_right(&row) {
-            self.correct_bit(&mut row, &is_right);
-        }
-        TotalsRow::decode(&row).ok()
     }
 
     /// Reports lost rows that only the totals of the index and the counts in the refs reveal.

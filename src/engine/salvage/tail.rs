@@ -36,13 +36,11 @@ impl SalvagedStore {
         let pieces = if begun { pieces } else { Vec::new() };
         let mut next = position;
         for piece in pieces {
-            let (frame, is_corrected) = match piece {
-                JournalPiece::Record(frame, is_corrected) if frame.position >= position => {
-                    (frame, is_corrected)
-                }
-                // A damaged piece is reported as a gap before the next record or before the end.
-                _ => continue,
-            };
+            // A damaged piece is reported as a gap before the next record or before the end.
+            let JournalPiece::Record(frame, is_corrected) = piece else { continue };
+            if frame.position < position {
+                continue;
+            }
             self.gap(next, frame.position);
             next = frame.end;
             self.corrected_bits += u64::from(is_corrected);
@@ -99,13 +97,8 @@ impl SalvagedStore {
             match change {
                 RecordChange::Revision { session, header, .. } => {
                     let header = lineage::header(&header.0)?;
-                    let parent = header.parents.first().map(|parent| parent.sequence);
-                    self.skip_to(
-                        *session,
-                        header.sequence,
-                        parent.map(|one| (one, header.branch)),
-                        now,
-                    )?;
+                    let parent = header.parents.first().map(|one| (one.sequence, header.branch));
+                    self.skip_to(*session, header.sequence, parent, now)?;
                     break;
                 }
                 RecordChange::Checkpoint { session, checkpoint } => {
