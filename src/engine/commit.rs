@@ -7,10 +7,9 @@ use super::index::PositionedRecord;
 use super::journal_follower::{APPLY_BYTES, JournalFollower};
 use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
-use super::refs::check_sessions_visible;
+use super::refs::{StoreRefs, check_sessions_visible};
 use crate::backend::database::DatabaseConnector;
-use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode, ThreadTurn};
-use crate::engine::refs::StoreRefs;
+use crate::backend::{self, AppendedRecord, Cipher, LogPosition, LogTail, SealMode, ThreadTurn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, sealed_id};
 use crate::model::Operation;
@@ -364,43 +363,29 @@ impl Engine {
         let timeout = self.options.lock_timeout.saturating_sub(since.elapsed());
         let known = self.follower.end();
         let mut prepared = (known <= from).then_some((Some(record), value));
-        let mut outcome: Result<()> = Ok(());
+        let mut planned = |tail: &LogTail| -> Result<(Option<Record>, T)> {
+            let early = prepared.take().filter(|_| tail.frames.is_empty());
+            let (record, value) = if let Some(early) = early {
+                early
+            } else {
+                let context = self.plan_context(self.follower.take_in(tail)?, true);
+                let (record, value) = plan(&context)?;
+                if let Some(record) = &record {
+                    check_sessions_visible(&context.refs, record)?;
+                }
+                (record, value)
+            };
+            Ok((record.map(|record| self.as_appended(record)).transpose()?, value))
+        };
         let mut written = None;
         let appended = self.follower.log.append(from.max(known), timeout, &mut |tail| {
-            let planned = if tail.frames.is_empty() && prepared.is_some() {
-                prepared.take().expect("`is_some` was checked")
-            } else {
-                prepared = None;
-                let again = self.follower.take_in(tail).and_then(|refs| {
-                    let context = self.plan_context(refs, true);
-                    let planned = plan(&context)?;
-                    planned
-                        .0
-                        .iter()
-                        .try_for_each(|record| check_sessions_visible(&context.refs, record))?;
-                    Ok(planned)
-                });
-                match again {
-                    Ok(planned) => planned,
-                    Err(error) => {
-                        outcome = Err(error);
-                        return None;
-                    }
-                }
-            };
-            let (record, value) = planned;
-            let record = match record.map(|record| self.as_appended(record)).transpose() {
-                Ok(record) => record,
-                Err(error) => {
-                    outcome = Err(error);
-                    return None;
-                }
-            };
-            let bytes = record.as_ref().map(Record::encode);
-            written = Some((record, value));
+            let made = planned(tail);
+            let record = made.as_ref().ok().and_then(|(record, _)| record.as_ref());
+            let bytes = record.map(Record::encode);
+            written = Some(made);
             bytes
         })?;
-        outcome?;
+        let written = written.transpose()?;
         let (record, value) = written.or(prepared).expect("the log called the closure");
         if let (Some(appended), Some(record)) = (&appended, record) {
             let placed =
