@@ -1,10 +1,9 @@
 //! Reads the facts of a session up to a time.
 
 use super::parallel;
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::{object, table_rows};
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{FactPage, FactRow, ObjectKind};
@@ -148,14 +147,8 @@ pub(crate) fn versions(
     kind: Kind,
     id: &str,
 ) -> Result<Vec<SourcedFact>> {
-    let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
     let rows = table_rows::rows(view, key::FACT_IDS, of(number).kind(kind).text(id))?;
-    let mut known = resolve(
-        view,
-        rows.iter().map(|(_, row)| row.as_slice()),
-        &hidden,
-        &mut FactReader::default(),
-    )?;
+    let mut known = resolve(view, refs, number, &rows, &mut FactReader::default())?;
     known.retain(|known| known.fact.id == id);
     Ok(known)
 }
@@ -169,14 +162,12 @@ fn read(
     to: &[u8],
     reader: &mut FactReader,
 ) -> Result<Vec<SourcedFact>> {
-    let session = session(refs, number)?;
     // For a state, this is called for every kind: a session without facts should read no rows.
-    if session.pages == 0 {
+    if session(refs, number)?.pages == 0 {
         return Ok(Vec::new());
     }
-    let hidden: BTreeSet<_> = session.hidden.iter().copied().collect();
     let rows = table_rows::rows_between(view, key::FACTS, from, to)?;
-    resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden, reader)
+    resolve(view, refs, number, &rows, reader)
 }
 
 /// A page of facts, from which facts are taken one by one.
@@ -196,13 +187,16 @@ impl OpenFactPage {
     }
 }
 
-fn resolve<'a>(
+fn resolve(
     view: &dyn Snapshot,
-    rows: impl Iterator<Item = &'a [u8]>,
-    hidden: &BTreeSet<crate::model::OperationId>,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    rows: &[(Vec<u8>, Vec<u8>)],
     reader: &mut FactReader,
 ) -> Result<Vec<SourcedFact>> {
-    let rows = rows.map(|row| FactRow::decode(row).map_err(Error::corrupt("a fact's place")));
+    let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
+    let rows = rows.iter();
+    let rows = rows.map(|(_, row)| FactRow::decode(row).map_err(Error::corrupt("a fact's place")));
     let rows = rows.filter(|row| row.as_ref().map_or(true, |row| !hidden.contains(&row.operation)));
     let rows: Vec<FactRow> = rows.collect::<Result<_>>()?;
     reader.open_pages(view, rows.iter().map(|row| row.page))?;
@@ -251,8 +245,7 @@ impl FactReader {
         let page = self.pages.get_mut(&row.page).ok_or_else(missing)?;
         let fact = page.facts.get_mut(row.ordinal as usize).and_then(Option::take);
         let fact = fact.ok_or_else(missing)?;
-        let source = &page.source;
-        Ok(SourcedFact { fact, source: source.clone() })
+        Ok(SourcedFact { fact, source: page.source.clone() })
     }
 }
 
@@ -265,16 +258,10 @@ pub(crate) fn newest(
     upto: Timestamp,
     limit: usize,
 ) -> Result<Vec<SourcedFact>> {
-    let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
     let from = of(number).kind(kind).build();
     let to = of(number).kind(kind).time(upto).end();
     let rows = view.scan(key::FACTS, &from, &to, ScanDirection::Descending, limit)?;
-    let mut facts = resolve(
-        view,
-        rows.iter().map(|(_, row)| row.as_slice()),
-        &hidden,
-        &mut FactReader::default(),
-    )?;
+    let mut facts = resolve(view, refs, number, &rows, &mut FactReader::default())?;
     remove_replaced(view, refs, number, kind, &mut facts)?;
     let mut seen = BTreeSet::new();
     facts.retain(|known| seen.insert(known.fact.id.clone()));
