@@ -5,12 +5,11 @@ use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, MIN_REPLAY_COST, cost};
 use super::object_cache::ObjectCache;
 use super::parallel;
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::state::RevisionState;
 use super::{object, table_rows};
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -55,9 +54,7 @@ impl KeyframeDistance {
     ) -> Result<Self> {
         let mut replay = 0;
         for range in lineage::state_ranges(view, refs, number, at)? {
-            let place = of(number).branch(range.branch);
-            let from = place.clone().number(range.after.saturating_add(1)).build();
-            let to = place.number(range.to.saturating_add(1)).build();
+            let (from, to) = lineage::row_bounds(number, range);
             let found = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Descending, 1)?;
             let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
             let rest = RevisionRange { after: keyframe.unwrap_or(range.after), ..range };
@@ -119,9 +116,7 @@ pub(crate) fn chunks(
     number: SessionNumber,
     range: RevisionRange,
 ) -> Result<Vec<u64>> {
-    let place = of(number).branch(range.branch);
-    let from = place.clone().number(range.after.saturating_add(1)).build();
-    let to = place.number(range.to.saturating_add(1)).build();
+    let (from, to) = lineage::row_bounds(number, range);
     chunks_between(view, &from, &to)
 }
 
@@ -214,12 +209,8 @@ fn write(
         }
     }
     object::put_next_number(rows, next);
-    let row = KeyframeRow {
-        digest: RecordBytes(digest.to_bytes().to_vec()),
-        count: state.len() as u64,
-        bytes,
-        chunks,
-    };
+    let digest = RecordBytes(digest.to_bytes().to_vec());
+    let row = KeyframeRow { digest, count: state.len() as u64, bytes, chunks };
     rows.put(key::KEYFRAMES, place, row.encode());
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! The revisions that make up a state or a log: ranges on branches, newest first.
 
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::table_rows::TableRows;
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{RevisionHeader, RevisionRow, SequenceRow};
@@ -29,11 +28,10 @@ pub(crate) fn state_ranges(
     view: &dyn Snapshot,
     refs: &StoreRefs,
     number: SessionNumber,
-    at: RevisionRef,
+    mut at: RevisionRef,
 ) -> Result<Vec<RevisionRange>> {
     let session = session(refs, number)?;
     let mut ranges = Vec::new();
-    let mut at = at;
     while at.sequence > 0 {
         let from = of(number).branch(at.branch).number(0).build();
         let to = of(number).branch(at.branch).number(at.sequence.saturating_add(1)).build();
@@ -66,11 +64,10 @@ pub(crate) fn state_ranges(
 pub(crate) fn log_ranges(
     refs: &StoreRefs,
     number: SessionNumber,
-    at: RevisionRef,
+    mut at: RevisionRef,
 ) -> Result<Vec<RevisionRange>> {
     let session = session(refs, number)?;
     let mut ranges = Vec::new();
-    let mut at = at;
     loop {
         let base = session.branch(at.branch)?.base;
         ranges.push(RevisionRange { branch: at.branch, after: 0, to: at.sequence });
@@ -163,7 +160,7 @@ pub(crate) fn count_revisions(
 }
 
 /// Returns the first key of the revisions in a range, and the key after the last.
-fn row_bounds(number: SessionNumber, range: RevisionRange) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn row_bounds(number: SessionNumber, range: RevisionRange) -> (Vec<u8>, Vec<u8>) {
     let bound = |sequence: u64| of(number).branch(range.branch).number(sequence).build();
     (bound(range.after.saturating_add(1)), bound(range.to.saturating_add(1)))
 }
@@ -218,9 +215,8 @@ pub(crate) fn sequence_row(
 pub(crate) fn final_fold_target(
     view: &dyn Snapshot,
     number: SessionNumber,
-    into: u64,
+    mut into: u64,
 ) -> Result<u64> {
-    let mut into = into;
     while let Some(SequenceRow::Folded(_, next)) = sequence_row(view, number, into)? {
         if next <= into {
             return Err(Error::Internal(format!("#{into} was folded into an earlier revision")));

@@ -161,22 +161,15 @@ impl Engine {
     /// segment.
     fn rotate(&self) -> Result<Option<LogPosition>> {
         let from = self.follower.end();
-        let mut failure = None;
-        let rotated =
-            self.follower.log.rotate(from, self.options.lock_timeout, &mut |tail| match self
-                .follower
-                .take_in(tail)
-            {
-                Ok(refs) => Some(head_record(refs.head()).encode()),
-                Err(error) => {
-                    failure = Some(error);
-                    None
-                }
-            })?;
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(rotated.map(|appended| appended.position)),
-        }
+        let mut taken = Ok(());
+        let rotated = self.follower.log.rotate(from, self.options.lock_timeout, &mut |tail| {
+            let refs = self.follower.take_in(tail);
+            let record = refs.as_ref().ok().map(|refs| head_record(refs.head()).encode());
+            taken = refs.map(drop);
+            record
+        })?;
+        taken?;
+        Ok(rotated.map(|appended| appended.position))
     }
 }
 
@@ -203,16 +196,7 @@ impl StartedApply<'_> {
 
     fn publish(self) -> Result<()> {
         let Self { engine, mut applier, from, position, max_state_bytes } = self;
-        let distances = BTreeMap::new();
-        let chunks = BTreeSet::new();
-        let opened = ObjectCache::default();
-        let mut work = KeyframeBuilder {
-            refs: StoreRefs::default(),
-            distances,
-            max_state_bytes,
-            chunks,
-            opened,
-        };
+        let mut work = KeyframeBuilder::new(StoreRefs::default(), max_state_bytes);
         let mut rows = RowOverlay::default();
         let mut apply = |placed: &PositionedRecord| -> Result<()> {
             let PositionedRecord { position, hash, ref record } = *placed;
@@ -259,19 +243,24 @@ pub(crate) fn head_record(head: StoreHead) -> Record {
 
 /// Makes the keyframes that are due during one pass over revisions.
 pub(super) struct KeyframeBuilder {
-    pub(super) refs: StoreRefs,
+    refs: StoreRefs,
     pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), KeyframeDistance>,
     /// Size in bytes of the largest state for which a keyframe is made.
-    pub(super) max_state_bytes: u64,
+    max_state_bytes: u64,
     /// Chunks of removed keyframes. [`KeyframeBuilder::drop_chunks`] deletes them, unless another
     /// keyframe shares them.
-    pub(super) chunks: BTreeSet<u64>,
+    chunks: BTreeSet<u64>,
     /// Objects from which keyframes were made. A keyframe shares most chunks with the one before
     /// it.
-    pub(super) opened: ObjectCache,
+    opened: ObjectCache,
 }
 
 impl KeyframeBuilder {
+    pub(super) fn new(refs: StoreRefs, max_state_bytes: u64) -> Self {
+        let (distances, chunks) = (BTreeMap::new(), BTreeSet::new());
+        Self { refs, distances, max_state_bytes, chunks, opened: ObjectCache::default() }
+    }
+
     fn record(
         &mut self,
         base: &dyn Snapshot,

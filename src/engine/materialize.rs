@@ -9,7 +9,7 @@ use super::state::{BufferRange, RevisionState, StateBuilder};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
+use crate::format::key;
 use crate::format::{
     ChunkEntry, DeltaChangeRange, DeltaSideRange, KeyframeRow, ObjectKind, RevisionRow,
 };
@@ -105,8 +105,7 @@ fn keyframe_near(
     range: RevisionRange,
     direction: ScanDirection,
 ) -> Result<Option<(u64, KeyframeRow)>> {
-    let from = of(session).branch(range.branch).number(range.after.saturating_add(1)).build();
-    let to = of(session).branch(range.branch).number(range.to.saturating_add(1)).build();
+    let (from, to) = lineage::row_bounds(session, range);
     let found = view.scan(key::KEYFRAMES, &from, &to, direction, 1)?;
     let Some((place, row)) = found.first() else { return Ok(None) };
     let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
@@ -178,10 +177,9 @@ fn later_keyframe(
     else {
         return Ok(None);
     };
-    let from = of(session).branch(at.branch).number(at.sequence + 1).build();
-    let to = of(session).branch(at.branch).number(sequence + 1).build();
+    let between = RevisionRange { to: sequence, ..after };
+    let (from, to) = lineage::row_bounds(session, between);
     let reset = view.scan(key::RESETS, &from, &to, ScanDirection::Ascending, 1)?;
-    let between = RevisionRange { branch: at.branch, after: at.sequence, to: sequence };
     Ok(reset.is_empty().then_some((between, row)))
 }
 
@@ -216,10 +214,8 @@ fn rows_of(
     session: SessionNumber,
     range: RevisionRange,
 ) -> Result<Vec<RevisionRow>> {
-    Ok(lineage::revisions(view, session, range, ScanDirection::Descending, usize::MAX)?
-        .into_iter()
-        .map(|(_, row)| row)
-        .collect())
+    let rows = lineage::revisions(view, session, range, ScanDirection::Descending, usize::MAX)?;
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
 /// The last change of a key: the key, its range in a buffer, and one side of the change.

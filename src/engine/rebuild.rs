@@ -7,7 +7,6 @@ use super::commit::Engine;
 use super::derive;
 use super::lineage::RevisionRef;
 use super::maintain::{BATCH_ROWS, KeyframeBuilder};
-use super::object_cache::ObjectCache;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::table_rows::{count_rows, for_each_row};
 use super::verify::{chain, keyframe};
@@ -21,7 +20,6 @@ use crate::format::{
     sealed_id, sealed_kind,
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Counts of what was rebuilt.
@@ -179,20 +177,11 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
     for place in damaged {
         rows.delete(key::KEYFRAMES, place);
     }
-    let distances = BTreeMap::new();
-    let max_state_bytes = super::keyframe::MAX_KEYFRAME_BYTES;
-    let chunks = BTreeSet::new();
-    let opened = ObjectCache::default();
-    let mut work =
-        KeyframeBuilder { refs: refs.clone(), distances, max_state_bytes, chunks, opened };
+    let mut work = KeyframeBuilder::new(refs.clone(), super::keyframe::MAX_KEYFRAME_BYTES);
     let before = count_keyframes(rows, position)?;
     for (session, at, reset, keyframed) in todo {
-        if keyframed {
-            work.distances.remove(&(session, at.branch));
-            continue;
-        }
         // If data that the keyframe needs is lost, no keyframe is made.
-        if work.keyframe(&EmptySnapshot, rows, position, session, at, reset).is_err() {
+        if keyframed || work.keyframe(&EmptySnapshot, rows, position, session, at, reset).is_err() {
             work.distances.remove(&(session, at.branch));
         }
     }

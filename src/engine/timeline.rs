@@ -2,10 +2,9 @@
 
 use super::index::fold;
 use super::lineage::{self, RevisionRef, sequence_row};
-use super::refs::{head_branch, session};
+use super::refs::{StoreRefs, head_branch, session};
 use super::table_rows;
 use crate::backend::{ScanDirection, Snapshot, TableId};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{BranchHead, FoldRow, RevisionHeader, SequenceRow};
@@ -92,10 +91,8 @@ pub(crate) fn folded_after(
     let mut folds: FoldsByRevision = BTreeMap::new();
     for (place, row) in table_rows::rows_between(view, key::FOLDS, &from, &to)? {
         let into = key::number_at(&place, 8).unwrap_or(0);
-        folds
-            .entry(into)
-            .or_default()
-            .push(FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?);
+        let fold = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
+        folds.entry(into).or_default().push(fold);
     }
     for into in folds.keys() {
         // A revision that was itself folded is counted at its own fold target.
@@ -182,8 +179,7 @@ pub(crate) fn nth_ancestor(
 ) -> Result<Option<RevisionRef>> {
     let mut left = usize::try_from(back).unwrap_or(usize::MAX);
     for range in lineage::log_ranges(refs, number, at)? {
-        let from = of(number).branch(range.branch).number(range.after + 1).build();
-        let to = of(number).branch(range.branch).number(range.to.saturating_add(1)).build();
+        let (from, to) = lineage::row_bounds(number, range);
         let limit = left.saturating_add(1);
         let rows = view.scan(key::REVISIONS, &from, &to, ScanDirection::Descending, limit)?;
         if let Some((place, _)) = rows.get(left) {
