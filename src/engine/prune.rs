@@ -10,10 +10,9 @@ use super::index::{find_operation, fold};
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
 use super::random::random;
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::{merge_base, table_rows};
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{

@@ -111,29 +111,19 @@ impl PruneEstimate {
     ) -> Result<()> {
         let mut owners = session_deletion::PageOwners::default();
         for number in numbers {
-            self.session(view, number, &mut owners)?;
-        }
-        Ok(())
-    }
-
-    fn session(
-        &mut self,
-        view: &ReadSnapshot,
-        number: SessionNumber,
-        owners: &mut session_deletion::PageOwners,
-    ) -> Result<()> {
-        let owned = session_deletion::session_objects(view, number, owners)?;
-        for object in owned.objects {
-            self.objects.insert(object, stored_bytes(&object::sealed(view, object)?));
-        }
-        self.named.extend(owned.named);
-        for table in key::session_tables().filter(|table| *table != key::KEYFRAMES) {
-            for (place, row) in table_rows::rows(view, table, of(number))? {
-                self.row(&place, &row);
-                self.rows += elsewhere(table);
+            let owned = session_deletion::session_objects(view, number, &mut owners)?;
+            for object in owned.objects {
+                self.objects.insert(object, stored_bytes(&object::sealed(view, object)?));
             }
+            self.named.extend(owned.named);
+            for table in key::session_tables().filter(|table| *table != key::KEYFRAMES) {
+                for (place, row) in table_rows::rows(view, table, of(number))? {
+                    self.row(&place, &row);
+                    self.rows += elsewhere(table);
+                }
+            }
+            self.sessions.insert(number);
         }
-        self.sessions.insert(number);
         Ok(())
     }
 
@@ -178,14 +168,12 @@ impl PruneEstimate {
         if self.named.is_subset(&self.held) {
             return Ok(0);
         }
-        loose.keep_stored(
-            view,
-            &SweepSet {
-                objects: self.objects.keys().copied().collect(),
-                sessions: self.sessions.clone(),
-                checkpoints: self.checkpoints.clone(),
-            },
-        )?;
+        let leaving = SweepSet {
+            objects: self.objects.keys().copied().collect(),
+            sessions: self.sessions.clone(),
+            checkpoints: self.checkpoints.clone(),
+        };
+        loose.keep_stored(view, &leaving)?;
         let mut bytes = 0;
         for id in loose.into_ids() {
             if let Some(number) = object::find_number(view, &id)? {

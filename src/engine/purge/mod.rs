@@ -13,11 +13,10 @@ use super::commit::Engine;
 use super::maintain::head_record;
 use super::read_snapshot::ReadSnapshot;
 use super::rebuild::{complete, write};
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::row_overlay::RowOverlay;
 use super::session_rows::SessionLookup;
 use crate::backend::Snapshot;
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{

@@ -131,7 +131,7 @@ impl PurgeRewriter<'_> {
         Ok(count)
     }
 
-    fn called_blob(&self, name: &[u8]) -> String {
+    pub(super) fn called_blob(&self, name: &[u8]) -> String {
         let text = name.get(4..12).and_then(|text| text.first_chunk::<8>());
         text.and_then(|text| self.clean_names.get(text)).cloned().unwrap_or_default()
     }
@@ -218,10 +218,9 @@ impl PurgeRewriter<'_> {
     }
 
     fn keep(&mut self, number: u64, sealed: Vec<u8>) {
-        if !self.keeps {
-            return;
+        if self.keeps {
+            self.rows.put(key::OBJECTS, KeyBuilder::new().number(number).build(), sealed);
         }
-        self.rows.put(key::OBJECTS, KeyBuilder::new().number(number).build(), sealed);
     }
 
     fn text(&mut self, number: u64, id: ObjectId, sealed: Vec<u8>) -> Result<()> {
@@ -231,12 +230,8 @@ impl PurgeRewriter<'_> {
             Some((new, found)) => {
                 let (name, sealed) = seal(ObjectKind::Blob, &new);
                 self.names.put(id, name);
-                self.note(
-                    None,
-                    PurgeKind::Text,
-                    format!("of {} bytes", new.len()),
-                    found.len() as u64,
-                );
+                let called = format!("of {} bytes", new.len());
+                self.note(None, PurgeKind::Text, called, found.len() as u64);
                 self.keep(number, sealed);
             }
         }
@@ -375,11 +370,8 @@ impl PurgeRewriter<'_> {
                 continue;
             }
             delta.changes.sort_by(|a, b| a.key.cmp(&b.key));
-            if delta
-                .changes
-                .windows(2)
-                .any(|pair: &[DeltaChange]| matches!(pair, [a, b] if a.key == b.key))
-            {
+            let is_twice = |pair: &[DeltaChange]| matches!(pair, [a, b] if a.key == b.key);
+            if delta.changes.windows(2).any(is_twice) {
                 return Err(duplicate_name_error("ids"));
             }
             let new = delta.encode_for(random()?, &Delta::name(&old));
@@ -472,12 +464,9 @@ impl PurgeRewriter<'_> {
             DeltaSide::Absent => {}
             DeltaSide::Inline(entry) => *side = DeltaSide::Inline(rekey_entry(key, entry)),
             DeltaSide::Blob(id) => {
-                let place = object::find_number(self.view, id)?;
-                let entry: Vec<u8> = match place {
-                    Some(number) => object::content(self.view, ObjectKind::Blob, number)?,
-                    // The entry was just created, with the right contribution to digests.
-                    None => return Ok(()),
-                };
+                // An entry that was just created has the right contribution to digests.
+                let Some(number) = object::find_number(self.view, id)? else { return Ok(()) };
+                let entry = object::content(self.view, ObjectKind::Blob, number)?;
                 let id = self.large(&rekey_entry(key, &entry), made);
                 *side = DeltaSide::Blob(id);
             }

@@ -121,9 +121,8 @@ impl PurgeRewriter<'_> {
             let (new, count) = self.rewritten(&row)?;
             let new = new.unwrap_or(row);
             BookmarkRow::decode(&new).map_err(|_| reserved_word_error())?;
-            let name = place.get(4..12).and_then(|text| text.first_chunk::<8>());
-            let name = name.and_then(|text| self.clean_names.get(text)).cloned();
-            self.note(key::short_at(&place, 0), PurgeKind::Source, name.unwrap_or_default(), count);
+            let name = self.called_blob(&place);
+            self.note(key::short_at(&place, 0), PurgeKind::Source, name, count);
             let moved = self.rekey_row(&place);
             if sources == SourceNaming::OldAndNew && moved != place {
                 self.put(key::BOOKMARKS, place, new.clone())?;

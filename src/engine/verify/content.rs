@@ -15,8 +15,8 @@ use crate::engine::{delta_parts, lookup, materialize, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
-    Delta, DeltaSide, EntryBytes, KeyframeRow, ObjectKind, RevisionHeader, RevisionRow, SegmentRow,
-    StateChunk, entry_hash, is_self_contained, is_whole, sealed_id, sealed_kind,
+    Delta, KeyframeRow, ObjectKind, RevisionHeader, RevisionRow, SegmentRow, StateChunk,
+    entry_hash, is_self_contained, is_whole, sealed_id, sealed_kind,
 };
 use crate::model::{ObjectId, SessionNumber, StateDigest};
 use std::collections::{HashMap, HashSet};
@@ -139,9 +139,8 @@ pub(super) fn heads(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Resul
 fn first_folded(
     view: &ReadSnapshot,
     number: SessionNumber,
-    at: RevisionRef,
+    mut at: RevisionRef,
 ) -> Result<RevisionHeader> {
-    let mut at = at;
     loop {
         let Some(row) = fold::row(view, number, at)? else {
             let what = format!("the list of revisions folded into #{}", at.sequence);
@@ -162,24 +161,20 @@ type ReplayedDelta = ((StateDigest, u64), ObjectId);
 fn replay(
     view: &ReadSnapshot,
     parts: &[u64],
-    digest: StateDigest,
-    count: u64,
+    mut digest: StateDigest,
+    mut count: u64,
 ) -> Result<ReplayedDelta> {
-    let (mut digest, mut count) = (digest, count);
     let mut names = Vec::new();
     for part in parts {
         let content = object::content(view, ObjectKind::Delta, *part)?;
         names.push(Delta::name(&content));
         let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
         for change in &delta.changes {
-            let side = |side: &DeltaSide| -> Result<Option<EntryBytes>> {
-                lookup::delta_side_bytes(view, side)
-            };
-            if let Some(old) = side(&change.old)? {
+            if let Some(old) = lookup::delta_side_bytes(view, &change.old)? {
                 digest = digest.minus(&entry_hash(&change.key, &old));
                 count = count.wrapping_sub(1);
             }
-            if let Some(new) = side(&change.new)? {
+            if let Some(new) = lookup::delta_side_bytes(view, &change.new)? {
                 digest = digest.plus(&entry_hash(&change.key, &new));
                 count = count.wrapping_add(1);
             }

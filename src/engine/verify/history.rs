@@ -227,10 +227,8 @@ impl SessionHistory {
         }
         // A reset takes its claims from another revision: its changes are not read.
         if header.reset.is_some() && !row.parts.is_empty() {
-            findings.add_primary(
-                format!("revision #{sequence}"),
-                &"it is a reset with changes of its own, so its claims cannot be read",
-            );
+            let problem = "it is a reset with changes of its own, so its claims cannot be read";
+            findings.add_primary(format!("revision #{sequence}"), &problem);
         }
         self.ids.insert(sequence, Some(RevisionHeader::id_of(&row.header)));
         self.headers.push((sequence, header));

@@ -166,10 +166,8 @@ impl Engine {
         let mut from = log.start()?;
         let position = self.follower.index.position()?;
         if from > position {
-            findings.add_primary(
-                "the journal",
-                &format!("it begins at {from}, the index ends at {position}"),
-            );
+            let problem = format!("it begins at {from}, the index ends at {position}");
+            findings.add_primary("the journal", &problem);
         }
         loop {
             let tail = log.read(from, 4 << 20)?;
