@@ -96,9 +96,8 @@ pub(crate) fn merge_reported(
     if !past {
         return None;
     }
-    (new.id, new.sequence) = (known.id, known.sequence);
     new.body = completed(&known.body, new.body);
-    (new != *known).then_some(new)
+    replaced(known, new)
 }
 
 /// Returns a new checkpoint of an event with the id and number of the known one, to replace it.

@@ -4,11 +4,10 @@
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
 use super::object;
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::scanned_object::{ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, scan};
 use super::state::{BufferRange, StateDifferences};
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::{DeltaSideRange, ObjectKind, decode_entry, decode_key};
 use crate::model::{ClaimEntry, EntryChange, SessionNumber};
@@ -27,13 +26,10 @@ pub(crate) fn compare(
         .map(|(key, old, new)| {
             let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
             let decode = |bytes: Option<&[u8]>| -> Result<Option<ClaimEntry>> {
-                bytes
-                    .map(|bytes| {
-                        decode_entry(bytes).map_err(Error::corrupt(format_args!("the {key}")))
-                    })
-                    .transpose()
+                let entry = bytes.map(decode_entry).transpose();
+                entry.map_err(Error::corrupt(format_args!("the {key}")))
             };
-            Ok(EntryChange { old: decode(old)?, new: decode(new)?, key: key.clone() })
+            Ok(EntryChange { old: decode(old)?, new: decode(new)?, key })
         })
         .collect()
 }

@@ -150,9 +150,7 @@ impl CachedHeads {
         }
         done
     }
-}
 
-impl CachedHeads {
     /// Evicts the least recently used heads except `kept`, until an eighth of the limit is free.
     /// This way not every new head causes an eviction, which sorts all heads.
     fn evict(&mut self, kept: (SessionNumber, BranchNumber)) {

@@ -11,11 +11,10 @@ pub(crate) mod session_deletion;
 use super::derive::{self, history_place};
 use super::lineage::{self, RevisionRef};
 use super::object::{self, DROPPED_OBJECT};
-use super::refs::{WRITTEN, advance_by, effective, present_session, session};
+use super::refs::{StoreRefs, WRITTEN, advance_by, effective, present_session, session};
 use super::row_overlay::{LatestRevision, OverlaySnapshot, RowOverlay};
 use super::{row_totals, table_rows};
 use crate::backend::{LogPosition, RecordHash, ScanDirection, Snapshot, TableId};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -375,10 +374,8 @@ impl RecordIndexer<'_> {
             RecordChange::Bookmark { session, source, bookmark } => {
                 let place = of(*session).text(source).build();
                 let old = self.view().get(key::BOOKMARKS, &place)?;
-                let old = old
-                    .map(|bytes| BookmarkRow::decode(&bytes))
-                    .transpose()
-                    .map_err(Error::corrupt("a bookmark"))?;
+                let old = old.map(|bytes| BookmarkRow::decode(&bytes)).transpose();
+                let old = old.map_err(Error::corrupt("a bookmark"))?.map(Box::new);
                 match bookmark {
                     Some(row) => {
                         self.rows.put(key::BOOKMARKS, place, row.encode());
@@ -390,11 +387,7 @@ impl RecordIndexer<'_> {
                     return Ok(None);
                 }
                 let bytes = bookmark.as_ref().map_or(0, |row| row.bytes);
-                Ok(Some(OperationEffect::Bookmark {
-                    source: source.clone(),
-                    old: old.map(Box::new),
-                    bytes,
-                }))
+                Ok(Some(OperationEffect::Bookmark { source: source.clone(), old, bytes }))
             }
             RecordChange::Schedule { session: number, .. } => {
                 Ok(Some(OperationEffect::Schedule { old: session(refs, *number)?.schedule }))
@@ -418,12 +411,8 @@ impl RecordIndexer<'_> {
             }
             RecordChange::TextDropped { of, blob, bytes, .. } => {
                 let old = session(refs, *of)?.dropped(blob);
-                Ok(Some(OperationEffect::TextDropped {
-                    of: *of,
-                    blob: blob.clone(),
-                    bytes: *bytes,
-                    old,
-                }))
+                let (of, blob, bytes) = (*of, blob.clone(), *bytes);
+                Ok(Some(OperationEffect::TextDropped { of, blob, bytes, old }))
             }
             RecordChange::TextShown { of, blob, .. } => {
                 let bytes = session(refs, *of)?.dropped(blob);
@@ -484,13 +473,8 @@ impl RecordIndexer<'_> {
             bytes: 0,
             state_bytes: self.inherited_bytes(number, &header)?,
         };
-        self.delta(
-            &session.info.id,
-            number,
-            RevisionRef { branch: on, sequence },
-            delta,
-            &mut row,
-        )?;
+        let at = RevisionRef { branch: on, sequence };
+        self.delta(&session.info.id, number, at, delta, &mut row)?;
         let id = RevisionHeader::id_of(encoded);
         let place = of(number).branch(on).number(sequence).build();
         let reset = match &header.reset {
@@ -498,11 +482,8 @@ impl RecordIndexer<'_> {
             _ => 0,
         };
         self.rows.put(key::REVISIONS, place, row.encode());
-        self.rows.put_latest(LatestRevision {
-            session: number,
-            sequence,
-            state_bytes: row.state_bytes,
-        });
+        let state_bytes = row.state_bytes;
+        self.rows.put_latest(LatestRevision { session: number, sequence, state_bytes });
         derive::derive_revision(number, &header, &id, time, reset, &mut |table, key, value| {
             self.put_derived(number, table, key, value);
             Ok(())
@@ -732,10 +713,8 @@ pub(crate) fn find_operation(
     view: &dyn Snapshot,
     id: &OperationId,
 ) -> Result<Option<OperationRow>> {
-    let Some(place) = view.get(key::OPERATION_IDS, &key::operation_id(id))? else {
-        return Ok(None);
-    };
-    operation_at(view, &place, id).map(Some)
+    let place = view.get(key::OPERATION_IDS, &key::operation_id(id))?;
+    place.map(|place| operation_at(view, &place, id)).transpose()
 }
 
 /// Returns the operation with this id in a session. The session may be incomplete.

@@ -462,9 +462,7 @@ impl JournalFollower {
         // Another thread may have published a generation meanwhile and cleared the tail.
         let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
         if known.loaded && follows {
-            for frame in &tail.frames {
-                self.extend(&mut known, frame)?;
-            }
+            tail.frames.iter().try_for_each(|frame| self.extend(&mut known, frame))?;
         } else {
             self.catch_up(&mut known)?;
         }
@@ -577,12 +575,8 @@ impl JournalFollower {
         object::check_counter(view.generation())?;
         let mut rows = RowOverlay::default();
         index::apply_all(view.generation(), &mut rows, &mut StoreRefs::default(), &known.records)?;
-        Ok(ReadSnapshot {
-            rows: Arc::new(rows),
-            operation_rows: None,
-            opened: Arc::default(),
-            ..view
-        })
+        let rows = Arc::new(rows);
+        Ok(ReadSnapshot { rows, operation_rows: None, opened: Arc::default(), ..view })
     }
 
     /// If there is a newer generation: rebases the tail onto it if the tail is long, and clears the

@@ -1,13 +1,12 @@
 //! Looks up one claim at a past moment, or the history of one claim, without the rest of the state.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::scanned_object::{
     ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, ScannedObject, scan,
 };
 use super::{object, parallel};
 use crate::backend::{LastRows, ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -153,12 +152,10 @@ pub(crate) fn delta_changes(
         let key = decode_key(&change.key).map_err(Error::corrupt("a delta"))?;
         let entry = |side| -> Result<Option<ClaimEntry>> {
             let bytes = delta_side_bytes(view, side)?;
-            let decode = |bytes: EntryBytes| {
-                decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
-            };
-            bytes.map(decode).transpose()
+            let entry = bytes.map(|bytes| decode_entry(&bytes)).transpose();
+            entry.map_err(Error::corrupt(format_args!("the {key}")))
         };
-        Ok(EntryChange { old: entry(&change.old)?, new: entry(&change.new)?, key: key.clone() })
+        Ok(EntryChange { old: entry(&change.old)?, new: entry(&change.new)?, key })
     });
     changes.collect()
 }
@@ -184,8 +181,7 @@ fn newest(
 ) -> Result<Option<ClaimHistoryEntry>> {
     let mut to = range.to;
     loop {
-        let some = touches(view, refs, number, RevisionRange { to, ..range }, key, 1)?;
-        match some {
+        match touches(view, refs, number, RevisionRange { to, ..range }, key, 1)? {
             ClaimHistoryPage::Changes(mut touched) => return Ok(touched.pop()),
             ClaimHistoryPage::OnlyOthers(sequence) if sequence > range.after + 1 => {
                 to = sequence - 1;

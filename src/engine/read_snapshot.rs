@@ -104,10 +104,8 @@ impl ReadSnapshot {
         let checked = parallel::map(&shares, 2, |(first, end)| {
             // The generation checks all sessions of a scanned range, even if the scan returns no
             // row.
-            let range = (of(*first).build(), of(*end).build());
-            self.base
-                .scan(key::SEQUENCES, &range.0, &range.1, ScanDirection::Ascending, 0)
-                .map(drop)
+            let (from, to) = (of(*first).build(), of(*end).build());
+            self.base.scan(key::SEQUENCES, &from, &to, ScanDirection::Ascending, 0).map(drop)
         });
         checked.into_iter().collect::<Result<(), _>>().map_err(Error::from)
     }

@@ -248,9 +248,9 @@ impl SessionRefs {
             RecordChange::Bookmark { source, bookmark, .. } => {
                 self.bookmarks.retain(|known| known.source != *source);
                 let source = source.clone();
-                let bookmark = bookmark.as_ref();
-                self.bookmarks
-                    .extend(bookmark.map(|bookmark| BookmarkRef { source, bytes: bookmark.bytes }));
+                if let Some(bookmark) = bookmark {
+                    self.bookmarks.push(BookmarkRef { source, bytes: bookmark.bytes });
+                }
             }
             RecordChange::TakesBack { operation, facts_hidden, .. } => {
                 self.hidden.retain(|known| known != operation);
@@ -280,11 +280,8 @@ impl SessionRefs {
         let id = RevisionHeader::id_of(encoded);
         let header = lineage::header(encoded)?;
         if header.sequence != self.next_sequence {
-            return Err(Error::Internal(format!(
-                "revision #{} follows #{}",
-                header.sequence,
-                self.next_sequence.saturating_sub(1)
-            )));
+            let last = self.next_sequence.saturating_sub(1);
+            return Err(Error::Internal(format!("revision #{} follows #{last}", header.sequence)));
         }
         self.next_sequence += 1;
         self.happened(header.time, header.time);
@@ -466,15 +463,11 @@ fn continue_at(refs: &mut StoreRefs, head: &StoreHead) -> Result<()> {
     if refs.sessions.len() == 0 {
         *refs = StoreRefs::begin(head);
     }
-    if refs.sessions.len() as u64 != head.sessions {
+    let (counted, found) = (head.sessions, refs.sessions.len());
+    if found as u64 != counted {
         return Err(Error::Corrupt {
             what: "the beginning of a segment".to_owned(),
-            source: format!(
-                "it counts {} sessions, and there are {}",
-                head.sessions,
-                refs.sessions.len()
-            )
-            .into(),
+            source: format!("it counts {counted} sessions, and there are {found}").into(),
         });
     }
     (refs.pinned, refs.last_used, refs.purges) = (head.pinned, head.last_used, head.purges);
@@ -530,11 +523,10 @@ fn put_head(rows: &mut RowOverlay, refs: &StoreRefs) {
 pub(crate) fn head_branch(
     refs: &StoreRefs,
     number: SessionNumber,
-    branch: BranchNumber,
+    mut branch: BranchNumber,
     sequence: u64,
 ) -> Result<BranchNumber> {
     let session = session(refs, number)?;
-    let mut branch = branch;
     while let Some((base, from)) = session.branch(branch)?.base {
         if sequence > from || base == branch {
             break;

@@ -6,10 +6,9 @@ use super::lineage::RevisionRef;
 use super::lookup;
 use super::plan_context::PlanContext;
 use super::random::random;
-use super::refs::session;
+use super::refs::{StoreRefs, session};
 use super::scanned_object::ObjectSource;
 use super::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta, empty_delta, finish};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::{
     BranchHead, EntryBytes, ParentRevision, ResetSource, added_at, encode_key, encode_value,

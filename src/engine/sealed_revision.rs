@@ -2,8 +2,7 @@
 
 use super::delta_parts::{list_id, seal_delta};
 use super::encoded_change::{DigestedEntry, EncodedChange};
-use super::refs::{effective, session};
-use crate::engine::refs::StoreRefs;
+use super::refs::{StoreRefs, effective, session};
 use crate::error::Result;
 use crate::format::{
     BranchHead, DeltaPart, EntryBytes, ParentRevision, RecordBytes, RecordChange, ResetSource,
@@ -81,13 +80,12 @@ pub(crate) fn plan_cleared(
 pub(crate) fn plan_additions(
     refs: &StoreRefs,
     place: CommitTarget<'_>,
-    additions: Vec<(Vec<u8>, EntryBytes)>,
+    mut additions: Vec<(Vec<u8>, EntryBytes)>,
     salt: [u8; 16],
 ) -> Result<PlannedRevision> {
     let head = session(refs, place.session)?.branch(place.branch)?.head;
     let (mut digest, count) =
         head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
-    let mut additions = additions;
     additions.sort();
     let mut next = salt;
     let mut salts = || {
@@ -147,10 +145,6 @@ pub(super) fn finish(
         body: RecordBytes(body),
         delta: sealed.parts.clone(),
     });
-    Ok(PlannedRevision {
-        changes,
-        head: new_head,
-        parent: head.map(|head| head.id),
-        entries: Arc::clone(&sealed.entries),
-    })
+    let (parent, entries) = (head.map(|head| head.id), Arc::clone(&sealed.entries));
+    Ok(PlannedRevision { changes, head: new_head, parent, entries })
 }

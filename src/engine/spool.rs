@@ -5,12 +5,12 @@
 
 use super::index::find_operation;
 use super::read_snapshot::ReadSnapshot;
-use super::refs::{advance_by, agent_session, free_name, of_kind, session};
+use super::refs::{
+    StoreRefs, advance_by, agent_session, free_name, of_kind, present_session, session,
+};
 use super::sealed_revision::{self, CommitTarget};
-use super::session_rows::SessionLookup;
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     DeltaPart, EntryBytes, Record, RecordChange, SpoolEntry, SpooledCheckpoint, encode_key,
@@ -118,16 +118,10 @@ pub(crate) fn plan(
     if find_operation(view, &waiting.operation.id)?.is_some() {
         return Ok(None);
     }
-    let mut planning = SpoolRecordBuilder {
-        view,
-        refs: StoreRefs::clone(&view.refs),
-        changes: Vec::new(),
-        clash,
-        waiting,
-    };
+    let refs = StoreRefs::clone(&view.refs);
+    let mut planning = SpoolRecordBuilder { view, refs, changes: Vec::new(), clash, waiting };
     planning.all()?;
-    let changes = planning.changes;
-    let record = Record { operation: waiting.operation.clone(), changes };
+    let record = Record { operation: waiting.operation.clone(), changes: planning.changes };
     Ok((!record.changes.is_empty()).then_some(record))
 }
 
@@ -285,10 +279,8 @@ impl SpoolRecordBuilder<'_> {
 /// Finds the session with the id of `wanted`; if there is none, the session with the agent's own id
 /// of `wanted`.
 fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Result<Option<SessionNumber>> {
-    let found = refs.sessions.find(SessionLookup::Id(wanted.id))?;
-    let mut own = found.into_iter().filter(|(_, session)| session.removal.is_none());
-    match (own.next(), &wanted.agent_session) {
-        (Some((number, _)), _) => Ok(Some(number)),
+    match (present_session(refs, wanted.id)?, &wanted.agent_session) {
+        (Some(number), _) => Ok(Some(number)),
         (None, Some(agent)) => agent_session(refs, agent),
         (None, None) => Ok(None),
     }

@@ -10,6 +10,7 @@ impl Engine {
     /// store can be read. If the write would change nothing, the record is empty and nothing is
     /// spooled.
     pub(crate) fn spool(&self, waiting: &SpoolEntry) -> Result<Option<Record>> {
+        use ErrorKind::{Corrupt, Forged, Unavailable};
         self.check_permitted()?;
         let Some(spool) = &self.follower.spool else {
             return Err(Error::Internal("a store in memory has no spool".to_owned()));
@@ -23,14 +24,7 @@ impl Engine {
                 return Ok(Some(Record { operation, changes: Vec::new() }));
             }
             // The store cannot be read, or its database cannot be reached.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::Corrupt | ErrorKind::Forged | ErrorKind::Unavailable
-                ) =>
-            {
-                None
-            }
+            Err(error) if matches!(error.kind(), Corrupt | Forged | Unavailable) => None,
             Err(error) => return Err(error),
         };
         spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;

@@ -2,11 +2,10 @@
 //! pruning hid is permanently deleted.
 
 use super::super::lineage::{self, RevisionRange, RevisionRef};
-use super::super::refs::session;
+use super::super::refs::{StoreRefs, session};
 use super::super::{checkpoint, table_rows};
 use super::{RecordIndexer, find_operation_of, history_place, object, operations_of};
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{

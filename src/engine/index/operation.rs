@@ -2,8 +2,7 @@
 
 use super::{RecordIndexer, operation_at};
 use crate::backend::Snapshot;
-use crate::engine::refs::StoreRefs;
-use crate::engine::refs::session;
+use crate::engine::refs::{StoreRefs, session};
 use crate::error::Result;
 use crate::format::{OperationEffect, OperationRow, key};
 use crate::model::{OperationId, SessionNumber};

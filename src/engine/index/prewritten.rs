@@ -25,11 +25,8 @@ impl RecordIndexer<'_> {
         }
         let time = self.placed.record.operation.time;
         for (number, part) in std::mem::take(&mut self.unnamed) {
-            object::put_prewritten(
-                self.rows,
-                number,
-                &PrewrittenRow { time, part: part.map(RecordBytes) },
-            );
+            let row = PrewrittenRow { time, part: part.map(RecordBytes) };
+            object::put_prewritten(self.rows, number, &row);
         }
         Ok(missing)
     }
