@@ -84,14 +84,10 @@ impl StateChunk {
                 return Err(reader.error("its keys are not in order"));
             }
             previous = key;
-            let key_end = total - reader.remaining();
-            let entry = reader.bytes()?;
-            let entry_end = total - reader.remaining();
-            let range = |end: usize, length: usize| (end - length) as u32..end as u32;
-            entries.push(ChunkEntry {
-                key: range(key_end, key.len()),
-                entry: range(entry_end, entry.len()),
-            });
+            let key = reader.range_just_read(total, key.len());
+            let entry_bytes = reader.bytes()?.len();
+            let entry = reader.range_just_read(total, entry_bytes);
+            entries.push(ChunkEntry { key, entry });
         }
         reader.end()?;
         Ok(entries)

@@ -1,6 +1,7 @@
 //! Encoding of numbers and byte strings in sequence.
 
 use serde::Deserialize;
+use std::ops::Range;
 
 /// Bytes that cannot be decoded: damaged, or written by something else.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +69,14 @@ impl<'a> ByteReader<'a> {
 
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
+    }
+
+    /// Returns the range of the `length` bytes that were just read, of `total` bytes: less than
+    /// 4 GiB.
+    #[inline]
+    pub(crate) fn range_just_read(&self, total: usize, length: usize) -> Range<u32> {
+        let end = total - self.remaining();
+        (end - length) as u32..end as u32
     }
 
     #[inline]

@@ -192,7 +192,7 @@ impl Delta {
                 return Err(reader.error("its keys are not in order"));
             }
             previous = Some(key);
-            let key = range_just_read(&reader, total, key.len());
+            let key = reader.range_just_read(total, key.len());
             let old = side(&mut reader, total)?;
             let new = side(&mut reader, total)?;
             changes.push(DeltaChangeRange { key, old, new });
@@ -202,19 +202,12 @@ impl Delta {
     }
 }
 
-/// Returns the range of the `length` bytes that were just read.
-fn range_just_read(reader: &ByteReader<'_>, total: usize, length: usize) -> Range<u32> {
-    let end = total - reader.remaining();
-    // Deltas of 4 GiB or more were rejected before.
-    (end - length) as u32..end as u32
-}
-
 fn side(reader: &mut ByteReader<'_>, total: usize) -> Result<DeltaSideRange, DecodeError> {
     match reader.byte()? {
         0 => Ok(DeltaSideRange::Absent),
         1 => {
             let length = reader.bytes()?.len();
-            Ok(DeltaSideRange::Inline(range_just_read(reader, total, length)))
+            Ok(DeltaSideRange::Inline(reader.range_just_read(total, length)))
         }
         2 => Ok(DeltaSideRange::Blob(ObjectId::from_bytes(reader.array()?))),
         _ => Err(reader.error("unknown mark of a value")),

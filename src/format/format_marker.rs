@@ -123,11 +123,7 @@ impl FormatMarker {
                 .and_then(|line| line.strip_prefix(name)?.strip_prefix(' '))
                 .ok_or_else(|| MarkerError::Foreign(format!("has no line '{name}'")))
         };
-        let version = field("format")?;
-        let found = version
-            .split_once('.')
-            .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
-            .ok_or_else(|| foreign("has no version"))?;
+        let found = version_in(field("format")?).ok_or_else(|| foreign("has no version"))?;
         // The other lines may look different in another major version, so this is checked first.
         if found.0 != FORMAT_VERSION.0 {
             return Err(MarkerError::Version { found });
@@ -202,6 +198,12 @@ impl FormatMarker {
         self.version.1 <= FORMAT_VERSION.1
             && self.optional.iter().all(|name| KNOWN_FEATURES.contains(&name.as_str()))
     }
+}
+
+/// Decodes a version: major, minor.
+pub(super) fn version_in(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Returns the checksum of the preceding lines, for the last line.

@@ -1,7 +1,7 @@
 //! The tables of the index and their keys: big-endian numbers and hashes, no text.
 
 use crate::backend::TableId;
-use crate::backend::encrypted::HiddenKeyBytes;
+use crate::backend::encrypted::{HiddenKeyBytes, prefix_end};
 use crate::model::{
     BranchNumber, CheckpointId, Kind, ObjectId, OperationId, RevisionId, SessionNumber, Timestamp,
 };
@@ -214,14 +214,8 @@ impl KeyBuilder {
 
     /// Returns the first key after all keys with this prefix; an empty key if there is none.
     #[must_use]
-    pub fn end(mut self) -> Vec<u8> {
-        while let Some(last) = self.0.pop() {
-            if last < u8::MAX {
-                self.0.push(last + 1);
-                break;
-            }
-        }
-        self.0
+    pub fn end(self) -> Vec<u8> {
+        prefix_end(self.0)
     }
 }
 

@@ -2,7 +2,6 @@
 //! id) is replaced by a keyed hash.
 
 use crate::backend::{Cipher, Error, TableId, TableRow};
-use std::borrow::Cow;
 
 /// The bytes of a table's keys that are hidden. Numbers and times before and after them stay
 /// readable, so that rows keep their order.
@@ -40,13 +39,13 @@ fn name(cipher: &Cipher, table: TableId, key: &[u8], upto: usize) -> [u8; 32] {
 }
 
 /// Returns a key as stored on disk; `None` if it ends before its hidden bytes do.
-pub(super) fn stored<'k>(
+pub(super) fn stored(
     cipher: &Cipher,
     hidden: Option<HiddenKeyBytes>,
     table: TableId,
-    key: &'k [u8],
-) -> Option<Cow<'k, [u8]>> {
-    let Some(hidden) = hidden else { return Some(Cow::Borrowed(key)) };
+    key: &[u8],
+) -> Option<Vec<u8>> {
+    let Some(hidden) = hidden else { return Some(key.to_vec()) };
     if key.len() < hidden.end() {
         return None;
     }
@@ -57,7 +56,7 @@ pub(super) fn stored<'k>(
         let bucket = bucket(cipher, hidden, table, key);
         stored[..bucket.len()].copy_from_slice(&bucket);
     }
-    Some(Cow::Owned(stored))
+    Some(stored)
 }
 
 /// Returns the common prefix on disk of all keys that agree with this key up to the end of its
@@ -98,8 +97,7 @@ pub(super) fn decode_row(
 }
 
 /// Returns the smallest key after all keys with this prefix; empty if there is none.
-pub(super) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
-    let mut key = prefix.to_vec();
+pub(crate) fn prefix_end(mut key: Vec<u8>) -> Vec<u8> {
     while let Some(last) = key.pop() {
         if last < u8::MAX {
             key.push(last + 1);

@@ -12,6 +12,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use hidden_keys::prefix_end;
 pub use hidden_keys::{HiddenKeyBytes, KeyHidingRule};
 pub(crate) use rescue::decrypt_rescued;
 
@@ -36,8 +37,7 @@ impl RowCipher {
     }
 
     fn stored(&self, table: TableId, key: &[u8]) -> Option<Vec<u8>> {
-        let stored = hidden_keys::stored(&self.cipher, (self.hidden)(table), table, key);
-        stored.map(std::borrow::Cow::into_owned)
+        hidden_keys::stored(&self.cipher, (self.hidden)(table), table, key)
     }
 
     /// Returns the value of a row, if this is the row's original key: hashes are shortened, so two

@@ -28,7 +28,7 @@ impl ScanRequest<'_> {
     /// Returns whether all keys in the range share the first `bytes` bytes of `from`.
     fn begins_alike(&self, bytes: usize) -> bool {
         let Some(prefix) = self.from.get(..bytes) else { return false };
-        let end = prefix_end(prefix);
+        let end = prefix_end(prefix.to_vec());
         end.is_empty() || (!self.to.is_empty() && *self.to <= *end)
     }
 }
@@ -116,7 +116,7 @@ fn bounds_in_hidden_part(
     let high = if alike {
         layer.stored(range.table, range.to).unwrap_or_default()
     } else {
-        prefix_end(&low[..end])
+        prefix_end(low[..end].to_vec())
     };
     (low, high)
 }
@@ -129,12 +129,12 @@ fn bounds_of_groups(
 ) -> (Vec<u8>, Vec<u8>) {
     if hidden.bucket > 0 && range.begins_alike(hidden.at + hidden.bucket) {
         let low = hidden_keys::bucket(&layer.cipher, hidden, range.table, range.from);
-        let high = prefix_end(&low);
+        let high = prefix_end(low.clone());
         return (low, high);
     }
     let group = |key: &[u8]| key[..key.len().min(hidden.at)].to_vec();
     let high = match range.to.len() > hidden.at {
-        true => prefix_end(&group(range.to)),
+        true => prefix_end(group(range.to)),
         false => range.to.to_vec(),
     };
     (group(range.from), high)

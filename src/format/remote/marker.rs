@@ -1,7 +1,7 @@
 //! The marker of a remote: an object with the id and the format of the remote. It is read first.
 
 use super::{RemoteFormatError, RemoteKeys, check_limit};
-use crate::format::format_marker::check;
+use crate::format::format_marker::{check, version_in};
 use crate::model::{RemoteId, hex, unhex};
 
 /// The version of the format of remotes that forge writes: major, minor. Another major version is
@@ -122,9 +122,4 @@ impl RemoteMarker {
     pub fn is_writable(&self) -> bool {
         self.version.1 <= REMOTE_VERSION.1 && self.optional.is_empty()
     }
-}
-
-fn version_in(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
