@@ -7,7 +7,7 @@
 
 use super::database::{FrameRow, FrameRows, FrameTable, LogHead};
 use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES};
-use super::journal::{JournalWitness, SyncMark, breach_of, replaced, rolled_back_error};
+use super::journal::{JournalWitness, SyncMark, breach_of, damaged, replaced, rolled_back_error};
 use super::{
     AppendedRecord, CALLS, Cipher, EncryptionContext, Error, Index, LogFrame, LogPosition, LogTail,
     RecordHash, SealMode, WriteAheadLog,
@@ -219,10 +219,8 @@ impl FramedLog {
         let hash = frame::verify(&bytes, &self.seals).map_err(flawed)?;
         let end = position + header.frame_bytes();
         if (row.position, row.end, row.hash) != (position, end, hash) {
-            return Err(damaged(
-                position,
-                "the row of the record has another position, end or hash",
-            ));
+            let what = "the row of the record has another position, end or hash";
+            return Err(damaged(position, what));
         }
         let mut payload = bytes;
         payload.drain(..HEADER_BYTES);
@@ -318,10 +316,8 @@ impl FramedLog {
         if position < head.start {
             return Err(Error::Gone { position, start: head.start });
         }
-        let is_there = match (found.first(), frames.first()) {
-            (Some(found), Some(first)) => found.hash == first.hash,
-            _ => false,
-        };
+        let both = found.first().zip(frames.first());
+        let is_there = both.is_some_and(|(found, first)| found.hash == first.hash);
         if is_there {
             self.table.settle(timeout)?;
         }
@@ -338,12 +334,11 @@ impl FramedLog {
     /// Appends the record that `build` returns, under the lock. `None`: `build` returned none.
     fn append_locked(
         &self,
-        from: LogPosition,
+        mut from: LogPosition,
         timeout: Duration,
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
         begins_segment: bool,
     ) -> Result<Option<AppendedRecord>, Error> {
-        let mut from = from;
         loop {
             let mut locked = self.table.lock(timeout)?;
             let known = self.known_ends()?;
@@ -393,10 +388,6 @@ const fn appended_record(row: &FrameRow) -> AppendedRecord {
     AppendedRecord { position: row.position, end: row.end, hash: row.hash }
 }
 
-fn damaged(position: LogPosition, reason: &str) -> Error {
-    Error::Damaged { position, reason: reason.to_owned() }
-}
-
 impl WriteAheadLog for FramedLog {
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         tracing::trace!(target: CALLS, call = "read");
@@ -417,13 +408,12 @@ impl WriteAheadLog for FramedLog {
 
     fn append(
         &self,
-        from: LogPosition,
+        mut from: LogPosition,
         timeout: Duration,
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error> {
         // The end that was seen last may be old. Then the append is refused, and the log is read.
         let mut known = self.last_seen().filter(|(end, _)| *end == from).map(|(_, hash)| hash);
-        let mut from = from;
         for _ in 0..UNLOCKED_ATTEMPTS {
             let (tail, previous) = match known.take() {
                 Some(hash) => (LogTail { frames: Vec::new(), end: from }, hash),

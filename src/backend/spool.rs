@@ -185,12 +185,14 @@ impl SpoolFolder {
 
     /// Removes the seal from the bytes of a write. With a key, checks it first.
     fn unsealed(&self, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
-        let Some(at) = bytes.len().checked_sub(TRAILER_BYTES) else {
-            return self.bare(name, bytes);
+        let at = bytes.len().checked_sub(TRAILER_BYTES);
+        let Some(at) = at.filter(|at| bytes[*at..].starts_with(SEAL_MARK)) else {
+            if self.seals.key().is_none() {
+                return Ok(bytes);
+            }
+            let what = format!("the write '{name}' in the spool has no seal");
+            return Err(Error::Breach { breach: IntegrityBreach::Unsealed, what });
         };
-        if bytes[at..at + SEAL_MARK.len()] != *SEAL_MARK {
-            return self.bare(name, bytes);
-        }
         let trailer = bytes.split_off(at);
         match self.seals.key() {
             Some(key) if trailer != trailer_of(key, name, &bytes) => Err(Error::Breach {
@@ -199,14 +201,6 @@ impl SpoolFolder {
             }),
             _ => Ok(bytes),
         }
-    }
-
-    fn bare(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
-        if self.seals.key().is_none() {
-            return Ok(bytes);
-        }
-        let what = format!("the write '{name}' in the spool has no seal");
-        Err(Error::Breach { breach: IntegrityBreach::Unsealed, what })
     }
 
     /// Writes a file with this name durably in one of the folders: all bytes or nothing.

@@ -32,7 +32,7 @@ mod witness;
 pub use copy::copy;
 pub(crate) use layout::SyncMark;
 pub use rescue::{BitRepair, JournalPiece, first_records, rescue};
-pub(crate) use scan::{breach_of, replaced, rolled_back_error};
+pub(crate) use scan::{breach_of, damaged, replaced, rolled_back_error};
 pub(crate) use witness::JournalWitness;
 
 use crate::backend::frame::HEADER_BYTES;

@@ -28,9 +28,8 @@ impl Journal {
         segment::sync_folder(&self.folder)?;
         *super::held(&self.tip) = None;
         *super::held(&self.place) = None;
-        let mark = SyncMark { position: tip.end, hash: tip.previous.unwrap_or_default() };
         self.note(&tip);
-        Ok(mark)
+        Ok(SyncMark { position: tip.end, hash: tip.previous.unwrap_or_default() })
     }
 }
 

@@ -82,7 +82,7 @@ impl IndexFolder {
     /// Returns the newest generation, if there has ever been one.
     pub(super) fn newest(&self) -> Result<Option<GenerationId>, Error> {
         for _ in 0..LOOKS {
-            if let Some(newest) = self.generations()?.into_iter().max() {
+            if let Some(newest) = newest_of(&files::names_in(&self.path)?) {
                 return Ok(Some(newest));
             }
             // A listing that began before a generation was published and ended after its
@@ -94,13 +94,6 @@ impl IndexFolder {
         }
         let what = "all its generations are missing".to_owned();
         Err(Error::DamagedIndex { what })
-    }
-
-    fn generations(&self) -> Result<Vec<GenerationId>, Error> {
-        Ok(files::names_in(&self.path)?
-            .iter()
-            .filter_map(|name| GenerationId::parse(name))
-            .collect())
     }
 
     /// Takes a lease that keeps a generation's files from being removed. `None` if it is removed or
@@ -116,7 +109,7 @@ impl IndexFolder {
                     return Ok(None);
                 }
                 // The folder was copied without its lease files.
-                match private(OpenOptions::new().read(true).write(true).create(true), &path) {
+                match private(&path) {
                     Ok(file) => file,
                     // A folder in which no lease can be created is taken to be read-only: nothing
                     // is removed there.
@@ -152,8 +145,7 @@ impl IndexFolder {
     fn lock_file(&self) -> Result<(PathBuf, File), Error> {
         self.create()?;
         let path = self.path(LOCK);
-        let file = private(OpenOptions::new().read(true).write(true).create(true), &path)
-            .map_err(Error::io("open", &path))?;
+        let file = private(&path).map_err(Error::io("open", &path))?;
         Ok((path, file))
     }
 
@@ -176,8 +168,7 @@ impl IndexFolder {
         settle(&work)?;
         let sealed = seal(&work)?;
         sync(&work)?;
-        private(OpenOptions::new().write(true).create(true), &lease)
-            .map_err(Error::io("create", &lease))?;
+        private(&lease).map_err(Error::io("create", &lease))?;
         fs::rename(&work, &folder).map_err(Error::io("rename", &work))?;
         if let Err(error) = sync(&self.path) {
             // The name is not known to be durable, so it must be undone: older generations may be
@@ -186,7 +177,7 @@ impl IndexFolder {
             return Err(error);
         }
         // Without this file nothing is removed; that is the only consequence.
-        let _ = private(OpenOptions::new().write(true).create(true), &self.published());
+        let _ = private(&self.published());
         Ok(sealed)
     }
 
@@ -194,7 +185,7 @@ impl IndexFolder {
     /// The caller holds the lock. What cannot be removed now is left for the next call.
     pub(super) fn tidy(&self) -> Result<(), Error> {
         let names = files::names_in(&self.path)?;
-        let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
+        let newest = newest_of(&names);
         for name in &names {
             let path = self.path(name);
             if name.starts_with(RETIRED) || name == WORK {
@@ -227,7 +218,7 @@ impl IndexFolder {
     /// Returns the folders of generations older than the newest, and of those being removed.
     pub(super) fn older(&self) -> Result<Vec<PathBuf>, Error> {
         let names = files::names_in(&self.path)?;
-        let newest = names.iter().filter_map(|name| GenerationId::parse(name)).max();
+        let newest = newest_of(&names);
         let is_older = |name: &&String| {
             let generation = GenerationId::parse(name);
             name.starts_with(RETIRED) || generation.is_some_and(|one| Some(one) != newest)
@@ -239,8 +230,7 @@ impl IndexFolder {
     /// generation's name is always complete.
     fn retire(&self, generation: GenerationId) {
         let lease = self.lease(generation);
-        let mut open = OpenOptions::new();
-        let Ok(file) = private(open.read(true).write(true).create(true), &lease) else { return };
+        let Ok(file) = private(&lease) else { return };
         let Ok(Some(_alone)) = LockedFile::exclusive(file) else { return };
         if !self.published().exists() {
             return;
@@ -344,6 +334,11 @@ fn sync(path: &Path) -> Result<(), Error> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Error::io("sync", path))
 }
 
+/// Returns the newest of the generations with these names.
+fn newest_of(names: &[String]) -> Option<GenerationId> {
+    names.iter().filter_map(|name| GenerationId::parse(name)).max()
+}
+
 /// Creates a folder for its owner only, whatever the umask.
 fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
@@ -351,8 +346,10 @@ fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Opens or creates a file for its owner only, whatever the umask.
-fn private(open: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let file = open.truncate(false).mode(0o600).open(path)?;
+fn private(path: &Path) -> io::Result<File> {
+    let mut open = OpenOptions::new();
+    open.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = open.open(path)?;
     if file.metadata()?.permissions().mode() & 0o777 != 0o600 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }

@@ -95,6 +95,10 @@ impl IndexSealer {
                 "the generation {generation} of the index does not have the store's seal"
             ),
         })?;
+        let flawed = |breach, name: &str, how: &str| {
+            let what = format!("the file {name} of the generation {generation} of the index {how}");
+            Error::Breach { breach, what }
+        };
         let mut known = self.known();
         let mut fresh = false;
         let mut missing: BTreeSet<&String> = list.keys().collect();
@@ -104,27 +108,16 @@ impl IndexSealer {
                 continue;
             }
             let Some(sealed) = list.get(&name) else {
-                return Err(breach(
-                    IntegrityBreach::Unsealed,
-                    generation,
-                    &name,
-                    "was not sealed with it",
-                ));
+                return Err(flawed(IntegrityBreach::Unsealed, &name, "was not sealed with it"));
             };
             missing.remove(&name);
             fresh |= self.check_file(&entry.path(), *sealed, &mut known).map_err(|failed| {
-                failed.unwrap_or_else(|| {
-                    breach(
-                        IntegrityBreach::Altered,
-                        generation,
-                        &name,
-                        "is not the one that was sealed",
-                    )
-                })
+                let how = "is not the one that was sealed";
+                failed.unwrap_or_else(|| flawed(IntegrityBreach::Altered, &name, how))
             })?;
         }
         if let Some(name) = missing.first() {
-            return Err(breach(IntegrityBreach::Missing, generation, name, "is missing"));
+            return Err(flawed(IntegrityBreach::Missing, name, "is missing"));
         }
         if fresh {
             self.keep(&list, folder, &known);
@@ -315,11 +308,6 @@ impl IndexSealer {
             tracing::debug!(%error, "the list of verified files could not be written");
         }
     }
-}
-
-fn breach(breach: IntegrityBreach, generation: GenerationId, name: &str, how: &str) -> Error {
-    let what = format!("the file {name} of the generation {generation} of the index {how}");
-    Error::Breach { breach, what }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {

@@ -208,13 +208,10 @@ impl RocksIndexWriter {
         self.database = None;
         let number = self.base.map_or(1, |base| base.number + 1);
         let next = GenerationId { number, position };
-        let list = self.folder.publish(next, |work| match &self.sealer {
-            Some(sealer) => {
-                let base = self.base.map(|base| self.folder.path(base));
-                let base = base.as_deref().map(|base| (base, &self.sealed));
-                sealer.seal(work, next, base).map(Some)
-            }
-            None => Ok(None),
+        let list = self.folder.publish(next, |work| {
+            let base = self.base.map(|base| self.folder.path(base));
+            let base = base.as_deref().map(|base| (base, &self.sealed));
+            self.sealer.as_ref().map(|sealer| sealer.seal(work, next, base)).transpose()
         })?;
         // The generation is published, so a failure here is no error. The next writer removes what
         // cannot be removed now.

@@ -37,14 +37,10 @@ impl ClusteredTables {
     /// Rejects rows of clustered tables with keys too short for a cluster: no scan would find them.
     pub(super) fn check(self, batch: &RowBatch) -> Result<(), Error> {
         let lost = |table: TableId, key: &[u8]| self.holds(table) && key.len() < CLUSTER_BYTES;
-        match batch.rows.iter().find(|(table, key, _)| lost(*table, key)) {
-            None => Ok(()),
-            Some((table, key, _)) => {
-                let (table, bytes) = (table.0, key.len());
-                let source = format!("a key of table {table} has {bytes} bytes").into();
-                Err(Error::Index { action: "write to", source })
-            }
-        }
+        let found = batch.rows.iter().find(|(table, key, _)| lost(*table, key));
+        let Some((table, key, _)) = found else { return Ok(()) };
+        let source = format!("a key of table {} has {} bytes", table.0, key.len()).into();
+        Err(Error::Index { action: "write to", source })
     }
 
     /// Returns the key at which a row is stored.

@@ -110,13 +110,12 @@ impl RocksIndex {
         files::sync_folder(&path)?;
         sealer.note(&list, &path);
         // A generation that cannot be opened is an error.
-        RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
-        Ok(())
+        RocksDatabase::open_read_only(&path, generation.position, &self.cache).map(drop)
     }
 
     fn compact_whole(&self) -> Result<bool, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
-        let writer = Box::new(self.open_writer(lock, CompactionMode::Full, true)?);
+        let writer = Box::new(RocksIndexWriter::open(self, lock, (CompactionMode::Full, true))?);
         let position = writer.view().position();
         writer.publish(position)?;
         Ok(true)
@@ -138,20 +137,12 @@ impl RocksIndex {
 
     fn compact_piece(&self, after: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let mut writer = Box::new(self.open_writer(lock, CompactionMode::Never, true)?);
+        let writer = RocksIndexWriter::open(self, lock, (CompactionMode::Never, true))?;
+        let mut writer = Box::new(writer);
         let Some(last) = writer.rewrite_piece(after)? else { return Ok(None) };
         let position = writer.view().position();
         writer.publish(position)?;
         Ok(Some(last))
-    }
-
-    fn open_writer(
-        &self,
-        lock: files::LockedFile,
-        compaction: CompactionMode,
-        is_copy: bool,
-    ) -> Result<RocksIndexWriter, Error> {
-        RocksIndexWriter::open(self, lock, (compaction, is_copy))
     }
 }
 
@@ -204,7 +195,7 @@ impl Index for RocksIndex {
 
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let writer = self.open_writer(lock, CompactionMode::AsNeeded, true)?;
+        let writer = RocksIndexWriter::open(self, lock, (CompactionMode::AsNeeded, true))?;
         Ok(Some(Box::new(writer)))
     }
 
@@ -223,7 +214,8 @@ impl Index for RocksIndex {
 
     fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
         let lock = self.folder.lock(timeout)?;
-        Ok(Box::new(self.open_writer(lock, CompactionMode::AsNeeded, false)?))
+        let writer = RocksIndexWriter::open(self, lock, (CompactionMode::AsNeeded, false))?;
+        Ok(Box::new(writer))
     }
 }
 
