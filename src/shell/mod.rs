@@ -192,9 +192,7 @@ impl<'a> ShellLexer<'a> {
                         self.push(escaped);
                     }
                 },
-                '\'' => self.quoted('\''),
-                '"' => self.quoted('"'),
-                '`' => self.quoted('`'),
+                quote @ ('\'' | '"' | '`') => self.quoted(quote),
                 '$' if self.eat("'") => self.escaped_quotes(),
                 '$' => self.dollar(false),
                 '#' if self.word.is_none() => {
