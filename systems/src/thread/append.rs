@@ -349,12 +349,9 @@ impl<'t> AppendBatch<'t> {
         if (checked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;
-                let orphaned = FaultKind::OrphanedCall;
-                self.fault(
-                    index,
-                    checked,
-                    MessageProblem::new(orphaned, Some(&call.id), Remedy::Answered),
-                );
+                let fault = FaultKind::OrphanedCall;
+                let problem = MessageProblem::new(fault, Some(&call.id), Remedy::Answered);
+                self.fault(index, checked, problem);
             }
         }
         let message = self.ids.last().cloned().unwrap_or_default();

@@ -294,10 +294,9 @@ impl SanitizePlan<'_> {
     fn without_results(&mut self, index: usize, planned: &mut Vec<PlannedMessage>) -> ResultBlocks {
         let (unmatched, mut problems) = self.unmatched_blocks(index);
         let moved = self.messages[index].answers.iter().enumerate();
-        let moved: Vec<MessageProblem> = moved
+        let moved = moved
             .filter(|(place, _)| matches!(self.pairs.answer(index, *place), PairAssignment::To(..)))
-            .map(|(_, answer)| misplaced(answer, index))
-            .collect();
+            .map(|(_, answer)| misplaced(answer, index));
         problems.extend(moved);
         let is_user = self.messages[index].role == MessageRole::User;
         let mut blocks = if is_user { unmatched.clone() } else { Vec::new() };

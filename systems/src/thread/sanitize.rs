@@ -122,11 +122,8 @@ fn shown_form(
             }
             FormatEvidence::Strong(form) => match strong {
                 Some((first, known)) if known != form => {
-                    return Err(SanitizeError::MixedForms {
-                        first,
-                        second: index,
-                        forms: (known, form),
-                    });
+                    let forms = (known, form);
+                    return Err(SanitizeError::MixedForms { first, second: index, forms });
                 }
                 Some(_) => {}
                 None => strong = Some((index, form)),
@@ -146,10 +143,8 @@ fn shown_form(
     if known < lost.max(1)
         && let Some(index) = unrecognised.first()
     {
-        return Err(SanitizeError::UnknownForm {
-            index: *index,
-            seems: describe_unknown(texts[*index]),
-        });
+        let seems = describe_unknown(texts[*index]);
+        return Err(SanitizeError::UnknownForm { index: *index, seems });
     }
     Ok(strong.map(|(_, form)| form).or(weak).unwrap_or_default())
 }
@@ -203,10 +198,8 @@ pub fn sanitize_history<T: AsRef<str>>(
         return Err(SanitizeError::UnknownForm { index, seems });
     }
     if let Some(index) = checked.iter().position(is_lost) {
-        let seems = format!(
-            "content without a known role or type, {}",
-            describe_unknown(&checked[index].text)
-        );
+        let unknown = describe_unknown(&checked[index].text);
+        let seems = format!("content without a known role or type, {unknown}");
         return Err(SanitizeError::UnknownForm { index, seems });
     }
     Ok(SanitizePlan::new(form, checked, options).outcome())

@@ -187,11 +187,8 @@ impl<'a> SanitizePlan<'a> {
             .filter(|(place, _)| self.pairs.call(index, *place) == PairAssignment::Nothing)
             .filter_map(|(_, call)| {
                 let result = self.inserted_result(index, call)?;
-                let problem = MessageProblem::new(
-                    FaultKind::OrphanedCall,
-                    Some(call.display_name()),
-                    Remedy::Answered,
-                );
+                let id = Some(call.display_name());
+                let problem = MessageProblem::new(FaultKind::OrphanedCall, id, Remedy::Answered);
                 Some((result, problem.at(index)))
             })
             .unzip()
@@ -231,10 +228,7 @@ fn update_block_indexes(
     {
         return;
     }
-    let blocks = |text: &str| -> Vec<String> {
-        let split = super::message_format::split(text, form, &[]);
-        split.others
-    };
+    let blocks = |text: &str| super::message_format::split(text, form, &[]).others;
     let (before, after) = (blocks(before), blocks(after));
     let mut next = 0;
     for answer in answers {

@@ -178,11 +178,9 @@ impl Thread {
                 "no result of the call '{id}' is recorded: run it first"
             )));
         }
-        self.sanitize(
-            act,
-            &SanitizeOptions { orphans: OrphanPolicy::Leave, ..SanitizeOptions::default() },
-            writer,
-        )
+        let options =
+            SanitizeOptions { orphans: OrphanPolicy::Leave, ..SanitizeOptions::default() };
+        self.sanitize(act, &options, writer)
     }
 
     /// Releases the thread if this writer holds it.
@@ -315,9 +313,7 @@ fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
             // There is not enough room: all messages get new places.
             return (1..).map(|number| number * PLACE_GAP).take(sources.len()).collect();
         }
-        for number in 1..room {
-            places.push(before + step * number);
-        }
+        places.extend((1..room).map(|number| before + step * number));
         before += step * (room - 1);
         at += count;
     }

@@ -152,11 +152,8 @@ impl SanitizePlan<'_> {
         let trimmed = without_trailing_space(self.form, self.text(last));
         if let (Some(text), Some(last)) = (trimmed, planned.last_mut()) {
             last.text = Some(text);
-            last.problems.push(MessageProblem::new(
-                FaultKind::TrailingSpace,
-                None,
-                Remedy::Changed,
-            ));
+            let problem = MessageProblem::new(FaultKind::TrailingSpace, None, Remedy::Changed);
+            last.problems.push(problem);
         }
     }
 }

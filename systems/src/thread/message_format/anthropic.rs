@@ -132,12 +132,7 @@ const TYPES: [(&str, &str); 4] = [
 
 /// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
-    if let Some(json) = typed(json, &TYPES) {
-        checked.note_repaired(FaultKind::MalformedBlock, None);
-        tidied.changed = true;
-        return tidy_block(&json, checked, tidied);
-    }
-    if let Some(json) = ACCEPTED.with_accepted_type(json) {
+    if let Some(json) = typed(json, &TYPES).or_else(|| ACCEPTED.with_accepted_type(json)) {
         checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return tidy_block(&json, checked, tidied);

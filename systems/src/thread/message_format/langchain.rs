@@ -30,18 +30,14 @@ fn kind(object: &RawObject<'_>) -> Option<String> {
     } else {
         object.text("type")?.into_owned()
     };
-    let kind = kind.trim_end_matches("Chunk").trim_end_matches("Message").to_ascii_lowercase();
-    Some(kind)
+    Some(kind.trim_end_matches("Chunk").trim_end_matches("Message").to_ascii_lowercase())
 }
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let Some(kind) = kind(&object) else { return openai_chat::check_message(text, object) };
     // A message must show its format. For example, `lc` without `kwargs` does not.
-    if !matches!(evidence(&object), FormatEvidence::Strong(_)) {
-        return CheckedMessage::new(text, MessageRole::Other, None)
-            .into_unusable(FaultKind::NotAMessage);
-    }
-    let Some((mut body, nested)) = own_fields(&object) else {
+    let is_shown = matches!(evidence(&object), FormatEvidence::Strong(_));
+    let Some((mut body, nested)) = own_fields(&object).filter(|_| is_shown) else {
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
     };

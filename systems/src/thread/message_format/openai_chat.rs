@@ -167,11 +167,8 @@ fn function_result<'a>(
     };
     let Some(name) = nonempty_text(&object, "name") else {
         let given = whole.as_deref().or_else(|| object.get("content")).unwrap_or_default();
-        let user_text = result_as_user_message(
-            MessageFormat::OpenaiChat,
-            &ToolResultPart::new(String::new(), given),
-            false,
-        );
+        let answer = ToolResultPart::new(String::new(), given);
+        let user_text = result_as_user_message(MessageFormat::OpenaiChat, &answer, false);
         checked.role = MessageRole::User;
         let remedy = Remedy::KeptAsText;
         checked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
@@ -258,11 +255,8 @@ fn fold_blocks(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> 
             _ => checked.note_removed(FaultKind::MixedForms, Some(&id)),
         }
     }
-    if kept.is_empty() {
-        object.set("content", "null".to_owned());
-    } else {
-        object.set("content", written_list(&kept));
-    }
+    let content = if kept.is_empty() { "null".to_owned() } else { written_list(&kept) };
+    object.set("content", content);
     if !entries.is_empty() {
         object.set("tool_calls", written_list(&entries));
     }
@@ -278,12 +272,9 @@ fn input_text(block: &RawObject<'_>) -> String {
 /// Makes `tool_calls` a list if it is a text with the list in it, as a column of a database holds
 /// it, or one call without a list. Returns whether it changed.
 pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
-    let calls = object.get("tool_calls").and_then(calls_as_list);
-    let is_changed = calls.is_some();
-    if let Some(calls) = calls {
-        object.set("tool_calls", calls);
-    }
-    is_changed
+    let Some(calls) = object.get("tool_calls").and_then(calls_as_list) else { return false };
+    object.set("tool_calls", calls);
+    true
 }
 
 /// Returns the calls in this value of `tool_calls` as a list; `None` if it is one, or has no calls.

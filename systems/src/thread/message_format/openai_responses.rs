@@ -54,8 +54,7 @@ pub(super) fn drop_repeated_ids(checked: &mut [CheckedMessage<'_>]) {
         }
         let Some(mut object) = RawObject::parse(&one.text) else { continue };
         object.remove("id");
-        let text = object.write();
-        one.text = Cow::Owned(text);
+        one.text = Cow::Owned(object.write());
         one.note_repaired(FaultKind::RepeatedItem, Some(&id));
     }
 }
