@@ -1,7 +1,7 @@
 //! The context of a command: directory, environment, settings, clock, output.
 
 use crate::args::GlobalArgs;
-use crate::args::value::MomentArg;
+use crate::args::value::{MomentArg, to_micros};
 use crate::config::{Config, IgnoredSetting, key};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
@@ -259,10 +259,9 @@ pub fn clock() -> Timestamp {
 
 /// Converts a time of the system, which may be before 1970.
 fn timestamp(time: SystemTime) -> Timestamp {
-    let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => micros(after),
-        Err(before) => -micros(before.duration()),
+        Ok(after) => to_micros(after),
+        Err(before) => -to_micros(before.duration()),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Writes the changes of a command: as one operation, with its automatic checkpoint.
 
-use crate::args::value::MomentArg;
+use crate::args::value::{MomentArg, to_micros};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::output::time::local;
@@ -31,10 +31,8 @@ impl SessionWriter {
     pub fn begin(context: &Context, verb: &str, need: SessionNeed) -> Result<Self, CommandError> {
         let store = workspace::open_store(context, StoreAccess::Write)?;
         let session = workspace::choose_session(context, &store, need)?;
-        let micros = context
-            .config
-            .duration("auto_checkpoint.significant_time")
-            .map_or(i64::MAX, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+        let time = context.config.duration("auto_checkpoint.significant_time");
+        let micros = time.map_or(i64::MAX, to_micros);
         let on = Some(enabled_triggers(context));
         let triggers = CheckpointTriggers::of_session(&session, context.now, on, micros)?;
         let write_context = workspace::write_context(context, verb);

@@ -1,6 +1,6 @@
 //! Opens the store of a command, and finds its session and the moments and claims that it names.
 
-use crate::args::value::MomentArg;
+use crate::args::value::{MomentArg, to_micros};
 use crate::config::key;
 use crate::context::Context;
 use crate::database;
@@ -305,7 +305,7 @@ fn create_session(
 ) -> Result<Session, Error> {
     let session = store.create_session(act, new)?;
     if let Some(every) = context.config.duration(key::SCHEDULE_EVERY) {
-        session.schedule(act, Some(i64::try_from(every.as_micros()).unwrap_or(i64::MAX)))?;
+        session.schedule(act, Some(to_micros(every)))?;
     }
     Ok(session)
 }

@@ -1,6 +1,7 @@
 //! `forge command`.
 
 use crate::args::select::{EntityShowArgs, FactListArgs};
+use crate::args::value::to_micros;
 use crate::child_process::{FinishedCommand, command_line, run_child};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -11,8 +12,7 @@ use crate::session_writer::{SessionWriter, new_fact};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
 use forge_agents::FinishedLine;
-use forge_store::model::claim::ExecutedCommand;
-use forge_store::model::claim::VocabularyWord;
+use forge_store::model::claim::{ExecutedCommand, VocabularyWord};
 use forge_store::model::{AutoTrigger, Fact, FieldMap, Kind, Value};
 use std::ffi::OsString;
 
@@ -94,8 +94,7 @@ fn write_command(
     context: &Context,
     select: impl FnOnce(&FinishedCommand, Vec<FieldMap>) -> Vec<FieldMap>,
 ) -> Result<EntityWriteReport, CommandError> {
-    let took = i64::try_from(ran.took.as_micros()).unwrap_or(i64::MAX);
-    let end = context.now.plus_micros(took);
+    let end = context.now.plus_micros(to_micros(ran.took));
     let redactor = crate::workspace::redactor(context);
     let line = command_line(command);
     let (stdout, stderr) = (ran.stdout.text(redactor.as_ref()), ran.stderr.text(redactor.as_ref()));

@@ -1,6 +1,7 @@
 //! `forge maintain`.
 
 use super::prune;
+use crate::args::value::to_micros;
 use crate::context::Context;
 use crate::report::store::MaintainReport;
 use crate::verb::{OpenedStore, Verb, VerbResult};
@@ -21,7 +22,7 @@ impl Verb for MaintainArgs {
         prune::prune_automatically(context, store)?;
         let mut applied = store.maintain(0)?;
         let undo = prune::undo_window(&context.config);
-        let swept = store.sweep(context.now, context.now.plus_micros(-prune::micros(undo)))?;
+        let swept = store.sweep(context.now, context.now.plus_micros(-to_micros(undo)))?;
         if swept.prunings > 0 || swept.prewritten > 0 {
             // This applies the sweep to the index, so that the compaction frees the space.
             applied |= store.maintain(0)?;

@@ -1,6 +1,6 @@
 //! `forge checkpoint prune`, and automatic pruning.
 
-use crate::args::value::{self, NameArg};
+use crate::args::value::{self, NameArg, to_micros};
 use crate::config::{Config, key};
 use crate::context::Context;
 use crate::doctor::store::disk_usage;
@@ -143,7 +143,7 @@ pub fn sweep_dropped(
 ) -> Result<FreedSpace, CommandError> {
     let size = || store.path().map_or(0, |path| disk_usage(path).0);
     let before = size();
-    let swept = store.sweep(now, now.plus_micros(-micros(undo)))?;
+    let swept = store.sweep(now, now.plus_micros(-to_micros(undo)))?;
     if compact {
         store.maintain(0)?;
         store.compact()?;
@@ -164,7 +164,7 @@ pub fn undo_window(config: &Config) -> Duration {
 /// Prunes every debugging session by the rules of the settings, if automatic pruning is enabled and
 /// the last pruning is at least a day old.
 pub fn prune_automatically(context: &Context, store: &Store) -> Result<(), CommandError> {
-    let day = context.now.plus_micros(-micros(days(1)));
+    let day = context.now.plus_micros(-to_micros(days(1)));
     if !context.config.is_on(key::PRUNE_AUTOMATIC) || store.pruned_since(day)? {
         return Ok(());
     }
@@ -198,11 +198,6 @@ fn prune_each_session(
         (retention.texts, retention.sessions) = (None, None);
     }
     Ok(found)
-}
-
-/// Converts a duration to microseconds; one that is too long becomes the maximum.
-pub fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn days(count: u64) -> Duration {
@@ -257,7 +252,7 @@ impl KeepRules {
         let days = self.days.map(days);
         let rules = RetentionPolicy {
             last: self.last.unwrap_or(0),
-            within: self.within.max(days).map_or(0, micros),
+            within: self.within.max(days).map_or(0, to_micros),
             hourly: self.hourly.unwrap_or(0),
             daily: self.daily.unwrap_or(0),
             weekly: self.weekly.unwrap_or(0),
@@ -286,9 +281,9 @@ fn retention(args: &CheckpointPruneArgs, config: &Config) -> Result<RetentionPol
     Ok(RetentionPolicy {
         manual: !args.drop_manual,
         significant: !args.drop_significant,
-        revisions: args.keep_revisions.map_or(chosen.revisions, micros),
-        texts: args.transcripts.map(micros).or(chosen.texts),
-        sessions: args.sessions.map(micros).or(chosen.sessions),
+        revisions: args.keep_revisions.map_or(chosen.revisions, to_micros),
+        texts: args.transcripts.map(to_micros).or(chosen.texts),
+        sessions: args.sessions.map(to_micros).or(chosen.sessions),
         ..chosen
     })
 }
@@ -302,7 +297,7 @@ fn configured_retention(config: &Config) -> Result<RetentionPolicy, CommandError
 /// Sets the ages of revisions, transcripts and ended sessions in these rules from the settings.
 fn with_configured_ages(rules: RetentionPolicy, config: &Config) -> RetentionPolicy {
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
-    let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);
-    let sessions = config.duration(key::KEEP_SESSIONS).map(micros);
-    RetentionPolicy { revisions: micros(revisions), texts, sessions, ..rules }
+    let texts = config.duration(key::KEEP_TRANSCRIPTS).map(to_micros);
+    let sessions = config.duration(key::KEEP_SESSIONS).map(to_micros);
+    RetentionPolicy { revisions: to_micros(revisions), texts, sessions, ..rules }
 }

@@ -1,5 +1,6 @@
 //! Reports of sessions.
 
+use crate::args::value::to_micros;
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TextTable, Tone, cells};
 use forge_store::model::claim::SessionMetrics;
@@ -205,12 +206,11 @@ impl Report for SessionShowReport {
         screen.dim(&format!(" ({}{current})", line.id.short()));
         line.print(screen);
         if let Some(metrics) = &self.metrics {
-            let micros = i64::try_from(metrics.time_in_debugging.as_micros()).unwrap_or(i64::MAX);
             for (label, figure) in [
                 ("hypotheses tested", metrics.hypotheses_tested.to_string()),
                 ("verifications run", metrics.verifications_run.to_string()),
                 ("gaps filled", metrics.gaps_filled.to_string()),
-                ("time in debugging", describe_distance(micros)),
+                ("time in debugging", describe_distance(to_micros(metrics.time_in_debugging))),
             ] {
                 screen.plain(&format!("  {label}: {figure}"));
             }
