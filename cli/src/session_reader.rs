@@ -33,10 +33,13 @@ impl SessionReader {
         context: &Context,
         at: Option<&MomentArg>,
     ) -> Result<ResolvedMoment, CommandError> {
-        match at {
-            Some(moment) => workspace::point(context, &self.session, moment),
-            None => Ok(self.session.head()?),
-        }
+        workspace::point_or_head(context, &self.session, at)
+    }
+
+    /// Returns the head of a branch.
+    pub fn head_of(&self, context: &Context, branch: &str) -> Result<ResolvedMoment, CommandError> {
+        let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
+        workspace::point(context, &self.session, &moment)
     }
 
     /// Returns the time of a moment; the greatest time for the head.
@@ -53,6 +56,17 @@ impl SessionReader {
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
+    /// Returns the range from one moment to another.
+    pub fn time_range(
+        &self,
+        context: &Context,
+        since: Option<&MomentArg>,
+        until: Option<&MomentArg>,
+    ) -> Result<TimeRange, CommandError> {
+        let time = |moment| self.time(context, moment);
+        Ok(TimeRange { since: since.map(time).transpose()?, until: until.map(time).transpose()? })
+    }
+
     pub fn state(
         &self,
         point: &ResolvedMoment,
@@ -65,6 +79,18 @@ impl SessionReader {
     /// Returns a reader of this session's texts.
     pub fn texts(&self, length: TextLength) -> TextReader<'_> {
         TextReader::new(&self.session, length)
+    }
+}
+
+/// The first and the last time of what is shown.
+pub struct TimeRange {
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+impl TimeRange {
+    pub fn contains(&self, time: Timestamp) -> bool {
+        self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time <= until)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::text::TextLength;
 use crate::verb::{OpenedStore, Verb, VerbResult, run_verb};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
-use forge_store::model::{Checkpoint, CheckpointTrigger, Timestamp};
+use forge_store::model::{Checkpoint, CheckpointTrigger};
 use forge_store::store::{
     CheckpointFilter, LogItem, ResolvedMoment, Session, SourcedFact, StateAt,
 };
@@ -52,9 +52,8 @@ impl Verb for CheckpointListArgs {
         {
             // A time means the same in every session. Another moment is looked up in the first.
             let reading = SessionReader { store: store.clone(), session: session.clone() };
-            let time = |moment| reading.time(context, moment);
-            filter.since = self.since.as_ref().map(time).transpose()?;
-            filter.until = self.until.as_ref().map(time).transpose()?;
+            let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
+            (filter.since, filter.until) = (range.since, range.until);
         }
         let limit = self.limit.unwrap_or(usize::MAX);
         let mut found = Vec::new();
@@ -351,8 +350,7 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
         context: &Context,
     ) -> Result<TimelineReport, CommandError> {
         let session = &reading.session;
-        let since = self.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
-        let until = self.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
+        let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
         let branches: Vec<TimelineLane> = session
             .branches(&session.head()?)?
             .into_iter()
@@ -366,8 +364,7 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
         let items = session.records(0, usize::MAX)?;
         super::log::warn_of_lost(context, &items);
         for item in items {
-            let time: Timestamp = item.time();
-            if since.is_none_or(|since| since <= time) && until.is_none_or(|until| time <= until) {
+            if range.contains(item.time()) {
                 entries.extend(entry(reading, item)?);
             }
         }
@@ -398,7 +395,7 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
         entries.truncate(entries.len() - omitted);
         summarise(reading, &mut entries)?;
         let session = session.summary()?.info.name;
-        let is_narrowed = since.is_some() || until.is_some() || omitted > 0;
+        let is_narrowed = range.since.is_some() || range.until.is_some() || omitted > 0;
         Ok(TimelineReport { session, branches, entries, omitted, is_narrowed })
     }
 }

@@ -3,7 +3,6 @@
 use crate::args::field_option::{FieldArgs, FieldUse, Listed, ListedKind};
 use crate::args::list_format::ListFormat;
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
-use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport, plural_noun};
@@ -55,11 +54,7 @@ pub fn list_claims<K: ListedKind>(
 ) -> Result<EntityListReport, CommandError> {
     let point = match &args.branch {
         None => reading.point(context, args.at.as_ref())?,
-        Some(name) => {
-            let moment: MomentArg =
-                format!("branch:{name}").parse().map_err(CommandError::invalid)?;
-            workspace::point(context, &reading.session, &moment)?
-        }
+        Some(name) => reading.head_of(context, name.as_str())?,
     };
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
@@ -74,9 +69,7 @@ pub fn list_claims<K: ListedKind>(
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    let report =
-        list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)?;
-    Ok(EntityListReport { total, ..report })
+    list_report(reading, K::KIND, state.time()?, (known, total), args.format.as_ref(), context)
 }
 
 /// Returns a filter in which ids are complete. An id that does not exist stays: nothing matches it.
@@ -102,37 +95,34 @@ pub fn list_facts<K: ListedKind>(
     passes: impl Fn(&Value) -> bool,
 ) -> Result<EntityListReport, CommandError> {
     let point = reading.point(context, args.at.as_ref())?;
-    let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
-    let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
+    let range = reading.time_range(context, args.since.as_ref(), args.until.as_ref())?;
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
     let total = known.len();
     known.retain(|known| {
-        since.is_none_or(|since| since <= known.at())
-            && until.is_none_or(|until| known.at() <= until)
+        range.contains(known.at())
             && args.filter.match_value(known.value())
             && passes(known.value())
     });
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    let report =
-        list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)?;
-    Ok(EntityListReport { total, ..report })
+    list_report(reading, K::KIND, state.time()?, (known, total), args.format.as_ref(), context)
 }
 
 fn list_report(
     reading: &SessionReader,
     kind: Kind,
     at: Option<Timestamp>,
-    (known, format): (Vec<KnownEntity>, Option<ListFormat>),
+    (known, total): (Vec<KnownEntity>, usize),
+    format: Option<&ListFormat>,
     context: &Context,
 ) -> Result<EntityListReport, CommandError> {
     let length = if context.global.json { TextLength::Cut } else { TextLength::Preview };
     let mut texts = reading.texts(length);
     let entities = known.into_iter().map(|known| EntityJson::new(known, &mut texts));
     let entities: Vec<EntityJson> = entities.collect::<Result<_, _>>()?;
-    if let (Some(format), Some(first)) = (&format, entities.first()) {
+    if let (Some(format), Some(first)) = (format, entities.first()) {
         let unknown = |name: &&str| !entities.iter().any(|entity| entity.has_field(name));
         if let Some(name) = format.fields().find(unknown) {
             let known = first.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>();
@@ -147,7 +137,6 @@ fn list_report(
         entities.iter().map(line).collect()
     });
     let session = reading.session.summary()?.info.name;
-    let total = entities.len();
     Ok(EntityListReport { session, kind, at, entities, total, lines })
 }
 

@@ -12,10 +12,9 @@ use crate::report::story::StoryReport;
 use crate::report::timeline::TimelineReport;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::verb::{EitherReport, Verb, VerbResult};
-use crate::workspace;
 use forge_store::diff::describe;
 use forge_store::error::Error;
-use forge_store::model::{Key, Timestamp};
+use forge_store::model::Key;
 use forge_store::store::{HistoryEntry, LogItem, ResolvedMoment};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,7 +124,7 @@ impl LogArgs {
         reading: &SessionReader,
         context: &Context,
     ) -> Result<StoryReport, CommandError> {
-        let range = LogTimeRange::from_args(self, reading, context)?;
+        let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
         let request = StoryRequest {
             point: reading.session.head()?,
             since: range.since,
@@ -162,21 +161,19 @@ impl LogArgs {
                     history.iter().map(|entry| entry.revision.operation).collect();
                 operations.retain(|operation| changed.contains(&operation.id));
             }
-            let range = LogTimeRange::from_args(self, reading, context)?;
+            let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
             let operations =
                 operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
             let operations = operations.collect();
-            let summaries = match context.global.json {
-                true => BTreeMap::new(),
-                false => revision_summaries(reading)?,
-            };
+            let summaries =
+                if context.global.json { BTreeMap::new() } else { revision_summaries(reading)? };
             let report = OperationListReport { session: name, operations, summaries };
             return Ok(EitherReport::Second(report));
         }
-        let range = LogTimeRange::from_args(self, reading, context)?;
+        let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
         let point = match &self.branch {
             None => reading.session.head()?,
-            Some(branch) => branch_point(context, reading, branch.as_str())?,
+            Some(branch) => reading.head_of(context, branch.as_str())?,
         };
         let report = match &self.entity {
             Some(entity) => {
@@ -263,16 +260,6 @@ pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {
     context.out.warn(&format!("{count} lost before a repair and cannot be shown: {named}{more}"));
 }
 
-/// Returns the head of a branch.
-fn branch_point(
-    context: &Context,
-    reading: &SessionReader,
-    branch: &str,
-) -> Result<ResolvedMoment, CommandError> {
-    let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
-    workspace::point(context, &reading.session, &moment)
-}
-
 /// Returns the key of a claim and its changes, the latest first: those up to a point, or those on
 /// all branches if there is no point.
 fn entity_history(
@@ -333,7 +320,7 @@ fn claim_key_on_any_branch(
         return here;
     }
     for branch in reading.session.branches(&head)? {
-        let point = branch_point(context, reading, &branch.name)?;
+        let point = reading.head_of(context, &branch.name)?;
         let there = claim_key(reading, &point, name);
         if !is_missing(&there) {
             return there;
@@ -362,28 +349,4 @@ fn history_on_all_branches(
         return Err(Error::not_found(key.kind.name(), key.id.clone()).into());
     }
     Ok(history)
-}
-
-/// The first and the last moment to show.
-struct LogTimeRange {
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-}
-
-impl LogTimeRange {
-    fn from_args(
-        args: &LogArgs,
-        reading: &SessionReader,
-        context: &Context,
-    ) -> Result<Self, CommandError> {
-        let time = |moment| reading.time(context, moment);
-        Ok(Self {
-            since: args.since.as_ref().map(time).transpose()?,
-            until: args.until.as_ref().map(time).transpose()?,
-        })
-    }
-
-    fn contains(&self, time: Timestamp) -> bool {
-        self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time <= until)
-    }
 }

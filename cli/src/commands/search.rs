@@ -61,10 +61,8 @@ impl Verb for SearchArgs {
         if self.since.is_some() || self.until.is_some() {
             let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
             let reading = SessionReader { store: store.clone(), session };
-            let time = |moment: &Option<MomentArg>| {
-                moment.as_ref().map(|moment| reading.time(context, moment)).transpose()
-            };
-            (query.since, query.until) = (time(&self.since)?, time(&self.until)?);
+            let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
+            (query.since, query.until) = (range.since, range.until);
         }
         Ok(if self.all_sessions {
             store.search_all(&query, &forge_agents::resolve)?
