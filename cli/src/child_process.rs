@@ -201,25 +201,19 @@ fn spawn_and_wait(command: &[OsString], directory: &Path, to_stderr: bool) -> Fi
     };
     let (stdout, stderr, status) = forward_output(&mut child, to_stderr);
     match status {
-        Ok(status) => {
-            let outcome = match status.signal() {
+        Ok(status) => FinishedCommand {
+            exit_code: status.code(),
+            signal: status.signal(),
+            outcome: match status.signal() {
                 Some(_) => CommandOutcome::Interrupted,
                 None => CommandOutcome::Finished,
-            };
-            let (exit_code, signal) = (status.code(), status.signal());
-            let reason = None;
-            let (took, start_failure_code) = (Duration::ZERO, None);
-            FinishedCommand {
-                exit_code,
-                signal,
-                outcome,
-                reason,
-                stdout,
-                stderr,
-                took,
-                start_failure_code,
-            }
-        }
+            },
+            reason: None,
+            stdout,
+            stderr,
+            took: Duration::ZERO,
+            start_failure_code: None,
+        },
         Err(error) => failed_start(format!("cannot wait for the command: {error}"), NOT_RUN),
     }
 }

@@ -13,8 +13,7 @@ use crate::report::why::WhyReport;
 use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult, commands};
-use forge_store::model::claim::Belief;
-use forge_store::model::claim::{Dependency, DependencyType, Strength};
+use forge_store::model::claim::{Belief, Dependency, DependencyType, Strength};
 use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::{FieldMap, Key, Kind, Value};
 use forge_store::store::{HeadClaims, WriteReport};
@@ -118,8 +117,7 @@ impl RecordedClaim for Belief {
             if claims.claim(&key).is_some() {
                 return Err(RuleError::AlreadyExists(key));
             }
-            let mut outcome =
-                RuleOutcome::of_change(Key::new(Kind::Belief, id), None, value.clone());
+            let mut outcome = RuleOutcome::of_change(key, None, value.clone());
             // Nothing rests on a new belief yet, so these dependencies cannot make a cycle.
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency {
@@ -152,8 +150,7 @@ impl Verb for BeliefDependArgs {
             ..Dependency::default()
         };
         let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
-        let report = EntityWriteReport::new("Added", done);
-        Ok(report.about_claim(Kind::Dependency, id))
+        Ok(EntityWriteReport::new("Added", done).about_claim(Kind::Dependency, id))
     }
 }
 

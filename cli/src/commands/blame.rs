@@ -92,13 +92,12 @@ impl Verb for BlameArgs {
                     .collect()
             }
         };
-        let report = BlameReport {
+        Ok(BlameReport {
             session: state.info()?.name,
             entity: Key::new(known.kind(), known.id()),
             at: state.time()?,
             fields,
-        };
-        Ok(report)
+        })
     }
 }
 

@@ -133,7 +133,7 @@ impl Verb for BundleImportArgs {
         };
         let name = self.name.as_deref();
         let taken = store.import_bundle_file(&opened.write_context, &mut file, &path, name);
-        let taken = taken.map_err(|error| {
+        taken.map_err(|error| {
             let holds_secrets = matches!(error, Error::Secrets { .. });
             let refused = CommandError::from(error);
             let purge = "'forge purge' removes them from the store that it came from; export it \
@@ -148,8 +148,7 @@ impl Verb for BundleImportArgs {
                 }
                 _ => refused,
             }
-        })?;
-        Ok(taken)
+        })
     }
 }
 

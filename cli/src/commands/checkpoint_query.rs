@@ -310,7 +310,7 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
             (None, Some(revision)) => Some(revision.id.to_string()),
             (None, None) => None,
         };
-        let report = CheckpointRestoreReport {
+        Ok(CheckpointRestoreReport {
             restored_to,
             timestamp: session.time_of(&point)?,
             message: named
@@ -324,8 +324,7 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
             facts_since,
             summary: summary(&changes, None),
             changes: changes.into_iter().map(readable).collect(),
-        };
-        Ok(report)
+        })
     }
 }
 

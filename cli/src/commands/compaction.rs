@@ -71,7 +71,7 @@ impl Verb for CompactionShowArgs {
             compaction_knowledge(session, &found)?;
         let name = session.summary()?.info.name;
         let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), BRIEF_BUDGET);
-        let report = CompactionShowReport {
+        Ok(CompactionShowReport {
             session: name,
             compaction: json(session, &found, lost.as_deref())?,
             known: knowledge.known_items().len(),
@@ -79,8 +79,7 @@ impl Verb for CompactionShowArgs {
             lost: lost.map(|lost| lost.iter().map(LostItemJson::from).collect()),
             summary,
             brief,
-        };
-        Ok(report)
+        })
     }
 }
 
@@ -90,12 +89,11 @@ fn find_compaction(
 ) -> Result<ContextCompaction, CommandError> {
     let mut all = compaction::newest_compactions(session, None)?;
     let Some(which) = which else {
-        let none = || {
+        return all.into_iter().next().ok_or_else(|| {
             CommandError::not_found("no compaction is known in this session").hinted(
                 "hooks and 'forge import' find them; 'forge session list' names the sessions",
             )
-        };
-        return if all.is_empty() { Err(none()) } else { Ok(all.swap_remove(0)) };
+        });
     };
     let number = which.strip_prefix('#').unwrap_or(which);
     all.retain(|one| {

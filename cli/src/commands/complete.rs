@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use clap::builder::{PossibleValue, StyledStr};
 use clap::{Arg, Command, CommandFactory};
 use forge_store::model::Kind;
 use forge_store::store::{CheckpointFilter, Session, StateAt, Store, entity_title};
@@ -123,19 +124,14 @@ impl<'a> CompletedPlace<'a> {
             ExpectedWord::Foreign => Vec::new(),
             ExpectedWord::Option => {
                 let shown = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
-                let name = |arg: &Arg| {
-                    let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
-                    Some((format!("--{}", arg.get_long()?), about))
-                };
+                let name =
+                    |arg: &Arg| Some((format!("--{}", arg.get_long()?), plain(arg.get_help())));
                 shown.filter_map(name).collect()
             }
             ExpectedWord::Value(arg) => self.values(arg, context),
             ExpectedWord::Any(arg) => {
                 let shown = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
-                let name = |sub: &Command| {
-                    let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-                    (sub.get_name().to_owned(), about)
-                };
+                let name = |sub: &Command| (sub.get_name().to_owned(), plain(sub.get_about()));
                 let mut all: Vec<Candidate> = shown.map(name).collect();
                 all.extend(arg.map(|arg| self.values(arg, context)).unwrap_or_default());
                 all
@@ -147,10 +143,8 @@ impl<'a> CompletedPlace<'a> {
     fn values(&self, arg: &Arg, context: &Context) -> Vec<Candidate> {
         let fixed = arg.get_possible_values();
         if !fixed.is_empty() {
-            let name = |value: &clap::builder::PossibleValue| {
-                let about = value.get_help().map(ToString::to_string).unwrap_or_default();
-                (value.get_name().to_owned(), about)
-            };
+            let name =
+                |value: &PossibleValue| (value.get_name().to_owned(), plain(value.get_help()));
             return fixed.iter().map(name).collect();
         }
         // Completion never reports an error. Without a store there is nothing to offer.
@@ -205,7 +199,6 @@ impl<'a> CompletedPlace<'a> {
 
     /// Returns the kinds whose ids an argument takes.
     fn kinds_of(&self, arg: &Arg, value_name: &str) -> Vec<Kind> {
-        let claims = || Kind::ALL.iter().copied().filter(|kind| CLAIMS.contains(kind)).collect();
         match (arg.get_id().as_str(), value_name) {
             ("hypothesis" | "parent" | "blocking", _) => vec![Kind::Hypothesis],
             ("evidence", _) => vec![Kind::Evidence],
@@ -214,7 +207,7 @@ impl<'a> CompletedPlace<'a> {
             // Not the option `--id`, which names a new id.
             ("id", "ID") if arg.is_positional() => self.group.parse().into_iter().collect(),
             ("inference", "ID") => vec![Kind::Inference],
-            (_, "ENTITY" | "WHAT") => claims(),
+            (_, "ENTITY" | "WHAT") => CLAIMS.to_vec(),
             _ => Vec::new(),
         }
     }
@@ -222,6 +215,11 @@ impl<'a> CompletedPlace<'a> {
 
 /// The kinds that are offered where any id fits.
 const CLAIMS: [Kind; 5] = [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap, Kind::Note];
+
+/// Returns a description of clap without its style; empty if there is none.
+fn plain(about: Option<&StyledStr>) -> String {
+    about.map(ToString::to_string).unwrap_or_default()
+}
 
 /// Returns the option that a word names.
 fn option_of<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
@@ -253,8 +251,7 @@ fn ids(state: &StateAt, kind: Kind) -> Result<Vec<Candidate>, CommandError> {
 
 fn sessions(store: &Store) -> Result<Vec<Candidate>, CommandError> {
     let sessions = store.sessions()?.into_iter();
-    let about = |agent: Option<String>| agent.unwrap_or_default();
-    Ok(sessions.map(|one| (one.info.name, about(one.info.agent))).collect())
+    Ok(sessions.map(|one| (one.info.name, one.info.agent.unwrap_or_default())).collect())
 }
 
 fn tags(session: &Session) -> Result<Vec<Candidate>, CommandError> {

@@ -224,13 +224,12 @@ impl Verb for HooksStatusArgs {
             agents.into_iter().map(|agent| (agent, installations(agent, &target))).collect();
         let none =
             |(agent, scopes): &(CodingAgent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
-        let report = HooksStatusReport {
+        Ok(HooksStatusReport {
             store: store_directory(context, &target).is_ok(),
             forge: target.forge.clone(),
             not_installed: found.iter().filter_map(none).collect(),
             installed: found.into_iter().flat_map(|(_, scopes)| scopes).collect(),
-        };
-        Ok(report)
+        })
     }
 }
 

@@ -131,8 +131,7 @@ impl Verb for InferencePromoteArgs {
         let id = self.id.as_ref().map(NameArg::as_str);
         let promoted = |id: &str| new_version(&fact, context.now, [(PROMOTED, id.into())]);
         let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
-        let report = EntityWriteReport::new("Added", done).about_claim(kind, id);
-        Ok(report)
+        Ok(EntityWriteReport::new("Added", done).about_claim(kind, id))
     }
 }
 
@@ -148,8 +147,7 @@ impl Verb for InferenceDismissArgs {
         let fact = new_version(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
         let id = fact.id.clone();
         let done = writing.write_fact(fact, None)?;
-        let report = EntityWriteReport::new("Dismissed", done);
-        Ok(report.about_claim(Kind::Inference, id))
+        Ok(EntityWriteReport::new("Dismissed", done).about_claim(Kind::Inference, id))
     }
 }
 

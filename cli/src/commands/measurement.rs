@@ -8,9 +8,8 @@ use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::{SessionWriter, new_fact, past_time};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
-use forge_store::model::Kind;
-use forge_store::model::Value;
 use forge_store::model::claim::Measurement;
+use forge_store::model::{Kind, Value};
 
 /// Record measured values.
 #[derive(Debug, clap::Subcommand)]
@@ -68,7 +67,6 @@ impl Verb for MeasurementRecordArgs {
         let at = past_time(context, &writing.session, self.at.as_ref())?;
         let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
         let done = writing.write_fact(fact.clone(), None)?;
-        let report = EntityWriteReport::new("Recorded", done);
-        Ok(report.about_fact(fact))
+        Ok(EntityWriteReport::new("Recorded", done).about_fact(fact))
     }
 }

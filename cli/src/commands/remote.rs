@@ -200,10 +200,7 @@ pub fn join(
     let remote = opened.map_err(|error| {
         let is_missing = matches!(error, Error::NotFound { .. });
         let error = about(&known, error.into());
-        match is_missing {
-            true => error.hinted("'forge remote create URL' makes one there"),
-            false => error,
-        }
+        if is_missing { error.hinted("'forge remote create URL' makes one there") } else { error }
     })?;
     Ok((known, remote.resolving(forge_agents::resolve)))
 }
@@ -430,10 +427,7 @@ impl Verb for RemoteGrantArgs {
         let grant = grant.map_err(|error| {
             let is_missing = matches!(error, Error::NotFound { .. });
             let error = about(&transfer.known, transfer.hinted(error, &name));
-            match is_missing {
-                true => error.hinted("push the session before it is granted"),
-                false => error,
-            }
+            if is_missing { error.hinted("push the session before it is granted") } else { error }
         })?;
         Ok(RemoteGrantReport::new(&grant))
     }

@@ -8,8 +8,7 @@ use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::{SessionWriter, new_fact, past_time};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
-use forge_store::model::claim::VerificationResult;
-use forge_store::model::claim::{VerificationStatus, VocabularyWord};
+use forge_store::model::claim::{VerificationResult, VerificationStatus, VocabularyWord};
 use forge_store::model::{AutoTrigger, Kind, Value};
 use std::time::Duration;
 
@@ -95,8 +94,7 @@ impl Verb for VerificationAddArgs {
         let fact = new_fact(Kind::Verification, id, at, context.now, value)?;
         writing.refuse_taken_id(&fact, id)?;
         let done = writing.write_fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
-        let report = EntityWriteReport::new("Added", done);
-        Ok(report.about_fact(fact))
+        Ok(EntityWriteReport::new("Added", done).about_fact(fact))
     }
 }
 

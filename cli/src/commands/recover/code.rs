@@ -44,7 +44,7 @@ pub(super) fn step(
     });
     match tried {
         Ok((made, left)) => {
-            (code.files, code.not_restored) = (made.files, join_unrestored(left, made.left));
+            (code.files, code.not_restored) = (made.files, [left, made.left].concat());
         }
         Err(error) => code.not_here = Some(error.message().to_owned()),
     }
@@ -84,27 +84,24 @@ pub(super) fn restore(
         None => format!("forge/recovered-{}", commit.get(..10).unwrap_or(&commit)),
     };
     let is_new = place.branch(&name, &commit)?;
-    let worktree = match &args.worktree {
-        None => None,
-        Some(path) => {
-            let made = place.worktree(&context.cwd.join(path), &name).inspect_err(|_| {
-                if is_new {
-                    place.delete_branch(&name, &commit);
-                }
-            });
-            Some(made?)
-        }
-    };
+    let worktree = args.worktree.as_ref().map(|path| {
+        place.worktree(&context.cwd.join(path), &name).inspect_err(|_| {
+            if is_new {
+                place.delete_branch(&name, &commit);
+            }
+        })
+    });
+    let worktree = worktree.transpose()?;
     let is_unfiltered = worktree.as_ref().is_some_and(|made| !made.unfiltered.is_empty());
     let worktree = worktree.map(|made| made.path);
-    let not_restored = join_unrestored(before, left);
+    let not_restored = [before, left].concat();
     let mut undo = Vec::new();
     if let Some(path) = &worktree {
         undo.push(format!("git worktree remove --force {}", quoted(&path.display().to_string())));
     }
     undo.push(format!("git branch -D {}", quoted(&name)));
     let checkpoint = found.checkpoint.as_ref();
-    let report = CodeRecoverReport {
+    Ok(CodeRecoverReport {
         restored_to: checkpoint.map(|one| one.id.to_string()),
         timestamp: found.time,
         message: checkpoint.map(|one| one.message.clone()).unwrap_or_default(),
@@ -120,8 +117,7 @@ pub(super) fn restore(
         not_restored,
         warnings: is_unfiltered.then(|| UNFILTERED.to_owned()).into_iter().collect(),
         undo,
-    };
-    Ok(report)
+    })
 }
 
 /// The repository around the current directory.
@@ -134,14 +130,6 @@ fn redacted_count(patch: &CodePatch) -> usize {
     let lines = patch_lines(patch.text.as_deref().unwrap_or_default());
     let added = lines.filter(|(kind, _)| *kind == PatchLineKind::Added);
     added.map(|(_, line)| line.matches("[redacted:").count()).sum()
-}
-
-fn join_unrestored(
-    mut one: Vec<UnrestoredFile>,
-    other: Vec<UnrestoredFile>,
-) -> Vec<UnrestoredFile> {
-    one.extend(other);
-    one
 }
 
 /// Returns the last captured state with the edits after it, and the files that cannot be restored:

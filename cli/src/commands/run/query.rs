@@ -337,7 +337,6 @@ impl Verb for RunResumeArgs {
         let run = named_run(&opened.store, &self.run)?;
         let resume =
             run.resume_at(&workspace::point_or_head(context, run.session(), self.at.as_ref())?)?;
-        let report = RunResumeReport::new(run.key(), resume, self.active);
-        Ok(report)
+        Ok(RunResumeReport::new(run.key(), resume, self.active))
     }
 }
