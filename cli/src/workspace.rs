@@ -277,6 +277,18 @@ pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError>
     })
 }
 
+/// Finds the session with this name or id; without a name, the existing one of the command.
+pub fn named_or_chosen_session(
+    context: &Context,
+    store: &Store,
+    name: Option<&str>,
+) -> Result<Session, CommandError> {
+    match name {
+        Some(name) => named_session(store, name),
+        None => choose_session(context, store, SessionNeed::Existing),
+    }
+}
+
 fn first_session(context: &Context, store: &Store) -> Result<Session, CommandError> {
     let name = project_name(context, store);
     let act = write_context(context, "session new");

@@ -4,7 +4,7 @@ use super::bundle;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::verb::{PrintedReport, Verb, VerbResult, commands};
-use crate::workspace::{self, SessionNeed, StoreAccess};
+use crate::workspace::{self, StoreAccess};
 use forge_store::store::Session;
 use std::fs::{OpenOptions, Permissions};
 use std::io::{BufWriter, Write};
@@ -38,10 +38,7 @@ commands!(ExportCommand: Transcript, Events, Bundle);
 
 fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, CommandError> {
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    match &args.session {
-        Some(name) => workspace::named_session(&store, name),
-        None => workspace::choose_session(context, &store, SessionNeed::Existing),
-    }
+    workspace::named_or_chosen_session(context, &store, args.session.as_deref())
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use crate::report::page::{PageReport, WrittenFile};
 use crate::session_page::read_page;
 use crate::session_reader::SessionReader;
 use crate::verb::{EitherReport, OpenedStore, RawReport, Verb, VerbResult};
-use crate::workspace::{self, SessionNeed};
+use crate::workspace;
 use forge_report::PageZone;
 use forge_report::html::{HtmlOptions, write_page};
 use forge_report::markdown::write_markdown;
@@ -148,10 +148,7 @@ impl ReportArgs {
         let is_unknown = |of: &&str| matches!(store.session(of), Err(Error::NotFound { .. }));
         let range = of.filter(is_unknown).and_then(MomentArg::range);
         let named = of.filter(|_| range.is_none());
-        let session = match named {
-            Some(name) => workspace::named_session(&store, name)?,
-            None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
-        };
+        let session = workspace::named_or_chosen_session(context, &store, named)?;
         if range.is_some() && (self.at.is_some() || self.since.is_some()) {
             return Err(CommandError::invalid("a range 'A..B' already has both moments")
                 .hinted("leave out '--at' and '--since'"));

@@ -12,7 +12,7 @@ use crate::report::session::{
     SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
 };
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult, commands};
-use crate::workspace::{self, SessionNeed, StoreAccess};
+use crate::workspace::{self, StoreAccess};
 use forge_store::model::SessionKind;
 use forge_store::store::{NewSession, Session, Store};
 
@@ -206,11 +206,8 @@ impl Verb for SessionShowArgs {
     type Report = SessionShowReport;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
-        let store = &opened.store;
-        let session = match &self.which {
-            Some(which) => workspace::named_session(store, which)?,
-            None => workspace::choose_session(context, store, SessionNeed::Existing)?,
-        };
+        let which = self.which.as_deref();
+        let session = workspace::named_or_chosen_session(context, &opened.store, which)?;
         SessionShowReport::load(&session)?.with_metrics(&session)
     }
 }

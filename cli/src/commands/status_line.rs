@@ -7,7 +7,7 @@ use crate::prompt_cache::PromptCache;
 use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::text::{NewlineMode, sanitise};
-use forge_store::store::{BriefLine, Store};
+use forge_store::store::BriefLine;
 use forge_store::story::{Story, short_number};
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
@@ -34,7 +34,10 @@ impl Verb for StatuslineArgs {
             context.cwd = folder;
         }
         Ok(line_or_nothing(|| {
-            let Some(store) = open(context)? else { return Ok(String::new()) };
+            if context.store_directory().is_err() {
+                return Ok(String::new());
+            }
+            let store = workspace::open_store(context, StoreAccess::Read)?;
             let of_agent = given.session.as_deref().map(|id| store.agent_session(id));
             let session = of_agent.transpose()?.flatten();
             let session = match session {
@@ -163,14 +166,6 @@ fn line_or_nothing(line: impl FnOnce() -> Result<String, CommandError>) -> RawRe
     });
     let shown = sanitise(&line, NewlineMode::Escape);
     RawReport(if shown.is_empty() { Vec::new() } else { format!("{shown}\n").into_bytes() })
-}
-
-/// Opens the store of this directory; `None` outside a project.
-fn open(context: &Context) -> Result<Option<Store>, CommandError> {
-    match context.store_directory() {
-        Ok(_) => workspace::open_store(context, StoreAccess::Read).map(Some),
-        Err(_) => Ok(None),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::report::story::StoryReport;
 use crate::session_reader::SessionReader;
 use crate::text::TextLength;
 use crate::verb::{OpenedStore, Verb, VerbResult};
-use crate::workspace::{self, SessionNeed};
+use crate::workspace;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{ResolvedMoment, StateAt};
 use forge_store::story::{Story, StoryItem};
@@ -44,10 +44,8 @@ impl Verb for StoryArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = opened.store.clone();
-        let session = match &self.of {
-            Some(name) => workspace::named_session(&store, name.as_str())?,
-            None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
-        };
+        let of = self.of.as_ref().map(NameArg::as_str);
+        let session = workspace::named_or_chosen_session(context, &store, of)?;
         let reading = SessionReader { store, session };
         let since = self.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
         let request = StoryRequest {
