@@ -9,7 +9,7 @@ use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::store::{Store, WriteContext};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// A verb of the command line. The type that implements it holds its arguments.
 pub trait Verb {
@@ -245,19 +245,11 @@ impl Report for RawReport {
 }
 
 /// One of two reports, depending on the arguments.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
 pub enum EitherReport<A, B> {
     First(A),
     Second(B),
-}
-
-impl<A: Serialize, B: Serialize> Serialize for EitherReport<A, B> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::First(report) => report.serialize(serializer),
-            Self::Second(report) => report.serialize(serializer),
-        }
-    }
 }
 
 impl<A: Report, B: Report> Report for EitherReport<A, B> {

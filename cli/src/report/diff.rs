@@ -37,15 +37,13 @@ impl CheckpointDiffReport {
     /// the time between the moments in microseconds.
     pub fn new(
         session: String,
-        moments: (MomentJson, MomentJson),
+        (from, to): (MomentJson, MomentJson),
         micros: Option<i64>,
-        changes: Vec<TypedChange>,
+        mut changes: Vec<TypedChange>,
         kinds: &[Kind],
     ) -> Self {
-        let mut changes = changes;
         changes.retain(|change| kinds.is_empty() || kinds.contains(&change.kind));
         let summary = summary(&changes, micros);
-        let (from, to) = moments;
         let changes = changes.into_iter().map(readable).collect();
         Self { session, from, to, time_delta_seconds: micros.map(seconds), changes, summary }
     }

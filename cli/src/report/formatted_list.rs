@@ -3,13 +3,15 @@
 use crate::args::list_format::ListFormat;
 use crate::error::CommandError;
 use crate::output::{Report, ReportForm, Screen};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 /// A list, printed as one line for each row if a template was given.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
 pub struct FormattedList<R> {
     list: R,
+    #[serde(skip)]
     lines: Option<String>,
 }
 
@@ -52,12 +54,6 @@ fn field_text(field: Option<&Value>) -> String {
             items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
         }
         Some(other) => other.to_string(),
-    }
-}
-
-impl<R: Serialize> Serialize for FormattedList<R> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.list.serialize(serializer)
     }
 }
 

@@ -43,10 +43,7 @@ impl Report for ProgressSaveReport {
         self.at.print(screen);
         let number = self.sequence.map(|number| format!(" (#{number})")).unwrap_or_default();
         screen.dim(&number);
-        for warning in &self.warnings {
-            screen.put(Tone::Warning, "  warning: ");
-            screen.plain(warning);
-        }
+        print_faults(screen, &[], &self.warnings);
     }
 }
 

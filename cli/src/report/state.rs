@@ -221,10 +221,9 @@ impl StateDocument {
         let mut texts = reading.texts(if full { TextLength::Whole } else { TextLength::Cut });
         let branches = kinds.is_empty().then(|| {
             let branches = state.branches()?.into_iter();
-            branches.map(|branch| BranchJson::new(reading, branch)).collect()
+            branches.map(|branch| BranchJson::new(reading, branch)).collect::<Result<Vec<_>, _>>()
         });
-        let mut branches: Option<Vec<BranchJson>> =
-            branches.transpose().map_err(|error: CommandError| error)?;
+        let mut branches = branches.transpose()?;
         if let Some(branches) = &mut branches {
             branches.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         }
