@@ -328,10 +328,10 @@ impl HookCall<'_> {
                 recorder.record_announcement(*automatic, *tokens, line)
             }
             HookEventKind::PostCompact { automatic, summary } => {
-                recorder.record_compaction(*automatic, summary.as_deref(), line).map(|_| ())
+                recorder.record_compaction(*automatic, summary.as_deref(), line)
             }
             HookEventKind::SessionStart { .. } if follows_compaction(event) => {
-                recorder.record_compaction(None, None, line).map(|_| ())
+                recorder.record_compaction(None, None, line)
             }
             HookEventKind::Prompt { .. } => recorder.save_prompt(),
             HookEventKind::Stop

@@ -97,10 +97,8 @@ impl<'c> HookRecorder<'c> {
     /// Searches the store again for the session of the agent, because another process may have
     /// created or replaced the session.
     pub fn find_session(&mut self) -> Result<(), CommandError> {
-        self.session = match &self.event.session {
-            Some(id) => self.store.agent_session(id)?,
-            None => None,
-        };
+        let found = self.event.session.as_ref().map(|id| self.store.agent_session(id));
+        self.session = found.transpose()?.flatten();
         Ok(())
     }
 

@@ -91,15 +91,14 @@ impl HookRecorder<'_> {
         }
     }
 
-    /// Records that the context was compacted, with the agent's own summary if it gave one. Returns
-    /// the compaction.
+    /// Records that the context was compacted, with the agent's own summary if it gave one.
     pub fn record_compaction(
         &mut self,
         automatic: Option<bool>,
         summary: Option<&str>,
         line: &mut HookLogEntry,
-    ) -> Result<Option<ContextCompaction>, CommandError> {
-        let Some(session) = self.begin_session()? else { return Ok(None) };
+    ) -> Result<(), CommandError> {
+        let Some(session) = self.begin_session()? else { return Ok(()) };
         let known = compaction::newest_compactions(&session, Some(RECENT))?;
         let found = self.find_done(&session, &known, summary)?;
         let now = self.act.now.to_string();
@@ -121,18 +120,14 @@ impl HookRecorder<'_> {
                 self.check_spooled(&done)?;
             }
             line.checkpoint = done.checkpoint.as_ref().map(|one| one.id.to_string());
-            let made = match done.checkpoint {
-                Some(made) => Some(made),
-                None => session.checkpoint_of(&self.event_key("done"))?,
-            };
-            return Ok(made.and_then(ContextCompaction::from_checkpoint));
+            return Ok(());
         };
         line.checkpoint = Some(found.id.to_string());
         let new_text = text.filter(|_| found.body.field("hook_summary").is_none());
         if found.body.field("done_at").is_some() && new_text.is_none() {
-            return Ok(ContextCompaction::from_checkpoint(found));
+            return Ok(());
         }
-        let (amended, changed) = self.amend(&session, &found, |one| {
+        let (_, changed) = self.amend(&session, &found, |one| {
             let Value::Map(body) = &mut one.body else { return };
             if !body.contains_key("boundary") && !body.contains_key("done_at") {
                 one.message =
@@ -144,7 +139,7 @@ impl HookRecorder<'_> {
             }
         })?;
         self.saved |= changed;
-        Ok(ContextCompaction::from_checkpoint(amended))
+        Ok(())
     }
 
     /// Finds the compaction that this event reports as done, among the known ones.

@@ -170,10 +170,9 @@ fn latest_of(
     transfer: &Transfer<'_>,
     session: &str,
 ) -> Result<Option<SharedSession>, CommandError> {
-    let is_wanted = |agent: Option<&str>| agent == Some(session);
     let found = transfer
         .remote
-        .latest_session(MAX_REFS, |one| is_wanted(one.info.agent_session.as_deref()))?;
+        .latest_session(MAX_REFS, |one| one.info.agent_session.as_deref() == Some(session))?;
     found.map(|there| transfer.located(there)).transpose()
 }
 
