@@ -213,8 +213,7 @@ impl CommandError {
     /// Returns the causes, nearest first. One that repeats the text before it is left out.
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<String> = Vec::new();
-        let mut next: Option<&(dyn Error + 'static)> =
-            self.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static));
+        let mut next = self.source();
         while let Some(error) = next {
             let text = error.to_string();
             if causes.last().unwrap_or(&self.message) != &text {
@@ -260,10 +259,7 @@ impl From<store::Error> for CommandError {
         let hint = hint_of(&error);
         // The chain omits a cause that repeats the error that it caused.
         let outer = Self::new(error.kind().into(), error.to_string()).caused_by(error);
-        match hint {
-            Some(hint) => outer.hinted(hint),
-            None => outer,
-        }
+        hint.into_iter().fold(outer, Self::hinted)
     }
 }
 

@@ -21,8 +21,7 @@ const WITH_VALUE: [&str; 5] =
 const MOST_GROUPS: usize = 3;
 
 /// Returns the error with this module's tips instead of clap's. `tree` must be built.
-pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error {
-    let mut error = error;
+pub fn with_tips(tree: &Command, arguments: &[OsString], mut error: Error) -> Error {
     let command = CalledCommand::find(tree, arguments);
     let own_suggestion = error.remove(ContextKind::Suggested);
     error.remove(ContextKind::SuggestedArg);

@@ -158,10 +158,7 @@ fn run_watched(
     };
     let error = CommandError::new(CommandErrorKind::Unavailable, text)
         .caused_by("it was ended, with every process that it had started");
-    Err(match hint {
-        Some(hint) => error.hinted(hint),
-        None => error,
-    })
+    Err(hint.into_iter().fold(error, CommandError::hinted))
 }
 
 /// Reads a pipe in a thread of its own. With `all`, the rest is read too, and discarded.

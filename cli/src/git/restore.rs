@@ -94,10 +94,7 @@ impl CodePatch {
     #[must_use]
     pub fn captured(text: &str) -> Self {
         let name = patch_path(text.as_bytes());
-        let text = match refusal(name.trim_matches('"')) {
-            Some(why) => Err(why),
-            None => Ok(text.to_owned()),
-        };
+        let text = refusal(name.trim_matches('"')).map_or_else(|| Ok(text.to_owned()), Err);
         Self { name, text }
     }
 
@@ -156,14 +153,8 @@ impl RestoreRepository {
     ) -> Result<RestoredCommit, CommandError> {
         let private = PrivateRepository::new(&self.git, &self.store)?;
         let work = RestoreBuilder { private, git: &self.git, destination };
-        let base = match &wanted.base {
-            Some(commit) => Some(work.commit(commit)?),
-            None => None,
-        };
-        match &base {
-            Some(base) => work.run(&["read-tree", base])?,
-            None => work.run(&["read-tree", "--empty"])?,
-        };
+        let base = wanted.base.as_ref().map(|commit| work.commit(commit)).transpose()?;
+        work.run(&["read-tree", base.as_deref().unwrap_or("--empty")])?;
         let before = work.run(&["write-tree", "--missing-ok"])?;
         let mut left = work.apply(&wanted.patches);
         let files = work.changed_files(before.trim(), &mut left)?;

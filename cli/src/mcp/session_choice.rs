@@ -50,11 +50,8 @@ pub(super) fn choose_session(
     }
     let store = workspace::open_store(context, StoreAccess::Read)?;
     let agent = store.notes().as_deref().and_then(agent_process::ancestor_agent);
-    let agent_session = match &agent {
-        Some(process) => store.agent_session(&process.session)?,
-        None => None,
-    };
-    let (session, chosen_by) = match (agent_session, &agent) {
+    let of_agent = agent.as_ref().map(|process| store.agent_session(&process.session));
+    let (session, chosen_by) = match (of_agent.transpose()?.flatten(), &agent) {
         (Some(session), _) => (session, ChosenBy::Agent),
         // The command that writes creates it.
         (None, Some(_)) if session_use == SessionUse::Writes => return Ok(ChosenBy::Agent),

@@ -122,10 +122,7 @@ pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     let url = shown_url(&known.url);
     let error = with_credentials_hint(&known.url, error)
         .with_context(format!("cannot use the remote '{}' at {url}", known.name));
-    match hint {
-        Some(hint) => error.hinted(hint),
-        None => error,
-    }
+    hint.into_iter().fold(error, CommandError::hinted)
 }
 
 /// Returns the variable with a key or a grant, if it is set and the one with the URL is not.

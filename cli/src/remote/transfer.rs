@@ -256,9 +256,7 @@ impl<'a> Transfer<'a> {
         });
         (done, failure)
     }
-}
 
-impl Transfer<'_> {
     /// Returns what pushes and pulls did because of purges since the last call.
     pub fn purges_so_far(&self) -> PurgesReport {
         let activity = self.remote.take_purge_activity();

@@ -104,9 +104,7 @@ impl ImportFile {
         let whole = serde_json::from_slice::<IgnoredAny>(text).is_ok();
         Ok(self.bytes <= head.len() as u64 && json && !whole && !text.contains(&b'\n'))
     }
-}
 
-impl ImportFile {
     /// Returns whether this beginning of a file is a recording of Gemini CLI in one document that
     /// is cut off. The client writes the document in one go, so it is not still being written.
     fn is_cut_document(&self, head: &[u8]) -> bool {

@@ -232,10 +232,8 @@ impl<'a> TranscriptImporter<'a> {
         let source = source_name(agent_name(self.dialect), path, &id);
         let source = self.store.without_secrets(&source);
         let session = self.store.agent_session(&id)?;
-        let known = match &session {
-            Some(session) => session.bookmark(&source)?,
-            None => None,
-        };
+        let known = session.as_ref().map(|session| session.bookmark(&source));
+        let known = known.transpose()?.flatten();
         report.session =
             session.as_ref().map(|session| session.summary()).transpose()?.map(|it| it.info.name);
         let mut intake = TranscriptIntake {
@@ -418,10 +416,10 @@ impl<'a> TranscriptImporter<'a> {
         read: TranscriptPart,
         report: &mut TranscriptFileReport,
     ) -> Result<(), CommandError> {
+        let id = report.agent_session.clone().unwrap_or_default();
         let session = match &intake.session {
             Some(session) => session.clone(),
             None => {
-                let id = report.agent_session.clone().unwrap_or_default();
                 let mut draft = read.piece.session.clone();
                 if let (TranscriptDialect::Codex, Some(draft)) = (self.dialect, &mut draft) {
                     let (file, home) = (Path::new(&report.file), self.codex_home.as_deref());
@@ -435,7 +433,6 @@ impl<'a> TranscriptImporter<'a> {
                 intake.session.insert(session).clone()
             }
         };
-        let id = report.agent_session.clone().unwrap_or_default();
         let operation = match self.operations.get(&id) {
             Some(operation) => *operation,
             None => *self.operations.entry(id).or_insert(self.store.new_operation()?),

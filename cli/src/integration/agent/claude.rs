@@ -40,10 +40,7 @@ pub(super) fn wanted_changes(scope: InstallScope, target: &InstallTarget) -> Vec
     let usual = target.home.join(".claude");
     let own = target.claude.as_ref().unwrap_or(&usual);
     // If the user's settings are in another directory, the agent's own notes are there too.
-    let notes = match &target.claude {
-        Some(moved) => moved.join(".claude.json"),
-        None => target.home.join(".claude.json"),
-    };
+    let notes = target.claude.as_ref().unwrap_or(&target.home).join(".claude.json");
     let project = target.project.to_string_lossy().into_owned();
     let (settings, servers, entry, page) = match scope {
         InstallScope::Local => (

@@ -112,8 +112,7 @@ impl McpTool for StateArguments {
         let at = parse_optional::<MomentArg>("at", self.at.as_ref())?;
         let point = reading.point(&request.context, at.as_ref())?;
         let state = reading.state(&point, self.as_recorded)?;
-        let kinds = self.kinds.iter().map(|KindWord(kind)| *kind);
-        let mut kinds: Vec<Kind> = kinds.collect();
+        let mut kinds: Vec<Kind> = self.kinds.iter().map(|KindWord(kind)| *kind).collect();
         if kinds.is_empty() {
             kinds = Kind::ALL.to_vec();
         }
