@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::database;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::{CommandError, CommandErrorKind};
-use crate::hook::agent_process;
+use crate::hook::agent_process::{self, AgentProcess};
 use crate::id_match::{match_id, nearest_hint, nearest_names};
 use crate::output::time::local;
 use forge_agents::hook::HookAgent;
@@ -184,7 +184,7 @@ pub fn choose_session(
             found => found,
         };
     }
-    if let Some(process) = store.notes().as_deref().and_then(agent_process::ancestor_agent) {
+    if let Some(process) = agent_around(store) {
         let known = store.agent_session(&process.session)?;
         let session = match (known, need) {
             (Some(session), _) => Some(session),
@@ -214,9 +214,8 @@ pub fn session_to_read(context: &Context, store: &Store) -> Result<Option<Sessio
     if let Some(name) = context.session() {
         return named_session(store, name).map(Some);
     }
-    let process = store.notes().as_deref().and_then(agent_process::ancestor_agent);
-    let of_agent = process.map(|process| store.agent_session(&process.session)).transpose()?;
-    match of_agent.flatten() {
+    let of_agent = agent_around(store).map(|process| store.agent_session(&process.session));
+    match of_agent.transpose()?.flatten() {
         Some(session) => Ok(Some(session)),
         None => Ok(store.current_session()?),
     }
@@ -234,22 +233,21 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
                 .hinted("'forge session list' shows whose each is")
         });
     }
-    store
-        .notes()
-        .as_deref()
-        .and_then(agent_process::ancestor_agent)
-        .map(|process| process.session)
-        .ok_or_else(|| {
-            CommandError::invalid("this is not called from an agent whose hooks run here")
-                .hinted("'--session' names the agent's own session, by the agent's id of it")
-        })
+    agent_around(store).map(|process| process.session).ok_or_else(|| {
+        CommandError::invalid("this is not called from an agent whose hooks run here")
+            .hinted("'--session' names the agent's own session, by the agent's id of it")
+    })
+}
+
+/// Returns the process of the agent that runs this process, if a hook of this store recorded it.
+pub fn agent_around(store: &Store) -> Option<AgentProcess> {
+    store.notes().as_deref().and_then(agent_process::ancestor_agent)
 }
 
 /// Whether this name is an agent's own id of its session. Either that agent runs this process, or
 /// FORGE_SESSION has the name and a hook has recorded the agent.
 fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
-    let around = store.notes().as_deref().and_then(agent_process::ancestor_agent);
-    around.is_some_and(|process| process.session == name)
+    agent_around(store).is_some_and(|process| process.session == name)
         || (context.is_session_of_shell(name)
             && agent_process::is_noted(store.notes().as_deref(), name))
 }

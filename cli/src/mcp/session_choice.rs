@@ -2,7 +2,6 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::hook::agent_process;
 use crate::workspace::{self, StoreAccess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +48,7 @@ pub(super) fn choose_session(
         return Ok(ChosenBy::Server);
     }
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    let agent = store.notes().as_deref().and_then(agent_process::ancestor_agent);
+    let agent = workspace::agent_around(&store);
     let of_agent = agent.as_ref().map(|process| store.agent_session(&process.session));
     let (session, chosen_by) = match (of_agent.transpose()?.flatten(), &agent) {
         (Some(session), _) => (session, ChosenBy::Agent),
@@ -77,9 +76,7 @@ pub(super) fn chosen_session(
         return Ok(chosen_by);
     }
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    let Some(process) = store.notes().as_deref().and_then(agent_process::ancestor_agent) else {
-        return Ok(chosen_by);
-    };
+    let Some(process) = workspace::agent_around(&store) else { return Ok(chosen_by) };
     let is_agents = match store.agent_session(&process.session)? {
         Some(agent_session) => agent_session.summary()?.info.name == session,
         None => false,
