@@ -32,10 +32,7 @@ pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, Co
                     .hinted("a store is a directory; move that file away"));
             }
             Err(error) if is_missing(&error) => {}
-            Err(error) => {
-                let what = format!("cannot look at '{}'", candidate.display());
-                return Err(CommandError::io(&what, error));
-            }
+            Err(error) => return Err(CommandError::io_at("cannot look at", &candidate, error)),
         }
     }
     let start = start.display();
@@ -58,7 +55,7 @@ pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, Co
             Err(CommandError::not_found(format!("there is no store '{shown}'"))
                 .hinted("'forge init' with the same '--store' makes it"))
         }
-        Err(error) => Err(CommandError::io(&format!("cannot look at the store '{shown}'"), error)),
+        Err(error) => Err(CommandError::io_at("cannot look at the store", path, error)),
     }
 }
 

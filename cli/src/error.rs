@@ -5,6 +5,7 @@ use forge_store::error::{BackendError, DepotError, RemoteFormatError};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::error::Error;
+use std::path::Path;
 use std::{fmt, io};
 
 /// Defines the exit codes, and the list of all of them.
@@ -176,6 +177,11 @@ impl CommandError {
             _ => CommandErrorKind::Unavailable,
         };
         Self::new(kind, what).caused_by(error)
+    }
+
+    /// Creates an error about a failed system call at a path, which follows `what`.
+    pub fn io_at(what: &str, path: &Path, error: io::Error) -> Self {
+        Self::io(&format!("{what} '{}'", path.display()), error)
     }
 
     /// Adds the cause of this error.

@@ -92,7 +92,7 @@ impl Verb for BundleExportArgs {
 
 /// Writes a bundle to a temporary file, which gets its name only when it is complete.
 fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, CommandError> {
-    let failed = |error| CommandError::io(&format!("cannot write '{}'", path.display()), error);
+    let failed = |error| CommandError::io_at("cannot write", path, error);
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
     // A temporary file is readable only by its owner, as the content of a store is private.
@@ -119,8 +119,7 @@ impl Verb for BundleImportArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
-        let shown = self.file.display().to_string();
-        let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+        let failed = |error| CommandError::io_at("cannot read", &self.file, error);
         let mut file = if self.file == Path::new(STANDARD) {
             spool_to_file(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
         } else {

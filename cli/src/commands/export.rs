@@ -117,8 +117,7 @@ fn write_parts(
     let Some(path) = &args.output else {
         return produce(&mut |part| context.out.raw(part));
     };
-    let shown = path.display();
-    let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
+    let failed = |error| CommandError::io_at("cannot write", path, error);
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file.map_err(failed)?;

@@ -29,9 +29,8 @@ impl Verb for ManArgs {
             return Ok(EitherReport::First(RawReport(render_page(&tree)?)));
         };
         let directory = context.cwd.join(directory);
-        fs::create_dir_all(&directory).map_err(|error| {
-            CommandError::io(&format!("cannot make '{}'", directory.display()), error)
-        })?;
+        fs::create_dir_all(&directory)
+            .map_err(|error| CommandError::io_at("cannot make", &directory, error))?;
         let mut pages = Vec::new();
         write_pages(&tree, "forge", &directory, &mut pages)?;
         Ok(EitherReport::Second(ManPagesReport { pages }))
@@ -49,7 +48,7 @@ fn write_pages(
     let file = format!("{name}.1");
     let path = directory.join(&file);
     fs::write(&path, render_page(&command.clone().name(name.to_owned()))?)
-        .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))?;
+        .map_err(|error| CommandError::io_at("cannot write", &path, error))?;
     pages.push(file);
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(sub, &format!("{name}-{}", sub.get_name()), directory, pages)?;

@@ -34,8 +34,7 @@ impl Verb for RedactArgs {
     type Report = Option<RedactReport>;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
-        let shown = self.file.display().to_string();
-        let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+        let failed = |error| CommandError::io_at("cannot read", &self.file, error);
         let mut input: Box<dyn Read> = if self.file == Path::new("-") {
             Box::new(std::io::stdin().lock())
         } else {

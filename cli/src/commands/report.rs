@@ -120,9 +120,8 @@ impl Verb for ReportArgs {
         }
         let path = self.output.clone().unwrap_or_else(|| self.default_path(&model));
         let whole_path = context.cwd.join(&path);
-        std::fs::write(&whole_path, &text).map_err(|error| {
-            CommandError::io(&format!("cannot write '{}'", path.display()), error)
-        })?;
+        std::fs::write(&whole_path, &text)
+            .map_err(|error| CommandError::io_at("cannot write", &path, error))?;
         if self.open {
             open_in_browser(context, &whole_path.to_string_lossy());
         }

@@ -223,9 +223,9 @@ impl RestoreRepository {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else {
             return Err(CommandError::invalid(format!("'{shown}' is not a place for a worktree")));
         };
-        let parent = parent.canonicalize().map_err(|error| {
-            CommandError::io(&format!("cannot use '{}'", parent.display()), error)
-        })?;
+        let parent = parent
+            .canonicalize()
+            .map_err(|error| CommandError::io_at("cannot use", parent, error))?;
         let path = parent.join(name);
         if path.symlink_metadata().is_ok() {
             return Err(CommandError::invalid(format!("'{shown}' is there already"))

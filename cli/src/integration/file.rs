@@ -27,11 +27,10 @@ pub struct AgentFile {
 ///
 /// If it is not a regular file with one name, is too large, is not UTF-8, or leads out of `within`.
 pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
-    let shown = file.display();
+    let failed = |error| CommandError::io_at("cannot look at", file, error);
     let (path, about) = match fs::canonicalize(file) {
         Ok(path) => {
-            let about = fs::metadata(&path)
-                .map_err(|error| CommandError::io(&format!("cannot look at '{shown}'"), error))?;
+            let about = fs::metadata(&path).map_err(failed)?;
             (path, about)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -40,7 +39,7 @@ pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
             }
             return missing(file, within);
         }
-        Err(error) => return Err(CommandError::io(&format!("cannot look at '{shown}'"), error)),
+        Err(error) => return Err(failed(error)),
     };
     let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
     if !path.starts_with(&real) {
@@ -60,7 +59,7 @@ pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
         ));
     }
     let bytes = plain_file::read(&path, MOST_BYTES)
-        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
+        .map_err(|error| CommandError::io_at("cannot read", file, error))?;
     let text = String::from_utf8(bytes).map_err(|_| refused(file, "is not UTF-8"))?;
     Ok(AgentFile { path, text: Some(text) })
 }

@@ -117,12 +117,7 @@ impl ReceiptFolder {
     /// Saves a receipt in place of the old one. If the receipt has no changes, removes the old one.
     pub fn keep(&self, receipt: &InstallReceipt) -> Result<(), CommandError> {
         let path = self.path(receipt.agent, receipt.scope, receipt.project.as_deref());
-        let failed = |error| {
-            CommandError::io(
-                &format!("cannot note what is installed in '{}'", path.display()),
-                error,
-            )
-        };
+        let failed = |error| CommandError::io_at("cannot note what is installed in", &path, error);
         if receipt.files.is_empty() {
             return match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
@@ -162,10 +157,7 @@ fn read(path: &Path) -> Result<Option<InstallReceipt>, CommandError> {
     let bytes = match plain_file::read(path, MOST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let what = format!("cannot read '{}'", path.display());
-            return Err(CommandError::io(&what, error));
-        }
+        Err(error) => return Err(CommandError::io_at("cannot read", path, error)),
     };
     match serde_json::from_slice::<InstallReceipt>(&bytes) {
         Ok(receipt) if receipt.version == VERSION => Ok(Some(receipt)),

@@ -184,7 +184,7 @@ pub(super) fn records_over_lines(path: &Path, form: FileFormat) -> CommandError 
 }
 
 pub(super) fn cannot_read(path: &Path, error: io::Error) -> CommandError {
-    CommandError::io(&format!("cannot read '{}'", path.display()), error)
+    CommandError::io_at("cannot read", path, error)
 }
 
 /// Detects the format of a file; `None` if it is empty. The beginning of a compressed file is

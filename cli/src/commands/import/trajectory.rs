@@ -115,7 +115,7 @@ fn read_trajectory(
     let mut file = opened.file;
     file.seek(SeekFrom::Start(0))
         .and_then(|_| file.take(MAX_BYTES).read_to_end(&mut content))
-        .map_err(|error| CommandError::io(&format!("cannot read '{}'", path.display()), error))?;
+        .map_err(|error| CommandError::io_at("cannot read", path, error))?;
     Ok(content)
 }
 

@@ -47,7 +47,7 @@ fn append_once(path: &Path, lines: &[String]) -> Result<(), CommandError> {
     let all: Vec<&str> = others.chain(lines.iter().map(String::as_str)).collect();
     let forgotten = all.len().saturating_sub(MAX_REMEMBERED);
     private_files::replace_file(&before, all[forgotten..].concat().as_bytes())
-        .map_err(|error| CommandError::io(&format!("cannot write '{}'", before.display()), error))
+        .map_err(|error| CommandError::io_at("cannot write", &before, error))
 }
 
 fn append(path: &Path, lines: &str) -> Result<(), CommandError> {
@@ -56,7 +56,7 @@ fn append(path: &Path, lines: &str) -> Result<(), CommandError> {
     }
     private_files::open_to_append(path)
         .and_then(|mut file| file.write_all(lines.as_bytes()))
-        .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
+        .map_err(|error| CommandError::io_at("cannot write", path, error))
 }
 
 /// Removes the sentences for an agent, and returns them as a text, so that they are reported once.

@@ -97,7 +97,7 @@ impl ExchangeStamp {
     }
 
     fn failed(&self, error: io::Error) -> CommandError {
-        CommandError::io(&format!("cannot use '{}'", self.path.display()), error)
+        CommandError::io_at("cannot use", &self.path, error)
     }
 }
 
