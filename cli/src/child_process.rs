@@ -35,7 +35,6 @@ pub struct FinishedCommand {
     /// Why it did not run.
     pub reason: Option<String>,
     pub stdout: CapturedOutput,
-    /// Its error output.
     pub stderr: CapturedOutput,
     pub took: Duration,
     start_failure_code: Option<u8>,

@@ -84,12 +84,10 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 
 #[derive(Debug)]
 pub struct Context {
-    /// The working directory.
     pub cwd: PathBuf,
     pub environment: Environment,
     /// The flags of every command.
     pub global: GlobalArgs,
-    /// The settings.
     pub config: Config,
     /// When the command began, which is the time of everything that it records.
     pub now: Timestamp,

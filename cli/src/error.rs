@@ -127,17 +127,14 @@ impl CommandError {
         error.hinted("'--help' after the command explains it")
     }
 
-    /// Creates an error about an invalid input.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(CommandErrorKind::Invalid, message)
     }
 
-    /// Creates an error about something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(CommandErrorKind::NotFound, message)
     }
 
-    /// Creates an error about something that this forge does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(CommandErrorKind::Unsupported, message)
     }
@@ -184,7 +181,6 @@ impl CommandError {
         Self::io(&format!("{what} '{}'", path.display()), error)
     }
 
-    /// Adds the cause of this error.
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
@@ -230,7 +226,6 @@ impl CommandError {
         causes
     }
 
-    /// Returns the exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             CommandErrorKind::BrokenPipe => EXIT_OK,

@@ -49,7 +49,6 @@ pub trait Verb {
     }
 }
 
-/// The result of a verb.
 pub type VerbResult<V> = Result<<V as Verb>::Report, CommandError>;
 
 /// The thing that a verb works on: nothing, a store, or a session to read or to write.

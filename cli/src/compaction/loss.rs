@@ -74,7 +74,6 @@ pub struct LostItem {
     pub item: KnownItem,
     /// How many of its significant words the summary contains.
     pub mentioned: usize,
-    /// The number of its significant words.
     pub significant_words: usize,
 }
 

@@ -170,7 +170,6 @@ impl Screen {
         }
     }
 
-    /// Writes a table.
     pub fn table(&mut self, table: &TextTable) {
         table::draw(table, self.width, self.colored, &mut self.text);
     }
@@ -195,7 +194,6 @@ impl Screen {
         time::relative(time, self.now)
     }
 
-    /// Returns the whole text.
     pub fn into_text(self) -> String {
         self.text
     }

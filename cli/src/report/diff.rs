@@ -96,7 +96,6 @@ pub fn print_some_changes(
     }
 }
 
-/// Prints one change.
 pub fn print_change(change: &TypedChange, screen: &mut Screen) {
     let title = |value: &Option<Value>| {
         value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()

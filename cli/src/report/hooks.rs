@@ -133,7 +133,6 @@ pub struct HooksStatusReport {
     pub store: bool,
     /// The running binary.
     pub forge: String,
-    /// The installations.
     pub installed: Vec<ScopeStatus>,
     /// The agents without an installation.
     pub not_installed: Vec<CodingAgent>,

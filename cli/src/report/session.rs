@@ -169,7 +169,6 @@ impl SessionShowReport {
         Ok(Self { done: None, used_here: None, session, line, metrics: None })
     }
 
-    /// Adds its metrics.
     pub fn with_metrics(mut self, session: &Session) -> Result<Self, CommandError> {
         self.metrics = Some(session.state(&session.head()?)?.metrics()?);
         Ok(self)

@@ -149,7 +149,6 @@ impl From<PushReport> for PushedSession {
 }
 
 impl PushedSession {
-    /// Creates the preview of a push.
     pub fn preview(session: String, preview: PushPreview) -> Self {
         let PushPreview { operations, bytes, rewrite: rewritten, secrets } = preview;
         let (version, pulled, joined) = (None, 0, JoinedWork::default());
@@ -231,7 +230,6 @@ impl PulledSession {
         Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 
-    /// Creates the preview of a pull.
     pub fn preview(session: String, preview: &PullPreview, new: bool) -> Self {
         let PullPreview { version, operations, bytes } = *preview;
         let (secrets, joined) = (Vec::new(), JoinedWork::default());

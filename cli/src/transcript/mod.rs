@@ -481,7 +481,6 @@ fn source_name(agent: &str, path: &Path, id: &str) -> String {
 }
 
 impl TranscriptFileReport {
-    /// Adds the counts of a piece.
     fn count(&mut self, piece: &TranscriptPiece, clean: &RedactedSource<'_>, lines: u64) {
         self.lines += lines;
         self.bytes += clean.source().len() as u64;
