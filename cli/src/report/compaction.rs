@@ -95,8 +95,7 @@ pub struct CompactionShowReport {
 impl Report for CompactionListReport {
     fn human(&self, screen: &mut Screen) {
         if self.compactions.is_empty() {
-            let text = format!("No compaction is known in session {}.", self.session);
-            return screen.plain(&text);
+            return screen.plain(&format!("No compaction is known in session {}.", self.session));
         }
         let titles =
             ["No", "Time", "Ago", "Cause", "Tokens", "Known as", "Handed back", "Left out"];

@@ -116,8 +116,7 @@ impl Report for ConfigTrustReport {
     fn human(&self, screen: &mut Screen) {
         let store = &self.store;
         if self.forgotten {
-            screen.plain(&format!("{store} may no longer weaken any of your settings"));
-            return;
+            return screen.plain(&format!("{store} may no longer weaken any of your settings"));
         }
         if let Some(target) = &self.link {
             screen.plain(&format!("Allowed {store} to lead to {target}"));

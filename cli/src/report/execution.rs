@@ -117,8 +117,7 @@ pub struct ProgressFailedReport {
 impl Report for ProgressFailedReport {
     fn human(&self, screen: &mut Screen) {
         if self.items.is_empty() {
-            screen.dim("No failed items");
-            return;
+            return screen.dim("No failed items");
         }
         let mut table = TextTable::new(&["Item", "Class", "Failed", "Retry", "Error"]).right(2);
         for item in &self.items {
@@ -146,8 +145,7 @@ pub struct ProgressListReport {
 impl Report for ProgressListReport {
     fn human(&self, screen: &mut Screen) {
         if self.executions.is_empty() {
-            screen.dim("No progress is saved");
-            return;
+            return screen.dim("No progress is saved");
         }
         let mut table =
             TextTable::new(&["Review", "Execution", "Stage", "Items", "Errors", "Saved"]);

@@ -225,8 +225,7 @@ impl Report for TrajectoryImportReport {
         if self.unchanged {
             return screen.dim("  nothing new");
         }
-        let facts = fact_counts(&self.facts);
-        screen.paragraph(Tone::Plain, 2, &facts.join(", "));
+        screen.paragraph(Tone::Plain, 2, &fact_counts(&self.facts).join(", "));
     }
 }
 

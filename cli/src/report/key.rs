@@ -106,8 +106,7 @@ impl Report for KeyTransferReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.done == "imported" {
-            screen.good(&format!("The key of the store {} is here now.", self.id));
-            return;
+            return screen.good(&format!("The key of the store {} is here now.", self.id));
         }
         screen.plain(&format!("Wrote the key of the store to {}", self.file));
         screen.dim(

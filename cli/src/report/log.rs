@@ -75,8 +75,7 @@ impl Report for LogReport {
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             let session = &self.session;
-            screen.plain(&format!("There is nothing in the log of {session} yet."));
-            return;
+            return screen.plain(&format!("There is nothing in the log of {session} yet."));
         }
         for entry in &self.entries {
             match entry {

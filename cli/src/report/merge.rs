@@ -144,8 +144,7 @@ impl BranchMergeReport {
         let left = self.unsettled().count();
         let things = if left == 1 { "one thing".to_owned() } else { format!("{left} things") };
         let Self { source, target, session, .. } = self;
-        let does = if self.dry_run { "Would not merge" } else { "Did not merge" };
-        screen.put(Tone::Bad, does);
+        screen.put(Tone::Bad, if self.dry_run { "Would not merge" } else { "Did not merge" });
         let text = format!(" {source} into {target}: both changed {things} differently");
         screen.put(Tone::Plain, &text);
         screen.dim(&format!(" (session {session})"));
@@ -203,10 +202,8 @@ impl Report for BranchMergeReport {
         match self.result {
             MergeResult::Conflicts => return self.print_conflicts(screen),
             MergeResult::AlreadyMerged => {
-                let text = format!("{target} has all of {source} already");
-                screen.put(Tone::Plain, &text);
-                screen.dim(&format!(" (session {session})"));
-                return;
+                screen.put(Tone::Plain, &format!("{target} has all of {source} already"));
+                return screen.dim(&format!(" (session {session})"));
             }
             MergeResult::FastForward | MergeResult::Merged => {
                 screen.put(Tone::Plain, &format!("{did} {source} into "));

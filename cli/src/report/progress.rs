@@ -41,8 +41,7 @@ impl Report for ProgressSaveReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Saved ");
         self.at.print(screen);
-        let number = self.sequence.map(|number| format!(" (#{number})")).unwrap_or_default();
-        screen.dim(&number);
+        screen.dim(&self.sequence.map(|number| format!(" (#{number})")).unwrap_or_default());
         print_faults(screen, &[], &self.warnings);
     }
 }

@@ -210,8 +210,7 @@ impl Report for SecretPurgeReport {
                  revoke it too",
             );
         } else {
-            let left = "Not yet gone: follow the advice above, and purge again";
-            screen.warning(left);
+            screen.warning("Not yet gone: follow the advice above, and purge again");
         }
     }
 }

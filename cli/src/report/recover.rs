@@ -143,8 +143,7 @@ impl Report for RecoverReport {
     fn human(&self, screen: &mut Screen) {
         let Self { session, branch, point, .. } = self;
         let Some(at) = point.at else {
-            screen.plain(&format!("Nothing is recorded in {session} yet."));
-            return;
+            return screen.plain(&format!("Nothing is recorded in {session} yet."));
         };
         screen.put(Tone::Plain, &format!("{session} on {branch}"));
         if let Some(revision) = &point.revision {
@@ -226,8 +225,7 @@ impl RecoveredCode {
     /// Writes what would be restored.
     pub fn print(&self, screen: &mut Screen) {
         let (Some(_), Some(at)) = (&self.id, self.at) else {
-            screen.dim("  no state of the code was recorded");
-            return;
+            return screen.dim("  no state of the code was recorded");
         };
         let time = screen.time(at);
         let base = match (&self.commit, &self.git_branch) {
@@ -242,8 +240,7 @@ impl RecoveredCode {
         };
         screen.plain(&format!("  {base}, as recorded {time}{edits}"));
         if let Some(why) = &self.not_here {
-            screen.line(Tone::Bad, &format!("  it cannot be restored here: {why}"));
-            return;
+            return screen.line(Tone::Bad, &format!("  it cannot be restored here: {why}"));
         }
         print_files(&self.files, &self.not_restored, screen);
     }

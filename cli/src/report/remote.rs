@@ -183,8 +183,7 @@ impl Report for RemoteShowReport {
             screen.warning(&format!("  {text}"));
         }
         if self.sessions.is_empty() {
-            screen.dim("  No session here was pushed to it or pulled from it.");
-            return;
+            return screen.dim("  No session here was pushed to it or pulled from it.");
         }
         let mut table = TextTable::new(&["Session", "Unpushed", "Since"]).right(1).flexible(0);
         for one in &self.sessions {
@@ -447,8 +446,7 @@ impl Report for RemoteSessionListReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() {
-            screen.plain(&format!("No session was pushed to {} yet.", self.remote));
-            return;
+            return screen.plain(&format!("No session was pushed to {} yet.", self.remote));
         }
         let titles = ["Session", "Here", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
         let mut table = TextTable::new(&titles).right(3).right(4).right(5).flexible(0);

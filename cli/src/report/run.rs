@@ -166,8 +166,7 @@ impl Report for RunItemReport {
             screen.plain(&format!("  done {}", item.path.join(" > ")));
         }
         if let Some(data) = &item.data {
-            let data = serde_json::to_string(data).unwrap_or_default();
-            screen.paragraph(Tone::Dim, 2, &data);
+            screen.paragraph(Tone::Dim, 2, &serde_json::to_string(data).unwrap_or_default());
         }
         for output in &self.outputs {
             let name = output.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
@@ -253,8 +252,7 @@ pub struct RunListReport {
 impl Report for RunListReport {
     fn human(&self, screen: &mut Screen) {
         if self.runs.is_empty() {
-            screen.dim("No runs");
-            return;
+            return screen.dim("No runs");
         }
         let mut table =
             TextTable::new(&["Run", "Status", "Items ended", "Items", "Began"]).right(2).right(3);
@@ -322,8 +320,7 @@ impl Report for RunAtStepReport {
 
 fn items(screen: &mut Screen, rows: Vec<Vec<TableCell>>) {
     if rows.is_empty() {
-        screen.dim("No items");
-        return;
+        return screen.dim("No items");
     }
     let mut table = TextTable::new(&ITEM_TITLES).right(3);
     rows.into_iter().for_each(|row| table.row(row));
@@ -442,8 +439,7 @@ impl Report for RunAuditReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.findings.is_empty() {
-            screen.plain(&format!("Nothing found in {} texts", self.looked_at));
-            return;
+            return screen.plain(&format!("Nothing found in {} texts", self.looked_at));
         }
         let mut table = TextTable::new(&["Where", "What", "Found"]);
         for finding in &self.findings {

@@ -6,8 +6,7 @@ use forge_store::store::SearchPage;
 impl Report for SearchPage {
     fn human(&self, screen: &mut Screen) {
         if self.hits.is_empty() {
-            screen.plain(&format!("Nothing was found in {} texts.", self.texts));
-            return;
+            return screen.plain(&format!("Nothing was found in {} texts.", self.texts));
         }
         let several = self.hits.iter().any(|hit| hit.session != self.hits[0].session);
         for hit in &self.hits {

@@ -197,8 +197,7 @@ impl Report for SessionShowReport {
                 None => " (current from now on)".to_owned(),
                 Some(other) => format!(" (current from now on, but commands here use {other})"),
             };
-            screen.dim(&note);
-            return;
+            return screen.dim(&note);
         }
         screen.put(Tone::Id, &line.name);
         let current = if line.current { ", current" } else { "" };

@@ -282,8 +282,7 @@ impl StateScreen {
             self.print_next_commands(&mut below);
             let room = screen.usable_lines().saturating_sub(below.lines());
             self.brief.print_within(room, screen);
-            screen.append(&below);
-            return;
+            return screen.append(&below);
         };
         self.brief.print_header(screen);
         for (kind, entities) in kinds.iter().filter(|(_, entities)| !entities.is_empty()) {
@@ -313,8 +312,7 @@ impl StateScreen {
         screen.end_line();
         let longest = self.leads.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
         for (command, what) in &self.leads {
-            let padded = format!("  {command:longest$}  ");
-            screen.short_line(&[(Tone::Id, &padded), (Tone::Dim, what)]);
+            screen.short_line(&[(Tone::Id, &format!("  {command:longest$}  ")), (Tone::Dim, what)]);
         }
     }
 }

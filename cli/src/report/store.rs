@@ -109,8 +109,7 @@ impl Report for StatusReport {
         self.failed_exchanges.iter().for_each(|one| one.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.plain("No session has been begun yet.");
-            screen.dim("'forge session new NAME' or the first thing you record does.");
-            return;
+            return screen.dim("'forge session new NAME' or the first thing you record does.");
         };
         screen.put(Tone::Plain, "Session ");
         screen.put(Tone::Id, name);
@@ -162,8 +161,7 @@ impl Report for InitReport {
     fn human(&self, screen: &mut Screen) {
         if let Some(demo) = &self.demo {
             screen.plain(&format!("Made a demo with a recorded session in {demo}"));
-            screen.dim(&format!("Next: cd {demo} && forge brief, then forge tui"));
-            return;
+            return screen.dim(&format!("Next: cd {demo} && forge brief, then forge tui"));
         }
         if self.existing {
             let message = format!("There is a store already: {}; nothing was changed", self.path);

@@ -246,8 +246,7 @@ impl Report for TimelineReport {
                 ),
                 false => format!("Nothing has happened in {session} yet."),
             };
-            screen.plain(&text);
-            return;
+            return screen.plain(&text);
         }
         let (mut drawn, mut day) = (None, String::new());
         for (lanes, entry) in self.rows() {

@@ -149,8 +149,7 @@ impl Report for StoreVerifyReport {
 impl Report for store::RebuildCounts {
     fn human(&self, screen: &mut Screen) {
         if self.revisions == 0 && self.rows == 0 {
-            screen.plain("The index has no revision yet: nothing had to be rebuilt.");
-            return;
+            return screen.plain("The index has no revision yet: nothing had to be rebuilt.");
         }
         let (rows, states) =
             (count_text(self.rows, "row"), count_text(self.keyframes, "full state"));
