@@ -181,15 +181,12 @@ import_verbs! {
 /// transcripts of the same agent.
 fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
-    let form = match detect_format(first) {
-        Ok(form) => form,
-        Err(error) if error.kind() == CommandErrorKind::NotFound => {
-            return Err(
-                error.hinted("it is not an agent's name either: 'forge import --help' lists them")
-            );
+    let form = detect_format(first).map_err(|error| match error.kind() {
+        CommandErrorKind::NotFound => {
+            error.hinted("it is not an agent's name either: 'forge import --help' lists them")
         }
-        Err(error) => return Err(error),
-    };
+        _ => error,
+    })?;
     if let Some(FileFormat::Transcript(dialect)) = form {
         let args = TranscriptImportArgs {
             files: args.files.clone(),

@@ -36,26 +36,21 @@ impl Verb for ShowArgs {
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
         if is_number(&self.what) {
             let moment = self.moment(reading, context)?;
-            let shown = state_report(reading, &moment, self.full, context)?;
-            return Ok(EitherReport::Second(shown));
+            return state_report(reading, &moment, self.full, context).map(EitherReport::Second);
         }
         let point = reading.point(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let name: EntityArg = self.what.parse().map_err(CommandError::invalid)?;
         let unknown = match find_entity_of_any_kind(&state, &name) {
             Ok(known) => {
-                let shown = show_entity(reading, &state, known, self.full, context)?;
-                return Ok(EitherReport::First(shown));
+                return show_entity(reading, &state, known, self.full, context)
+                    .map(EitherReport::First);
             }
             Err(error) if error.kind() == CommandErrorKind::NotFound => error,
             Err(error) => return Err(error),
         };
-        let moment = self.moment(reading, context);
-        let shown = match moment {
-            Ok(moment) => state_report(reading, &moment, self.full, context)?,
-            Err(_) => return Err(unknown),
-        };
-        Ok(EitherReport::Second(shown))
+        let moment = self.moment(reading, context).map_err(|_| unknown)?;
+        state_report(reading, &moment, self.full, context).map(EitherReport::Second)
     }
 }
 

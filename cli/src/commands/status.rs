@@ -24,14 +24,13 @@ impl Verb for StatusArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let session = match workspace::choose_session(context, store, SessionNeed::Existing) {
-            Ok(session) => Some(session),
             // A store without a session has a status too.
             Err(error)
                 if error.kind() == CommandErrorKind::NotFound && context.session().is_none() =>
             {
                 None
             }
-            Err(error) => return Err(error),
+            session => Some(session?),
         };
         let unpushed = remote::unpushed_lines(context, store);
         let failed = match &unpushed {

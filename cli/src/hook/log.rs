@@ -149,9 +149,8 @@ pub fn read(log: &Path) -> io::Result<Vec<HookLogEntry>> {
     let mut lines = Vec::new();
     for path in [rotated_log(log), log.to_owned()] {
         let file = match plain_file::open(&path) {
-            Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
+            file => file?,
         };
         for line in BufReader::new(file).split(b'\n') {
             lines.extend(serde_json::from_slice::<HookLogEntry>(&line?).ok());

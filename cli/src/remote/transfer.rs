@@ -128,9 +128,8 @@ impl<'a> Transfer<'a> {
     /// Not found; invalid if several sessions match.
     pub fn find(&self, name: &str) -> Result<SharedSession, CommandError> {
         let own = match self.store.session(name) {
-            Ok(session) => Some(self.own(session)?),
             Err(Error::NotFound { .. }) => None,
-            Err(error) => return Err(error.into()),
+            session => Some(self.own(session?)?),
         };
         if let Some(own) = own
             && self.remote.session(&own.handle)?.is_some()
@@ -143,9 +142,8 @@ impl<'a> Transfer<'a> {
     /// Returns a session on the remote with the one in this store, if it is here.
     pub fn located(&self, there: RemoteSession) -> Result<SharedSession, CommandError> {
         let here = match self.store.session(&there.info.id.to_string()) {
-            Ok(session) => Some(session),
             Err(Error::NotFound { .. }) => None,
-            Err(error) => return Err(error.into()),
+            session => Some(session?),
         };
         Ok(SharedSession { handle: there.handle, here, there: Some(there) })
     }

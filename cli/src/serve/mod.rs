@@ -101,10 +101,9 @@ impl PageServer {
         // This fails only for a closed semaphore, and this one is never closed.
         let _place = self.inner.readers.acquire().await.ok();
         let parts = Arc::clone(&self.inner);
-        match tokio::task::spawn_blocking(move || work(&parts)).await {
-            Ok(done) => done,
-            Err(_) => Err(CommandError::internal("the page could not be read")),
-        }
+        tokio::task::spawn_blocking(move || work(&parts))
+            .await
+            .unwrap_or_else(|_| Err(CommandError::internal("the page could not be read")))
     }
 }
 
