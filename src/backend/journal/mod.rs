@@ -367,7 +367,7 @@ impl WriteAheadLog for Journal {
 
     fn start(&self) -> Result<LogPosition, Error> {
         let oldest = segment::list(&self.folder)?.first().copied();
-        oldest.ok_or_else(|| scan::damaged(0, "its segments are missing"))
+        oldest.ok_or_else(|| damaged(0, "its segments are missing"))
     }
 }
 
@@ -375,7 +375,7 @@ impl WriteAheadLog for Journal {
 fn check_folder(folder: &Path) -> Result<(), Error> {
     match folder.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(scan::damaged(0, "its folder is missing"))
+            Err(damaged(0, "its folder is missing"))
         }
         listed => listed.map(drop).map_err(Error::io("open", folder)),
     }
