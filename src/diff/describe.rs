@@ -96,12 +96,9 @@ pub fn describe_facts<'a>(
             (None, Some(new)) => typed.push(entity.added(&new.value)),
             (Some(old), None) => typed.push(entity.removed(&old.value)),
             (Some(old), Some(new)) => {
-                let changed = fields(&old.value, &new.value).into_iter();
-                typed.extend(
-                    changed.map(|(field, old, new)| {
-                        entity.field(ChangeKind::Updated, field, old, new)
-                    }),
-                );
+                for (field, old, new) in fields(&old.value, &new.value) {
+                    typed.push(entity.field(ChangeKind::Updated, field, old, new));
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Summarises a diff in one sentence.
 
 use super::{ChangeKind, TypedChange};
+use crate::model::time_grammar::describe_distance;
 use crate::model::{Kind, Value};
 use std::collections::BTreeSet;
 
@@ -125,23 +126,10 @@ fn plain(value: Option<&Value>) -> String {
 
 /// Formats a time delta in its two greatest units.
 fn distance(micros: i64) -> String {
-    let seconds = micros.unsigned_abs() / 1_000_000;
     let direction = if micros < 0 { "earlier" } else { "later" };
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
-    let two = |major: u64, major_unit, minor: u64, minor_unit| {
-        if minor == 0 {
-            format!("{major} {major_unit}")
-        } else {
-            format!("{major} {major_unit} {minor} {minor_unit}")
-        }
-    };
-    let length = match (days, hours, minutes) {
-        (0, 0, 0) if seconds == 0 && micros == 0 => return "at the same time".to_owned(),
-        (0, 0, 0) if seconds == 0 => "less than 1 s".to_owned(),
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, minutes) => two(minutes, "min", seconds % 60, "s"),
-        (0, hours, minutes) => two(hours, "h", minutes, "min"),
-        (days, hours, _) => two(days, "d", hours, "h"),
-    };
-    format!("{length} {direction}")
+    match micros.unsigned_abs() {
+        0 => "at the same time".to_owned(),
+        1..1_000_000 => format!("less than 1 s {direction}"),
+        _ => format!("{} {direction}", describe_distance(micros)),
+    }
 }
