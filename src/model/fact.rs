@@ -111,20 +111,13 @@ impl TextRef {
     /// Parses the value of the field [`TextRef::FIELD`].
     pub(crate) fn from_fields(fields: &Value) -> Option<Self> {
         let number = |name| fields.field(name)?.as_i64()?.try_into().ok();
+        let text = |name| Some(fields.field(name)?.as_text()?.to_owned());
         Some(Self {
-            preview: fields
-                .field("preview")
-                .and_then(Value::as_text)
-                .unwrap_or_default()
-                .to_owned(),
+            preview: text("preview").unwrap_or_default(),
             bytes: number("bytes")?,
             hash: fields.field("hash")?.as_text()?.parse().ok()?,
             place: number("offset").zip(number("length")),
-            pointer: fields
-                .field("pointer")
-                .and_then(Value::as_text)
-                .unwrap_or_default()
-                .to_owned(),
+            pointer: text("pointer").unwrap_or_default(),
         })
     }
 }

@@ -91,10 +91,7 @@ pub fn without_hidden(text: &str, instead: char) -> String {
 #[must_use]
 pub fn one_line(text: &str, chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    cut(words.join(" "), chars)
-}
-
-fn cut(line: String, chars: usize) -> String {
+    let line = words.join(" ");
     let Some((end, _)) = line.char_indices().nth(chars) else { return line };
     let kept = line.get(..end).unwrap_or_default();
     // A last word that is not very long is left out rather than broken.

@@ -23,8 +23,6 @@ pub fn contradict_beliefs(
     reason: Option<&str>,
 ) -> Result<RuleOutcome, RuleError> {
     let dependency = Dependency {
-        from: Some(first.to_owned()),
-        to: Some(second.to_owned()),
         dependency_type: Some(DependencyType::Contradicts),
         reason: reason.map(str::to_owned),
         ..Dependency::default()

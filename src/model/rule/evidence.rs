@@ -103,14 +103,9 @@ pub fn update_evidence(
         if let Some(hypothesis_id) = &new.hypothesis {
             let hypothesis = find(claims, Kind::Hypothesis, hypothesis_id)?;
             if let Some(strength) = effective(new.strength) {
-                let prior = match &moved {
-                    Some((moved_id, _, confidence)) if moved_id == hypothesis_id => *confidence,
-                    _ => confidence_of(&hypothesis),
-                };
+                let same = moved.take_if(|(moved_id, ..)| *moved_id == *hypothesis_id);
+                let prior = same.map_or_else(|| confidence_of(&hypothesis), |(.., prior)| prior);
                 let confidence = posterior(prior, strength);
-                if moved.as_ref().is_some_and(|(moved_id, ..)| moved_id == hypothesis_id) {
-                    moved = None;
-                }
                 changes.extend(with_confidence(hypothesis_id, &hypothesis, confidence));
                 contradiction = contradicted(id, hypothesis_id, &hypothesis, strength);
             }

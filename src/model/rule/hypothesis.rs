@@ -21,7 +21,6 @@ pub fn confirm_hypothesis(
     reason: Option<&str>,
 ) -> Result<RuleOutcome, RuleError> {
     let value = find(claims, Kind::Hypothesis, id)?;
-    let confirmed = decided(&value, "confirmed", reason);
     let contradiction = text(&value, "parent")
         .filter(|parent| {
             let parent = claims.claim(&Key::new(Kind::Hypothesis, *parent));
@@ -30,10 +29,7 @@ pub fn confirm_hypothesis(
         .map(|parent| format!("hypothesis {id} is confirmed and its parent {parent} is rejected"));
     let status_changes = text(&value, "status") != Some("confirmed");
     Ok(RuleOutcome {
-        changes: confirmed
-            .map(|value| (Key::new(Kind::Hypothesis, id), value))
-            .into_iter()
-            .collect(),
+        changes: decided(id, &value, "confirmed", reason).into_iter().collect(),
         trigger: status_changes.then_some(AutoTrigger::HypothesisStatusChange),
         tag: status_changes.then_some("hypothesis_confirmed"),
         contradiction,
@@ -56,10 +52,7 @@ pub fn reject_hypothesis(
     reason: Option<&str>,
 ) -> Result<RuleOutcome, RuleError> {
     let value = find(claims, Kind::Hypothesis, id)?;
-    let mut changes = Vec::new();
-    if let Some(value) = decided(&value, "rejected", reason) {
-        changes.push((Key::new(Kind::Hypothesis, id), value));
-    }
+    let mut changes: Vec<_> = decided(id, &value, "rejected", reason).into_iter().collect();
     let mut rejected = BTreeSet::from([id.to_owned()]);
     for (child, parent, value) in descendants(claims, id) {
         let status = text(&value, "status");
@@ -67,9 +60,7 @@ pub fn reject_hypothesis(
             continue;
         }
         let why = format!("parent {parent} was rejected");
-        if let Some(value) = decided(&value, "rejected", Some(&why)) {
-            changes.push((Key::new(Kind::Hypothesis, child.clone()), value));
-        }
+        changes.extend(decided(&child, &value, "rejected", Some(&why)));
         rejected.insert(child);
     }
     changes.extend(beliefs_to_doubt(claims, &rejected));
@@ -83,12 +74,13 @@ pub fn reject_hypothesis(
 }
 
 /// Returns the hypothesis with this status and reason; `None` if nothing changes.
-fn decided(value: &Value, status: &str, reason: Option<&str>) -> Option<Value> {
+fn decided(id: &str, value: &Value, status: &str, reason: Option<&str>) -> Option<(Key, Value)> {
     debug_assert!(status.parse::<HypothesisStatus>().is_ok());
     // The reason of an earlier, different decision does not apply.
     let other = text(value, "status") != Some(status);
     let reason = reason.map(Value::from).or(other.then_some(Value::Null));
-    with(value, [("status", Some(status.into())), ("reason", reason)]).map(Value::without_nulls)
+    let value = with(value, [("status", Some(status.into())), ("reason", reason)])?;
+    Some((Key::new(Kind::Hypothesis, id), value.without_nulls()))
 }
 
 /// Returns all descendants of a hypothesis, each once, with its parent; parents before children,

@@ -58,18 +58,15 @@ pub(super) fn read<Tz: TimeZone>(
         after.skip_spaces();
         after.eat(',');
         after.skip_spaces();
-        if after.eat_word("on") {
-            after.skip_spaces();
-        }
+        after.eat_word("on");
+        after.skip_spaces();
         day = read_day(&mut after)?;
         if day.is_some() {
             cursor = after;
         }
     }
     let suffix = zone_suffix::read_suffix(&mut cursor)?;
-    if !cursor.is_end() {
-        return Err(GrammarFault::syntax(cursor.rest()));
-    }
+    cursor.expect_end()?;
     match suffix {
         ZoneSuffix::Local => resolve_day(zone, now, day, clock),
         ZoneSuffix::Offset(fixed) => resolve_day(&fixed, now, day, clock),

@@ -2,7 +2,6 @@
 
 use super::resolved_time::EPOCH_DIGITS;
 use crate::model::Timestamp;
-use std::fmt;
 
 /// Maximum number of characters of a quoted text in an error.
 const MAX_QUOTED: usize = 60;
@@ -241,7 +240,11 @@ pub(super) fn quoted(text: &str) -> String {
     // The length in bytes of the longest part that fits together with an ellipsis.
     let mut with_ellipsis = 0;
     for character in text.chars() {
-        let escaped = EscapedChar(character).to_string();
+        // Quotes are not escaped, unlike in a string literal.
+        let escaped = match character {
+            '\'' | '"' => character.to_string(),
+            other => other.escape_debug().to_string(),
+        };
         let length = escaped.chars().count();
         if length > left {
             // An escape is shown whole or not at all.
@@ -256,16 +259,4 @@ pub(super) fn quoted(text: &str) -> String {
         }
     }
     shown
-}
-
-/// A character as an error shows it: quotes are not escaped, unlike in a string literal.
-struct EscapedChar(char);
-
-impl fmt::Display for EscapedChar {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            '\'' | '"' => write!(out, "{}", self.0),
-            other => write!(out, "{}", other.escape_debug()),
-        }
-    }
 }

@@ -36,18 +36,18 @@ impl fmt::Display for ZoneNote {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gap { wanted, taken } => {
-                write!(out, "{} does not exist on {} ", ClockText(*wanted), wanted.date())?;
+                write!(out, "{} does not exist on {} ", clock_text(*wanted), wanted.date())?;
                 out.write_str("in this zone (clocks went forward): taken as ")?;
                 if taken.date() != wanted.date() {
                     write!(out, "{} ", taken.date())?;
                 }
-                write!(out, "{}", ClockText(*taken))
+                write!(out, "{}", clock_text(*taken))
             }
             Self::Fold { wanted, taken, other } => {
                 let is_first = taken.local_minus_utc() > other.local_minus_utc();
                 let (taken_is, other_is) =
                     if is_first { ("first", "second") } else { ("second", "first") };
-                let (date, clock) = (wanted.date(), ClockText(*wanted));
+                let (date, clock) = (wanted.date(), clock_text(*wanted));
                 write!(
                     out,
                     "{clock} came twice on {date} in this zone (clocks went back): taken as "
@@ -62,21 +62,17 @@ impl fmt::Display for ZoneNote {
     }
 }
 
-/// A time of day, formatted without seconds or fractions that are zero.
-struct ClockText(NaiveDateTime);
-
-impl fmt::Display for ClockText {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.0.and_utc().timestamp_micros();
-        let form = if micros % 1_000_000 != 0 {
-            "%H:%M:%S%.6f"
-        } else if micros % 60_000_000 != 0 {
-            "%H:%M:%S"
-        } else {
-            "%H:%M"
-        };
-        write!(out, "{}", self.0.format(form))
-    }
+/// Formats a time of day without seconds or fractions that are zero.
+fn clock_text(time: NaiveDateTime) -> String {
+    let micros = time.and_utc().timestamp_micros();
+    let form = if micros % 1_000_000 != 0 {
+        "%H:%M:%S%.6f"
+    } else if micros % 60_000_000 != 0 {
+        "%H:%M:%S"
+    } else {
+        "%H:%M"
+    };
+    time.format(form).to_string()
 }
 
 /// How to resolve a local time that does not exist.

@@ -164,13 +164,8 @@ fn read_base<Tz: TimeZone>(
     let time_error = match parse_time(base, now, zone) {
         // A decimal number or a long hexadecimal word is more often a name than a time.
         Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) || is_long_id(base) => {
-            let name = base.to_owned();
-            return Ok(MomentBase::Name(AmbiguousName {
-                name,
-                id,
-                time: Some(time),
-                time_error: None,
-            }));
+            let (name, time) = (base.to_owned(), Some(time));
+            return Ok(MomentBase::Name(AmbiguousName { name, id, time, time_error: None }));
         }
         Ok(time) => return Ok(MomentBase::Time(time)),
         Err(error) if error.is_unread() || id.is_some() => error,

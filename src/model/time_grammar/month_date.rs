@@ -74,9 +74,8 @@ fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFau
     let mut rest = DateRemainder::default();
     loop {
         cursor.skip_spaces();
-        if cursor.eat(',') {
-            cursor.skip_spaces();
-        }
+        cursor.eat(',');
+        cursor.skip_spaces();
         if cursor.is_end() {
             return Ok(rest);
         }
@@ -90,9 +89,8 @@ fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFau
             cursor = start;
         }
         if rest.clock.is_none() {
-            if cursor.eat_word("at") {
-                cursor.skip_spaces();
-            }
+            cursor.eat_word("at");
+            cursor.skip_spaces();
             rest.clock = time_of_day::read(&mut cursor)?;
             if rest.clock.is_some() {
                 continue;

@@ -105,9 +105,8 @@ fn read_clock(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarF
     if after.rest().len() == before && !has_comma {
         return Ok(None);
     }
-    if after.eat_word("at") {
-        after.skip_spaces();
-    }
+    after.eat_word("at");
+    after.skip_spaces();
     let clock = time_of_day::read(&mut after)?;
     if clock.is_some() {
         *cursor = after;
@@ -127,9 +126,7 @@ pub(super) fn finish<Tz: TimeZone>(
         return Err(GrammarFault::syntax(cursor.rest()));
     }
     let suffix = zone_suffix::read_suffix(&mut cursor)?;
-    if !cursor.is_end() {
-        return Err(GrammarFault::syntax(cursor.rest()));
-    }
+    cursor.expect_end()?;
     let in_gap =
         if clock.is_some() { SkippedTimeRule::KeepClock } else { SkippedTimeRule::FirstAfter };
     let wanted = date.and_time(clock.unwrap_or(NaiveTime::MIN));

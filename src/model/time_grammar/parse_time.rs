@@ -130,9 +130,7 @@ fn read_epoch(mut cursor: TextCursor<'_>) -> Result<ResolvedTime, GrammarFault> 
     if matches!(cursor.peek(), Some('+' | '-')) {
         zone_suffix::read_suffix(&mut cursor)?;
     }
-    if !cursor.is_end() {
-        return Err(GrammarFault::syntax(cursor.rest()));
-    }
+    cursor.expect_end()?;
     let micros = seconds
         .checked_mul(1_000_000)
         .and_then(|micros| micros.checked_add(fraction))

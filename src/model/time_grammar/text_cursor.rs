@@ -1,5 +1,6 @@
 //! A cursor in a text that is being parsed.
 
+use super::error::GrammarFault;
 use std::ops::RangeInclusive;
 
 /// The unread part of a text. Keep a copy to return to a position.
@@ -19,6 +20,11 @@ impl<'a> TextCursor<'a> {
 
     pub(super) const fn is_end(self) -> bool {
         self.rest.is_empty()
+    }
+
+    /// Rejects unread text.
+    pub(super) fn expect_end(self) -> Result<(), GrammarFault> {
+        if self.is_end() { Ok(()) } else { Err(GrammarFault::syntax(self.rest)) }
     }
 
     pub(super) fn peek(self) -> Option<char> {

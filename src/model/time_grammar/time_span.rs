@@ -199,9 +199,8 @@ impl TimeSpan {
         let rest = cursor.rest();
         cursor.eat(',');
         cursor.skip_spaces();
-        if cursor.eat_word("at") {
-            cursor.skip_spaces();
-        }
+        cursor.eat_word("at");
+        cursor.skip_spaces();
         let clock = time_of_day::read(&mut cursor)?.ok_or_else(|| GrammarFault::syntax(rest))?;
         if self.micros != 0 || self.months == 0 && self.days == 0 {
             return Err(GrammarFault::impossible(
@@ -272,9 +271,7 @@ pub(super) fn read_relative<Tz: TimeZone>(
             _ => return Err(GrammarFault::syntax(at_end.rest())),
         };
     }
-    if !cursor.is_end() {
-        return Err(GrammarFault::syntax(cursor.rest()));
-    }
+    cursor.expect_end()?;
     if !is_ahead {
         return span.before(now, zone).ok_or(GrammarFault::OutOfRange).map(Some);
     }

@@ -87,11 +87,8 @@ fn read_bracket(inside: &str) -> Result<ZoneBracket, GrammarFault> {
     if inside.starts_with(['+', '-']) {
         let mut cursor = TextCursor::new(inside);
         let fixed = read_offset(&mut cursor)?;
-        return if cursor.is_end() {
-            Ok(ZoneBracket::Fixed(fixed))
-        } else {
-            Err(GrammarFault::syntax(cursor.rest()))
-        };
+        cursor.expect_end()?;
+        return Ok(ZoneBracket::Fixed(fixed));
     }
     match inside.split_once('=') {
         Some((key, value)) if is_name(key) && value.chars().all(is_zone_character) => {
