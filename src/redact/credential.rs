@@ -123,7 +123,7 @@ pub(super) fn find(
         CredentialKind::Basic => basic(text, start, end),
         CredentialKind::Address => address(text, start, end),
         CredentialKind::PrivateKey => return private_key::find(text, start, end, form),
-        CredentialKind::PrivateKeyEnd => return private_key::find_tail(text, start, end, form),
+        CredentialKind::PrivateKeyEnd => private_key::find_tail(text, start, end, form),
         CredentialKind::Netrc => netrc(text, start, end, form),
         CredentialKind::UserFlag => user_flag(text, start, end),
         CredentialKind::ToolFlag => tool_flag(text, start, end),
@@ -182,12 +182,11 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return Some(found);
     }
     let length = run(text, from, 512, |byte| part(byte) || byte == b':');
-    let password = match text.get(from + length) {
+    let range = match text.get(from + length) {
         Some(b'@') => from..password_end(text, from + length),
         _ if is_email => return None,
         _ => any_password(text, from)?,
     };
-    let range = password;
     let password = text.get(range.clone())?;
     let name = text.get(end..end + user)?;
     // Placeholders: `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
@@ -451,11 +450,8 @@ pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize
         at = json_text::skip_spaces(text, at + 1);
         let byte = text.get(at);
         if matches!(byte, Some(b'}')) {
-            if let (Some(name), Some(value)) = (name.take(), value.take())
-                && text.get(name).is_some_and(is_name_of_login)
-                && text.get(value.clone()).is_some_and(is_session)
-            {
-                found.push(SecretFinding { range: value, kind: COOKIE });
+            if let (Some(name), Some(value)) = (name.take(), value.take()) {
+                found.extend(session_cookie(text, name, value));
             }
             continue;
         }
@@ -509,11 +505,8 @@ fn cookie_fields(text: &[u8], from: usize) -> (Vec<SecretFinding>, usize) {
         let value = value..value + run(text, value, 512, is_of_cookie);
         let end = value.end + run(text, value.end, 8, is_quote);
         // What is not closed by a quote is an expression.
-        if end > value.end
-            && text.get(name).is_some_and(is_name_of_login)
-            && text.get(value.clone()).is_some_and(is_session)
-        {
-            found.push(SecretFinding { range: value, kind: COOKIE });
+        if end > value.end {
+            found.extend(session_cookie(text, name, value));
         }
         let comma = json_text::skip_spaces(text, end);
         if text.get(comma) != Some(&b',') {
@@ -539,6 +532,11 @@ fn cookie_line(text: &[u8], end: usize) -> Option<SecretFinding> {
     let name = name..name + run(text, name, 64, is_of_cookie_name);
     let from = tab(name.end)?;
     let value = from..from + run(text, from, 512, is_of_cookie);
+    session_cookie(text, name, value)
+}
+
+/// Returns the cookie with this name and value if it identifies a session or login.
+fn session_cookie(text: &[u8], name: Range<usize>, value: Range<usize>) -> Option<SecretFinding> {
     (is_name_of_login(text.get(name)?) && is_session(text.get(value.clone())?))
         .then_some(SecretFinding { range: value, kind: COOKIE })
 }
@@ -585,11 +583,7 @@ fn cookie_pairs(text: &[u8], mut at: usize, limit: usize, found: &mut Vec<Secret
         }
         let from = name.end + 1;
         let value = from..from + run(text, from, limit - from.min(limit), is_of_cookie);
-        if is_name_of_login(text.get(name).unwrap_or_default())
-            && text.get(value.clone()).is_some_and(is_session)
-        {
-            found.push(SecretFinding { range: value.clone(), kind: COOKIE });
-        }
+        found.extend(session_cookie(text, name, value.clone()));
         // A value may have other signs up to its semicolon; a quote ends the header.
         let others = match text.get(value.end) {
             Some(byte) if is_quote(*byte) => 0,

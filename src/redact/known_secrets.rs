@@ -296,17 +296,12 @@ impl KnownSecrets {
     fn cover(&self, text: &[u8], found: &SecretSighting, out: &mut [u8]) {
         let Some(secret) = self.secrets.get(found.secret) else { return };
         let mut units = Vec::new();
-        secret.walk(
-            text,
-            found.range.start,
-            found.from,
-            found.depth,
-            &mut |range, written, char| {
-                if range.end <= found.range.end {
-                    units.push((range, written, char));
-                }
-            },
-        );
+        let mut add = |range: Range<usize>, written, char| {
+            if range.end <= found.range.end {
+                units.push((range, written, char));
+            }
+        };
+        secret.walk(text, found.range.start, found.from, found.depth, &mut add);
         let plain = |unit: &(Range<usize>, CharEncoding, char)| {
             matches!(unit.1, CharEncoding::Plain) && unit.0.len() == 1 && !secret.keeps(unit.2)
         };

@@ -261,11 +261,8 @@ fn lines_below(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usi
         }
         let Some(colon) = content.windows(2).position(|two| two == b": ") else { continue };
         let value = content.get(colon + 2..).unwrap_or_default();
-        let value = value
-            .iter()
-            .position(|byte| *byte != b' ')
-            .and_then(|from| value.get(from..))
-            .unwrap_or_default();
+        let spaces = value.iter().take_while(|byte| **byte == b' ').count();
+        let value = value.get(spaces..).unwrap_or_default();
         if matches!(value.first(), Some(b'|' | b'>')) {
             block = Some((line.indent, 0..0));
             continue;

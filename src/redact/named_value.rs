@@ -169,27 +169,9 @@ pub(super) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// Returns the value after the name that contains this indicating word, if there is one.
+/// Returns the value after the name that contains this indicating word, if there is one. After the
+/// name of a service, a comma may separate the name and the value.
 pub(super) fn value_after(
-    text: &[u8],
-    word: Range<usize>,
-    form: TextForm,
-    runs: &mut ScanMemory,
-) -> Option<NamedValue> {
-    value_of(text, word, form, runs, false)
-}
-
-/// Like [`value_after`], for the name of a service: a comma may separate the name and the value.
-pub(super) fn value_of_service(
-    text: &[u8],
-    word: Range<usize>,
-    form: TextForm,
-    runs: &mut ScanMemory,
-) -> Option<NamedValue> {
-    value_of(text, word, form, runs, true)
-}
-
-fn value_of(
     text: &[u8],
     word: Range<usize>,
     form: TextForm,
@@ -253,7 +235,7 @@ fn value_of(
         listed,
         is_flag,
     };
-    (named.whole.end > named.whole.start).then_some(named)
+    (!named.whole.is_empty()).then_some(named)
 }
 
 /// Functions whose first argument is a name and whose second is its value.

@@ -40,28 +40,32 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, form: TextForm) -> Cre
         return CredentialMatch::Open(start, None);
     }
     let Some(body) = body else { return CredentialMatch::Nothing };
+    let whole =
+        |key: &KeyBody| key.found(start).map_or(CredentialMatch::Nothing, CredentialMatch::Secret);
     let limit = text.len().min(start + MAX_SECRET_BYTES);
     let plain = plain_body(text, body, limit, form);
     if plain.closed {
-        return plain.found(start);
+        return whole(&plain);
     }
     let lines = lines(text, body, limit, form);
     let is_longer = lines.key >= MIN_KEY_BYTES && (lines.closed || lines.end > plain.end);
     let found = if is_longer { lines } else { plain };
     if found.stopped == text.len() {
-        return match found.found(start) {
-            CredentialMatch::Secret(finding) => CredentialMatch::Open(start, Some(finding)),
-            _ => CredentialMatch::Open(start, None),
-        };
+        return CredentialMatch::Open(start, found.found(start));
     }
-    found.found(start)
+    whole(&found)
 }
 
 /// Finds the end of a private key whose `BEGIN` is missing: the lines before
 /// `-----END ... PRIVATE KEY-----`, and this line. `start` is the offset of the line, `end` that of
 /// its label.
-pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -> CredentialMatch {
-    let Some(end) = label(text, end).0 else { return CredentialMatch::Nothing };
+pub(super) fn find_tail(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    form: TextForm,
+) -> Option<SecretFinding> {
+    let end = label(text, end).0?;
     let least = start.saturating_sub(MAX_SECRET_BYTES);
     let (mut at, mut first, mut key, mut gap) = (start, start, 0, 0);
     while at > least && gap <= MAX_GAP_BYTES {
@@ -96,20 +100,12 @@ pub(super) fn find_tail(text: &[u8], start: usize, end: usize, form: TextForm) -
             at = other;
         }
     }
-    let is_enough = key >= MIN_LINE_BYTES;
-    if !is_enough {
-        return CredentialMatch::Nothing;
-    }
-    CredentialMatch::Secret(SecretFinding { range: first..end, kind: "private-key" })
+    (key >= MIN_LINE_BYTES).then_some(SecretFinding { range: first..end, kind: "private-key" })
 }
 
 /// Finds the lines of a key that follow `at`, where a header other than `BEGIN` ends.
 pub(super) fn lines_after(text: &[u8], at: usize, form: TextForm) -> Option<SecretFinding> {
-    let body = lines(text, at, text.len().min(at + MAX_SECRET_BYTES), form);
-    match body.found(at) {
-        CredentialMatch::Secret(finding) => Some(finding),
-        _ => None,
-    }
+    lines(text, at, text.len().min(at + MAX_SECRET_BYTES), form).found(at)
 }
 
 /// The key after a `BEGIN`.
@@ -125,11 +121,9 @@ struct KeyBody {
 }
 
 impl KeyBody {
-    fn found(&self, start: usize) -> CredentialMatch {
-        if self.key < MIN_KEY_BYTES {
-            return CredentialMatch::Nothing;
-        }
-        CredentialMatch::Secret(SecretFinding { range: start..self.end, kind: "private-key" })
+    fn found(&self, start: usize) -> Option<SecretFinding> {
+        (self.key >= MIN_KEY_BYTES)
+            .then_some(SecretFinding { range: start..self.end, kind: "private-key" })
     }
 }
 

@@ -175,10 +175,7 @@ pub(super) fn find(
             super::named_value::kind_of(named)?;
             word(quotes(name.end + 1))
         }
-        ProgramPlace::AfterSlash => {
-            let from = after(end, b'/')?;
-            before_at(text, from)?
-        }
+        ProgramPlace::AfterSlash => before_at(text, after(end, b'/')?)?,
         ProgramPlace::AfterPercent => {
             let line = text.get(end..text.len().min(end + 96))?;
             let flag = line.windows(3).position(|three| three == b"-U ")?;
@@ -208,8 +205,7 @@ pub(super) fn find(
             word(from)
         }
         ProgramPlace::AfterColon => {
-            let is_flag = text.get(start..end)?.eq_ignore_ascii_case(b" -u")
-                || text.get(start..end)?.eq_ignore_ascii_case(b" -u ");
+            let is_flag = text.get(start..end)?.eq_ignore_ascii_case(b" -u");
             if is_flag && !has_curl(text, start) {
                 return None;
             }

@@ -51,7 +51,8 @@ impl DisjointFindings {
         let before = self.0.range(..part.start).next_back();
         let first = before.filter(|(_, (end, _))| *end > part.start);
         let start = first.map_or(part.start, |(at, _)| *at);
-        self.0.range(start..part.end.max(start)).map(|(at, (end, kind))| finding(*at, *end, kind))
+        let found = self.0.range(start..part.end.max(start));
+        found.map(|(&at, &(end, kind))| SecretFinding { range: at..end, kind })
     }
 
     /// Returns the offset from which `bytes` bytes of redacted text lead to `from`. If it would be
@@ -82,10 +83,6 @@ impl DisjointFindings {
         }
         at + bytes
     }
-}
-
-const fn finding(start: usize, end: usize, kind: &'static str) -> SecretFinding {
-    SecretFinding { range: start..end, kind }
 }
 
 impl Redactor {
@@ -197,17 +194,16 @@ impl RedactedWindow {
         // An offset in `bytes`, and the offset up to which the text was read. The text between two
         // findings keeps its length.
         let (mut at, mut read_to) = (0, from);
-        let place = |at: usize, read_to: usize, wanted: usize| at + wanted.saturating_sub(read_to);
         let mut shared = share.start - from.min(share.start)..0;
         for found in &findings {
             let start = at + (found.range.start - read_to);
+            (at, read_to) = (start + mark(found.kind).len(), found.range.end);
             if found.range.start < share.start {
-                shared.start = place(start + mark(found.kind).len(), found.range.end, share.start);
+                shared.start = at + share.start.saturating_sub(read_to);
             }
             if found.range.start < share.end {
-                shared.end = place(start + mark(found.kind).len(), found.range.end, share.end);
+                shared.end = at + share.end.saturating_sub(read_to);
             }
-            (at, read_to) = (start + mark(found.kind).len(), found.range.end);
             marks.push((start..at, found.range.clone()));
         }
         if findings.first().is_none_or(|first| first.range.start >= share.end) {

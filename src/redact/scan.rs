@@ -285,7 +285,7 @@ impl TextScan<'_> {
             }
             TokenPlacement::Value => {
                 let named =
-                    named_value::value_of_service(text, word.clone(), self.form, &mut self.runs)?;
+                    named_value::value_after(text, word.clone(), self.form, &mut self.runs, true)?;
                 let token = rule.find(text, named.value.start, &mut self.runs)?;
                 let is_whole = token.end >= named.value.end
                     && !text.get(token.end).is_some_and(u8::is_ascii_alphanumeric);
@@ -370,7 +370,7 @@ impl TextScan<'_> {
         if word.start < self.names_until || is_in_mark(text, word.start) {
             return None;
         }
-        let named = named_value::value_after(text, word.clone(), self.form, &mut self.runs)?;
+        let named = named_value::value_after(text, word.clone(), self.form, &mut self.runs, false)?;
         self.names_until = named.name.end;
         if !self.runs.should_judge(NAMED, named.value.start, named.run_end) {
             return None;
@@ -422,7 +422,7 @@ impl TextScan<'_> {
             }
             _ => {
                 let named =
-                    named_value::value_after(text, word.clone(), self.form, &mut self.runs)?;
+                    named_value::value_after(text, word.clone(), self.form, &mut self.runs, false)?;
                 let whole = text.get(named.name.end.saturating_sub(4)..named.name.end)?;
                 let is_auth = whole.eq_ignore_ascii_case(b"auth");
                 let is_login = is_auth

@@ -24,7 +24,7 @@ const PLACEHOLDERS: [&str; 17] = [
 /// expression.
 pub(super) fn is_secret(value: &[u8]) -> bool {
     value.len() >= MIN_BYTES
-        && (is_dense(value, MIN_BITS) || is_hex_key(value))
+        && (entropy(value) > MIN_BITS || is_hex_key(value))
         && is_varied(value)
         && !is_placeholder(value)
         && !is_structured(value)
@@ -36,7 +36,7 @@ pub(super) fn is_secret(value: &[u8]) -> bool {
 /// [`is_secret`], because the place says more than a name.
 pub(super) fn is_credential(value: &[u8]) -> bool {
     value.len() >= 16
-        && is_dense(value, 3.0)
+        && entropy(value) > 3.0
         && is_varied(value)
         && !is_placeholder(value)
         && !is_words(value)
@@ -50,7 +50,7 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
     // Random lower-case letters may be pronounceable, but words have no digits inside.
     let is_mixed = || value.len() >= 16 && inner_digits(value) >= 2;
     let is_key = || has_letters_and_digits(value) && (is_mixed() || !is_words(value));
-    is_dense(value, 2.0)
+    entropy(value) > 2.0
         && !is_placeholder(value)
         && (is_number || is_key() && !is_dated_name(value))
 }
@@ -59,7 +59,7 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
 /// whose shape says little.
 pub(super) fn is_random(token: &[u8]) -> bool {
     let min_bits = if token.len() < 16 { 2.5 } else { 3.0 };
-    is_dense(token, min_bits)
+    entropy(token) > min_bits
         && is_varied(token)
         && !is_placeholder(token)
         && !is_words(token)
@@ -174,11 +174,6 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
         .sum()
 }
 
-/// Returns whether the entropy of a value is greater than a number of bits per byte.
-fn is_dense(value: &[u8], min_bits: f64) -> bool {
-    entropy(value) > min_bits
-}
-
 /// Returns whether the value has the form of a UUID.
 pub(super) fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36
@@ -194,7 +189,7 @@ pub(super) fn is_hex_key(value: &[u8]) -> bool {
     value.len() >= 32
         && value.iter().all(u8::is_ascii_hexdigit)
         && has_letters_and_digits(value)
-        && is_dense(value, 3.0)
+        && entropy(value) > 3.0
         && !is_placeholder(value)
 }
 

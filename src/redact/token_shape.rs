@@ -250,19 +250,13 @@ fn follow(
 }
 
 fn alternatives(hir: &Hir) -> Result<Vec<Vec<ShapeStep>>, String> {
-    let one = |class: ByteClass| vec![vec![ShapeStep::Run(class, 1, 1)]];
     Ok(match hir.kind() {
         HirKind::Empty => vec![Vec::new()],
         HirKind::Literal(literal) => {
-            vec![
-                literal
-                    .0
-                    .iter()
-                    .map(|byte| ShapeStep::Run(ByteClass::of(&[*byte]), 1, 1))
-                    .collect(),
-            ]
+            let bytes = literal.0.iter();
+            vec![bytes.map(|byte| ShapeStep::Run(ByteClass::of(&[*byte]), 1, 1)).collect()]
         }
-        HirKind::Class(_) => one(class(hir)?),
+        HirKind::Class(_) => vec![vec![ShapeStep::Run(class(hir)?, 1, 1)]],
         HirKind::Repetition(repetition) => {
             let (min, max) = (repetition.min as usize, repetition.max.map(|max| max as usize));
             if let Ok(class) = class(&repetition.sub) {
@@ -315,9 +309,7 @@ fn class(hir: &Hir) -> Result<ByteClass, String> {
                 bytes.add(u8::try_from(next).map_err(|_| "a class beyond bytes")?);
             }
         }
-        HirKind::Literal(literal) if literal.0.len() == 1 => {
-            literal.0.iter().for_each(|byte| bytes.add(*byte));
-        }
+        HirKind::Literal(literal) if literal.0.len() == 1 => return Ok(ByteClass::of(&literal.0)),
         _ => return Err("no class of bytes".to_owned()),
     }
     Ok(bytes)

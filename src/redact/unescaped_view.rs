@@ -155,21 +155,15 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let rest = text.get(at..)?;
     let slashes = backslashes(rest, 0, MAX_SLASHES);
     let letter = at + slashes;
-    let (digits, end) = match rest.get(slashes)? {
-        b'/' => return Some((at..letter + 1, Some(b'/'))),
-        b'\n' => {
-            return (slashes == 1 && splits_word(text, at, letter + 1))
-                .then_some((at..letter + 1, None));
+    let (digits, end) = match (slashes, rest.get(slashes)?) {
+        (_, b'/') => return Some((at..letter + 1, Some(b'/'))),
+        (1, b'\n') | (3, b'n') => {
+            return splits_word(text, at, letter + 1).then_some((at..letter + 1, None));
         }
-        b'n' => {
-            return (slashes == 3 && splits_word(text, at, letter + 1))
-                .then_some((at..letter + 1, None));
+        (_, b'0' | b'e' | b'u' | b'x') if colour(rest).is_some() => {
+            return colour(rest).map(|length| (at..at + length, None));
         }
-        b'0' | b'e' => return colour(rest).map(|length| (at..at + length, None)),
-        b'u' => {
-            if let Some(length) = colour(rest) {
-                return Some((at..at + length, None));
-            }
+        (_, b'u') => {
             let digits = rest.get(slashes + 1..slashes + 5)?;
             let is_invisible = ["00ad", "200b", "200c", "200d", "2060", "feff"]
                 .iter()
@@ -179,12 +173,7 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
             }
             (digits.strip_prefix(b"00")?, letter + 5)
         }
-        b'x' => {
-            if let Some(length) = colour(rest) {
-                return Some((at..at + length, None));
-            }
-            (rest.get(slashes + 1..slashes + 3)?, letter + 3)
-        }
+        (_, b'x') => (rest.get(slashes + 1..slashes + 3)?, letter + 3),
         _ => return None,
     };
     let byte = hex(digits)?;
