@@ -67,9 +67,7 @@ impl Store {
     /// store is in a database and its key is not here. A failure changes no content; the next
     /// attempt continues.
     pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<AdoptReport> {
-        let Some(keyring) = Keyring::of(options) else {
-            return Err(Error::invalid("there is no directory for the key"));
-        };
+        let keyring = Keyring::required(options)?;
         let marker = marker_of(path)?;
         if let Some(place) = &marker.database {
             return adopt_in_database(path, &marker, place, options, &keyring);
@@ -157,9 +155,7 @@ impl Store {
     /// has no seals.
     pub fn export_key(path: &Path, options: &Options) -> Result<String> {
         let marker = marker_of(path)?;
-        let Some(keyring) = Keyring::of(options) else {
-            return Err(Error::Unkeyed { missing: "key" });
-        };
+        let keyring = Keyring::of(options).ok_or(Error::Unkeyed { missing: "key" })?;
         match (keyring.key(&marker.id)?, keyring.seen(&marker.id)?) {
             (Some(file), Some(seen)) => {
                 let witness = Some((seen.position, seen.hash));
@@ -177,9 +173,7 @@ impl Store {
     /// [`Error::Invalid`] if the text is not an exported key; [`Error::Conflict`] if the key and
     /// its witness are already here.
     pub fn import_key(text: &str, options: &Options) -> Result<String> {
-        let Some(keyring) = Keyring::of(options) else {
-            return Err(Error::invalid("there is no directory for the key"));
-        };
+        let keyring = Keyring::required(options)?;
         let file = KeyFile::decode(text).and_then(|file| Some((file.witness?, file)));
         let Some(((position, hash), file)) = file else {
             return Err(Error::invalid("this is not a key file of 'forge key export'"));

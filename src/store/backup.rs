@@ -1,7 +1,8 @@
 //! Backup of a whole store while it is in use.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, marker_of, private, write_marker,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, check_empty, marker_of, private,
+    write_marker,
 };
 use super::in_database::check_in_files;
 use super::keyring::StoreTrust;
@@ -15,7 +16,6 @@ use crate::error::{Error, Result};
 use crate::format::FormatMarker;
 use crate::model::Timestamp;
 use serde::Serialize;
-use std::fs;
 use std::path::Path;
 
 /// What a backup copied.
@@ -51,21 +51,13 @@ impl Store {
         let marker = marker_of(from)?;
         let format = plain_file::read(&from.join(FORMAT_FILE), MAX_MARKER_BYTES);
         let format = format.map_err(backend::Error::io("read", &from.join(FORMAT_FILE)))?;
-        if to.join(FORMAT_FILE).exists() {
-            return Err(Error::StoreExists { path: to.to_owned() });
-        }
         if is_inside(to, from) {
             return Err(Error::invalid(format!(
                 "{} is inside the store: name a folder outside it for the copy",
                 to.display()
             )));
         }
-        if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Error::invalid(format!(
-                "{} is not empty: name another folder for the copy",
-                to.display()
-            )));
-        }
+        check_empty(to, "copy")?;
         if keyring_lacks(from, &marker, keyring)? {
             return Err(Error::Encrypted);
         }
@@ -79,14 +71,11 @@ impl Store {
         // FORMAT makes the folder a store, so it comes last.
         write_marker(to, &format)?;
         let verified = Self::verify_with(to, VerifyDepth::Quick, now, (keyring, false))?;
-        match (verified.outcome, verified.findings.first()) {
-            (VerifyOutcome::Clean, _) | (_, None) => {}
-            (_, Some(first)) => {
-                return Err(Error::Corrupt {
-                    what: format!("the copy ({})", first.place),
-                    source: first.problem.clone().into(),
-                });
-            }
+        if verified.outcome != VerifyOutcome::Clean
+            && let Some(first) = verified.findings.first()
+        {
+            let what = format!("the copy ({})", first.place);
+            return Err(Error::Corrupt { what, source: first.problem.clone().into() });
         }
         Ok(BackupReport { position, waiting, revisions: verified.checked.revisions })
     }

@@ -49,12 +49,11 @@ impl Session {
         act: &WriteContext,
         name: &str,
         from: Option<&ResolvedMoment>,
-        metadata: BranchMetadata,
+        mut metadata: BranchMetadata,
     ) -> Result<()> {
         check_branch_name(name)?;
         let gate = self.store.gate();
         gate.name("name", name)?;
-        let mut metadata = metadata;
         gate.branch(&mut metadata);
         let operation = act.operation()?;
         let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };

@@ -208,7 +208,6 @@ impl SessionBrief {
 }
 
 /// Converts check results to lines, the latest first.
-#[must_use]
 fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     let lines = results.into_iter().map(|result| BriefLine {
         word: Some(result.status.word()),

@@ -293,15 +293,9 @@ impl CheckIdentity {
     fn of(fact: &Fact, found: &VerificationResult) -> Self {
         let name =
             text_preview(&found.name).or_else(|| text_preview(&found.command)).unwrap_or(&fact.id);
-        let run = text_preview(&found.tool).zip(text_preview(&found.working_dir)).map(
-            |(tool, folder)| {
-                (
-                    tool.to_owned(),
-                    text_preview(&found.call).unwrap_or_default().to_owned(),
-                    folder.to_owned(),
-                )
-            },
-        );
+        let run = text_preview(&found.tool).zip(text_preview(&found.working_dir));
+        let call = text_preview(&found.call).unwrap_or_default();
+        let run = run.map(|(tool, folder)| (tool.to_owned(), call.to_owned(), folder.to_owned()));
         let target = CheckTarget::of(found.target.clone().unwrap_or_default());
         Self { name: name.to_owned(), run, target }
     }
@@ -376,7 +370,8 @@ impl CheckTarget {
     }
 }
 
-fn text_preview(text: &Option<FactText>) -> Option<&str> {
+/// Returns the beginning of a text; `None` if there is no text, or an empty one.
+pub(super) fn text_preview(text: &Option<FactText>) -> Option<&str> {
     text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
 }
 

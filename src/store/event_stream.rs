@@ -12,12 +12,9 @@ pub use unfinished::UnfinishedImport;
 
 use super::Store;
 use super::redaction_gate::RedactionGate;
-use super::session::Session;
 use super::write_context::WriteContext;
-use crate::backend::Snapshot;
 use crate::engine::journal_follower::{APPLY_BYTES, IDLE_TAIL_BYTES};
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
 use import::{StreamImporter, StreamPosition};
 use rehearsal::StoreCopy;
@@ -128,15 +125,10 @@ impl Store {
         (limits, progress): (RehearsalLimits, &dyn Fn(u64)),
     ) -> Result<StreamImportReport> {
         let home = self.home_of(&stream)?;
-        let begun = match &home {
-            Some(home) => home.begun_import(stream.source)?,
-            None => None,
-        };
-        let known = match &home {
-            Some(home) => home.stream_bookmark(stream.source)?,
-            None => None,
-        }
-        .unwrap_or_default();
+        let begun = home.as_ref().map(|home| home.begun_import(stream.source));
+        let begun = begun.transpose()?.flatten();
+        let known = home.as_ref().map(|home| home.bookmark_row(stream.source));
+        let known = known.transpose()?.flatten().unwrap_or_default();
         let mut ahead = EventLineReader::resume(self, open().map_err(unreadable)?, &known)?;
         let mut applier = StreamImporter::new(self.clone(), act, stream, &known)
             .at_home(home.clone(), begun.clone());
@@ -210,13 +202,6 @@ impl Store {
             waiting_bytes: ahead.waiting,
             ..applier.taken
         })
-    }
-}
-
-impl Session {
-    fn stream_bookmark(&self, source: &str) -> Result<Option<BookmarkRow>> {
-        let row = self.view()?.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
-        row.map(|row| BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))).transpose()
     }
 }
 

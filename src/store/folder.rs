@@ -357,6 +357,20 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Refuses a folder that is not empty. `copy` says what was to be written there.
+pub(super) fn check_empty(path: &Path, copy: &str) -> Result<()> {
+    if path.join(FORMAT_FILE).exists() {
+        return Err(Error::StoreExists { path: path.to_owned() });
+    }
+    if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::invalid(format!(
+            "{} is not empty: name another folder for the {copy}",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses a folder that has more than an interrupted [`Store::create`] leaves.
 ///
 /// [`Store::create`]: super::Store::create

@@ -128,12 +128,12 @@ impl SourceBookmark {
 impl Session {
     /// Returns how far a source was imported; `None` if it was not imported.
     pub fn bookmark(&self, source: &str) -> Result<Option<SourceBookmark>> {
-        let view = self.view()?;
-        let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
-        row.map(|row| {
-            BookmarkRow::decode(&row).map(SourceBookmark::of).map_err(Error::corrupt("a bookmark"))
-        })
-        .transpose()
+        Ok(self.bookmark_row(source)?.map(SourceBookmark::of))
+    }
+
+    pub(super) fn bookmark_row(&self, source: &str) -> Result<Option<BookmarkRow>> {
+        let row = self.view()?.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+        row.map(|row| BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))).transpose()
     }
 
     /// Returns the names of the blobs that a source has had, the first one first.

@@ -67,11 +67,8 @@ impl StoreTrust {
         marker: &FormatMarker,
         options: &Options,
     ) -> Result<Self> {
-        let file = match Keyring::of(options) {
-            Some(keyring) => keyring.key_of(marker)?,
-            None => None,
-        };
-        let Some(file) = file.filter(|_| marker.is_encrypted()) else {
+        let file = Keyring::of(options).map(|keyring| keyring.key_of(marker)).transpose()?;
+        let Some(file) = file.flatten().filter(|_| marker.is_encrypted()) else {
             return Self::unkeyed(marker);
         };
         Ok(Self::with_cipher_only(cipher_of(path, marker, &file)?))
@@ -156,6 +153,11 @@ impl Keyring {
     /// Returns the keyring that these options name, if they name one.
     pub(super) fn of(options: &Options) -> Option<Self> {
         options.keyring.as_deref().map(Self::new)
+    }
+
+    /// Like [`Self::of`], but it is an error if the options name no keyring.
+    pub(super) fn required(options: &Options) -> Result<Self> {
+        Self::of(options).ok_or_else(|| Error::invalid("there is no directory for the key"))
     }
 
     pub(super) fn new(folder: &Path) -> Self {
@@ -251,10 +253,8 @@ impl Keyring {
 
     /// Reads up to where the witness of a store has seen its journal, if there is a witness.
     pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<SyncMark>> {
-        match self.witness(store)? {
-            Some(witness) => Ok(witness.read()?),
-            None => Ok(None),
-        }
+        let witness = self.witness(store)?;
+        Ok(witness.map(|witness| witness.read()).transpose()?.flatten())
     }
 
     /// Writes the key file of a store, and a witness that has seen the journal up to `seen`.

@@ -1,8 +1,8 @@
 //! Repair, never in place: what can be saved is written to a new folder; what cannot is listed.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, LOST_FILE, UNFINISHED_FILE, check_others,
-    is_folder_or_missing, list_odd, open_index, private, write_marker,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, LOST_FILE, UNFINISHED_FILE, check_empty,
+    check_others, is_folder_or_missing, list_odd, open_index, private, write_marker,
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::in_database::check_in_files;
@@ -25,7 +25,6 @@ use crate::format::{FormatMarker, KeyFile, SpoolEntry, key, repair_bit};
 use crate::model::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// What a repair did.
@@ -362,16 +361,7 @@ impl Store {
             return Err(Error::NoStore { path: from.to_owned() });
         }
         check_others(from)?;
-        if to.join(FORMAT_FILE).exists() {
-            return Err(Error::StoreExists { path: to.to_owned() });
-        }
-        let listed = fs::read_dir(to).map(|mut entries| entries.next().is_some());
-        if listed.unwrap_or(false) {
-            return Err(Error::invalid(format!(
-                "{} is not empty: name another folder for the repaired store",
-                to.display()
-            )));
-        }
+        check_empty(to, "repaired store")?;
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
         let known = KnownKeys { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
         let (saved, kept) = rescue(from, &known, None, now)?;

@@ -57,9 +57,8 @@ impl Store {
     pub fn spooled_write<'a>(
         &'a self,
         act: &'a WriteContext,
-        new: NewSession,
+        mut new: NewSession,
     ) -> Result<SpooledWrite<'a>> {
-        let mut new = new;
         self.gate().session(&mut new);
         let takes_over = new.takes_over;
         let session = session_metadata(act, new)?;

@@ -120,9 +120,8 @@ impl Store {
     pub fn write_to<'a>(
         &'a self,
         act: &'a WriteContext,
-        new: NewSession,
+        mut new: NewSession,
     ) -> Result<SessionWrite<'a>> {
-        let mut new = new;
         self.gate().session(&mut new);
         let info = session_metadata(act, new)?;
         Ok(SessionWrite::new(self, SessionTarget::Named(Box::new(info)), act))

@@ -1,6 +1,5 @@
 //! The lines of a brief, one for each entity, and the short texts in them.
 
-use crate::model::claim::FactText;
 use crate::model::{Kind, Timestamp, Value};
 
 /// The maximum number of bytes of a text in a brief.
@@ -54,11 +53,6 @@ impl BriefLine {
             at,
         }
     }
-}
-
-/// Returns the beginning of a text; `None` if there is no text, or an empty one.
-pub(super) fn text_preview(text: &Option<FactText>) -> Option<&str> {
-    text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
 }
 
 pub(super) fn cut(text: &str) -> String {

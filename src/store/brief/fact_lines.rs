@@ -1,11 +1,12 @@
 //! The lines of a brief about facts.
 
-use super::brief_line::{BriefLine, cut, entity_title, line, text_preview};
+use super::brief_line::{BriefLine, cut, entity_title, line};
 use crate::engine::fact::SourcedFact;
 use crate::model::claim::{
     CommandOutcome, ExecutedCommand, FactText, FieldValue, Task, ToolOutcome, VocabularyWord,
 };
 use crate::model::{Kind, Timestamp, Value};
+use crate::store::check_results::text_preview;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many of the last commands a brief shows.

@@ -10,8 +10,9 @@ use crate::engine::index::find_operation_of;
 use crate::engine::journal_follower::{APPLY_BYTES, IDLE_TAIL_BYTES};
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
-use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{advance_by, of_kind, present_session, session as session_refs};
+use crate::engine::refs::{
+    StoreRefs, advance_by, of_kind, present_session, session as session_refs,
+};
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -67,17 +68,9 @@ struct BundleTarget<'a> {
     /// The name of the file, to be reported if the import is killed; empty if there is none.
     file: &'a str,
     pack: PackTarget<'a>,
-    /// Whether changes that are here already must have the same numbers as in the bundle.
-    same_numbers: bool,
-}
-
-/// What an import does about secrets that this store redacts.
-#[derive(Clone, Copy)]
-enum SecretsFound {
-    /// Nothing is imported.
-    Refused,
-    /// They are imported and reported.
-    Reported,
+    /// Whether it was pulled: then secrets that this store redacts do not stop the import, and
+    /// changes that are here already must have the same numbers as in the bundle.
+    is_pulled: bool,
 }
 
 impl Store {
@@ -112,8 +105,8 @@ impl Store {
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
         let pack = PackTarget { name, ..PackTarget::default() };
-        let target = BundleTarget { file, pack, same_numbers: false };
-        let (report, _) = self.take_bundle(act, source, target, SecretsFound::Refused)?;
+        let target = BundleTarget { file, pack, is_pulled: false };
+        let (report, _) = self.take_bundle(act, source, target)?;
         self.maintain(IDLE_TAIL_BYTES).ok();
         Ok(report)
     }
@@ -127,17 +120,15 @@ impl Store {
         source: &mut dyn BundleSource,
         pack: PackTarget<'_>,
     ) -> Result<PackImport> {
-        let target = BundleTarget { file: "", pack, same_numbers: true };
-        let (_, taken) = self.take_bundle(act, source, target, SecretsFound::Reported)?;
-        Ok(taken)
+        let target = BundleTarget { file: "", pack, is_pulled: true };
+        Ok(self.take_bundle(act, source, target)?.1)
     }
 
     fn take_bundle(
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        BundleTarget { file, pack: target, same_numbers }: BundleTarget<'_>,
-        secrets_found: SecretsFound,
+        BundleTarget { file, pack: target, is_pulled }: BundleTarget<'_>,
     ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
@@ -145,7 +136,9 @@ impl Store {
         let (mut contents, secrets) = verify_bundle(source, counter, self, (&view, target.into))?;
         let secrets = secrets.summary();
         drop(view);
-        if let (Some(found), SecretsFound::Refused) = (&secrets, secrets_found) {
+        if let Some(found) = &secrets
+            && !is_pulled
+        {
             return Err(Error::Secrets { found: found.clone() });
         }
         if let Some(name) = target.name {
@@ -176,7 +169,7 @@ impl Store {
             next_branches: contents.sessions.iter().map(first_branch).collect(),
             keeps_checkout: target.keeps_checkout,
             begun_before: target.begun_before,
-            same_numbers,
+            same_numbers: is_pulled,
             checked_out_elsewhere: None,
             contents,
         };

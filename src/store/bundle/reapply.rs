@@ -388,10 +388,7 @@ impl<'a> Reapply<'a> {
     ) -> Result<BranchNumber> {
         self.store.engine.commit(CommitDurability::Later, &mut |context| {
             let refs = session_refs(&context.refs, self.new)?;
-            let head = match common {
-                Some(at) => Some(self.common_head(&context.view()?, at)?),
-                None => None,
-            };
+            let head = common.map(|at| self.common_head(&context.view()?, at)).transpose()?;
             let change = BranchChange {
                 time,
                 status: BranchStatus::Active,

@@ -6,8 +6,7 @@ use super::{BundleReader, BundleSource, damaged};
 use crate::engine::delta_parts::list_id;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{advance_by, present_session, session as session_refs};
+use crate::engine::refs::{StoreRefs, advance_by, present_session, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -181,8 +180,7 @@ impl BundleVerifier<'_> {
     }
 
     fn object(&mut self, sealed: &[u8], at: u64) -> Result<()> {
-        let wrong = Error::corrupt("an object");
-        let kind = sealed_kind(sealed).map_err(wrong)?;
+        let kind = sealed_kind(sealed).map_err(Error::corrupt("an object"))?;
         if kind == ObjectKind::Chunk {
             return Err(Error::invalid("full states are not exchanged"));
         }

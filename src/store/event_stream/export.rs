@@ -120,12 +120,6 @@ fn names(refs: &SessionRefs) -> Vec<String> {
     names
 }
 
-/// An event that has a sequence number.
-enum NumberedEvent {
-    Revision(RevisionRef, Box<RevisionHeader>),
-    Checkpoint(Box<Checkpoint>),
-}
-
 /// Writes the lines of the stream of a session.
 pub(super) struct EventStreamWriter<'a> {
     pub(super) session: &'a Session,
@@ -165,24 +159,15 @@ impl EventStreamWriter<'_> {
                     SequenceRow::Revision(branch) => {
                         let at = RevisionRef { branch, sequence };
                         let (head, header) = timeline::head_at(self.view, number, at)?;
-                        self.item(
-                            sequence,
-                            head.effective,
-                            branch,
-                            &NumberedEvent::Revision(at, Box::new(header)),
-                        )?;
+                        self.prepare(sequence, head.effective, branch)?;
+                        self.revision(at, &header, head.effective)?;
                     }
                     SequenceRow::Folded(..) => {}
                     SequenceRow::Checkpoint(_) => {
                         let found = checkpoint::by_sequence(self.view, number, sequence)?;
                         if let Some(found) = found {
-                            let (time, branch) = (found.time, found.branch);
-                            self.item(
-                                sequence,
-                                time,
-                                branch,
-                                &NumberedEvent::Checkpoint(Box::new(found)),
-                            )?;
+                            self.prepare(sequence, found.time, found.branch)?;
+                            self.checkpoint(&found, sequence)?;
                         }
                     }
                 }
@@ -251,19 +236,10 @@ impl EventStreamWriter<'_> {
 
     // -- events with a number
 
-    fn item(
-        &mut self,
-        sequence: u64,
-        time: Timestamp,
-        branch: BranchNumber,
-        item: &NumberedEvent,
-    ) -> Result<()> {
+    /// Writes what precedes the event with this number.
+    fn prepare(&mut self, sequence: u64, time: Timestamp, branch: BranchNumber) -> Result<()> {
         self.release(sequence, time)?;
-        self.needed(branch, sequence)?;
-        match item {
-            NumberedEvent::Revision(at, header) => self.revision(*at, header, time),
-            NumberedEvent::Checkpoint(checkpoint) => self.checkpoint(checkpoint, sequence),
-        }
+        self.needed(branch, sequence)
     }
 
     /// Writes a branch and its bases if they are not written yet. A clock that went back may give a

@@ -94,10 +94,8 @@ pub(super) fn make_checkpoint(
         }
         None => new_head.or(own.head.map(|head| head.sequence)),
     };
-    let known = match &event.key {
-        Some(key) => checkpoint::by_key(&context.view()?, session, key)?,
-        None => None,
-    };
+    let known = event.key.as_ref().map(|key| checkpoint::by_key(&context.view()?, session, key));
+    let known = known.transpose()?.flatten();
     let mut tags = event.tags.clone();
     tags.sort();
     tags.dedup();

@@ -16,16 +16,13 @@ use super::super::new_session::NewSession;
 use super::super::session::Session;
 use super::import::StreamImporter;
 use super::{StreamImportRequest, StreamPosition, another_stream};
-use crate::backend::Snapshot;
 use crate::backend::files::LockedFile;
 use crate::backend::{self, LockHolder};
 use crate::engine::commit::CommitDurability;
 use crate::engine::random::operation_id;
-use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{UNFINISHED, WRITTEN, agent_session, session as session_refs};
+use crate::engine::refs::{StoreRefs, UNFINISHED, WRITTEN, agent_session, session as session_refs};
 use crate::engine::session_rows::{SessionLookup, is_mark_of_import};
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Record, RecordBytes, RecordChange};
 use crate::model::{Operation, OperationId, SessionId, SessionNumber};
 use crate::store::Store;
@@ -110,9 +107,7 @@ fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Result<Option<
 impl Session {
     /// Returns the state of an unfinished import into this session.
     pub(super) fn begun_import(&self, source: &str) -> Result<Option<BegunImport>> {
-        let place = of(self.number).text(&mark_of(source)).build();
-        let Some(row) = self.view()?.get(key::BOOKMARKS, &place)? else { return Ok(None) };
-        let row = BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))?;
+        let Some(row) = self.bookmark_row(&mark_of(source))? else { return Ok(None) };
         let Some(id) = row.blocks.0.first_chunk() else {
             return Err(Error::missing("the operation of an import"));
         };
@@ -188,11 +183,10 @@ impl StreamImporter<'_> {
 
     /// Begins a session for lines of the stream. The first session gets the mark in the same
     /// record.
-    pub(super) fn begin_session(&mut self, new: NewSession, clash: Clash) -> Result<Session> {
+    pub(super) fn begin_session(&mut self, mut new: NewSession, clash: Clash) -> Result<Session> {
         if self.home.is_some() {
             return self.store.begin_session(self.act, new, clash, CommitDurability::Later);
         }
-        let mut new = new;
         self.store.gate().session(&mut new);
         let mut operation = self.act.operation()?;
         let begin = BegunImport { operation: operation_id()?, own: None };
@@ -255,7 +249,7 @@ impl StreamImporter<'_> {
     ) -> Result<bool> {
         let Some(home) = self.home.clone() else { return Ok(false) };
         if self.written.is_none() {
-            let mark = home.stream_bookmark(&written_mark_of(self.stream.source))?;
+            let mark = home.bookmark_row(&written_mark_of(self.stream.source))?;
             let mark = mark.unwrap_or_default();
             self.written =
                 Some(StreamPosition { bytes: mark.bytes, hash: mark.blocks, lines: mark.lines });

@@ -68,10 +68,7 @@ fn exports(store: &Store) -> Vec<String> {
 }
 
 fn bookmark(store: &Store) -> Option<BookmarkRow> {
-    let home = store.session("a").ok()?;
-    let view = home.view().unwrap();
-    let row = view.get(key::BOOKMARKS, &of(home.number).text("events:s").build()).unwrap()?;
-    Some(BookmarkRow::decode(&row).unwrap())
+    store.session("a").ok()?.bookmark_row("events:s").unwrap()
 }
 
 #[test]

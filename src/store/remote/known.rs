@@ -31,10 +31,11 @@ pub struct KnownRemote {
 }
 
 impl KnownRemote {
-    fn encode(&self) -> Option<String> {
-        let &RemoteKeyFile { remote, secret, rotated, .. } = self.access.key()?;
+    fn encode(&self) -> Result<String> {
+        let key = self.access.key().ok_or_else(|| Error::invalid("a grant is not kept"))?;
+        let &RemoteKeyFile { remote, secret, rotated, .. } = key;
         let url = Some(self.url.clone());
-        Some(RemoteKeyFile { remote, secret, url, seen: SeenRefs::new(), rotated }.encode())
+        Ok(RemoteKeyFile { remote, secret, url, seen: SeenRefs::new(), rotated }.encode())
     }
 
     fn decode(name: &str, text: &str) -> Option<Self> {
@@ -78,7 +79,7 @@ impl Store {
         if remote.url.is_empty() || !remote.url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Error::invalid("the URL of a remote must be ASCII text without spaces"));
         }
-        let text = remote.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
+        let text = remote.encode()?;
         let folder = self.remotes_folder()?;
         let path = folder.join(&remote.name);
         if path.exists() {
@@ -120,8 +121,7 @@ impl Store {
         self.note_seen_in(&remote.access);
         self.replace_key(old, &key)?;
         let own = KnownRemote { access: key.into(), ..remote.clone() };
-        let text = own.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
-        write_entry(&self.remotes_folder()?, &remote.name, text.as_bytes())?;
+        write_entry(&self.remotes_folder()?, &remote.name, own.encode()?.as_bytes())?;
         Ok(true)
     }
 
@@ -142,8 +142,7 @@ impl Store {
             let known = names.filter_map(|name| remote_in(&folder, &name).ok());
             for one in known.filter(|one| is_same_key(&one.access, &old)) {
                 let kept = KnownRemote { access: new.clone(), ..one };
-                let text = kept.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
-                write_entry(&folder, &kept.name, text.as_bytes())?;
+                write_entry(&folder, &kept.name, kept.encode()?.as_bytes())?;
             }
         }
         Ok(())
@@ -152,9 +151,7 @@ impl Store {
     /// Locks the key of a remote in the keyring, so that no other process replaces it. Waits at
     /// most 10 seconds. The lock is released when the value is dropped.
     pub(super) fn lock_key(&self, remote: RemoteId) -> Result<LockedFile> {
-        let keyring = Keyring::of(&self.engine.options);
-        let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
-        let folder = keyring.refs_seen(&remote);
+        let folder = Keyring::required(&self.engine.options)?.refs_seen(&remote);
         files::make_private_folders(&folder)?;
         LockedFile::at(&folder.join("lock"), LOCK_TIMEOUT)?.ok_or_else(|| {
             Error::Conflict("the key of the remote is being changed: try again later".to_owned())
@@ -196,9 +193,7 @@ impl Store {
     }
 
     fn remotes_folder(&self) -> Result<PathBuf> {
-        let keyring = Keyring::of(&self.engine.options);
-        let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
-        Ok(keyring.remotes(&self.engine.marker.id))
+        Ok(Keyring::required(&self.engine.options)?.remotes(&self.engine.marker.id))
     }
 }
 

@@ -89,10 +89,9 @@ impl SessionWrite<'_> {
         (id, sequence): (CheckpointId, u64),
         (branch, new_head): (BranchNumber, Option<u64>),
     ) -> Result<Option<Checkpoint>> {
-        let known = match &wanted.key {
-            Some(event) => checkpoints::by_key(&context.view()?, number, event)?,
-            None => None,
-        };
+        let key = wanted.key.as_ref();
+        let known = key.map(|event| checkpoints::by_key(&context.view()?, number, event));
+        let known = known.transpose()?.flatten();
         // A checkpoint of a change has the time that was given for the change.
         let changed_at = self.time.filter(|_| !self.by_import && new_head.is_some());
         let time = wanted.at.or(changed_at).unwrap_or(self.act.now);

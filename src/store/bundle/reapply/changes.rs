@@ -269,11 +269,9 @@ impl Reapply<'_> {
                 if let Some(revision) = checkpoint.revision {
                     self.check_not_pruned(&here, revision)?;
                 }
-                let recorded = match &checkpoint.key {
-                    Some(event) => checkpoint::by_key(&here, self.new, event)?,
-                    None => None,
-                };
-                if let Some(recorded) = recorded {
+                if let Some(event) = &checkpoint.key
+                    && let Some(recorded) = checkpoint::by_key(&here, self.new, event)?
+                {
                     let number = Some((known.sequence, recorded.sequence));
                     let left_out = Some(known.id);
                     return Ok(PlannedStep { number, left_out, ..PlannedStep::default() });
