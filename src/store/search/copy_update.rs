@@ -64,10 +64,8 @@ impl SearchScope<'_> {
         may_write: bool,
     ) -> Result<CurrentCopy> {
         let Some(mut copy) = TextCopy::open(self.store)? else {
-            return Ok(CurrentCopy {
-                copy: None,
-                lacking: self.lacking(&Catalogue::default(), None),
-            });
+            let lacking = self.lacking(&Catalogue::default(), None);
+            return Ok(CurrentCopy { copy: None, lacking });
         };
         let forgotten = copy.catalogue.without(&damaged.blocks, &damaged.groups);
         let is_damaged = !forgotten.removed.is_empty() || !forgotten.removed_groups.is_empty();
@@ -117,7 +115,7 @@ impl SearchScope<'_> {
     fn examine(&self, catalogue: &Catalogue) -> Result<Option<ExaminedChanges>> {
         let Some(known) = catalogue.examined else {
             let changed = BTreeSet::new();
-            return Ok(Some(ExaminedChanges { now: self.now(self.view)?, changed, records: 0 }));
+            return Ok(Some(ExaminedChanges { now: self.now()?, changed, records: 0 }));
         };
         // Another search may have examined the journal further than this snapshot reaches.
         let later;
@@ -139,13 +137,13 @@ impl SearchScope<'_> {
             let row = RecordRow::decode(row).map_err(Error::corrupt("a record's row"))?;
             changed.extend(row.sessions);
         }
-        let now = if rows.is_empty() { known } else { self.now(self.view)? };
+        let now = if rows.is_empty() { known } else { self.now()? };
         Ok(Some(ExaminedChanges { now, changed, records: rows.len() }))
     }
 
-    fn now(&self, view: &ReadSnapshot) -> Result<ExaminedJournal> {
-        let position = view.position();
-        Ok(ExaminedJournal::new(position, view.hash_before(position)?))
+    fn now(&self) -> Result<ExaminedJournal> {
+        let position = self.view.position();
+        Ok(ExaminedJournal::new(position, self.view.hash_before(position)?))
     }
 
     /// Writes what the copy lacks, and returns the copy; `None` if another process is writing it,
@@ -157,7 +155,7 @@ impl SearchScope<'_> {
             Some(examined) => examined,
             None => {
                 writer.restart()?;
-                let (now, changed) = (self.now(self.view)?, BTreeSet::new());
+                let (now, changed) = (self.now()?, BTreeSet::new());
                 ExaminedChanges { now, changed, records: 0 }
             }
         };

@@ -128,12 +128,8 @@ impl CopyWriter {
         examined: ExaminedJournal,
         changed: impl Iterator<Item = SessionNumber>,
     ) -> Result<()> {
-        let stale = changed.collect();
-        self.append(CatalogueChange {
-            examined: Some(examined),
-            stale,
-            ..CatalogueChange::default()
-        })
+        let (examined, stale) = (Some(examined), changed.collect());
+        self.append(CatalogueChange { examined, stale, ..CatalogueChange::default() })
     }
 
     /// Adds a text of a session. Writes a block if enough texts were added.

@@ -89,9 +89,8 @@ impl GroupRows {
 }
 
 /// The number of rows in a page.
-const fn rows_of_page(row_bytes: usize) -> usize {
-    let rows = PAGE_BYTES / row_bytes;
-    if rows == 0 { 1 } else { rows }
+fn rows_of_page(row_bytes: usize) -> usize {
+    (PAGE_BYTES / row_bytes).max(1)
 }
 
 /// A group's file, from which pages are read.

@@ -166,22 +166,11 @@ fn sessions_with<'c>(
             if !kept(part.session) || !matcher.may_take(part) {
                 continue;
             }
-            match sessions.entry(part.session) {
-                Entry::Vacant(place) => {
-                    let (session, blocks) = (part.session, vec![block]);
-                    place.insert(SessionBlocks {
-                        session,
-                        blocks,
-                        first: part.first,
-                        last: part.last,
-                    });
-                }
-                Entry::Occupied(place) => {
-                    let one = place.into_mut();
-                    one.blocks.push(block);
-                    (one.first, one.last) = (one.first.min(part.first), one.last.max(part.last));
-                }
-            }
+            let (session, first, last) = (part.session, part.first, part.last);
+            let new = || SessionBlocks { session, blocks: Vec::new(), first, last };
+            let one = sessions.entry(session).or_insert_with(new);
+            one.blocks.push(block);
+            (one.first, one.last) = (one.first.min(first), one.last.max(last));
         }
     }
     let mut sessions: Vec<_> = sessions.into_values().collect();
