@@ -160,8 +160,7 @@ impl Session {
 
     /// Returns the branches as they were at a moment.
     pub fn branches(&self, point: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
-        let view = self.view()?;
-        branches(&view, self.number, point)
+        branches(&self.view()?, self.number, point)
     }
 }
 

@@ -50,10 +50,8 @@ impl Session {
         let (operation, session) = (act.operation()?, self.number);
         self.store.engine.commit(CommitDurability::Now, &mut |context| {
             let view = context.view()?;
-            let mut dropped: BTreeMap<CheckpointId, Checkpoint> = BTreeMap::new();
-            for id in ids {
-                dropped.insert(*id, self.known_checkpoint(&view, id)?);
-            }
+            let known = |id: &CheckpointId| Ok((*id, self.known_checkpoint(&view, id)?));
+            let dropped: BTreeMap<_, _> = ids.iter().map(known).collect::<Result<_>>()?;
             self.check_unneeded(&view, dropped.values())?;
             let mut changes = Vec::new();
             for id in amended.iter().collect::<BTreeSet<_>>() {
@@ -67,11 +65,8 @@ impl Session {
                 changes.push(RecordChange::Pruned { session });
                 let gone = dropped.keys().copied().collect();
                 let last = checkpoint::last_time_without(&view, session, &gone)?;
-                changes.extend(gone.into_iter().map(|id| RecordChange::CheckpointHidden {
-                    session,
-                    id,
-                    last,
-                }));
+                let hidden = |id| RecordChange::CheckpointHidden { session, id, last };
+                changes.extend(gone.into_iter().map(hidden));
             }
             let record = Record { operation: operation.clone(), changes };
             let is_empty = record.changes.is_empty();
@@ -96,10 +91,8 @@ impl Session {
     ) -> Result<Option<Checkpoint>> {
         let mut wanted = old.clone();
         amend(&mut wanted);
-        let mut new = old.clone();
-        new.message = wanted.message;
-        new.tags = wanted.tags;
-        new.body = wanted.body.without_nulls();
+        let (message, tags, body) = (wanted.message, wanted.tags, wanted.body.without_nulls());
+        let mut new = Checkpoint { message, tags, body, ..old.clone() };
         new.tags.iter().try_for_each(|tag| check_tag(tag))?;
         if new == *old {
             return Ok(None);

@@ -263,15 +263,10 @@ impl Session {
         };
         for stream in streams {
             let (begin, end) = (stream.start(self.number).build(), stream.start(self.number).end());
-            let (low, high, direction) = match (way, from) {
-                (PageDirection::Older, None) => (begin, end, ScanDirection::Descending),
-                (PageDirection::Older, Some(place)) => {
-                    (begin, stream.cut(self.number, place, way), ScanDirection::Descending)
-                }
-                (PageDirection::Newer, None) => (begin, end, ScanDirection::Ascending),
-                (PageDirection::Newer, Some(place)) => {
-                    (stream.cut(self.number, place, way), end, ScanDirection::Ascending)
-                }
+            let cut = from.map(|place| stream.cut(self.number, place, way));
+            let (low, high, direction) = match way {
+                PageDirection::Older => (begin, cut.unwrap_or(end), ScanDirection::Descending),
+                PageDirection::Newer => (cut.unwrap_or(begin), end, ScanDirection::Ascending),
             };
             let found = view.scan(stream.table(), &low, &high, direction, limit)?;
             let last = found.last().and_then(|(key, _)| stream.place(key));
@@ -388,8 +383,7 @@ impl Session {
         limit: usize,
     ) -> Result<Vec<SourcedFact>> {
         let view = self.view()?;
-        let upto = point.time.unwrap_or(Timestamp::from_micros(i64::MAX));
-        fact::newest(&view, &view.refs, self.number, kind, upto, limit)
+        fact::newest(&view, &view.refs, self.number, kind, point.until(), limit)
     }
 
     /// Returns the versions of a fact, earliest first.

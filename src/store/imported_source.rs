@@ -131,6 +131,7 @@ impl Session {
         Ok(self.bookmark_row(source)?.map(SourceBookmark::of))
     }
 
+    /// Returns the row of a bookmark, or of a mark that is kept like one.
     pub(super) fn bookmark_row(&self, source: &str) -> Result<Option<BookmarkRow>> {
         let row = self.view()?.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
         row.map(|row| BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))).transpose()

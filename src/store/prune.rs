@@ -14,7 +14,6 @@ use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::commit::CommitDurability;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::lookup;
-use crate::engine::plan_context::PlanContext;
 use crate::engine::prune::{self, PlannedFold, PruneEstimate};
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::StoreRefs;
@@ -402,34 +401,30 @@ impl FoldPhase<'_> {
         pruned: &mut PruneReport,
         freed: &mut dyn FnMut(PruneEstimate),
     ) -> Result<ControlFlow<(), RevisionRef>> {
-        let planned = session.store.engine.commit(
-            CommitDurability::Later,
-            &mut |context: &PlanContext<'_>| {
-                let view = context.view()?;
-                // Read again: a revision that was named meanwhile is kept.
-                let checkpoints =
-                    checkpoint::list(&view, session.number, &CheckpointFilter::default())?;
-                let named = session.referenced_revisions(&view, checkpoints.iter())?;
-                let until = self.now.plus_micros(-self.retention.revisions);
-                let (mut at, mut planned) = (at, Vec::new());
-                while planned.iter().map(|one: &PlannedFold| one.count).sum::<u64>()
-                    < prune::MAX_FOLD_REVISIONS
-                    && let Some(run) =
-                        prune::next_fold_range(&view, session.number, at, until, &named)?
-                {
-                    planned.push(prune::fold(&view, session.number, &run, self.operation.id)?);
-                    at.sequence = run.last - 1;
-                }
-                let mut changes: Vec<_> = planned.iter().map(|one| one.change.clone()).collect();
-                // A concurrent sweep may have swept the steps so far.
-                if !changes.is_empty() && !prune::is_pending(&view, self.operation)? {
-                    changes.insert(0, RecordChange::Pruned { session: session.number });
-                }
-                let record = Record { operation: self.operation.clone(), changes };
-                Ok(((!planned.is_empty()).then_some(record), (at, planned)))
-            },
-        )?;
-        let (next, planned) = planned;
+        let commit = session.store.engine.commit(CommitDurability::Later, &mut |context| {
+            let view = context.view()?;
+            // Read again: a revision that was named meanwhile is kept.
+            let checkpoints =
+                checkpoint::list(&view, session.number, &CheckpointFilter::default())?;
+            let named = session.referenced_revisions(&view, checkpoints.iter())?;
+            let until = self.now.plus_micros(-self.retention.revisions);
+            let (mut at, mut planned) = (at, Vec::new());
+            while planned.iter().map(|one: &PlannedFold| one.count).sum::<u64>()
+                < prune::MAX_FOLD_REVISIONS
+                && let Some(run) = prune::next_fold_range(&view, session.number, at, until, &named)?
+            {
+                planned.push(prune::fold(&view, session.number, &run, self.operation.id)?);
+                at.sequence = run.last - 1;
+            }
+            let mut changes: Vec<_> = planned.iter().map(|one| one.change.clone()).collect();
+            // A concurrent sweep may have swept the steps so far.
+            if !changes.is_empty() && !prune::is_pending(&view, self.operation)? {
+                changes.insert(0, RecordChange::Pruned { session: session.number });
+            }
+            let record = Record { operation: self.operation.clone(), changes };
+            Ok(((!planned.is_empty()).then_some(record), (at, planned)))
+        });
+        let (next, planned) = commit?;
         if planned.is_empty() {
             return Ok(ControlFlow::Break(()));
         }

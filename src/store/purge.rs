@@ -283,10 +283,9 @@ fn purge_report(purging: PurgeOutcome) -> PurgeReport {
         name: place.name,
         count: place.count,
     };
-    let comes_back = purging.comes_back;
     PurgeReport {
         places: purging.places.into_iter().map(place).collect(),
-        comes_back,
+        comes_back: purging.comes_back,
         ..PurgeReport::default()
     }
 }

@@ -67,12 +67,8 @@ impl Session {
     pub fn head(&self) -> Result<ResolvedMoment> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let branch = session_refs(&refs, self.number)?.current_branch;
-        Ok(ResolvedMoment {
-            branch,
-            at: timeline::head_of(&refs, self.number, branch)?,
-            time: None,
-            checkpoint: None,
-        })
+        let at = timeline::head_of(&refs, self.number, branch)?;
+        Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
     }
 
     /// Resolves a moment expression to a point.
@@ -109,14 +105,12 @@ impl Session {
 
     /// Returns the point at a time, on the branch checked out then.
     pub fn at_time(&self, time: Timestamp) -> Result<ResolvedMoment> {
-        let view = self.view()?;
-        self.of_time(&view, time, None)
+        self.of_time(&self.view()?, time, None)
     }
 
     /// Returns the point of a sequence number.
     pub fn at_sequence(&self, sequence: u64) -> Result<ResolvedMoment> {
-        let view = self.view()?;
-        self.of_sequence(&view, sequence)
+        self.of_sequence(&self.view()?, sequence)
     }
 
     pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
@@ -134,8 +128,7 @@ impl Session {
 
     /// Returns the point of a checkpoint.
     pub fn at_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ResolvedMoment> {
-        let view = self.view()?;
-        self.checkpoint_moment(&view, checkpoint.clone())
+        self.checkpoint_moment(&self.view()?, checkpoint.clone())
     }
 
     fn base(&self, view: &ReadSnapshot, base: &MomentBase) -> Result<ResolvedMoment> {
@@ -167,10 +160,7 @@ impl Session {
                 let first = first.ok_or_else(|| self.empty(view))?;
                 self.of_time(view, first, None)
             }
-            MomentBase::LastCompaction => {
-                let last = self.last_compaction(view)?;
-                self.checkpoint_moment(view, last)
-            }
+            MomentBase::LastCompaction => self.checkpoint_moment(view, self.last_compaction(view)?),
             MomentBase::BeforeLastCompaction => {
                 let last = self.last_compaction(view)?;
                 self.of_time(view, last.time.plus_micros(-1), None)
@@ -178,10 +168,7 @@ impl Session {
             MomentBase::HypothesisBecame { hypothesis, status } => {
                 self.status_change_moment(view, hypothesis, status)
             }
-            MomentBase::Commit(sha) => {
-                let commit = self.commit_of(view, sha)?;
-                self.checkpoint_moment(view, commit)
-            }
+            MomentBase::Commit(sha) => self.checkpoint_moment(view, self.commit_of(view, sha)?),
             MomentBase::BeforeCommit(sha) => {
                 let commit = self.commit_of(view, sha)?;
                 self.of_time(view, commit.time.plus_micros(-1), None)

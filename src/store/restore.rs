@@ -26,11 +26,10 @@ impl Session {
             let branch = session.current_branch;
             let target =
                 CommitTarget { session: self.number, branch, time: act.now, operation: &operation };
-            let head = session.branch(branch)?.head;
-            let mut report =
-                WriteReport::begun(&operation, &session.info, &session.branch(branch)?.name);
+            let on = session.branch(branch)?;
+            let mut report = WriteReport::begun(&operation, &session.info, &on.name);
             let planned = self.plan_reset(context, target, to.at)?;
-            let current = head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
+            let current = on.head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
             if current == (planned.head.digest, planned.head.count) {
                 return Ok((None, report));
             }
@@ -48,20 +47,14 @@ impl Session {
         target: CommitTarget<'_>,
         to: Option<RevisionRef>,
     ) -> Result<PlannedRevision> {
-        match to {
-            None => revision_plan::plan_reset(
-                context,
-                target,
-                ResetSource::Empty,
-                (StateDigest::EMPTY, 0),
-                &[],
-            ),
+        let (source, claims) = match to {
+            None => (ResetSource::Empty, (StateDigest::EMPTY, 0)),
             Some(at) => {
                 let (head, _) = timeline::head_at(&context.view()?, self.number, at)?;
                 let parent = ParentRevision { sequence: head.sequence, id: head.id };
-                let claims = (head.digest, head.count);
-                revision_plan::plan_reset(context, target, ResetSource::To(parent), claims, &[])
+                (ResetSource::To(parent), (head.digest, head.count))
             }
-        }
+        };
+        revision_plan::plan_reset(context, target, source, claims, &[])
     }
 }

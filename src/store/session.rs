@@ -1,6 +1,6 @@
 //! A session of a store: its summary and its checkpoints.
 
-use super::{Store, current_number};
+use super::Store;
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::commit::CommitDurability;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -116,11 +116,7 @@ impl Session {
     /// Returns a summary of this session.
     pub fn summary(&self) -> Result<SessionSummary> {
         let (refs, _) = self.store.engine.follower.refs()?;
-        let current = current_number(&refs) == Some(self.number);
-        let session = session_refs(&refs, self.number)?;
-        let mut summary = SessionSummary::of(self.number, session, current);
-        summary.facts -= self.store.facts_taken_back(session)?.min(summary.facts);
-        Ok(summary)
+        self.store.summary(&refs, self.number, session_refs(&refs, self.number)?)
     }
 
     /// Returns the store of this session.

@@ -55,7 +55,8 @@ impl Store {
         Ok(self.engine.follower.refs()?.0.sessions.visible(kind))
     }
 
-    fn summary(
+    /// Returns the summary of the session with this number.
+    pub(super) fn summary(
         &self,
         refs: &StoreRefs,
         number: SessionNumber,

@@ -144,30 +144,14 @@ impl Session {
         let claims =
             crate::engine::compare::compare(&view, &view.refs, self.number, from.at, to.at)?;
         let mut changes = diff::describe(&claims);
-        let times = (from.until(), to.until());
-        for kind in Kind::facts() {
-            if times.0 != times.1 {
-                let old = fact::facts_at(
-                    &view,
-                    &view.refs,
-                    self.number,
-                    kind,
-                    times.0,
-                    FactClock::Happened,
-                )?;
-                let new = fact::facts_at(
-                    &view,
-                    &view.refs,
-                    self.number,
-                    kind,
-                    times.1,
-                    FactClock::Happened,
-                )?;
-                let plain = |known: &[SourcedFact]| -> Vec<crate::model::Fact> {
-                    known.iter().map(|known| known.fact.clone()).collect()
-                };
-                changes.extend(diff::describe_facts(&plain(&old), &plain(&new)));
-            }
+        let (old, new) = (from.until(), to.until());
+        for kind in Kind::facts().filter(|_| old != new) {
+            let facts_at = |time| -> Result<Vec<crate::model::Fact>> {
+                let clock = FactClock::Happened;
+                let known = fact::facts_at(&view, &view.refs, self.number, kind, time, clock)?;
+                Ok(known.into_iter().map(|known| known.fact).collect())
+            };
+            changes.extend(diff::describe_facts(&facts_at(old)?, &facts_at(new)?));
         }
         let delta = self.shown_time(&view, to)?.zip(self.shown_time(&view, from)?);
         let time_delta_micros = delta.map(|(to, from)| to.micros_since(from));

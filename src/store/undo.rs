@@ -153,14 +153,11 @@ impl Store {
         let mut count = 0;
         for id in &session.hidden {
             let effects = find_operation(&view, id)?.map(|row| row.effects).unwrap_or_default();
-            count += effects
-                .iter()
-                .map(
-                    |effect| {
-                        if let OperationEffect::Facts { count, .. } = effect { *count } else { 0 }
-                    },
-                )
-                .sum::<u64>();
+            for effect in &effects {
+                if let OperationEffect::Facts { count: facts, .. } = effect {
+                    count += *facts;
+                }
+            }
         }
         Ok(count)
     }

@@ -386,13 +386,8 @@ impl<'a> SessionWrite<'a> {
             committed => committed?,
         };
         if let Some((place, planned)) = moved {
-            engine.heads.moved(
-                engine.follower.end(),
-                place,
-                planned.parent,
-                planned.head.id,
-                &planned.entries,
-            );
+            let (end, id) = (engine.follower.end(), planned.head.id);
+            engine.heads.moved(end, place, planned.parent, id, &planned.entries);
             if self.is_plain() {
                 done.changed = self.steps.into_iter().filter_map(WriteStep::change).collect();
             }
@@ -571,7 +566,7 @@ impl<'a> SessionWrite<'a> {
 }
 
 /// Returns the error for a time that lies too far in the future.
-fn future_time(late: Timestamp) -> Error {
+pub(super) fn future_time(late: Timestamp) -> Error {
     Error::invalid(format!(
         "the time {late} is more than a day ahead of now: correct the clock or the source"
     ))

@@ -28,7 +28,7 @@ use crate::store::new_session::NewSession;
 use crate::store::redaction_gate::RedactionCounts;
 use crate::store::session::Session;
 use crate::store::validate::check_tag;
-use crate::store::write::{FUTURE_MICROS, long_text};
+use crate::store::write::{FUTURE_MICROS, future_time, long_text};
 use crate::store::write_context::WriteContext;
 use std::collections::HashMap;
 use std::mem;
@@ -214,10 +214,7 @@ impl<'a> StreamImporter<'a> {
         after: &StreamPosition,
     ) -> Result<()> {
         if line.at > self.act.now.plus_micros(FUTURE_MICROS) {
-            return Err(Error::invalid(format!(
-                "the time {} is more than a day ahead of now: correct the clock or the source",
-                line.at
-            )));
+            return Err(future_time(line.at));
         }
         if let StreamEvent::Session(event) = line.event {
             self.flush(before)?;
@@ -457,14 +454,12 @@ impl<'a> StreamImporter<'a> {
             return Err(Error::invalid("a fact has no 'created_at': its time is the line's 'at'"));
         }
         let value = claim::check(put.kind, &put.value).map_err(invalid)?;
+        if has_reference(&value) {
+            return Err(invalid("the value is a reference to a text: write the text itself"));
+        }
         let pending = self.pending.as_mut().expect("begun by the caller");
         let value = match value {
             Value::Map(fields) => {
-                if has_reference(&Value::Map(fields.clone())) {
-                    return Err(Error::invalid(
-                        "the value is a reference to a text: write the text itself",
-                    ));
-                }
                 let shortened = fields.into_iter().map(|(name, value)| match value {
                     Value::Text(text) => match long_text(&text) {
                         Some((reference, object)) => {

@@ -41,7 +41,7 @@ impl Store {
             // examined when they are appended.
             let view = self.engine.follower.written_view()?;
             let Some(pruning) = prune::prunings(&view, until)?.into_iter().next() else { break };
-            let SweepOutcome::Done(values) = self.sweep_one(now, &view, &pruning, failures)? else {
+            let Some(values) = self.sweep_one(now, &view, &pruning, failures)? else {
                 failures += 1;
                 continue;
             };
@@ -108,14 +108,16 @@ impl Store {
         })
     }
 
-    /// Sweeps a pruning found in `view`, after `failures` failed attempts.
+    /// Sweeps a pruning found in `view`, after `failures` failed attempts. Returns how many large
+    /// values were removed; `None` if it was swept or undone concurrently, or if more was written
+    /// than the follower remembers: then try again.
     fn sweep_one(
         &self,
         now: Timestamp,
         view: &ReadSnapshot,
         pruning: &PendingPruning,
         failures: u32,
-    ) -> Result<SweepOutcome> {
+    ) -> Result<Option<u64>> {
         let operation = WriteContext::hook("sweep", now).operation()?;
         // Searching all objects takes long, so it is done before the lock is taken; only newer
         // records are searched under the lock.
@@ -136,7 +138,7 @@ impl Store {
             if !pending.iter().any(|one| one.operation == pruning.operation)
                 || changes.any(came_back)
             {
-                return Ok((None, SweepOutcome::Again));
+                return Ok((None, None));
             }
             let blobs = match since {
                 Some(records) => {
@@ -145,7 +147,7 @@ impl Store {
                     loose.into_ids()
                 }
                 // More was written than the follower remembers.
-                None if failures < MAX_UNLOCKED_ATTEMPTS => return Ok((None, SweepOutcome::Again)),
+                None if failures < MAX_UNLOCKED_ATTEMPTS => return Ok((None, None)),
                 None => prune::unreferenced_blobs(&context.view()?, pruning)?.into_ids(),
             };
             let values = blobs.len() as u64;
@@ -160,18 +162,9 @@ impl Store {
                 )?,
             };
             let record = Record { operation: operation.clone(), changes: vec![change] };
-            Ok((Some(record), SweepOutcome::Done(values)))
+            Ok((Some(record), Some(values)))
         })
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SweepOutcome {
-    /// It was swept, and this many large values were removed.
-    Done(u64),
-    /// It was swept or undone concurrently, or more was written than the follower remembers: try
-    /// again.
-    Again,
 }
 
 #[cfg(test)]

@@ -184,9 +184,8 @@ impl Remote {
     /// that of the remote, or if the remote needs a later version; any error of the depot.
     pub fn open(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
         let keys = RemoteKeys::new(secret);
-        let Some(marker) = read_marker(&*depot)? else {
-            return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
-        };
+        let missing = || Error::not_found("remote there", REMOTE_MARKER_NAME);
+        let marker = read_marker(&*depot)?.ok_or_else(missing)?;
         marker.check_key(&keys)?;
         Ok(Self::with(depot, AccessKeys::All(keys), marker.id))
     }
@@ -200,9 +199,8 @@ impl Remote {
     /// [`Error::RemoteFormat`] if the depot is another remote, or needs a later version; any error
     /// of the depot.
     pub fn open_file(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
-        let Some(marker) = read_marker(&*depot)? else {
-            return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
-        };
+        let missing = || Error::not_found("remote there", REMOTE_MARKER_NAME);
+        let marker = read_marker(&*depot)?.ok_or_else(missing)?;
         if marker.id != key.remote {
             return Err(RemoteFormatError::WrongKey.into());
         }
@@ -218,9 +216,7 @@ impl Remote {
     /// if it has the key from before a rotation again; [`Error::RemoteFormat`] if it needs a later
     /// version; [`Error::WrongGrant`] if the grant is for another remote; any error of the depot.
     pub fn open_with(depot: Arc<dyn Depot>, access: &RemoteAccess) -> Result<Self> {
-        let Some(marker) = read_marker(&*depot)? else {
-            return Err(Error::OtherRemote { what: "is gone" });
-        };
+        let marker = read_marker(&*depot)?.ok_or(Error::OtherRemote { what: "is gone" })?;
         if marker.id != access.remote() {
             return Err(match access {
                 RemoteAccess::Key(_) => Error::OtherRemote { what: "is another one now" },

@@ -153,7 +153,8 @@ impl Store {
         remote.note_seen(self, handle, &known.read.opened.seen());
         let content = known.read.opened.content;
         let session = self.shared_session(content.info.id)?;
-        let session = session.map_or(Ok(content.info.name), |one| name_of(&one))?;
+        let summary = session.map(|session| session.summary()).transpose()?;
+        let session = summary.map_or(content.info.name, |summary| summary.info.name);
         Ok(PullReport { session, version: content.version, ..PullReport::default() })
     }
 
@@ -414,10 +415,6 @@ pub(super) fn refused_join(read: &ReadRef, is_known: bool) -> Error {
              joined, and nothing was pulled"
         ),
     })
-}
-
-fn name_of(session: &Session) -> Result<String> {
-    Ok(session.summary()?.info.name)
 }
 
 impl KnownRef {

@@ -324,9 +324,7 @@ impl Remote {
 
     /// Checks that the remote still has the key that opened it.
     fn check_marker(&self) -> Result<()> {
-        let Some(marker) = read_marker(&*self.depot)? else {
-            return Err(Error::OtherRemote { what: "is gone" });
-        };
+        let marker = read_marker(&*self.depot)?.ok_or(Error::OtherRemote { what: "is gone" })?;
         match marker.check_key(self.keys.all()?) {
             Err(_) if marker.id == self.id => Err(Error::RemoteKeyChanged),
             Err(_) => Err(Error::OtherRemote { what: "is another one now" }),

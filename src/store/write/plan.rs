@@ -261,14 +261,12 @@ fn held_claims(
     let head = session_refs(&context.refs, number)?.branch(branch)?.head;
     let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
     let entries = context.head_entries(number, branch, head.as_ref(), &encoded)?;
-    let held = |(key, held): (&Key, Option<DigestedEntry>)| {
+    let held = |(key, held): (&Key, Option<DigestedEntry>)| -> Result<Option<Value>> {
         if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
             return Ok(change.value.clone());
         }
-        let damaged = Error::corrupt(format!("the {key}"));
-        held.map(|held| decode_entry(&held.entry))
-            .transpose()
-            .map_or_else(|error| Err(damaged(error)), |entry| Ok(entry.map(|entry| entry.value)))
+        let entry = held.map(|held| decode_entry(&held.entry)).transpose();
+        Ok(entry.map_err(Error::corrupt(format!("the {key}")))?.map(|entry| entry.value))
     };
     keys.iter().zip(entries).map(held).collect()
 }

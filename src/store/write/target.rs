@@ -141,10 +141,8 @@ impl SessionWrite<'_> {
         };
         let name = free_branch_name(session, name);
         check_branch_name(&name)?;
-        let head = match point.at {
-            Some(at) => Some(timeline::head_at(&context.view()?, number, at)?.0),
-            None => None,
-        };
+        let head = point.at.map(|at| timeline::head_at(&context.view()?, number, at));
+        let head = head.transpose()?.map(|(head, _)| head);
         let metadata = BranchMetadata::default();
         let change = BranchChange { time, status: BranchStatus::Active, metadata };
         let begins = RecordChange::Branch {
