@@ -75,6 +75,13 @@ pub(crate) enum CheckTurn {
     Undecided,
 }
 
+impl CheckTurn {
+    /// Returns whether it is the first failure, a pass after a failure, or the first pass.
+    pub(crate) const fn is_news(self) -> bool {
+        matches!(self, Self::FirstFailure | Self::PassesAgain | Self::FirstPass)
+    }
+}
+
 /// Follows the results of checks in the order in which they happened.
 #[derive(Debug, Default)]
 pub(crate) struct CheckTracker {

@@ -133,7 +133,6 @@ impl StoryBuilder {
         if let Some(agent) = &agent {
             self.agents.add_fact(agent, fact);
         }
-        let root = self.root.as_ref();
         match fact.kind {
             Kind::Prompt => self.add_prompt(&known),
             Kind::Message => self.add_message(known),
@@ -161,14 +160,8 @@ impl StoryBuilder {
                     self.push(item);
                 }
             }
-            Kind::Tool => {
-                let item = fact_item::tool_item(&known, root);
-                self.push(item);
-            }
-            Kind::Notice => {
-                let item = fact_item::notice_item(&known, root);
-                self.push(item);
-            }
+            Kind::Tool => self.push(fact_item::tool_item(&known, self.root.as_ref())),
+            Kind::Notice => self.push(fact_item::notice_item(&known, self.root.as_ref())),
             _ => {}
         }
     }

@@ -21,13 +21,10 @@ pub(super) fn check_item(fact: &Fact, result: &VerificationResult, turn: CheckTu
     };
     let label = one_line(&check_label(fact, result), LABEL_CHARS);
     let text = format!("{label} {word}");
-    let item = match turn {
-        CheckTurn::FirstFailure | CheckTurn::PassesAgain | CheckTurn::FirstPass => {
-            StoryItem::loud(fact.at, StoryKind::Check, text)
-        }
-        CheckTurn::StillFails | CheckTurn::StillPasses | CheckTurn::Undecided => {
-            StoryItem::quiet(fact.at, StoryKind::Check, FoldKey::Check, text)
-        }
+    let item = if turn.is_news() {
+        StoryItem::loud(fact.at, StoryKind::Check, text)
+    } else {
+        StoryItem::quiet(fact.at, StoryKind::Check, FoldKey::Check, text)
     };
     let mark = match status {
         VerificationStatus::Passed => StoryMark::Good,

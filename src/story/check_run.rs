@@ -38,10 +38,7 @@ impl CheckRun {
             at: fact.at,
             name: shown_text(root, &check_label(fact, found)).into_owned(),
             status: found.status.unwrap_or(VerificationStatus::Unknown),
-            is_loud: matches!(
-                turn,
-                CheckTurn::FirstFailure | CheckTurn::PassesAgain | CheckTurn::FirstPass
-            ),
+            is_loud: turn.is_news(),
             description: description.map(|text| shown_text(root, text).into_owned()),
             failing: None,
         }

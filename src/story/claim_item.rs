@@ -104,21 +104,15 @@ impl<'a> ClaimItemBuilder<'a> {
             return self.loud(kind, format!("{id} {word}"), StoryMark::Plain, description);
         }
         let strength = change.new.as_ref().and_then(|new| number(new, "strength"));
-        let (strength, mark) = match strength {
-            Some(strength) if strength < 0.0 => {
-                (format!(" against {}", short_number(-strength)), "against")
-            }
-            Some(strength) => (format!(" for {}", short_number(strength)), "for"),
-            None => (String::new(), ""),
-        };
-        let hypothesis = field(&change.new, "hypothesis");
-        let text = match hypothesis {
-            Some(hypothesis) if strength.is_empty() => format!("{id} about {hypothesis}"),
-            Some(hypothesis) => {
-                let number = strength.rsplit(' ').next().unwrap_or_default();
-                format!("{id} {mark} {hypothesis} {number}")
-            }
-            None => format!("{id}{strength}"),
+        let strength = strength.map(|strength| match strength < 0.0 {
+            true => ("against", short_number(-strength)),
+            false => ("for", short_number(strength)),
+        });
+        let text = match (field(&change.new, "hypothesis"), strength) {
+            (Some(hypothesis), Some((way, number))) => format!("{id} {way} {hypothesis} {number}"),
+            (Some(hypothesis), None) => format!("{id} about {hypothesis}"),
+            (None, Some((way, number))) => format!("{id} {way} {number}"),
+            (None, None) => id.clone(),
         };
         self.loud(kind, text, StoryMark::New, description)
     }

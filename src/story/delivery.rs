@@ -71,16 +71,8 @@ pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
 /// Returns whether the record says that the command did not run, was stopped, or went on in the
 /// background.
 fn has_not_run(command: &ExecutedCommand) -> bool {
-    let outcome = command.outcome;
-    outcome.is_some_and(|outcome| {
-        matches!(
-            outcome,
-            CommandOutcome::Refused
-                | CommandOutcome::Interrupted
-                | CommandOutcome::TimedOut
-                | CommandOutcome::Background
-        )
-    })
+    use CommandOutcome::{Background, Interrupted, Refused, TimedOut};
+    matches!(command.outcome, Some(Refused | Interrupted | TimedOut | Background))
 }
 
 fn commit(arguments: &[&str], shown: Option<GitCommitLine<'_>>) -> Delivery {
@@ -185,12 +177,10 @@ fn option_value<'c>(arguments: &[&'c str], [short, long]: &[&str; 2]) -> Option<
 /// Returns the first line of a commit's message. The message may be a here-document.
 fn subject(message: &str) -> String {
     let mut lines = message.lines().map(str::trim);
-    let is_text = |line: &&str| !line.is_empty();
     if message.trim_start().starts_with("$(") {
-        let mut lines = lines.skip_while(|line| !line.contains("<<")).skip(1);
-        return lines.find(is_text).unwrap_or_default().to_owned();
+        lines.find(|line| line.contains("<<"));
     }
-    lines.find(is_text).unwrap_or_default().to_owned()
+    lines.find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A session in at most five lines, for a reader who has not seen it.
 
-use super::item::{StoryItem, StoryKind};
+use super::item::StoryKind;
 use super::line::short_number;
 use super::{Story, closing_question};
 use crate::error::Result;
@@ -28,10 +28,8 @@ impl Story {
         let hypotheses = state.all::<Hypothesis>()?;
         let mut lines = Vec::new();
         let mut add = |label, text| lines.push(DigestLine { label, text });
-        let prompts: Vec<&StoryItem> =
-            self.turns.iter().filter_map(|turn| turn.prompt.as_ref()).collect();
-        let prompts: Vec<&StoryItem> =
-            prompts.into_iter().filter(|prompt| !prompt.is_client_command).collect();
+        let prompts = self.turns.iter().filter_map(|turn| turn.prompt.as_ref());
+        let prompts: Vec<_> = prompts.filter(|prompt| !prompt.is_client_command).collect();
         let title = self.findings.title.as_deref();
         let first = prompts.first().map(|prompt| prompt.text.as_str());
         add("Asked", title.or(first).unwrap_or("no prompt is recorded").to_owned());

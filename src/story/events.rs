@@ -75,20 +75,19 @@ impl StoryEvents {
         Ok((Self::of_facts(facts).with_records(state, records)?, cut))
     }
 
-    fn with_records(self, state: &StateAt, records: Vec<LogItem>) -> Result<Self> {
-        let mut read = self;
+    fn with_records(mut self, state: &StateAt, records: Vec<LogItem>) -> Result<Self> {
         for item in records {
-            read.events.push((item.time(), StoryEvent::Record(item)));
+            self.events.push((item.time(), StoryEvent::Record(item)));
         }
         for branch in state.branches()? {
             if branch.base.is_some() {
-                read.events.push((branch.created_at, StoryEvent::BranchCreated(branch.clone())));
+                self.events.push((branch.created_at, StoryEvent::BranchCreated(branch.clone())));
             }
             if branch.status != BranchStatus::Active {
-                read.events.push((branch.changed_at, StoryEvent::BranchSettled(branch)));
+                self.events.push((branch.changed_at, StoryEvent::BranchSettled(branch)));
             }
         }
-        Ok(read.sorted())
+        Ok(self.sorted())
     }
 
     /// Reads what a brief needs: facts, and the checkpoints since the first edit. The cost does not

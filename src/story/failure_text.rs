@@ -34,12 +34,9 @@ pub(super) fn failure_text(output: &str) -> Option<String> {
 /// Returns the name of the test that failed according to a line of a test runner.
 fn failed_test(line: &str) -> Option<&str> {
     let line = line.trim();
-    // go
-    if let Some(rest) = line.strip_prefix("--- FAIL: ") {
-        return rest.split_whitespace().next();
-    }
-    // pytest
-    if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
+    // go, and pytest
+    let pytest = || line.strip_prefix("FAILED ").filter(|rest| rest.contains("::"));
+    if let Some(rest) = line.strip_prefix("--- FAIL: ").or_else(pytest) {
         return rest.split_whitespace().next();
     }
     // cargo test

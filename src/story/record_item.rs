@@ -23,10 +23,7 @@ pub(super) fn delivery_item(at: Timestamp, made: &Delivery) -> StoryItem {
 
 /// Returns the item for a commit.
 pub(super) fn commit_item(at: Timestamp, subject: Option<&str>, sha: Option<&str>) -> StoryItem {
-    let text = match sha {
-        Some(sha) => format!("commit {sha}"),
-        None => "commit".to_owned(),
-    };
+    let text = sha.map_or_else(|| "commit".to_owned(), |sha| format!("commit {sha}"));
     let subject = subject.map(|subject| one_line(subject, ITEM_CHARS));
     StoryItem::loud(at, StoryKind::Commit, text).marked(StoryMark::New).detailed(subject)
 }
