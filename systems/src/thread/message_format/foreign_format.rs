@@ -31,6 +31,9 @@ pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
             "a message of LlamaIndex"
         }
         () if has("role") && object.list("tool_responses").is_some() => "a message of AutoGen",
+        () if object.object("content").is_some_and(|content| content.has("parts")) => {
+            "a message of Mastra"
+        }
         () => return of_parts(object).or_else(|| of_content(object)),
     })
 }
@@ -78,6 +81,7 @@ fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
             () if part.object("document").is_some() && kind == "document" => {
                 Some("a message of Cohere")
             }
+            () if kind == "tool_result" && part.has("toolUseID") => Some("a message of Amp"),
             () if is_role && is_foreign_call(&part, &kind) => {
                 Some("a message with a call or a result in another form")
             }
