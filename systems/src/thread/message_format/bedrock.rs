@@ -120,13 +120,35 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         } else {
             tidied.keep(json);
         }
+    } else if let Some(bare) = block.get("text").filter(|json| text(json).is_none()) {
+        tidied.put(text_block(bare), FaultKind::MalformedBlock, None);
     } else if block.has("text") && is_blank(&block) {
         tidied.leave_out(FaultKind::EmptyMessage, None);
+    } else if let Some(named) = with_accepted_name(&block) {
+        tidied.put(named, FaultKind::RefusedName, None);
     } else if BLOCKS.iter().any(|name| block.get(name).is_some()) {
         tidied.keep(json);
     } else {
         tidied.keep_text(json, text_block);
     }
+}
+
+/// Returns a block of a document with a name that the service accepts: letters, digits, single
+/// spaces, hyphens, parentheses and square brackets. `None` if nothing changes.
+fn with_accepted_name(block: &RawObject<'_>) -> Option<String> {
+    let mut document = block.object("document")?;
+    let name = document.text("name")?.into_owned();
+    let is_refused =
+        |next: char| !next.is_alphanumeric() && !next.is_whitespace() && !"-()[]".contains(next);
+    let accepted = name.replace(is_refused, "-");
+    let accepted = accepted.split_whitespace().collect::<Vec<_>>().join(" ");
+    if accepted == name {
+        return None;
+    }
+    document.set("name", quoted(&accepted));
+    let (mut block, document) = (block.clone(), document.write());
+    block.set("document", document);
+    Some(block.write())
 }
 
 /// Repairs a result. Returns the fault; `None` if it is valid.
@@ -149,6 +171,9 @@ fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
             Some(block) if block.has("text") && is_blank(&block) => {
                 wrong = wrong.or(Some(FaultKind::EmptyMessage));
                 continue;
+            }
+            Some(block) if block.has("text") && block.has("type") => {
+                text_block(&block.text("text").unwrap_or_default())
             }
             Some(block) if block.has("json") && block.object("json").is_none() => {
                 text_block(block.get("json").unwrap_or_default())

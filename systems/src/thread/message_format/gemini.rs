@@ -131,6 +131,8 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
             tidied.keep(json);
         }
         checked.answers.push(answer);
+    } else if let Some(bare) = part.get("text").filter(|json| text(json).is_none()) {
+        tidied.put(text_part(bare), FaultKind::MalformedBlock, None);
     } else if is_empty_text(&part) {
         tidied.leave_out(FaultKind::EmptyMessage, None);
     } else if PARTS.iter().any(|name| part.get(name).is_some()) {
