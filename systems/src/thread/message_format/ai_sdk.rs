@@ -111,7 +111,8 @@ fn tidy_part(
     };
     let id = id_in(&part, "toolCallId");
     match part.text("type").unwrap_or_default().as_ref() {
-        "" => stray(json, checked, tidied),
+        // The parts of a result name the sources too, and a message cannot.
+        "" | "source" => stray(json, checked, tidied),
         "text" | "reasoning" if part.text("text").is_none() => stray(json, checked, tidied),
         "text" if checked.role == MessageRole::Assistant && is_silent(&part) => {
             tidied.leave_out(FaultKind::EmptyMessage, None);
@@ -147,6 +148,24 @@ fn tidy_part(
             tidied.keep(json);
         }
         "tool-result" => result(json, part, &id, checked, tidied),
+        // A stream gives an error as a part of its own.
+        "tool-error" => {
+            let output = match part.text("error") {
+                Some(said) => format!(r#"{{"type":"error-text","value":{}}}"#, quoted(&said)),
+                None => {
+                    let error = part.get("error").unwrap_or("null");
+                    format!(r#"{{"type":"error-json","value":{error}}}"#)
+                }
+            };
+            for name in ["input", "error"] {
+                part.remove(name);
+            }
+            part.set("type", quoted("tool-result"));
+            part.set("output", output);
+            tidied.changed = true;
+            checked.note_repaired(FaultKind::MalformedResult, Some(&id));
+            result(&part.write(), part, &id, checked, tidied);
+        }
         "tool-approval-request" => {
             let call = ToolCallPart::new(id_in(&part, "approvalId"), String::new(), String::new());
             checked.calls.push(ToolCallPart { kind: ToolCallKind::Approval, ..call });
