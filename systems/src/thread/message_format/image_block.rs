@@ -31,39 +31,51 @@ impl ImageForm {
     }
 }
 
-/// Returns the form of an image, `None` for that of MCP, and its address: a URL, which may contain
-/// the image.
+/// The beginning of an address that contains its data.
+const DATA: &str = "data:";
+
+/// Returns the form of an image, `None` for that of MCP and for one that no API takes as it is; and
+/// its address: a URL, which may contain the image.
 fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
     match &*block.text("type")? {
-        "image_url" => {
-            let url = block.object("image_url")?.text("url")?.into_owned();
-            Some((Some(ImageForm::Chat), url))
-        }
-        "input_image" => Some((Some(ImageForm::Responses), block.text("image_url")?.into_owned())),
+        "image_url" => match block.object("image_url") {
+            Some(image) => Some((Some(ImageForm::Chat), image.text("url")?.into_owned())),
+            None => Some((None, block.text("image_url")?.into_owned())),
+        },
+        "input_image" => match block.object("image_url") {
+            Some(image) => Some((None, image.text("url")?.into_owned())),
+            None => Some((Some(ImageForm::Responses), block.text("image_url")?.into_owned())),
+        },
         "image" => {
             let Some(source) = block.object("source") else {
                 let url = within(&block.text("mimeType")?, &block.text("data")?);
                 return Some((None, url));
             };
-            let url = match source.text("url") {
-                Some(url) => url.into_owned(),
-                None => within(&source.text("media_type")?, &source.text("data")?),
-            };
-            Some((Some(ImageForm::Anthropic), url))
+            if let Some(url) = source.text("url") {
+                let is_web = !url.starts_with(DATA);
+                return Some((is_web.then_some(ImageForm::Anthropic), url.into_owned()));
+            }
+            let (kind, data) = (source.text("media_type")?, source.text("data")?);
+            let is_refused = kind == "image/jpg" || data.starts_with(DATA);
+            Some(((!is_refused).then_some(ImageForm::Anthropic), within(&kind, &data)))
         }
         _ => None,
     }
 }
 
+/// Returns the address that contains these data, which may be such an address themselves.
 fn within(kind: &str, data: &str) -> String {
-    format!("data:{kind};base64,{data}")
+    match data.rfind(DATA) {
+        Some(at) => data[at..].to_owned(),
+        None => format!("{DATA}{kind};base64,{data}"),
+    }
 }
 
 /// Returns the source of an image in Anthropic's form; `None` if the address has another scheme.
 fn source(address: &str) -> Option<String> {
-    if let Some((kind, data)) =
-        address.strip_prefix("data:").and_then(|it| it.split_once(";base64,"))
+    if let Some((kind, data)) = address.strip_prefix(DATA).and_then(|it| it.split_once(";base64,"))
     {
+        let kind = if kind == "image/jpg" { "image/jpeg" } else { kind };
         let (kind, data) = (quoted(kind), quoted(data));
         return Some(format!(r#"{{"type":"base64","media_type":{kind},"data":{data}}}"#));
     }
