@@ -127,9 +127,11 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
 /// Returns whether this is a type of items of the Responses API, other than messages.
 pub(super) fn is_item(kind: &str) -> bool {
     const ENDS: [&str; 3] = ["_call", "_output", "_response"];
-    const WHOLE: [&str; 5] =
-        ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request"];
-    WHOLE.contains(&kind) || ENDS.iter().any(|end| kind.ends_with(end))
+    const WHOLE: [&str; 4] =
+        ["reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request"];
+    WHOLE.contains(&kind)
+        || kind.starts_with("compaction")
+        || ENDS.iter().any(|end| kind.ends_with(end))
 }
 
 /// Returns the evidence of the blocks of a message's content; `otherwise` if they show nothing.
