@@ -6,7 +6,7 @@ use super::header::{CallState, PendingCall, ThreadHeader, ThreadLease};
 use super::message_format::{
     CheckedMessage, FormatEvidence, MessageContext, MessageFormat, MessageProblem, MessageRole,
     ServerToolHalf, ToolCallKind, ToolCallPart, ToolResultPart, check_message, evidence,
-    server_tool_halves, split,
+    refers_to_item, server_tool_halves, split,
 };
 use super::raw_json::{RawObject, compact};
 use super::sanitize::KNOWN_FORMS;
@@ -303,6 +303,7 @@ impl<'t> AppendBatch<'t> {
             let problem = MessageProblem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
             self.fault(index.saturating_sub(1), checked, problem);
         }
+        header.refers |= refers_to_item(header.form, &checked.text);
         let anywhere = header.form == MessageFormat::OpenaiResponses;
         let in_one = matches!(
             header.form,
@@ -336,6 +337,7 @@ impl<'t> AppendBatch<'t> {
                         self.fault(index, checked, problem);
                     }
                 }
+                None if header.refers && !answer.id.is_empty() => {}
                 None => {
                     answers_others = true;
                     let problem = problem(FaultKind::ResultWithoutCall, Remedy::KeptAsText);

@@ -95,6 +95,15 @@ impl HistoryDocument {
         }
     }
 
+    /// Returns whether this is a request that continues items that the provider stored.
+    #[must_use]
+    pub fn continues(&self) -> bool {
+        const NAMES: [&str; 2] = ["previous_response_id", "conversation"];
+        let HistoryLayout::Field(whole, _) = &self.shape else { return false };
+        RawObject::parse(whole)
+            .is_some_and(|whole| NAMES.iter().any(|name| whole.get(name).is_some()))
+    }
+
     /// Returns the number of the first line that is not JSON, counted from 1, if there is one. If
     /// the history is not JSON Lines, this is the number of the message.
     #[must_use]

@@ -116,6 +116,9 @@ pub(super) struct ThreadHeader {
     /// Whether the last message is an answer without text, which is valid only at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unwritten: bool,
+    /// Whether a message refers to an item that the provider stored, which may be a call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) refers: bool,
     /// The ids of the uses of server tools in the last answer that have no result yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) server_uses: Vec<String>,

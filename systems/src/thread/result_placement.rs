@@ -5,7 +5,7 @@ use super::action_builder::PlannedMessage;
 use super::call_pairs::PairAssignment;
 use super::fault::{FaultKind, Remedy};
 use super::message_format::{
-    MessageFormat, MessageProblem, MessageRole, ToolResultPart, rest_of_result,
+    MessageFormat, MessageProblem, MessageRole, ToolResultPart, rest_of_message, rest_of_result,
     result_as_user_blocks, result_as_user_message, results_message, split, with_blocks,
 };
 use super::sanitize_plan::SanitizePlan;
@@ -69,6 +69,7 @@ impl SanitizePlan<'_> {
             for holder in self.holders(index) {
                 planned.extend(self.rest_of_result(holder));
             }
+            planned.extend(self.rest_of_message(index));
         }
         planned
     }
@@ -83,6 +84,18 @@ impl SanitizePlan<'_> {
         let id = answer.display_name();
         let remedy = Remedy::Changed;
         piece.reason = Some(MessageProblem::new(FaultKind::MalformedResult, id.as_deref(), remedy));
+        Some(piece)
+    }
+
+    /// Returns a user message with the content that a message other than a result cannot hold.
+    fn rest_of_message(&self, index: usize) -> Option<PlannedMessage> {
+        let checked = &self.messages[index];
+        if checked.user_blocks.is_empty() || checked.role == MessageRole::Tool {
+            return None;
+        }
+        let text = rest_of_message(self.form, &checked.user_blocks);
+        let mut piece = PlannedMessage::put_in(text, Vec::new(), index);
+        piece.reason = Some(MessageProblem::new(FaultKind::MalformedBlock, None, Remedy::Changed));
         Some(piece)
     }
 
@@ -202,6 +215,7 @@ impl SanitizePlan<'_> {
             waiting.extend(
                 made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
             );
+            waiting.extend(self.rest_of_message(index));
         }
         planned.append(&mut waiting);
         planned
@@ -224,6 +238,7 @@ impl SanitizePlan<'_> {
                 unmatched = self.without_results(index, &mut planned);
             }
             planned.extend(self.results_of(index, hosts.get(&index).copied(), unmatched));
+            planned.extend(self.rest_of_message(index));
         }
         planned
     }

@@ -30,6 +30,9 @@ pub struct SanitizeOptions {
     pub orphans: OrphanPolicy,
     /// Results known from other sources, by call id.
     pub results: BTreeMap<String, CallResult>,
+    /// Whether the history continues items that the provider stored, as with OpenAI's
+    /// `previous_response_id`. Then a result may belong to a call among them.
+    pub continues: bool,
 }
 
 /// Why a history cannot be sanitised.

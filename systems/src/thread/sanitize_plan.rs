@@ -5,7 +5,8 @@ use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
 use super::message_format::{
     CallRemoval, CallResult, CheckedMessage, MessageFormat, MessageProblem, MessageRole,
-    ToolCallKind, ToolCallPart, ToolResultPart, result_message, tidy_together, without_calls,
+    ToolCallKind, ToolCallPart, ToolResultPart, refers_to_item, result_message, tidy_together,
+    without_calls,
 };
 use super::repair_ids;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory};
@@ -19,6 +20,8 @@ pub(super) struct SanitizePlan<'a> {
     options: &'a SanitizeOptions,
     /// Why messages are not part of the outcome.
     pub(super) removal_reasons: RemovalReasons,
+    /// The index of the first message that refers to an item that the provider stored.
+    first_reference: Option<usize>,
     /// The index of the last message that is a turn, or 0. Calls from there on may wait for a
     /// person.
     last_turn: usize,
@@ -33,8 +36,10 @@ impl<'a> SanitizePlan<'a> {
         tidy_together(form, &mut checked);
         let pairs = CallResultPairs::new(form, &checked);
         repair_ids::rename_ids(form, &mut checked, &pairs);
+        let first_reference = checked.iter().position(|one| refers_to_item(form, &one.text));
         let mut plan = Self {
             form,
+            first_reference,
             messages: checked,
             pairs,
             options,
@@ -164,12 +169,22 @@ impl<'a> SanitizePlan<'a> {
         self.removal_reasons.entry(index).or_default().push(problem);
     }
 
-    /// Returns what is wrong with a result that is not paired with a call; `None` if it is paired.
+    /// Returns whether the call of a result may be an item that the provider stored.
+    fn may_have_stored_call(&self, index: usize, answer: &ToolResultPart) -> bool {
+        let is_referred = self.first_reference.is_some_and(|reference| reference < index);
+        self.form == MessageFormat::OpenaiResponses
+            && !answer.id.is_empty()
+            && (self.options.continues || is_referred)
+    }
+
+    /// Returns what is wrong with a result that is not paired with a call; `None` if it is paired,
+    /// or if the provider may have stored its call.
     pub(super) fn unassigned(&self, index: usize, place: usize) -> Option<UnmatchedResult> {
         let answer = &self.messages[index].answers[place];
         let (fault, doubled) = match self.pairs.answer(index, place) {
             PairAssignment::To(..) => return None,
             PairAssignment::Repeated | PairAssignment::Doubled => (FaultKind::DoubledResult, true),
+            PairAssignment::Nothing if self.may_have_stored_call(index, answer) => return None,
             PairAssignment::Nothing => (FaultKind::ResultWithoutCall, false),
         };
         let is_kept_as_text = self.pairs.answer(index, place) != PairAssignment::Repeated

@@ -157,11 +157,16 @@ impl Verb for ThreadShowArgs {
     }
 }
 
-/// Returns the messages of a thread, also those that are held back, or of a file.
-fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<Vec<String>, CommandError> {
-    let Some(name) = &of.thread else { return Ok(read_history(context, of.file())?.messages) };
+/// Returns the messages of a thread, also those that are held back, or of a file; and whether they
+/// continue items that the provider stored.
+fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<(Vec<String>, bool), CommandError> {
+    let Some(name) = &of.thread else {
+        let document = read_history(context, of.file())?;
+        let continues = document.continues();
+        return Ok((document.messages, continues));
+    };
     let thread = open(context, name)?;
-    Ok(messages_of(thread.messages(&thread.session().head()?)?, true))
+    Ok((messages_of(thread.messages(&thread.session().head()?)?, true), false))
 }
 
 impl Verb for ThreadCheckArgs {
@@ -170,8 +175,9 @@ impl Verb for ThreadCheckArgs {
     type Report = ThreadCheckReport;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
-        let messages = messages(&self.of, context)?;
-        let found = sanitize_history(&messages, &SanitizeOptions::default());
+        let (messages, continues) = messages(&self.of, context)?;
+        let options = SanitizeOptions { continues, ..SanitizeOptions::default() };
+        let found = sanitize_history(&messages, &options);
         let found = found.map_err(|error| refused_messages(&self.of.title(), error))?;
         if !found.is_clean() {
             context.exit_code = EXIT_NO;
@@ -202,6 +208,7 @@ impl Verb for ThreadSanitizeArgs {
         }
         let file = self.of.file();
         let document = read_history(context, file)?;
+        let options = SanitizeOptions { continues: document.continues(), ..options };
         let done = sanitize_history(&document.messages, &options);
         let done = done.map_err(|error| refused_messages(&input_name(file), error))?;
         let written = document.write(&done.messages);

@@ -3,7 +3,7 @@
 use super::ServerToolHalf;
 use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_blocks};
 use super::image_block::ImageForm;
-use super::recover_content::BlockTypes;
+use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
     CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed,
@@ -25,7 +25,10 @@ pub(super) fn check_message<'a>(
         Some("system") => MessageRole::Other,
         _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
-    let changed = fold_tool_calls(&mut object, &mut checked);
+    let mut changed = fold_tool_calls(&mut object, &mut checked);
+    if checked.role == MessageRole::Assistant {
+        changed |= move_user_blocks(&mut object, &mut checked, &ACCEPTED, "text", is_for_user);
+    }
     match content(&object, "content") {
         ContentField::Text(said) => {
             // Only at the end of a history may an answer be without text: it may be unfinished.
@@ -64,7 +67,7 @@ fn fold_tool_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>)
     object.remove("tool_calls");
     let mut blocks: Vec<String> = match content(object, "content") {
         ContentField::Text(said) if said.trim().is_empty() => Vec::new(),
-        ContentField::Text(said) => vec![format!(r#"{{"type":"text","text":{}}}"#, quoted(&said))],
+        ContentField::Text(said) => vec![text_block(&said)],
         ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
         ContentField::Nothing | ContentField::Other(_) => Vec::new(),
     };
@@ -130,23 +133,71 @@ const TYPES: [(&str, &str); 4] = [
     ("text", "text"),
 ];
 
+/// Types of blocks of other APIs and of MCP.
+const REFUSED_TYPES: [&str; 12] = [
+    "audio", "file", "image_url", "input_audio", "input_file", "input_image", "json", "refusal",
+    "resource", "resource_link", "video", "video_url",
+];
+
+/// The types of blocks that a result can contain.
+const RESULT_TYPES: [&str; 5] = ["text", "image", "document", "search_result", "tool_reference"];
+
+/// Returns the block without fields that clients add to it and the API refuses, and thinking
+/// without a mark of the cache; `None` if it has none of them.
+fn without_refused_fields(json: &str) -> Option<String> {
+    const REFUSED: [&str; 3] = ["index", "partial_json", "parsed_output"];
+    let mut block = RawObject::parse(json)?;
+    let is_thinking = ["thinking", "redacted_thinking"].iter().any(|kind| is_a(&block, kind));
+    let is_known = is_thinking || ["text", "tool_use"].iter().any(|kind| is_a(&block, kind));
+    let mark = is_thinking.then_some(CACHE_MARK);
+    let refused = REFUSED.into_iter().chain(mark).filter(|name| is_known && block.has(name));
+    let refused: Vec<&str> = refused.collect();
+    for name in &refused {
+        block.remove(name);
+    }
+    (!refused.is_empty()).then(|| block.write())
+}
+
+/// Returns whether only a message of the user can contain this block.
+fn is_for_user(block: &RawObject<'_>) -> bool {
+    is_a(block, "document") || is_a(block, "image") && !lacks_image(block)
+}
+
+/// Returns whether a block of an image has none.
+fn lacks_image(block: &RawObject<'_>) -> bool {
+    let source = block.object("source");
+    source.is_none_or(|source| source.text("data").is_some_and(|data| data.is_empty()))
+}
+
+fn text_block(said: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, quoted(said))
+}
+
 /// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
-    if let Some(json) = typed(json, &TYPES).or_else(|| ACCEPTED.with_accepted_type(json)) {
+    let repaired = typed(json, &TYPES)
+        .or_else(|| ACCEPTED.with_accepted_type(json))
+        .or_else(|| without_refused_fields(json));
+    if let Some(json) = repaired {
         checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return tidy_block(&json, checked, tidied);
     }
     let Some(mut block) = RawObject::parse(json).filter(|_| is_block(json)) else {
-        let said = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
-        return tidied.keep_text(json, said);
+        return tidied.keep_text(json, text_block);
     };
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {
         "text" if is_blank(&block) => tidied.leave_out(FaultKind::EmptyMessage, None),
+        "thinking" | "redacted_thinking" if checked.role != MessageRole::Assistant => {
+            tidied.leave_out(FaultKind::MalformedBlock, None);
+        }
         "thinking" | "redacted_thinking" if is_unsigned(&block, &kind) => {
             tidied.leave_out(FaultKind::UnsignedThinking, None);
         }
+        "reasoning" => tidied.leave_out(FaultKind::UnsignedThinking, None),
+        "image" if lacks_image(&block) => tidied.keep_text(json, text_block),
+        kind if REFUSED_TYPES.contains(&kind) => tidied.keep_text(json, text_block),
         "tool_use" => {
             let id = id_in(&block, "id");
             let name =
@@ -187,18 +238,14 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
 
 /// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
-    let mut wrong = (block.has("content") && super::repair_result(block, "content"))
-        .then_some(FaultKind::MalformedResult);
-    if let ContentField::Blocks(blocks) = content(block, "content") {
-        let accepted: Vec<Option<String>> =
-            blocks.iter().map(|json| ACCEPTED.with_accepted_type(json)).collect();
-        if accepted.iter().any(Option::is_some) {
-            let blocks = accepted.into_iter().zip(blocks);
-            let blocks: Vec<String> =
-                blocks.map(|(new, json)| new.unwrap_or_else(|| json.to_owned())).collect();
-            block.set("content", written_list(&blocks));
-            wrong = Some(FaultKind::MalformedResult);
-        }
+    let is_empty = block.list("content").is_some_and(|blocks| blocks.is_empty());
+    let is_given = block.has("content") && !is_empty;
+    let mut wrong =
+        (is_given && super::repair_result(block, "content")).then_some(FaultKind::MalformedResult);
+    let blocks = block.list("content").unwrap_or_default();
+    if let Some(blocks) = repair_result_blocks(&blocks, &ACCEPTED, &RESULT_TYPES) {
+        block.set("content", written_list(&blocks));
+        wrong = Some(FaultKind::MalformedResult);
     }
     // A text block must not be blank; a result without content is valid.
     if let ContentField::Blocks(blocks) = content(block, "content") {
@@ -223,7 +270,7 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
         ContentField::Text(said) if !said.trim().is_empty() => return wrong,
         ContentField::Blocks(blocks) if blocks.iter().all(|json| is_text(json)) => return wrong,
         ContentField::Blocks(blocks) => {
-            let said = format!(r#"{{"type":"text","text":{}}}"#, quoted(FAILED));
+            let said = text_block(FAILED);
             let blocks: Vec<&str> = std::iter::once(said.as_str()).chain(blocks).collect();
             let blocks = written_list(&blocks);
             block.remove("is_error");
@@ -304,6 +351,7 @@ pub(super) fn pair_server_tools(checked: &mut [CheckedMessage<'_>]) {
         {
             continue;
         }
+        let is_answer = one.role == MessageRole::Assistant;
         let object = RawObject::parse(&one.text);
         let blocks = object.as_ref().and_then(|object| object.list("content")).unwrap_or_default();
         for (at, json) in blocks.into_iter().enumerate() {
@@ -314,7 +362,7 @@ pub(super) fn pair_server_tools(checked: &mut [CheckedMessage<'_>]) {
                     cuts.entry(before).or_default().push(cut);
                 }
             } else if let Some(id) = server_result(&block)
-                && open.remove(&id).is_none()
+                && (!is_answer || open.remove(&id).is_none())
             {
                 let cut = (at, FaultKind::ServerResultWithoutUse, id);
                 cuts.entry(index).or_default().push(cut);

@@ -23,7 +23,8 @@ pub(super) use foreign_format::describe_unknown;
 pub(super) use format_evidence::{FormatEvidence, evidence};
 pub(super) use recover_content::holds_message;
 pub(super) use result_text::{
-    beginning, rest_of_result, result_as_user_blocks, result_as_user_message, result_message,
+    beginning, rest_of_message, rest_of_result, result_as_user_blocks, result_as_user_message,
+    result_message,
 };
 pub(super) use rewrite_ids::{CallIdChanges, ResultIdChange, with_ids};
 
@@ -221,7 +222,7 @@ pub(super) struct CheckedMessage<'a> {
     pub(super) unwritten: bool,
     pub(super) calls: Vec<ToolCallPart>,
     pub(super) answers: Vec<ToolResultPart>,
-    /// Content blocks of its result that are valid only in a user message.
+    /// Content blocks of it or of its result that are valid only in a user message.
     pub(super) user_blocks: Vec<String>,
     /// The message's own id.
     pub(super) id: Option<String>,
@@ -398,6 +399,11 @@ pub(super) fn tidy_together(form: MessageFormat, checked: &mut [CheckedMessage<'
         MessageFormat::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
         _ => {}
     }
+}
+
+/// Returns whether a message refers to an item that the provider stored.
+pub(super) fn refers_to_item(form: MessageFormat, text: &str) -> bool {
+    form == MessageFormat::OpenaiResponses && openai_responses::referred_id(text).is_some()
 }
 
 /// Returns an assistant message at the end without trailing white space, which some providers

@@ -1,10 +1,10 @@
 //! OpenAI chat completions, and messages with only a role and content.
 
 use super::image_block::ImageForm;
-use super::recover_content::{BlockTypes, repair_blocks};
+use super::recover_content::{BlockTypes, is_openai_block, move_user_blocks, repair_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
-    ToolResultPart, as_text, content, id_in, is_block, nonempty_text, own_id, repair_result,
+    ToolResultPart, as_text, content, id_in, nonempty_text, own_id, repair_result,
     result_as_user_message,
 };
 use crate::thread::fault::{FaultKind, Remedy};
@@ -20,9 +20,11 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         "system" | "developer" | "user" => {
             if role == "user" {
                 checked.role = MessageRole::User;
+            } else {
+                changed = move_files(&mut object, &mut checked);
             }
             match tidy_content(&mut object, &mut checked) {
-                Some(rewritten) => changed = rewritten,
+                Some(rewritten) => changed |= rewritten,
                 None => return checked.into_unusable(FaultKind::EmptyMessage),
             }
         }
@@ -33,6 +35,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
                 changed = true;
             }
             changed |= fold_blocks(&mut object, &mut checked);
+            changed |= move_files(&mut object, &mut checked);
             changed |= tidy_calls(&mut object, &mut checked);
             changed |= tidy_function_call(&mut object, &mut checked);
             let says = ["function_call", "refusal", "audio"];
@@ -78,6 +81,16 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     checked
 }
 
+/// Moves images, audio and files to a message of the user. Returns whether there were any.
+fn move_files(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
+    move_user_blocks(object, checked, &TYPES, TYPES.text, |block| {
+        block.text("type").is_some_and(|kind| USER_TYPES.contains(&&*kind))
+    })
+}
+
+/// The types of blocks that only a message of the user can contain.
+const USER_TYPES: [&str; 3] = ["image_url", "input_audio", "file"];
+
 /// Replaces the characters in the name of a speaker that the API refuses. Returns whether there
 /// were any.
 fn tidy_name(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
@@ -108,7 +121,7 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
         let json = accepted.as_deref().unwrap_or(json);
         match &*kind(json) {
             "text" => texts.push(json.to_owned()),
-            "image_url" | "input_audio" | "file" => others.push(json.to_owned()),
+            kind if USER_TYPES.contains(&kind) => others.push(json.to_owned()),
             _ => texts.push(as_text(json)),
         }
     }
@@ -199,7 +212,7 @@ fn tidy_content(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) ->
             repair_blocks(&[json], &TYPES, |_| false, &mut checked.problems)
         }
         ContentField::Blocks(blocks) => {
-            repair_blocks(&blocks, &TYPES, is_block, &mut checked.problems)
+            repair_blocks(&blocks, &TYPES, is_openai_block, &mut checked.problems)
         }
     };
     let Some(kept) = kept else { return Some(false) };

@@ -2,15 +2,17 @@
 
 use super::format_evidence::is_item;
 use super::image_block::ImageForm;
-use super::recover_content::{BlockTypes, repair_blocks};
+use super::recover_content::{
+    BlockTypes, is_openai_block, move_user_blocks, repair_blocks, repair_result_blocks,
+};
 use super::{
-    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
-    ToolResultPart, as_text, content, id_in, is_block, nonempty_text, own_id, repair_result,
+    CallIdRule, CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind,
+    ToolCallPart, ToolResultPart, as_text, content, id_in, nonempty_text, own_id, repair_result,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
     let Some((id, whole)) = without_refused_id(&object) else { return check_item(text, object) };
@@ -19,26 +21,33 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
     if !checked.is_unusable {
         checked.note_repaired(FaultKind::RefusedId, Some(&id));
     }
-    CheckedMessage { text: Cow::Owned(checked.text.into_owned()), id: Some(id), ..checked }
+    let id = Some(id).filter(|id| !id.is_empty());
+    CheckedMessage { text: Cow::Owned(checked.text.into_owned()), id, ..checked }
 }
 
-/// Returns the id of an item that does not begin as the API requires for its type, and the item
-/// without it: the API takes these items without an id.
+/// The rule for the ids of items.
+const ITEM_IDS: CallIdRule =
+    CallIdRule { max_chars: 64, plain_only: true, required: true, unique: true };
+
+/// Returns the id of an item that the API refuses, also because it does not begin as the type of
+/// the item requires, and the item without it: the API takes these items without an id.
 fn without_refused_id(object: &RawObject<'_>) -> Option<(String, String)> {
     let begin = match &*object.text("type")? {
-        "function_call" => "fc",
+        "function_call" | "function_call_output" => "fc",
+        "custom_tool_call" | "custom_tool_call_output" => "ctc",
         "reasoning" => "rs",
         "message" if object.text("role").as_deref() == Some("assistant") => "msg",
         _ => return None,
     };
-    let id = own_id(object).filter(|id| !id.starts_with(begin))?;
+    let id = object.text("id").filter(|id| !id.starts_with(begin) || !ITEM_IDS.accepts(id))?;
+    let id = id.into_owned();
     let mut object = object.clone();
     object.remove("id");
     Some((id, object.write()))
 }
 
 /// Removes the ids that earlier items have, because the API refuses a second item of an id; and
-/// reasoning that repeats an earlier item.
+/// reasoning and references that repeat another item.
 pub(super) fn drop_repeated_ids(checked: &mut [CheckedMessage<'_>]) {
     let mut known: HashMap<String, String> = HashMap::new();
     for one in checked.iter_mut().filter(|one| !one.is_unusable) {
@@ -57,6 +66,24 @@ pub(super) fn drop_repeated_ids(checked: &mut [CheckedMessage<'_>]) {
         one.text = Cow::Owned(object.write());
         one.note_repaired(FaultKind::RepeatedItem, Some(&id));
     }
+    let mut known: HashSet<String> = known.into_keys().collect();
+    for one in checked.iter_mut().filter(|one| !one.is_unusable) {
+        let Some(id) = referred_id(&one.text) else { continue };
+        if !known.insert(id.clone()) {
+            one.is_unusable = true;
+            one.note_removed(FaultKind::RepeatedItem, Some(&id));
+        }
+    }
+}
+
+/// Returns the id of the stored item to which this item refers.
+pub(super) fn referred_id(text: &str) -> Option<String> {
+    const KIND: &str = "item_reference";
+    if !text.contains(KIND) {
+        return None;
+    }
+    let object = RawObject::parse(text)?;
+    own_id(&object).filter(|_| object.text("type").as_deref() == Some(KIND))
 }
 
 /// Returns the id of an item, unless it is the id of another item to which this one refers.
@@ -67,12 +94,16 @@ fn item_id(text: &str) -> Option<String> {
     own_id(&object).filter(|_| !refers)
 }
 
+/// The types of items that may come from the model, besides calls. A reference may be to such an
+/// item.
+const FROM_MODEL: [&str; 3] = ["mcp_approval_request", "mcp_list_tools", "item_reference"];
+
 fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let kind = object.text("type").map(Cow::into_owned);
     match kind.as_deref() {
         None | Some("message") => message(checked, object),
-        Some("reasoning") => CheckedMessage { role: MessageRole::Reasoning, ..checked },
+        Some("reasoning") => reasoning(checked, object),
         Some(kind) if kind.ends_with("_output") => {
             let Some(call_kind) = call_kind(kind.trim_end_matches("_output")) else {
                 return checked;
@@ -80,7 +111,7 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
             let mut checked = CheckedMessage { role: MessageRole::Tool, ..checked };
             let id = result_id(&object, call_kind);
             let takes_text = matches!(call_kind, ToolCallKind::Function | ToolCallKind::Custom);
-            if takes_text && repair_result(&mut object, "output") {
+            if takes_text && repair_output(&mut object) {
                 checked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 checked.text = Cow::Owned(object.write());
             }
@@ -95,7 +126,7 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
                 if !is_item(kind) {
                     return checked.into_unusable(FaultKind::NotAMessage);
                 }
-                let from_model = kind.ends_with("_call") || kind == "mcp_approval_request";
+                let from_model = kind.ends_with("_call") || FROM_MODEL.contains(&kind);
                 checked.role = if from_model { MessageRole::Assistant } else { MessageRole::Other };
                 return checked;
             };
@@ -111,6 +142,35 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
             checked
         }
     }
+}
+
+/// Checks reasoning. Its summary must be a list.
+fn reasoning<'a>(checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    let mut checked = CheckedMessage { role: MessageRole::Reasoning, ..checked };
+    if object.list("summary").is_none() {
+        let said = nonempty_text(&object, "summary");
+        let said =
+            said.map(|said| format!(r#"{{"type":"summary_text","text":{}}}"#, quoted(&said)));
+        object.set("summary", written_list(said.as_slice()));
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        checked.text = Cow::Owned(object.write());
+    }
+    checked
+}
+
+/// Makes the output of a call valid: a text, or a list of input blocks. Returns whether it changed.
+fn repair_output(object: &mut RawObject<'_>) -> bool {
+    const ACCEPTED: [&str; 3] = ["input_text", "input_image", "input_file"];
+    if repair_result(object, "output") {
+        return true;
+    }
+    let blocks = object.list("output").unwrap_or_default();
+    let repaired = repair_result_blocks(&blocks, &INPUTS, &ACCEPTED);
+    let is_changed = repaired.is_some();
+    if let Some(blocks) = repaired {
+        object.set("output", written_list(&blocks));
+    }
+    is_changed
 }
 
 /// Returns the kind of call that items of this type are, if the caller of the API must answer them.
@@ -208,6 +268,11 @@ const OUTPUTS: BlockTypes = BlockTypes {
     images: None,
 };
 
+/// Returns whether this is a block of an image or a file, which an answer cannot have.
+fn is_file(block: &RawObject<'_>) -> bool {
+    block.text("type").is_some_and(|kind| matches!(&*kind, "input_image" | "input_file"))
+}
+
 fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     checked.role = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
@@ -216,6 +281,11 @@ fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> Ch
         _ => return checked.into_unusable(FaultKind::NotAMessage),
     };
     let types = if checked.role == MessageRole::Assistant { &OUTPUTS } else { &INPUTS };
+    if checked.role == MessageRole::Assistant
+        && move_user_blocks(&mut object, &mut checked, &INPUTS, OUTPUTS.text, is_file)
+    {
+        checked.text = Cow::Owned(object.write());
+    }
     let kept = match content(&object, "content") {
         ContentField::Text(_) => return checked,
         ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
@@ -223,7 +293,7 @@ fn message<'a>(mut checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> Ch
             repair_blocks(&[json], types, |_| false, &mut checked.problems)
         }
         ContentField::Blocks(blocks) => {
-            repair_blocks(&blocks, types, is_block, &mut checked.problems)
+            repair_blocks(&blocks, types, is_openai_block, &mut checked.problems)
         }
     };
     let Some(kept) = kept else { return checked };

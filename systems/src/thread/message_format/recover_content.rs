@@ -1,10 +1,10 @@
 //! Recovers messages and blocks that lost the fields with their role or type.
 
 use super::image_block::ImageForm;
-use super::{MessageFormat, is_block, typed};
+use super::{CheckedMessage, MessageFormat, is_block, typed};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::message_format::MessageProblem;
-use crate::thread::raw_json::{RawObject, list, quoted, text};
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
 /// Infers the role or type of a message that lost this field but makes or answers calls. Returns
 /// the name of the field and its value.
@@ -131,11 +131,15 @@ fn holds_message_within(json: &str, depth: usize) -> bool {
 }
 
 /// Returns the text to keep of an invalid content block: its text, or its JSON if it has other
-/// content. `None` if it has no content, or is a call: an object with arguments and no result.
+/// content. `None` if it has no content, or is thinking or a call: an object with arguments and no
+/// result.
 pub(super) fn kept_text(json: &str) -> Option<String> {
     const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
     if let Some(said) = text(json) {
         return Some(said.into_owned()).filter(|said| !said.trim().is_empty());
+    }
+    if is_thinking(json) {
+        return None;
     }
     if let Some(block) = RawObject::parse(json) {
         if let Some(said) = block.text("text").filter(|said| !said.trim().is_empty()) {
@@ -149,6 +153,74 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
         list(json)?;
     }
     holds_content(json).then(|| json.to_owned())
+}
+
+/// Returns whether this block is thinking of another API than Mistral's, in which it is a list of
+/// blocks.
+fn is_thinking(json: &str) -> bool {
+    RawObject::parse(json).is_some_and(|block| match block.text("type").as_deref() {
+        Some("thinking") => block.list("thinking").is_none(),
+        Some("redacted_thinking" | "reasoning") => true,
+        _ => false,
+    })
+}
+
+/// Returns whether a message of an API of OpenAI can have this block: it is no thinking.
+pub(super) fn is_openai_block(json: &str) -> bool {
+    is_block(json) && !is_thinking(json)
+}
+
+/// Returns the blocks of a result with those of other types than `accepted` in a form that the
+/// provider accepts, or as texts with their JSON. `None` if all are accepted.
+pub(super) fn repair_result_blocks(
+    blocks: &[&str],
+    types: &BlockTypes,
+    accepted: &[&str],
+) -> Option<Vec<String>> {
+    let repaired = |json: &str| {
+        let converted = types.with_accepted_type(json);
+        converted.or_else(|| {
+            let block = RawObject::parse(json);
+            let kind = block.as_ref().and_then(|block| block.text("type")).unwrap_or_default();
+            let as_text = || format!(r#"{{"type":"{}","text":{}}}"#, types.text, quoted(json));
+            (!accepted.contains(&&*kind)).then(as_text)
+        })
+    };
+    let repaired: Vec<Option<String>> = blocks.iter().copied().map(repaired).collect();
+    if repaired.iter().all(Option::is_none) {
+        return None;
+    }
+    let blocks = repaired.into_iter().zip(blocks);
+    Some(blocks.map(|(new, json)| new.unwrap_or_else(|| (*json).to_owned())).collect())
+}
+
+/// Moves the blocks for which `is_moved` returns true from a message to those of a message of the
+/// user, which alone can contain them, and leaves a text of this type in their place. Returns
+/// whether there were any.
+pub(super) fn move_user_blocks(
+    object: &mut RawObject<'_>,
+    checked: &mut CheckedMessage<'_>,
+    types: &BlockTypes,
+    text_type: &str,
+    is_moved: fn(&RawObject<'_>) -> bool,
+) -> bool {
+    let mut kept = Vec::new();
+    for json in object.list("content").unwrap_or_default() {
+        let converted = types.with_accepted_type(json);
+        let block = converted.as_deref().unwrap_or(json);
+        if RawObject::parse(block).is_some_and(|block| is_moved(&block)) {
+            let note = quoted("This content is in a message of the user below.");
+            kept.push(format!(r#"{{"type":"{text_type}","text":{note}}}"#));
+            checked.user_blocks.push(block.to_owned());
+            checked.note_repaired(FaultKind::MalformedBlock, None);
+        } else {
+            kept.push(json.to_owned());
+        }
+    }
+    if !checked.user_blocks.is_empty() {
+        object.set("content", written_list(&kept));
+    }
+    !checked.user_blocks.is_empty()
 }
 
 /// The types of blocks without a type, by a field that only they have; the type of text blocks; the

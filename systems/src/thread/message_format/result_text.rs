@@ -183,6 +183,15 @@ pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[Strin
     format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
 }
 
+/// Returns a user message with the blocks of a message of another role that cannot contain them.
+pub(in crate::thread) fn rest_of_message(form: MessageFormat, blocks: &[String]) -> String {
+    let kind = if form == MessageFormat::OpenaiResponses { "input_text" } else { "text" };
+    let introduction = quoted("The message above has this content too:");
+    let introduction = format!(r#"{{"type":"{kind}","text":{introduction}}}"#);
+    let blocks = [std::slice::from_ref(&introduction), blocks].concat();
+    format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
+}
+
 /// Returns the user message to insert at the beginning of a history of Bedrock or Gemini.
 pub(in crate::thread) fn beginning(form: MessageFormat) -> String {
     let notice = "The beginning of this conversation is not in this history.";
