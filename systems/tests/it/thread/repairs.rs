@@ -1,7 +1,7 @@
 //! Results that do not quite fit their calls, and values that only one provider refuses.
 
 use super::cases::{chat_call, sanitized, tool, user};
-use forge_systems::thread::{SanitizeError, SanitizeOptions, sanitize_history};
+use forge_systems::thread::{HistoryDocument, SanitizeError, SanitizeOptions, sanitize_history};
 use serde_json::{Value, json};
 
 /// Regression: the call was reported without a result, and its real result became a text.
@@ -540,4 +540,214 @@ fn nested_blocks_and_lists_are_searched_to_a_limit() {
         let found = done(&[user("hi").to_string(), lost]);
         assert!(matches!(found, Err(SanitizeError::UnknownForm { index: 1, .. })));
     }
+}
+
+/// The call of a result may be an item that the provider stored: `previous_response_id` names it
+/// or, in the history, an item reference. Such a result became a text.
+#[test]
+fn a_result_of_a_stored_call_is_kept() {
+    let refers = |id: &str| json!({"type": "item_reference", "id": id});
+    let output = json!({"type": "function_call_output", "call_id": "call_1", "output": "r"});
+    let done = |history: &[Value], continues: bool| {
+        let texts: Vec<String> = history.iter().map(Value::to_string).collect();
+        let options = SanitizeOptions { continues, ..SanitizeOptions::default() };
+        sanitize_history(&texts, &options).unwrap()
+    };
+    assert!(done(&[output.clone(), user("hi")], true).is_clean());
+    assert!(!done(&[output.clone(), user("hi")], false).is_clean());
+    assert!(!done(&[output.clone(), refers("fc_1")], false).is_clean());
+    let whole = [user("hi"), refers("rs_1"), refers("fc_1"), output];
+    assert!(done(&whole, false).is_clean());
+    // "Duplicate item found with id rs_1."
+    let thinks = json!({"type": "reasoning", "id": "rs_2", "summary": []});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let result = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    let rest = [thinks, call, result];
+    let repeated = [refers("rs_1"), refers("rs_2")];
+    let history = [whole.to_vec(), rest.to_vec(), repeated.to_vec()].concat();
+    let faults: Vec<String> =
+        done(&history, false).faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            "message 7: an item with the id of an earlier one rs_1: removed",
+            "message 8: an item with the id of an earlier one rs_2: removed",
+        ]
+    );
+    let texts: Vec<Value> =
+        done(&history, false).messages.iter().map(|text| text.parse().unwrap()).collect();
+    assert_eq!(texts, [whole.to_vec(), rest.to_vec()].concat());
+}
+
+#[test]
+fn a_request_says_whether_it_continues_stored_items() {
+    let continues = |text: &str| HistoryDocument::parse(text).unwrap().continues();
+    assert!(continues(r#"{"previous_response_id":"resp_1","input":[{"type":"x"}]}"#));
+    assert!(continues(r#"{"conversation":{"id":"conv_1"},"input":[{"type":"x"}]}"#));
+    assert!(!continues(r#"{"previous_response_id":null,"input":[{"type":"x"}]}"#));
+    assert!(!continues(r#"[{"type":"x"}]"#));
+}
+
+/// "Expected an ID that begins with 'ctc'.", "string too long", and a missing `summary`.
+#[test]
+fn items_are_corrected_where_the_responses_api_refuses_them() {
+    let item = |kind: &str, id: &str| match kind {
+        "custom_tool_call" => {
+            json!({"type": kind, "id": id, "call_id": "a", "name": "f", "input": "x"})
+        }
+        "custom_tool_call_output" => {
+            json!({"type": kind, "id": id, "call_id": "a", "output": "r"})
+        }
+        kind => json!({"type": kind, "id": id, "role": "assistant", "content": "x"}),
+    };
+    let long = format!("msg_{}", "x".repeat(61));
+    let given = ["ctc_1", "ctco_1", "msg_1"].map(str::to_owned);
+    for (at, refused) in [(0, "fc_1"), (1, "fc_1"), (2, long.as_str()), (2, ""), (2, "msg_a:b")] {
+        let mut ids = given.clone();
+        refused.clone_into(&mut ids[at]);
+        let kinds = ["custom_tool_call", "custom_tool_call_output", "message"];
+        let items: Vec<Value> = kinds.iter().zip(&ids).map(|(kind, id)| item(kind, id)).collect();
+        let (out, faults) = sanitized("openai_responses", &items);
+        assert!(out[at].get("id").is_none() && faults.len() == 1, "{refused}: {faults:?}");
+        assert_eq!(out.iter().filter(|item| item.get("id").is_some()).count(), 2);
+    }
+    let whole: Vec<Value> = vec![
+        user("hi"),
+        json!({"type": "compaction_summary", "encrypted_content": "x"}),
+        json!({"type": "reasoning", "id": "rs_1", "summary": []}),
+        json!({"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": []}),
+        item("message", "msg_1"),
+    ];
+    assert_eq!(sanitized("openai_responses", &whole), (whole.clone(), Vec::new()));
+    for (given, right) in
+        [(Value::Null, json!([])), (json!("s"), json!([{"type": "summary_text", "text": "s"}]))]
+    {
+        let mut history = whole.clone();
+        history[2]["summary"] = given;
+        let (out, faults) = sanitized("openai_responses", &history);
+        assert_eq!((&out[2]["summary"], faults.len()), (&right, 1));
+    }
+}
+
+/// MCP and other APIs have other blocks in a result, and the provider refuses them.
+#[test]
+fn blocks_of_a_result_get_a_form_that_the_provider_accepts() {
+    let resource = json!({"type": "resource", "resource": {"uri": "file:///a", "text": "r"}});
+    let said = |kind: &str| json!({"type": kind, "text": "t"});
+    let mcp = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let output =
+        |content: Value| json!({"type": "function_call_output", "call_id": "a", "output": content});
+    let (out, faults) = sanitized(
+        "openai_responses",
+        &[call.clone(), output(json!([said("text"), mcp, resource]))],
+    );
+    assert_eq!(out[1]["output"][0], said("input_text"));
+    assert_eq!(out[1]["output"][1]["image_url"], "data:image/png;base64,AA==");
+    let kept = json!({"type": "input_text", "text": resource.to_string()});
+    assert_eq!((&out[1]["output"][2], faults.len()), (&kept, 1));
+    let whole = [call, output(json!([said("input_text")]))];
+    assert_eq!(sanitized("openai_responses", &whole), (whole.to_vec(), Vec::new()));
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let result = |content: Value| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": content}]});
+    let (out, faults) =
+        sanitized("anthropic", &[user("hi"), used.clone(), result(json!([resource]))]);
+    let kept = json!([{"type": "text", "text": resource.to_string()}]);
+    assert_eq!((&out[2], faults.len()), (&result(kept), 1));
+    let whole = [user("hi"), used, result(json!([]))];
+    assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
+    let used = json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}]});
+    let result = |content: Value| json!({"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": content}}]});
+    let hi = json!({"role": "user", "content": [{"text": "hi"}]});
+    let (out, faults) = sanitized("bedrock", &[hi, used, result(json!([said("text")]))]);
+    assert_eq!((&out[2], faults.len()), (&result(json!([{"text": "t"}])), 1));
+}
+
+/// "'image' blocks are not permitted within assistant turns", "Image URLs are only allowed for
+/// messages with role 'user'", and "Supported values are: 'output_text' and 'refusal'."
+#[test]
+fn an_image_in_an_answer_goes_to_a_message_of_the_user() {
+    let data = "data:image/png;base64,AA==";
+    let chat = json!({"type": "image_url", "image_url": {"url": data}});
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AA=="});
+    let block = json!({"type": "image", "source": source});
+    let item = json!({"type": "input_image", "image_url": data});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "a", "content": "r"});
+    let answer = |blocks: Value| json!({"role": "assistant", "content": blocks});
+    let mut asks = answer(json!([chat]));
+    asks["tool_calls"] = json!([chat_call("a", "{}")]);
+    let next = [user("x")];
+    let results = json!({"role": "user", "content": [result]});
+    for (form, image, history) in [
+        ("openai_chat", &chat, vec![asks, tool("a", "r")]),
+        ("openai_responses", &item, vec![answer(json!([item])), call, output]),
+        ("anthropic", &block, vec![answer(json!([block, used])), results]),
+    ] {
+        let history = [vec![user("hi")], history, next.to_vec()].concat();
+        let (out, faults) = sanitized(form, &history);
+        let place = out.iter().position(|one| one["content"][1] == *image);
+        assert_eq!(out[place.unwrap()]["role"], "user", "{form}: {out:#?}");
+        assert!(!out[1].to_string().contains("AA=="), "{form}: {out:#?}");
+        assert_eq!(faults, ["message 1: an invalid block in the content: corrected"], "{form}");
+        assert_eq!(out.len(), history.len() + 1, "{form}");
+    }
+}
+
+/// Thinking of other APIs, marks of the cache on thinking, and what a client left in a block of a
+/// stream: "Extra inputs are not permitted".
+#[test]
+fn blocks_that_only_another_api_takes_are_corrected_or_removed() {
+    let text = json!({"type": "text", "text": "x"});
+    let signed = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+    let reasons = json!({"type": "reasoning", "text": "hm"});
+    let answer = |blocks: Value| json!({"role": "assistant", "content": blocks});
+    let mut asks = answer(json!([signed, reasons, text]));
+    asks["tool_calls"] = json!([chat_call("a", "{}")]);
+    let (out, faults) = sanitized("openai_chat", &[user("hi"), asks, tool("a", "r")]);
+    assert_eq!((&out[1]["content"], faults.len()), (&json!([text]), 2));
+    let with = |block: &Value, field: &str| {
+        let mut block = block.clone();
+        block[field] = json!({});
+        block
+    };
+    let refusal = json!({"type": "refusal", "refusal": "no"});
+    let history = [
+        json!({"role": "user", "content": [signed, text]}),
+        answer(json!([with(&signed, "cache_control"), reasons, with(&text, "index"), refusal])),
+    ];
+    let (out, faults) = sanitized("anthropic", &history);
+    let kept = json!({"type": "text", "text": refusal.to_string()});
+    let right = [json!({"role": "user", "content": [text]}), answer(json!([signed, text, kept]))];
+    assert_eq!((out.as_slice(), faults.len()), (&right[..], 5), "{faults:?}");
+    assert_eq!(sanitized("anthropic", &right), (right.to_vec(), Vec::new()));
+}
+
+#[test]
+fn an_image_that_no_api_takes_as_it_is_is_corrected() {
+    let data = "data:image/jpeg;base64,AA==";
+    let source = |kind: &str, data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}});
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]});
+    let says = |image: Value| json!({"role": "user", "content": [image]});
+    for given in [
+        source("image/jpg", "AA=="),
+        source("image/jpeg", data),
+        json!({"type": "image", "source": {"type": "url", "url": data}}),
+        json!({"type": "image_url", "image_url": data}),
+    ] {
+        let (out, faults) = sanitized("anthropic", &[says(given), used.clone(), result.clone()]);
+        assert_eq!((&out[0], faults.len()), (&says(source("image/jpeg", "AA==")), 1));
+    }
+    let chat = json!({"type": "image_url", "image_url": {"url": data}});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
+    let given = says(json!({"type": "image_url", "image_url": data}));
+    let (out, _) = sanitized("openai_chat", &[given, asks, tool("a", "r")]);
+    assert_eq!(out[0], says(chat));
+    // An image without data is none.
+    let empty = says(source("image/png", ""));
+    let (out, faults) = sanitized("anthropic", &[empty, used, result]);
+    assert_eq!((&out[0]["content"][0]["type"], faults.len()), (&json!("text"), 1));
 }

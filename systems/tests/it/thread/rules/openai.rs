@@ -103,7 +103,7 @@ pub(super) fn responses(items: &[Value]) -> Verdict {
         }
         let kind = text(item, "type").unwrap_or("message");
         let from_model = kind.ends_with("_call")
-            || kind == "mcp_approval_request"
+            || ["mcp_approval_request", "mcp_list_tools", "item_reference"].contains(&kind)
             || kind == "message" && text(item, "role") == Some("assistant");
         if reasoning && !from_model && kind != "reasoning" {
             return Err(at(
