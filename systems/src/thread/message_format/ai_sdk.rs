@@ -109,6 +109,18 @@ fn tidy_part(
     let Some(mut part) = RawObject::parse(json) else {
         return stray(json, checked, tidied);
     };
+    // The SDK refuses null in these fields, as a database gives it.
+    let is_null = |name: &&str| part.has(name) && part.get(name).is_none();
+    let nulls: Vec<&str> =
+        ["providerExecuted", "providerOptions"].into_iter().filter(is_null).collect();
+    if !nulls.is_empty() {
+        for name in nulls {
+            part.remove(name);
+        }
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_part(&part.write(), checked, tidied, by_provider);
+    }
     let id = id_in(&part, "toolCallId");
     match part.text("type").unwrap_or_default().as_ref() {
         // The parts of a result name the sources too, and a message cannot.

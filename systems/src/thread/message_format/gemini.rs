@@ -91,6 +91,13 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         checked.note_repaired(FaultKind::RefusedId, None);
         return tidy_part(&part, checked, tidied);
     }
+    if part.has("id") {
+        // An id of the client: the API knows ids only in calls and responses.
+        part.remove("id");
+        tidied.changed = true;
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        return tidy_part(&part.write(), checked, tidied);
+    }
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
         let id = id_in(&call, "id");
