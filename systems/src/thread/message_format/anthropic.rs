@@ -142,20 +142,25 @@ const REFUSED_TYPES: [&str; 12] = [
 /// The types of blocks that a result can contain.
 const RESULT_TYPES: [&str; 5] = ["text", "image", "document", "search_result", "tool_reference"];
 
-/// Returns the block without fields that clients add to it and the API refuses, and thinking
-/// without a mark of the cache; `None` if it has none of them.
+/// Fields that clients add to blocks of these types, and that the API refuses.
+const REFUSED_FIELDS: [(&str, &[&str]); 4] = [
+    ("text", &["id", "index", "parsed_output"]),
+    ("thinking", &["id", "index", CACHE_MARK]),
+    ("redacted_thinking", &["id", "index", CACHE_MARK]),
+    ("tool_use", &["index", "partial_json", "text"]),
+];
+
+/// Returns the block without the fields that the API refuses; `None` if it has none of them.
 fn without_refused_fields(json: &str) -> Option<String> {
-    const REFUSED: [&str; 3] = ["index", "partial_json", "parsed_output"];
     let mut block = RawObject::parse(json)?;
-    let is_thinking = ["thinking", "redacted_thinking"].iter().any(|kind| is_a(&block, kind));
-    let is_known = is_thinking || ["text", "tool_use"].iter().any(|kind| is_a(&block, kind));
-    let mark = is_thinking.then_some(CACHE_MARK);
-    let refused = REFUSED.into_iter().chain(mark).filter(|name| is_known && block.has(name));
-    let refused: Vec<&str> = refused.collect();
-    for name in &refused {
+    let (_, names) = REFUSED_FIELDS.iter().find(|(kind, _)| is_a(&block, kind))?;
+    if !names.iter().any(|name| block.has(name)) {
+        return None;
+    }
+    for name in *names {
         block.remove(name);
     }
-    (!refused.is_empty()).then(|| block.write())
+    Some(block.write())
 }
 
 /// Returns whether only a message of the user can contain this block.
@@ -396,6 +401,52 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
             one.note_repaired(FaultKind::CacheMarks, None);
         }
     }
+}
+
+/// Takes the time of an hour from marks of the cache that follow a mark of five minutes: the API
+/// refuses this order.
+pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>]) {
+    let mut is_short = false;
+    for one in checked.iter_mut() {
+        if one.is_unusable || !one.text.contains(CACHE_MARK) {
+            continue;
+        }
+        let text = RawObject::parse(&one.text)
+            .and_then(|object| with_ordered_marks(object, &mut is_short, MAX_MARK_DEPTH));
+        if let Some(text) = text {
+            one.text = Cow::Owned(text);
+            one.note_repaired(FaultKind::MalformedBlock, None);
+        }
+    }
+}
+
+/// Returns a message or a block in which no mark has an hour after a shorter one, which sets
+/// `is_short`; `None` if nothing changes. `depth` is the depth of the blocks in it that are read.
+fn with_ordered_marks(mut object: RawObject<'_>, is_short: &mut bool, depth: u8) -> Option<String> {
+    let mut changed = false;
+    let blocks = if depth > 0 { object.list("content") } else { None };
+    let blocks = blocks.unwrap_or_default();
+    let mut kept: Vec<String> = Vec::with_capacity(blocks.len());
+    for json in blocks {
+        let marked = RawObject::parse(json).filter(|_| json.contains(CACHE_MARK));
+        let new = marked.and_then(|block| with_ordered_marks(block, is_short, depth - 1));
+        changed |= new.is_some();
+        kept.push(new.unwrap_or_else(|| json.to_owned()));
+    }
+    if changed {
+        object.set("content", written_list(&kept));
+    }
+    if let Some(mut mark) = object.object(CACHE_MARK) {
+        let is_long = mark.text("ttl").as_deref() == Some("1h");
+        if is_long && *is_short {
+            mark.remove("ttl");
+            let mark = mark.write();
+            object.set(CACHE_MARK, mark);
+            changed = true;
+        }
+        *is_short |= !is_long;
+    }
+    changed.then(|| object.write())
 }
 
 const CACHE_MARK: &str = "cache_control";

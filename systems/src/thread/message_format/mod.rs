@@ -389,12 +389,13 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
 }
 
 /// Repairs what the provider refuses in a message because of other messages: halves of the uses of
-/// server tools, too many marks of the cache, and repeated ids of items.
+/// server tools, too many or badly ordered marks of the cache, and repeated ids of items.
 pub(super) fn tidy_together(form: MessageFormat, checked: &mut [CheckedMessage<'_>]) {
     match form {
         MessageFormat::Anthropic => {
             anthropic::pair_server_tools(checked);
             anthropic::limit_cache_marks(checked);
+            anthropic::order_cache_marks(checked);
         }
         MessageFormat::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
         _ => {}

@@ -751,3 +751,68 @@ fn an_image_that_no_api_takes_as_it_is_is_corrected() {
     let (out, faults) = sanitized("anthropic", &[empty, used, result]);
     assert_eq!((&out[0]["content"][0]["type"], faults.len()), (&json!("text"), 1));
 }
+
+/// "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
+#[test]
+fn no_mark_of_the_cache_has_an_hour_after_a_shorter_one() {
+    let short = json!({"type": "ephemeral"});
+    let long = json!({"type": "ephemeral", "ttl": "1h"});
+    let text = |mark: &Value| json!({"type": "text", "text": "x", "cache_control": mark});
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let history = |marks: [&Value; 4]| {
+        let [one, two, three, four] = marks.map(text);
+        let result = json!({"type": "tool_result", "tool_use_id": "a", "content": [three]});
+        [
+            json!({"role": "user", "content": [one, two]}),
+            used.clone(),
+            json!({"role": "user", "content": [result, four]}),
+        ]
+    };
+    let (out, faults) = sanitized("anthropic", &history([&long, &short, &long, &long]));
+    let right = history([&long, &short, &short, &short]);
+    assert_eq!(out, right);
+    assert_eq!(faults, ["message 2: an invalid block in the content: corrected"]);
+    assert_eq!(sanitized("anthropic", &right), (right.to_vec(), Vec::new()));
+}
+
+/// 'Unknown name "id" at contents[1].parts[0]', "tool_use.text: Extra inputs are not permitted",
+/// and a null of a database, which the AI SDK refuses.
+#[test]
+fn fields_of_a_client_are_removed_from_blocks() {
+    let part = json!({"text": "hi"});
+    let contents = |part: &Value| [json!({"role": "user", "parts": [part]})];
+    let call = json!({"type": "tool-call", "toolCallId": "a", "toolName": "f", "input": {}});
+    let output = json!({"type": "text", "value": "r"});
+    let result = json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "f", "output": output}]});
+    let asks = |call: &Value| {
+        [user("hi"), json!({"role": "assistant", "content": [call]}), result.clone()]
+    };
+    let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    let answer = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]});
+    let uses = |used: &Value| {
+        [user("hi"), json!({"role": "assistant", "content": [used]}), answer.clone()]
+    };
+    let with = |block: &Value, field: &str, value: Value| {
+        let mut block = block.clone();
+        block[field] = value;
+        block
+    };
+    for (form, given, right) in [
+        ("gemini", contents(&with(&part, "id", json!("p1"))).to_vec(), contents(&part).to_vec()),
+        (
+            "ai_sdk",
+            asks(&with(&call, "providerExecuted", Value::Null)).to_vec(),
+            asks(&call).to_vec(),
+        ),
+        ("anthropic", uses(&with(&used, "text", json!("x"))).to_vec(), uses(&used).to_vec()),
+    ] {
+        let (out, faults) = sanitized(form, &given);
+        assert_eq!((&out, faults.len()), (&right, 1), "{form}: {faults:?}");
+        assert_eq!(sanitized(form, &right), (right.clone(), Vec::new()));
+    }
+    // A stream of the SDK gives an error as a part of its own.
+    let failed = json!({"type": "tool-error", "toolCallId": "a", "toolName": "f", "input": {}, "error": "e"});
+    let history = [user("hi"), json!({"role": "assistant", "content": [call, failed]})];
+    let (out, _) = sanitized("ai_sdk", &history);
+    assert_eq!(out[2]["content"][0]["output"], json!({"type": "error-text", "value": "e"}));
+}
