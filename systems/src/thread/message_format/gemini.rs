@@ -81,6 +81,20 @@ fn with_text_id(part: &RawObject<'_>) -> Option<String> {
     Some(part.write())
 }
 
+/// Returns a part whose data are an address that contains them, with the data alone.
+fn without_address(part: &RawObject<'_>) -> Option<String> {
+    let field = spelling(part, "inlineData", "inline_data")?;
+    let mut inner = part.object(field)?;
+    let data = {
+        let address = inner.text("data").filter(|data| data.starts_with("data:"))?;
+        quoted(address.rsplit_once(";base64,")?.1)
+    };
+    inner.set("data", data);
+    let (mut part, inner) = (part.clone(), inner.write());
+    part.set(field, inner);
+    Some(part.write())
+}
+
 /// Adds a part to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut part) = RawObject::parse(json) else {
@@ -89,6 +103,11 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     if let Some(part) = with_text_id(&part) {
         tidied.changed = true;
         checked.note_repaired(FaultKind::RefusedId, None);
+        return tidy_part(&part, checked, tidied);
+    }
+    if let Some(part) = without_address(&part) {
+        tidied.changed = true;
+        checked.note_repaired(FaultKind::MalformedBlock, None);
         return tidy_part(&part, checked, tidied);
     }
     if part.has("id") {
