@@ -1,22 +1,24 @@
-//! Images in content blocks: each API has its own form, and refuses the others.
+//! Images and files in content blocks: each API has its own form, and refuses the others.
 
 use crate::thread::raw_json::{RawObject, quoted};
+use std::borrow::Cow;
 
-/// The form of an image.
+/// The form of an image or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImageForm {
-    /// Chat completions: `image_url` with an object.
+    /// Chat completions: `image_url` with an object, and `file`.
     Chat,
-    /// The Responses API: `input_image`.
+    /// The Responses API: `input_image` and `input_file`.
     Responses,
-    /// Anthropic: `image` with a `source`.
+    /// Anthropic: `image` and `document` with a `source`.
     Anthropic,
 }
 
 impl ImageForm {
-    /// Returns an image of another API in this form; `None` if the block is not such an image.
+    /// Returns an image or a file of another API in this form; `None` if the block is not such a
+    /// one, or this API does not take it.
     pub(super) fn converted(self, block: &RawObject<'_>) -> Option<String> {
-        let (form, address) = address(block)?;
+        let Some((form, address)) = address(block) else { return self.converted_file(block) };
         if form == Some(self) {
             return None;
         }
@@ -29,6 +31,60 @@ impl ImageForm {
             Self::Anthropic => format!(r#"{{"type":"image","source":{}}}"#, source(&address)?),
         })
     }
+
+    /// Returns a file of another API in this form.
+    fn converted_file(self, block: &RawObject<'_>) -> Option<String> {
+        let (form, name, address) = file(block)?;
+        if form == self {
+            return None;
+        }
+        let (name, data) = (quoted(name.as_deref().unwrap_or("document.pdf")), quoted(&address));
+        let is_web = !address.starts_with(DATA);
+        Some(match self {
+            Self::Chat if is_web => return None,
+            Self::Chat => {
+                format!(r#"{{"type":"file","file":{{"filename":{name},"file_data":{data}}}}}"#)
+            }
+            Self::Responses if is_web => format!(r#"{{"type":"input_file","file_url":{data}}}"#),
+            Self::Responses => {
+                format!(r#"{{"type":"input_file","filename":{name},"file_data":{data}}}"#)
+            }
+            Self::Anthropic => {
+                let is_taken = is_web || address.starts_with("data:application/pdf;");
+                let source = source(&address).filter(|_| is_taken)?;
+                format!(r#"{{"type":"document","source":{source},"title":{name}}}"#)
+            }
+        })
+    }
+}
+
+/// Returns the form of a file, its name, and its address: a URL, which may contain the file.
+fn file(block: &RawObject<'_>) -> Option<(ImageForm, Option<String>, String)> {
+    let text = |object: &RawObject<'_>, name: &str| object.text(name).map(Cow::into_owned);
+    let (form, name, address) = match &*block.text("type")? {
+        "file" => {
+            let file = block.object("file")?;
+            (ImageForm::Chat, text(&file, "filename"), text(&file, "file_data")?)
+        }
+        "input_file" => {
+            let address = text(block, "file_data").or_else(|| text(block, "file_url"))?;
+            (ImageForm::Responses, text(block, "filename"), address)
+        }
+        "document" => {
+            let source = block.object("source")?;
+            let address = match text(&source, "url") {
+                Some(url) => url,
+                None if source.text("type")? == "base64" => {
+                    within(&source.text("media_type")?, &source.text("data")?)
+                }
+                None => return None,
+            };
+            (ImageForm::Anthropic, text(block, "title"), address)
+        }
+        _ => return None,
+    };
+    let is_known = [DATA, "https://", "http://"].iter().any(|begin| address.starts_with(begin));
+    is_known.then_some((form, name, address))
 }
 
 /// The beginning of an address that contains its data.

@@ -819,3 +819,30 @@ fn fields_of_a_client_are_removed_from_blocks() {
     let (out, _) = sanitized("ai_sdk", &history);
     assert_eq!(out[2]["content"][0]["output"], json!({"type": "error-text", "value": "e"}));
 }
+
+#[test]
+fn a_file_of_another_api_gets_the_form_of_the_thread() {
+    let data = "data:application/pdf;base64,AA==";
+    let chat = json!({"type": "file", "file": {"filename": "a.pdf", "file_data": data}});
+    let item = json!({"type": "input_file", "filename": "a.pdf", "file_data": data});
+    let source = json!({"type": "base64", "media_type": "application/pdf", "data": "AA=="});
+    let block = json!({"type": "document", "source": source, "title": "a.pdf"});
+    let says = |file: &Value| json!({"role": "user", "content": [file]});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    for (form, right, rest) in [
+        ("openai_chat", &chat, [asks, tool("a", "r")]),
+        ("openai_responses", &item, [call, output]),
+        ("anthropic", &block, [used, result]),
+    ] {
+        for given in [&chat, &item, &block] {
+            let history = [vec![says(given)], rest.to_vec()].concat();
+            let (out, faults) = sanitized(form, &history);
+            assert_eq!(out[0], says(right), "{form}");
+            assert_eq!(faults.len(), usize::from(given != right), "{form}: {faults:?}");
+        }
+    }
+}
