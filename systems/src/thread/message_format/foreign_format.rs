@@ -31,7 +31,7 @@ pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
             "a message of LlamaIndex"
         }
         () if has("role") && object.list("tool_responses").is_some() => "a message of AutoGen",
-        () if object.object("content").is_some_and(|content| content.has("parts")) => {
+        () if object.object("content").is_some_and(|content| content.has("format")) => {
             "a message of Mastra"
         }
         () => return of_parts(object).or_else(|| of_content(object)),

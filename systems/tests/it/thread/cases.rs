@@ -91,6 +91,14 @@ fn an_unknown_form_is_refused_with_a_description() {
             "0: a message of AutoGen",
         ),
         (
+            vec![json!({"role": "user", "content": {"format": 2, "parts": [{"type": "text"}]}})],
+            "0: a message of Mastra",
+        ),
+        (
+            vec![json!({"role": "user", "content": [{"type": "tool_result", "toolUseID": "t"}]})],
+            "0: a message of Amp",
+        ),
+        (
             vec![json!({"role": "user", "text": "hi"})],
             "0: an object with the fields 'role', 'text'",
         ),
