@@ -51,13 +51,13 @@ impl Store {
         let marker = marker_of(from)?;
         let format = plain_file::read(&from.join(FORMAT_FILE), MAX_MARKER_BYTES);
         let format = format.map_err(backend::Error::io("read", &from.join(FORMAT_FILE)))?;
+        check_empty(to, "copy")?;
         if is_inside(to, from) {
             return Err(Error::invalid(format!(
                 "{} is inside the store: name a folder outside it for the copy",
                 to.display()
             )));
         }
-        check_empty(to, "copy")?;
         if keyring_lacks(from, &marker, keyring)? {
             return Err(Error::Encrypted);
         }
