@@ -201,9 +201,8 @@ pub(super) fn result_kind(object: &RawObject<'_>) -> ToolCallKind {
 /// Returns the result as the result of a call of this kind; `None` if it cannot be one.
 pub(super) fn with_result_kind(mut object: RawObject<'_>, kind: ToolCallKind) -> Option<String> {
     let id = quoted(&result_id(&object, result_kind(&object)));
-    if id_in(&object, "call_id").is_empty() {
-        object.remove("id");
-    }
+    // An id of the item begins as its type requires, and the type changes.
+    object.remove("id");
     let (kind, field) = match kind {
         ToolCallKind::Function => ("function_call_output", "call_id"),
         ToolCallKind::Custom => ("custom_tool_call_output", "call_id"),

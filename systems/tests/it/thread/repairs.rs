@@ -33,6 +33,11 @@ fn a_result_of_another_type_than_its_call_is_converted() {
     let (out, _) =
         sanitized("openai_responses", &[call("function_call"), result("local_shell_call", "id")]);
     assert_eq!(out[1], result("function_call", "call_id"));
+    // The id of the item is one of the old type.
+    let mut named = result("custom_tool_call", "call_id");
+    named["id"] = json!("ctco_1");
+    let (out, _) = sanitized("openai_responses", &[call("function_call"), named]);
+    assert_eq!(out[1], result("function_call", "call_id"));
     // A result of the proper type has precedence, and a screenshot is no text.
     let history = [
         call("function_call"),
