@@ -2,6 +2,8 @@
 //! -S`.
 
 use super::byte_text::run;
+use super::token_rule::rules;
+use super::token_shape::ScanMemory;
 use super::{SecretFinding, byte_text, credential, secret_heuristics, short};
 use std::ops::Range;
 
@@ -341,8 +343,13 @@ fn sentence(text: &[u8], end: usize) -> Option<SecretFinding> {
     let signs = signs.take_while(|byte| b".,;:!?)".contains(byte)).count();
     let range = word.start..word.end - signs;
     let value = text.get(range.clone())?;
+    // A token of a known form is found by its form, and has a kind of its own.
+    let is_token = rules().iter().any(|rule| {
+        let token = rule.find(value, 0, &mut ScanMemory::default());
+        !rule.is_random && token.is_some_and(|token| token.end == value.len())
+    });
     let is_strong = value.len() >= MIN_BYTES && short::strength(value) == short::Strength::High;
-    (is_strong || secret_heuristics::is_secret(value))
+    (!is_token && (is_strong || secret_heuristics::is_secret(value)))
         .then_some(SecretFinding { range, kind: "password" })
 }
 

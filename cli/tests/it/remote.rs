@@ -527,7 +527,7 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     let environment = Environment::new();
     let first = shared(&environment);
     let word = "s3cr3t-Zx9Kq2Lm";
-    first.forge(["note", "add", &format!("the password is {word}")]).success();
+    first.forge(["note", "add", &format!("the door opens with {word}")]).success();
     first.forge(["push"]).success();
     let second = Machine::joined(&environment, "second");
     second.forge(["pull", "checkout"]).success();
