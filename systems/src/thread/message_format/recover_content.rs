@@ -170,8 +170,8 @@ pub(super) fn is_openai_block(json: &str) -> bool {
     is_block(json) && !is_thinking(json)
 }
 
-/// Returns the blocks of a result with those of other types than `accepted` in a form that the
-/// provider accepts, or as texts with their JSON. `None` if all are accepted.
+/// Returns the blocks of a result. Blocks of other types than `accepted` are in a form that the
+/// provider accepts, or texts with their JSON. `None` if all are accepted.
 pub(super) fn repair_result_blocks(
     blocks: &[&str],
     types: &BlockTypes,
@@ -194,8 +194,8 @@ pub(super) fn repair_result_blocks(
     Some(blocks.map(|(new, json)| new.unwrap_or_else(|| (*json).to_owned())).collect())
 }
 
-/// Moves the blocks for which `is_moved` returns true from a message to those of a message of the
-/// user, which alone can contain them, and leaves a text of this type in their place. Returns
+/// Moves the blocks for which `is_moved` returns true from a message to the blocks of a message of
+/// the user, which alone can contain them, and leaves a text of this type in their place. Returns
 /// whether there were any.
 pub(super) fn move_user_blocks(
     object: &mut RawObject<'_>,
