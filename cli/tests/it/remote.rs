@@ -572,7 +572,7 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     let notes = [third.notes("checkout"), third.notes("other")].concat().join(", ");
     let masked = "purgedxxxxxxxxx";
     let expected =
-        format!("one, the password is {masked}, {masked} again, also {masked}, not pushed");
+        format!("one, the door opens with {masked}, {masked} again, also {masked}, not pushed");
     assert_eq!(notes, expected);
 }
 
