@@ -40,8 +40,13 @@ class Answers(Model):
 
 def said(text: str) -> ResponseOutputMessage:
     part = ResponseOutputText(text=text, type="output_text", annotations=[])
+    # An id begins with the kind of the item, and no two items have the same one.
     return ResponseOutputMessage(
-        id="m", content=[part], role="assistant", status="completed", type="message"
+        id=f"msg_{text.encode().hex()}"[:64],
+        content=[part],
+        role="assistant",
+        status="completed",
+        type="message",
     )
 
 
