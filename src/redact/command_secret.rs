@@ -2,7 +2,7 @@
 //! -S`.
 
 use super::byte_text::run;
-use super::token_rule::rules;
+use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{SecretFinding, byte_text, credential, secret_heuristics, short};
 use std::ops::Range;
@@ -343,14 +343,23 @@ fn sentence(text: &[u8], end: usize) -> Option<SecretFinding> {
     let signs = signs.take_while(|byte| b".,;:!?)".contains(byte)).count();
     let range = word.start..word.end - signs;
     let value = text.get(range.clone())?;
-    // A token of a known form is found by its form, and has a kind of its own.
-    let is_token = rules().iter().any(|rule| {
-        let token = rule.find(value, 0, &mut ScanMemory::default());
-        !rule.is_random && token.is_some_and(|token| token.end == value.len())
-    });
     let is_strong = value.len() >= MIN_BYTES && short::strength(value) == short::Strength::High;
-    (!is_token && (is_strong || secret_heuristics::is_secret(value)))
-        .then_some(SecretFinding { range, kind: "password" })
+    if !is_strong && !secret_heuristics::is_secret(value) {
+        return None;
+    }
+    // A token of a known form is found by its form, and has a kind of its own. What is found only
+    // as the value of a name may have any form.
+    let lower = value.to_ascii_lowercase();
+    let may_be_token = |rule: &TokenRule| {
+        !rule.is_random
+            && rule.place != TokenPlacement::Value
+            && rule.hints.iter().any(|hint| byte_text::contains(&lower, hint.as_bytes()))
+    };
+    let is_token = rules().iter().filter(|rule| may_be_token(rule)).any(|rule| {
+        let token = rule.find(value, 0, &mut ScanMemory::default());
+        token.is_some_and(|token| token.end == value.len())
+    });
+    (!is_token).then_some(SecretFinding { range, kind: "password" })
 }
 
 /// Finds the words of a seed phrase: 12, 15, 18, 21 or 24 words of three to eight small letters.

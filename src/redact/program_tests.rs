@@ -358,6 +358,19 @@ fn passwords_among_the_words_of_commands_are_found() {
     }
 }
 
+/// Regression: passwords as long as the keys of some services stayed.
+#[test]
+fn a_password_in_a_sentence_may_have_any_length() {
+    for count in 12..=64 {
+        let password = noise(980, count);
+        assert_removed(&format!("The password is {password}."), &password);
+    }
+    assert_eq!(
+        kinds_in(&format!("The token is {}.", github(981)), TextForm::Plain),
+        ["github-token"]
+    );
+}
+
 #[test]
 fn the_second_form_of_a_token_of_a_service_is_found() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";
