@@ -30,6 +30,12 @@ pub(super) fn words(command: &ShellCommand) -> Vec<&str> {
     command.words.iter().map(|word| word.text.as_str()).collect()
 }
 
+/// Returns the program of a part that is one command.
+pub(super) fn program_of(node: &ShellNode) -> Option<&str> {
+    let ShellNode::Command(command) = node else { return None };
+    command.words.first().map(|word| word.text.as_str())
+}
+
 /// Returns the variable to which the next command of a list assigns the exit code (`rc=$?`), and
 /// whether this is the code of the first program of a pipeline.
 pub(super) fn exit_code_variable(next: Option<&(ShellNode, bool)>) -> Option<(String, bool)> {
@@ -144,33 +150,34 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
 /// list sets options. A test of the exit code of another test stays as it is, so the items are not
 /// nested more deeply the more there are.
 pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, bool)>> {
-    let sets = |(node, _): &(ShellNode, bool)| matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"set"));
-    if items.iter().any(sets) {
+    if items.iter().any(|(node, _)| program_of(node) == Some("set")) {
         return None;
     }
-    let mut joined: Vec<(ShellNode, bool)> = Vec::with_capacity(items.len());
-    let mut rest = items.iter();
-    while let Some(item) = rest.next() {
-        let tested = match rest.as_slice().first() {
-            Some((test, false)) if !item.1 && !is_read_in_list(item) => with_test(test, &item.0),
-            _ => None,
-        };
-        if let Some(tested) = tested {
-            rest.next();
+    let mut joined = Vec::new();
+    // The items before this one are in `joined`.
+    let mut copied = 0;
+    for (at, pair) in items.windows(2).enumerate() {
+        let [item @ (before, false), (test, false)] = pair else { continue };
+        if at < copied || is_read_in_list(item) {
+            continue;
+        }
+        if let Some(tested) = with_test(test, before) {
+            joined.extend_from_slice(items.get(copied..at).unwrap_or_default());
             joined.push((tested, false));
-        } else {
-            joined.push(item.clone());
+            copied = at + 2;
         }
     }
-    (joined.len() < items.len()).then_some(joined)
+    if copied == 0 {
+        return None;
+    }
+    joined.extend_from_slice(items.get(copied..).unwrap_or_default());
+    Some(joined)
 }
 
 /// Whether an item of a list has a meaning for the items around it: it prints or keeps an exit
 /// code, or waits for parts in the background.
 fn is_read_in_list(item: &(ShellNode, bool)) -> bool {
-    let ShellNode::Command(command) = &item.0 else { return false };
-    matches!(words(command).first(), Some(&("echo" | "wait")))
-        || exit_code_variable(Some(item)).is_some()
+    matches!(program_of(&item.0), Some("echo" | "wait")) || exit_code_variable(Some(item)).is_some()
 }
 
 /// Returns a part that begins with a test of an exit code, with the command in the place of the

@@ -7,7 +7,7 @@ use super::check_plan::{
 };
 use super::command_words::{
     self, FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_first_code,
-    is_variable, printed_code, readers, shows_other_output, words,
+    is_variable, printed_code, program_of, readers, shows_other_output, words,
 };
 use super::target;
 use super::visibility::OutputFilter;
@@ -179,7 +179,7 @@ impl CheckPlanBuilder {
             context.uncertain |= *background;
             let plan = self.node(node, context);
             context.uncertain = uncertain;
-            let waits = |(node, _): &(ShellNode, bool)| matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"wait"));
+            let waits = |(node, _): &(ShellNode, bool)| program_of(node) == Some("wait");
             if *background && !items.iter().skip(number + 1).any(waits) {
                 let checks = self.checks.get_mut(first..).unwrap_or_default();
                 checks.iter_mut().for_each(|check| check.goes_on = true);
