@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// A message with which programs report that they ran nothing.
 struct RunnerFailure {
-    /// The programs that print it; none if it is a shell.
+    /// The programs that print it.
     programs: &'static [&'static str],
     /// The pattern of the message's line. `{}` is the name of what the program should run. Either
     /// every alternative of the pattern has `{}`, or none has it.
@@ -100,11 +100,8 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
 ];
 
-/// What a shell says about a program that it cannot run.
-static NOT_FOUND: RunnerFailure = says(
-    &[],
-    r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? (?:is not recognized as |: The term )",
-);
+/// The pattern of what a shell says about a program that it cannot run.
+const NOT_FOUND: &str = r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? (?:is not recognized as |: The term )";
 
 /// Messages with which a program reports that there was nothing to run.
 static NOTHING_RAN: &[RunnerFailure] = &[
@@ -201,11 +198,11 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     let names = any_of(&[own, call.tool, call.call.as_str(), first]);
     let filled = lines.iter().filter(|line| !line.trim().is_empty());
     let known = FAILURES.iter().filter(|failure| is_run_by(call, failure.programs));
-    known.chain([&NOT_FOUND]).any(|failure| {
-        let named = failure.message.contains("{}");
-        let names = if failure.programs.is_empty() { &programs } else { &names };
+    let known = known.map(|failure| (failure.message, &names));
+    known.chain([(NOT_FOUND, &programs)]).any(|(message, names)| {
+        let named = message.contains("{}");
         // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
-        let pattern = super::summary::ascii(failure.message).replace("{}", names);
+        let pattern = super::summary::ascii(message).replace("{}", names);
         let Ok(regex) = Regex::new(&pattern) else { return false };
         let count = if named { usize::MAX } else { FIRST_LINES };
         (named || alone) && filled.clone().take(count).any(|line| regex.is_match(line))
@@ -226,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_message_of_a_runner_failure_is_a_valid_pattern() {
-        let not_found = super::super::summary::ascii(NOT_FOUND.message).replace("{}", "(?:a|b)");
+        let not_found = super::super::summary::ascii(NOT_FOUND).replace("{}", "(?:a|b)");
         assert!(Regex::new(&not_found).is_ok_and(|found| found.is_match("sh: 1: a: not found")));
         for failure in FAILURES.iter().chain(NOTHING_RAN) {
             let pattern = super::super::summary::ascii(failure.message).replace("{}", "(?:a|b)");
