@@ -115,8 +115,8 @@ fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     match rest.first()? {
         b'%' => percent(rest).map(|(length, byte)| (at..at + length, Some(byte))),
         b'\\' => backslash(text, at),
-        b'\x1b' | b'^' | b'\xc2' if colour(rest).is_some() => {
-            colour(rest).map(|length| (at..at + length, None))
+        b'\x1b' | b'^' | b'\xc2' if let Some(length) = colour(rest) => {
+            Some((at..at + length, None))
         }
         b'&' if next == b'#' => entity(rest).map(|(length, byte)| (at..at + length, Some(byte))),
         b'=' if matches!(next, b'\n' | b'\r') => {
@@ -160,8 +160,8 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
         (1, b'\n') | (3, b'n') => {
             return splits_word(text, at, letter + 1).then_some((at..letter + 1, None));
         }
-        (_, b'0' | b'e' | b'u' | b'x') if colour(rest).is_some() => {
-            return colour(rest).map(|length| (at..at + length, None));
+        (_, b'0' | b'e' | b'u' | b'x') if let Some(length) = colour(rest) => {
+            return Some((at..at + length, None));
         }
         (_, b'u') => {
             let digits = rest.get(slashes + 1..slashes + 5)?;
