@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 84] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 83] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -105,7 +105,6 @@ pub(super) const HINTS: [(&str, ProgramPlace); 84] = [
     ("config set --secret ", ProgramPlace::NamedWord),
     ("configure set ", ProgramPlace::NamedWord),
     ("npm config set ", ProgramPlace::NamedWord),
-    ("pnpm config set ", ProgramPlace::NamedWord),
     ("yarn config set ", ProgramPlace::NamedWord),
     ("cargo login ", ProgramPlace::NextWord),
     ("wandb login ", ProgramPlace::NextWord),
