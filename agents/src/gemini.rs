@@ -199,7 +199,7 @@ fn message_at(
         }
     }
     for (index, call) in &calls {
-        call::done(work, call, &format!("{base}/toolCalls/{index}"));
+        call::done(work, call, at, &format!("{base}/toolCalls/{index}"));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 //! report counts. Of an agent each report counts that differs from the report before.
 
 use super::command::CommandRun;
-use super::line_context::{LineContext, PieceBuilder, fields};
+use super::line_context::{PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::TranscriptState;
@@ -210,7 +210,6 @@ impl PieceBuilder<'_> {
             ("stdout_preview", printed.as_ref().map(|(_, shown)| shown.clone()).into()),
         ]);
         let output = printed.map_or("", |(text, _)| text);
-        let line = LineContext { agent: ran.agent, ..self.line.clone() };
         let done = CommandRun {
             command: ran.command,
             description: ran.description,
@@ -221,7 +220,10 @@ impl PieceBuilder<'_> {
             verification: ran.verification.as_ref(),
             commits: ran.commit && outcome == "finished",
         };
-        self.with_line(line, |work| work.push_command_run(call, done));
+        // The command belongs to the agent that called it, not to the one of this line.
+        let agent = std::mem::replace(&mut self.line.agent, ran.agent);
+        self.push_command_run(call, done);
+        self.line.agent = agent;
     }
 }
 

@@ -136,11 +136,4 @@ impl PieceBuilder<'_> {
     pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
         self.line.part(text, part, pointer)
     }
-
-    /// Calls `make`. What it adds has this context instead of that of the line.
-    pub(crate) fn with_line(&mut self, line: LineContext, make: impl FnOnce(&mut Self)) {
-        let before = std::mem::replace(&mut self.line, line);
-        make(self);
-        self.line = before;
-    }
 }

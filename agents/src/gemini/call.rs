@@ -3,7 +3,7 @@
 use super::{shell, tool};
 use crate::claude_code::call::runs_git_commit;
 use crate::claude_code::command::{CommandRun, REFUSED, merged};
-use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
+use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::claude_code::transcript_state::BackgroundProcess;
 use crate::lenient::{LenientId, LenientText, field, object, objects};
 use crate::long_text;
@@ -126,8 +126,9 @@ impl<'a> GeminiCall<'a> {
     }
 }
 
-/// Adds the fact of a call that has ended, once. `base` leads to the call.
-pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, base: &str) {
+/// Adds the fact of a call that has ended, once. `at` is the time of its message; `base` leads to
+/// the call.
+pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, at: Timestamp, base: &str) {
     let status = call.status.text().unwrap_or_default();
     let (Some(id), "success" | "error" | "cancelled") = (call.id.0.as_deref(), status) else {
         return;
@@ -136,38 +137,35 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, base: &st
         return;
     }
     let arguments: GeminiCallArguments<'_> = object(call.args);
-    let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(work.line.at);
-    let line = LineContext { at, ..work.line.clone() };
-    work.with_line(line, |work| {
-        let name = call.name.text().unwrap_or_default();
-        let call_result = call.result_text(base);
-        match name {
-            "run_shell_command" => command(work, (id, call), &arguments, &call_result, base),
-            "replace" | "write_file" | "edit"
-                if status == "success" && !is_failed_edit(&call_result.text) =>
-            {
-                edit(work, id, call, &arguments, base);
-            }
-            "write_todos" if status == "success" => todos(work, arguments.todos, base),
-            "invoke_agent" | "delegate_to_agent" if !shell::not_started(&call_result.text) => {
-                agent(work, (id, call), &arguments, &call_result, base);
-            }
-            _ => {
-                let used = tool::GeminiToolUse {
-                    id,
-                    name,
-                    status,
-                    input: call.args,
-                    result: &call_result,
-                    base,
-                };
-                tool::used(work, &used);
-                if name == "list_background_processes" {
-                    processes(work, &call_result.text);
-                }
+    work.line.at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(at);
+    let name = call.name.text().unwrap_or_default();
+    let call_result = call.result_text(base);
+    match name {
+        "run_shell_command" => command(work, (id, call), &arguments, &call_result, base),
+        "replace" | "write_file" | "edit"
+            if status == "success" && !is_failed_edit(&call_result.text) =>
+        {
+            edit(work, id, call, &arguments, base);
+        }
+        "write_todos" if status == "success" => todos(work, arguments.todos, base),
+        "invoke_agent" | "delegate_to_agent" if !shell::not_started(&call_result.text) => {
+            agent(work, (id, call), &arguments, &call_result, base);
+        }
+        _ => {
+            let used = tool::GeminiToolUse {
+                id,
+                name,
+                status,
+                input: call.args,
+                result: &call_result,
+                base,
+            };
+            tool::used(work, &used);
+            if name == "list_background_processes" {
+                processes(work, &call_result.text);
             }
         }
-    });
+    }
 }
 
 /// Whether the text that the model receives as the result of an edit says that nothing was changed.
