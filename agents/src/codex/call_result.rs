@@ -2,8 +2,10 @@
 //! whether it started at all.
 
 use crate::claude_code::command::REFUSED;
+use crate::claude_code::line_context::LineContext;
 use crate::lenient::{LenientBool, LenientId, LenientInteger, LenientText, object, parse_object};
 use crate::long_text;
+use forge_store::model::Value;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -31,6 +33,18 @@ pub(super) struct CodexCallResult {
     pub(super) text: String,
     pub(super) pointer: String,
     pub(super) status: CodexRunStatus,
+}
+
+impl CodexCallResult {
+    /// Returns the output; for a refusal, the reason.
+    pub(super) fn output(&self) -> &str {
+        self.text.get(self.status.part.clone()).unwrap_or_default()
+    }
+
+    /// Returns the output as the value of a fact of this line.
+    pub(super) fn shown(&self, line: &LineContext) -> Value {
+        line.part(&self.text, self.status.part.clone(), &self.pointer)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -52,9 +52,7 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
             if is_applied(&answer) {
                 code(work, id, &opened, files);
             } else if let [first, ..] = files.as_slice() {
-                let reason = answer.status.part.clone();
-                let reason =
-                    (!reason.is_empty()).then(|| work.part(&answer.text, reason, &answer.pointer));
+                let reason = (!answer.status.part.is_empty()).then(|| answer.shown(&work.line));
                 let outcome = outcome_of_edit_not_made(&answer);
                 tool::edit_not_made(work, id, &first.path, outcome, reason.into());
             }
@@ -69,7 +67,7 @@ fn is_applied(answer: &CodexCallResult) -> bool {
     match (exit_code_of_patch(answer), answer.status.outcome) {
         (Some(code), _) => code == 0,
         (None, "finished") => true,
-        (None, "unknown") => says_applied(output_of(answer)),
+        (None, "unknown") => says_applied(answer.output()),
         _ => false,
     }
 }
@@ -84,11 +82,7 @@ fn outcome_of_edit_not_made(answer: &CodexCallResult) -> &'static str {
 }
 
 fn exit_code_of_patch(answer: &CodexCallResult) -> Option<i64> {
-    answer.status.exit_code.or_else(|| call_result::inner_exit_code(output_of(answer)))
-}
-
-fn output_of(answer: &CodexCallResult) -> &str {
-    answer.text.get(answer.status.part.clone()).unwrap_or_default()
+    answer.status.exit_code.or_else(|| call_result::inner_exit_code(answer.output()))
 }
 
 fn says_applied(output: &str) -> bool {
@@ -103,9 +97,8 @@ fn command_returned(
     answer: &CodexCallResult,
 ) {
     let status = &answer.status;
-    let output = answer.text.get(status.part.clone()).unwrap_or_default();
-    let shown = (!status.part.is_empty())
-        .then(|| work.part(&answer.text, status.part.clone(), &answer.pointer));
+    let output = answer.output();
+    let shown = (!status.part.is_empty()).then(|| answer.shown(&work.line));
     let end = CodexCommandEnd {
         exit_code: status.exit_code,
         outcome: status.outcome,
@@ -133,10 +126,7 @@ fn command_returned(
 fn polled(work: &mut PieceBuilder<'_>, process: &str, raw: Option<&RawValue>) {
     let Some(answer) = call_result::read(raw) else { return };
     let status = &answer.status;
-    let output = answer.text.get(status.part.clone()).unwrap_or_default();
-    let shown = |answer: &CodexCallResult| {
-        work.line.part(&answer.text, status.part.clone(), &answer.pointer)
-    };
+    let output = answer.output();
     let state = &mut work.carry.other.codex;
     let is_process = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
     if status.exit_code.is_none() {
@@ -144,7 +134,7 @@ fn polled(work: &mut PieceBuilder<'_>, process: &str, raw: Option<&RawValue>) {
         let running = state.running.iter_mut().rfind(|one| is_process(one));
         if let (Some(running), "background", false) = (running, status.outcome, output.is_empty()) {
             running.tail = tail(&running.tail, output);
-            running.shown = shown(&answer);
+            running.shown = answer.shown(&work.line);
         }
         return;
     }
@@ -160,7 +150,7 @@ fn polled(work: &mut PieceBuilder<'_>, process: &str, raw: Option<&RawValue>) {
         duration_ms: waited.then_some(took),
         not_started: false,
         output: &all,
-        shown: if output.is_empty() { running.shown.clone() } else { shown(&answer) },
+        shown: if output.is_empty() { running.shown.clone() } else { answer.shown(&work.line) },
     };
     ended(work, &running.id, &running.call, end);
 }

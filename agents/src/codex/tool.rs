@@ -135,10 +135,8 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
     let Some(open) = work.carry.other.codex.tools.remove(id) else { return };
     let Some(answer) = call_result::read(raw) else { return };
     work.carry.other.codex.end(id);
-    let status = &answer.status;
-    let output = answer.text.get(status.part.clone()).unwrap_or_default();
-    let outcome = match status.outcome {
-        "unknown" if call_result::is_refused_mcp_call(output) => REFUSED,
+    let outcome = match answer.status.outcome {
+        "unknown" if call_result::is_refused_mcp_call(answer.output()) => REFUSED,
         // A result without an exit code still means that the tool has finished.
         "unknown" | "background" => "finished",
         "timed_out" => "failed",
@@ -154,7 +152,7 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
     let mut value = open.fields.clone();
     value.extend(fields([("answers", answers(&open.questions, &answer.text))]));
     let reason = match outcome {
-        REFUSED => work.part(&answer.text, status.part.clone(), &answer.pointer),
+        REFUSED => answer.shown(&work.line),
         "failed" => work.text(&answer.text, &answer.pointer),
         _ => Value::Null,
     };
