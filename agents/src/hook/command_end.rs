@@ -69,8 +69,7 @@ pub(super) fn error_in_field(response: &Value) -> Option<String> {
     }
     let texts = ["content", "stderr", "stdout", "output", "message"];
     let error = texts.iter().find_map(|name| said(response.get(*name)?));
-    let error = error.as_deref().unwrap_or("failed");
-    Some(error.strip_prefix("Error: ").unwrap_or(error).to_owned())
+    Some(error.unwrap_or_else(|| "failed".to_owned()))
 }
 
 /// Returns the text of an error, which may be an object with a `message`, or another object; `None`
@@ -81,10 +80,7 @@ pub(super) fn error_text(error: &Value) -> Option<String> {
         Value::Object(fields) if !fields.is_empty() && !fields.contains_key("message") => {
             Some(error.to_string())
         }
-        _ => {
-            let error = said(error.get("message").unwrap_or(error))?;
-            Some(error.strip_prefix("Error: ").unwrap_or(&error).to_owned())
-        }
+        _ => said(error.get("message").unwrap_or(error)),
     }
 }
 
@@ -94,9 +90,10 @@ pub(super) fn edit_failure(response: &Value) -> Option<String> {
     is_failed_edit(&said).then(|| said.into_owned())
 }
 
-/// Returns the text of a field if it is not blank.
-fn said(field: &Value) -> Option<Cow<'_, str>> {
-    text(field).filter(|said| !said.trim().is_empty())
+/// Returns the text of a field, without `Error: ` at its beginning, if it is not blank.
+fn said(field: &Value) -> Option<String> {
+    let said = text(field).filter(|said| !said.trim().is_empty())?;
+    Some(said.strip_prefix("Error: ").unwrap_or(&said).to_owned())
 }
 
 /// Returns the response of a tool. A text with JSON is read if it is in the form of a response;
