@@ -113,8 +113,7 @@ fn is_unescaped_path(mut text: &[u8]) -> bool {
 
 /// Returns the event in a text with something before or after it, such as what a shell printed.
 fn event_in(text: &str) -> Option<Value> {
-    let (_, rest) = text.split_once('{')?;
-    let rest = text.get(text.len() - rest.len() - 1..)?;
+    let rest = text.get(text.find('{')?..)?;
     let mut events = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
     let event = events.next()?.ok()?;
     let names = ["session_id", "sessionId", "sessionID", "conversation_id"];
