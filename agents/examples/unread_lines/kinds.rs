@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of lines that are ignored on purpose: they repeat other lines, or serve only the client.
 /// `docs/transcripts.md` gives the reasons.
-const IGNORED_KINDS: [&str; 73] = [
+const IGNORED_KINDS: [&str; 72] = [
     "agent-color",
     "agent-name",
     "agent-setting",
@@ -52,7 +52,6 @@ const IGNORED_KINDS: [&str; 73] = [
     "attachment/date_change",
     "attachment/deferred_tools_delta",
     "attachment/directory",
-    "attachment/edited_image_file",
     "attachment/environment",
     "attachment/file",
     "attachment/hook_additional_context",
