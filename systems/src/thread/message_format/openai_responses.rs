@@ -49,11 +49,11 @@ fn without_refused_id(object: &RawObject<'_>) -> Option<(String, String)> {
 /// Removes the ids that earlier items have, because the API refuses a second item of an id; and
 /// reasoning and references that repeat another item.
 pub(super) fn drop_repeated_ids(checked: &mut [CheckedMessage<'_>]) {
-    let mut known: HashMap<String, String> = HashMap::new();
+    let mut known: HashMap<String, &str> = HashMap::new();
     for one in checked.iter_mut().filter(|one| !one.is_unusable) {
         let Some(id) = item_id(&one.text) else { continue };
         let Some(first) = known.get(&id) else {
-            known.insert(id, one.text.to_string());
+            known.insert(id, &one.text);
             continue;
         };
         if one.role == MessageRole::Reasoning && *first == one.text {
