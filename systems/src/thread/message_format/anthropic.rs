@@ -390,32 +390,32 @@ pub(super) fn pair_server_tools(checked: &mut [CheckedMessage<'_>]) {
 /// more.
 pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
     let mut left = 4;
-    for one in checked.iter_mut().rev() {
-        if one.is_unusable || !one.text.contains(CACHE_MARK) {
-            continue;
-        }
-        let text = RawObject::parse(&one.text)
-            .and_then(|object| unmarked(object, &mut left, MAX_MARK_DEPTH));
-        if let Some(text) = text {
-            one.text = Cow::Owned(text);
-            one.note_repaired(FaultKind::CacheMarks, None);
-        }
-    }
+    repair_marks(checked.iter_mut().rev(), FaultKind::CacheMarks, |object| {
+        unmarked(object, &mut left, MAX_MARK_DEPTH)
+    });
 }
 
 /// Takes the time of an hour from marks of the cache that follow a mark of five minutes: the API
 /// refuses this order.
 pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>]) {
     let mut is_short = false;
-    for one in checked.iter_mut() {
-        if one.is_unusable || !one.text.contains(CACHE_MARK) {
-            continue;
-        }
-        let text = RawObject::parse(&one.text)
-            .and_then(|object| with_ordered_marks(object, &mut is_short, MAX_MARK_DEPTH));
+    repair_marks(checked.iter_mut(), FaultKind::MalformedBlock, |object| {
+        with_ordered_marks(object, &mut is_short, MAX_MARK_DEPTH)
+    });
+}
+
+/// Replaces the messages with marks of the cache for which `repaired` returns another text, and
+/// records this fault of them.
+fn repair_marks<'c, 'a: 'c>(
+    messages: impl Iterator<Item = &'c mut CheckedMessage<'a>>,
+    fault: FaultKind,
+    mut repaired: impl FnMut(RawObject<'_>) -> Option<String>,
+) {
+    for one in messages.filter(|one| !one.is_unusable && one.text.contains(CACHE_MARK)) {
+        let text = RawObject::parse(&one.text).and_then(&mut repaired);
         if let Some(text) = text {
             one.text = Cow::Owned(text);
-            one.note_repaired(FaultKind::MalformedBlock, None);
+            one.note_repaired(fault, None);
         }
     }
 }
