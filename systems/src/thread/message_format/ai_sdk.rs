@@ -5,7 +5,7 @@ use super::blocks::{NormalizedBlocks, without_blocks};
 use super::recover_content::kept_text;
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
-    ToolResultPart, content, id_in, nonempty_text, own_id, typed,
+    ToolResultPart, content, id_in, nonempty_text, own_id, typed, typed_text,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, compact, quoted, text};
@@ -202,8 +202,7 @@ fn tidy_part(
 /// only results, it becomes a result.
 fn stray(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     if checked.role != MessageRole::Tool {
-        return tidied
-            .keep_text(json, |said| format!(r#"{{"type":"text","text":{}}}"#, quoted(said)));
+        return tidied.keep_text(json, |said| typed_text("text", said));
     }
     let Some(said) = kept_text(json) else {
         return tidied.leave_out(FaultKind::MalformedBlock, None);

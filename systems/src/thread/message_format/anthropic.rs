@@ -6,7 +6,7 @@ use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
     CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed,
+    as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed, typed_text,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, written_list};
@@ -175,7 +175,7 @@ fn lacks_image(block: &RawObject<'_>) -> bool {
 }
 
 fn text_block(said: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, quoted(said))
+    typed_text("text", said)
 }
 
 /// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.

@@ -537,6 +537,11 @@ fn is_blank(block: &RawObject<'_>) -> bool {
     block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
+/// Returns a content block of this type with this text.
+fn typed_text(kind: &str, said: &str) -> String {
+    format!(r#"{{"type":"{kind}","text":{}}}"#, quoted(said))
+}
+
 /// Returns whether this is a content block: an object with a type and, if that is `text`, with a
 /// text.
 fn is_block(json: &str) -> bool {

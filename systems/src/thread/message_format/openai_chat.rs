@@ -5,7 +5,7 @@ use super::recover_content::{BlockTypes, is_openai_block, move_user_blocks, repa
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
     ToolResultPart, as_text, content, id_in, nonempty_text, own_id, repair_result,
-    result_as_user_message,
+    result_as_user_message, typed_text,
 };
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
@@ -114,7 +114,7 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
     if blocks.iter().all(|json| kind(json) == "text") {
         return None;
     }
-    let as_text = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
+    let as_text = |said: &str| typed_text(TYPES.text, said);
     let mut texts = Vec::with_capacity(blocks.len());
     for json in blocks {
         let accepted = TYPES.with_accepted_type(json);

@@ -8,6 +8,7 @@ use super::recover_content::{
 use super::{
     CallIdRule, CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind,
     ToolCallPart, ToolResultPart, as_text, content, id_in, nonempty_text, own_id, repair_result,
+    typed_text,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
@@ -148,9 +149,7 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
 fn reasoning<'a>(checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage { role: MessageRole::Reasoning, ..checked };
     if object.list("summary").is_none() {
-        let said = nonempty_text(&object, "summary");
-        let said =
-            said.map(|said| format!(r#"{{"type":"summary_text","text":{}}}"#, quoted(&said)));
+        let said = nonempty_text(&object, "summary").map(|said| typed_text("summary_text", &said));
         object.set("summary", written_list(said.as_slice()));
         checked.note_repaired(FaultKind::MalformedBlock, None);
         checked.text = Cow::Owned(object.write());

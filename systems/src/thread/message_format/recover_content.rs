@@ -1,7 +1,7 @@
 //! Recovers messages and blocks that lost the fields with their role or type.
 
 use super::image_block::ImageForm;
-use super::{CheckedMessage, MessageFormat, is_block, typed};
+use super::{CheckedMessage, MessageFormat, is_block, typed, typed_text};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::message_format::MessageProblem;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
@@ -182,8 +182,7 @@ pub(super) fn repair_result_blocks(
         converted.or_else(|| {
             let block = RawObject::parse(json);
             let kind = block.as_ref().and_then(|block| block.text("type")).unwrap_or_default();
-            let as_text = || format!(r#"{{"type":"{}","text":{}}}"#, types.text, quoted(json));
-            (!accepted.contains(&&*kind)).then(as_text)
+            (!accepted.contains(&&*kind)).then(|| typed_text(types.text, json))
         })
     };
     let repaired: Vec<Option<String>> = blocks.iter().copied().map(repaired).collect();
@@ -209,8 +208,7 @@ pub(super) fn move_user_blocks(
         let converted = types.with_accepted_type(json);
         let block = converted.as_deref().unwrap_or(json);
         if RawObject::parse(block).is_some_and(|block| is_moved(&block)) {
-            let note = quoted("This content is in a message of the user below.");
-            kept.push(format!(r#"{{"type":"{text_type}","text":{note}}}"#));
+            kept.push(typed_text(text_type, "This content is in a message of the user below."));
             checked.user_blocks.push(block.to_owned());
             checked.note_repaired(FaultKind::MalformedBlock, None);
         } else {
@@ -276,7 +274,7 @@ pub(super) fn repair_blocks(
         }
         let repaired = typed(json, types.fields).filter(|json| is_block(json)).or_else(|| {
             let said = kept_text(json)?;
-            Some(format!(r#"{{"type":"{}","text":{}}}"#, types.text, quoted(&said)))
+            Some(typed_text(types.text, &said))
         });
         let remedy = if repaired.is_some() { Remedy::Changed } else { Remedy::Removed };
         problems.push(MessageProblem::new(FaultKind::MalformedBlock, None, remedy));

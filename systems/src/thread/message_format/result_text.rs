@@ -3,6 +3,7 @@
 
 use super::{
     CallResult, FAILED, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
+    typed_text,
 };
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
@@ -103,10 +104,8 @@ pub(in crate::thread) fn result_as_user_blocks(
     let written = |content: &str| match form {
         MessageFormat::Bedrock => bedrock::text_block(content),
         MessageFormat::Gemini => gemini::text_part(content),
-        MessageFormat::OpenaiResponses => {
-            format!(r#"{{"type":"input_text","text":{}}}"#, quoted(content))
-        }
-        _ => format!(r#"{{"type":"text","text":{}}}"#, quoted(content)),
+        MessageFormat::OpenaiResponses => typed_text("input_text", content),
+        _ => typed_text("text", content),
     };
     let blocks = list(&answer.content).filter(|blocks| !blocks.is_empty());
     let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|json| is_user_block(form, json)))
@@ -177,17 +176,18 @@ pub(in crate::thread) fn result_as_user_message(
 pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[String]) -> String {
     let of = answer.display_name().map(|id| format!(" {id}")).unwrap_or_default();
     let introduction = format!("The result of the tool call{of} has this content too:");
-    let introduction = format!(r#"{{"type":"text","text":{}}}"#, quoted(&introduction));
-    let blocks: Vec<&str> =
-        std::iter::once(introduction.as_str()).chain(blocks.iter().map(String::as_str)).collect();
-    format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
+    introduced("text", &introduction, blocks)
 }
 
 /// Returns a user message with the blocks of a message of another role that cannot contain them.
 pub(in crate::thread) fn rest_of_message(form: MessageFormat, blocks: &[String]) -> String {
     let kind = if form == MessageFormat::OpenaiResponses { "input_text" } else { "text" };
-    let introduction = quoted("The message above has this content too:");
-    let introduction = format!(r#"{{"type":"{kind}","text":{introduction}}}"#);
+    introduced(kind, "The message above has this content too:", blocks)
+}
+
+/// Returns a user message with these blocks after an introduction: a text block of type `kind`.
+fn introduced(kind: &str, introduction: &str, blocks: &[String]) -> String {
+    let introduction = typed_text(kind, introduction);
     let blocks = [std::slice::from_ref(&introduction), blocks].concat();
     format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
 }
