@@ -545,8 +545,13 @@ fn typed_text(kind: &str, said: &str) -> String {
 /// Returns whether this is a content block: an object with a type and, if that is `text`, with a
 /// text.
 fn is_block(json: &str) -> bool {
-    RawObject::parse(json).is_some_and(|block| match block.text("type") {
+    RawObject::parse(json).is_some_and(|block| is_typed(&block))
+}
+
+/// Returns whether this object is a content block: see [`is_block`].
+fn is_typed(block: &RawObject<'_>) -> bool {
+    match block.text("type") {
         Some(kind) if kind == "text" => block.text("text").is_some(),
         kind => kind.is_some_and(|kind| !kind.is_empty()),
-    })
+    }
 }

@@ -1,7 +1,7 @@
 //! Recovers messages and blocks that lost the fields with their role or type.
 
 use super::image_block::ImageForm;
-use super::{CheckedMessage, MessageFormat, is_block, typed, typed_text};
+use super::{CheckedMessage, MessageFormat, is_block, is_typed, typed, typed_text};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::message_format::MessageProblem;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
@@ -138,10 +138,10 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
     if let Some(said) = text(json) {
         return Some(said.into_owned()).filter(|said| !said.trim().is_empty());
     }
-    if is_thinking(json) {
-        return None;
-    }
     if let Some(block) = RawObject::parse(json) {
+        if is_thinking(&block) {
+            return None;
+        }
         if let Some(said) = block.text("text").filter(|said| !said.trim().is_empty()) {
             return Some(said.into_owned());
         }
@@ -157,17 +157,17 @@ pub(super) fn kept_text(json: &str) -> Option<String> {
 
 /// Returns whether this block is thinking of another API than Mistral's, in which it is a list of
 /// blocks.
-fn is_thinking(json: &str) -> bool {
-    RawObject::parse(json).is_some_and(|block| match block.text("type").as_deref() {
+fn is_thinking(block: &RawObject<'_>) -> bool {
+    match block.text("type").as_deref() {
         Some("thinking") => block.list("thinking").is_none(),
         Some("redacted_thinking" | "reasoning") => true,
         _ => false,
-    })
+    }
 }
 
 /// Returns whether a message of an API of OpenAI can have this block: it is no thinking.
 pub(super) fn is_openai_block(json: &str) -> bool {
-    is_block(json) && !is_thinking(json)
+    RawObject::parse(json).is_some_and(|block| is_typed(&block) && !is_thinking(&block))
 }
 
 /// Returns the blocks of a result. Blocks of other types than `accepted` are in a form that the
