@@ -164,12 +164,9 @@ fn repair_output(object: &mut RawObject<'_>) -> bool {
         return true;
     }
     let blocks = object.list("output").unwrap_or_default();
-    let repaired = repair_result_blocks(&blocks, &INPUTS, &ACCEPTED);
-    let is_changed = repaired.is_some();
-    if let Some(blocks) = repaired {
-        object.set("output", written_list(&blocks));
-    }
-    is_changed
+    let Some(blocks) = repair_result_blocks(&blocks, &INPUTS, &ACCEPTED) else { return false };
+    object.set("output", written_list(&blocks));
+    true
 }
 
 /// Returns the kind of call that items of this type are, if the caller of the API must answer them.
