@@ -19,7 +19,6 @@ use crate::context::{self, Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::workspace;
-use forge_agents::claude_code::transcript_elsewhere;
 use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain, reply_budget};
 use forge_store::error::{BackendError, Error};
 use forge_store::redact::{PartEnding, Redactor, TextForm};
@@ -156,27 +155,12 @@ fn read(
     let redactor = workspace::redactor(context);
     let clean =
         redactor.as_ref().map(|it| it.clean_part(input, TextForm::Json, PartEnding::End).bytes);
-    let mut event = match clean.filter(|clean| **clean != *input) {
+    let event = match clean.filter(|clean| **clean != *input) {
         Some(clean) => HookEvent::read(agent, name, &clean)
             .map_err(|error| rejected(error.to_string(), store.as_ref().ok().cloned()))?,
         None => event,
     };
-    let reported = event.transcript.take();
-    event.transcript =
-        reported.map(|path| find_transcript(&context.environment, event.session.as_deref(), path));
     Ok(ReceivedEvent { event, store })
-}
-
-/// Returns the transcript at a path that an agent reports. A `~` at its beginning is the user's
-/// home directory. If there is no such file, it may be in the folder of another project.
-fn find_transcript(environment: &Environment, session: Option<&str>, path: PathBuf) -> PathBuf {
-    let in_home = path.strip_prefix("~").ok().map(Path::to_owned);
-    let in_home = in_home.and_then(|rest| Some(environment.directory("HOME")?.join(rest)));
-    let path = in_home.unwrap_or(path);
-    if path.exists() {
-        return path;
-    }
-    session.and_then(|session| transcript_elsewhere(&path, session)).unwrap_or(path)
 }
 
 impl HookCall<'_> {

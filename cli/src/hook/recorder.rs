@@ -8,17 +8,18 @@ use super::log::{HookLogEntry, HookOutcome};
 use super::transcript_tail::{self, TranscriptTail};
 use crate::compaction;
 use crate::config::key;
-use crate::context::Context;
+use crate::context::{Context, Environment};
 use crate::error::CommandError;
 use crate::git::CapturedCheckout;
 use crate::transcript::{TranscriptImportOptions, TranscriptImporter};
 use crate::workspace::{self, StoreAccess};
-use forge_agents::claude_code::TranscriptDialect;
+use forge_agents::claude_code::{TranscriptDialect, transcript_elsewhere};
 use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, SessionStartKind, prompt_fact, tool_facts,
 };
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, SessionKind, Value, claim};
 use forge_store::store::{NewSession, Session, SessionWrite, Store, WriteContext, WriteReport};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub struct HookRecorder<'c> {
     pub tail: Option<TranscriptTail>,
     context: &'c Context,
     event: &'c HookEvent,
+    /// The path of the transcript, once it was looked for.
+    transcript: OnceCell<Option<PathBuf>>,
     /// The folder of the store.
     path: PathBuf,
     /// Whether anything was written.
@@ -74,6 +77,7 @@ impl<'c> HookRecorder<'c> {
             tail: None,
             context,
             event,
+            transcript: OnceCell::new(),
             path: path.to_owned(),
             saved: false,
             locked: false,
@@ -237,21 +241,31 @@ impl<'c> HookRecorder<'c> {
         .map(|(_, trigger, _)| trigger)
     }
 
+    /// Returns the transcript that the event names. It is looked for only here, because the hook of
+    /// a tool call seldom needs it.
+    fn transcript(&self) -> Option<&PathBuf> {
+        let find = || {
+            let reported = self.event.transcript.clone()?;
+            let session = self.event.session.as_deref();
+            Some(find_transcript(&self.context.environment, session, reported))
+        };
+        self.transcript.get_or_init(find).as_ref()
+    }
+
     /// Returns the transcripts of the event that exist and whose format forge reads.
     fn transcripts(&self) -> impl Iterator<Item = (TranscriptDialect, &PathBuf)> {
-        let HookEvent { agent, transcript, sub_transcript, .. } = self.event;
+        let HookEvent { agent, sub_transcript, .. } = self.event;
         // The thread of a sub-agent of Codex has its own rollout, and so its own session.
         let sub_transcript = sub_transcript.as_ref().filter(|_| *agent == HookAgent::Claude);
-        let files = transcript.iter().chain(sub_transcript).filter(|path| path.is_file());
-        agent
-            .dialect()
-            .into_iter()
-            .flat_map(move |dialect| files.clone().map(move |path| (dialect, path)))
+        agent.dialect().into_iter().flat_map(move |dialect| {
+            let files = self.transcript().into_iter().chain(sub_transcript);
+            files.filter(|path| path.is_file()).map(move |path| (dialect, path))
+        })
     }
 
     /// Reads the last message of the transcript.
     pub fn read_tail(&mut self) -> Result<(), CommandError> {
-        let (Some(id), Some(path)) = (&self.event.session, &self.event.transcript) else {
+        let (Some(id), Some(path)) = (&self.event.session, self.transcript()) else {
             return Ok(());
         };
         if path.is_file() {
@@ -293,6 +307,18 @@ impl<'c> HookRecorder<'c> {
         }
         Ok(())
     }
+}
+
+/// Returns the transcript at a path that an agent reports. A `~` at its beginning is the user's
+/// home directory. If there is no such file, it may be in the folder of another project.
+fn find_transcript(environment: &Environment, session: Option<&str>, path: PathBuf) -> PathBuf {
+    let in_home = path.strip_prefix("~").ok().map(Path::to_owned);
+    let in_home = in_home.and_then(|rest| Some(environment.directory("HOME")?.join(rest)));
+    let path = in_home.unwrap_or(path);
+    if path.exists() {
+        return path;
+    }
+    session.and_then(|session| transcript_elsewhere(&path, session)).unwrap_or(path)
 }
 
 fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store, CommandError> {
