@@ -4,7 +4,7 @@
 use super::folder::{FORMAT_FILE, check_unfinished, clear, private, read_marker, write_marker};
 use super::keyring::{Keyring, StoreTrust};
 use super::repair::KnownKeys;
-use super::verify::{VerifyOutcome, VerifyReport, add_spool_findings};
+use super::verify::{VerifyReport, add_spool_findings, outcome};
 use super::{Options, SealStatus, Store, new_marker};
 use crate::backend::database::{Database, DatabasePlace};
 use crate::backend::encrypted::EncryptedIndex;
@@ -186,16 +186,9 @@ impl Store {
             add_spool_findings(&known.spool(path), &waiting, &mut findings)?;
         }
         let VerifyFindings { found, checked, lost_before, forged } = findings;
-        let outcome = match (found.is_empty(), forged.is_empty()) {
-            (true, true) => VerifyOutcome::Clean,
-            (_, false) => VerifyOutcome::Forged,
-            (false, true) if found.iter().all(|finding| finding.derived) => {
-                VerifyOutcome::Repairable
-            }
-            (false, true) => VerifyOutcome::Loss,
-        };
+        let is_derived = found.iter().all(|finding| finding.derived);
         Ok(VerifyReport {
-            outcome,
+            outcome: outcome(&found, &forged, is_derived),
             findings: found,
             lost: Vec::new(),
             checked,

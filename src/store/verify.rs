@@ -165,7 +165,7 @@ impl Store {
         }
         let encrypted = cipher.is_some();
         Ok(VerifyReport {
-            outcome: outcome(&found, &forged, &lost),
+            outcome: outcome(&found, &forged, lost.is_empty()),
             findings: found,
             lost,
             checked,
@@ -190,13 +190,18 @@ impl Store {
     }
 }
 
-/// Returns the outcome of a check with these findings, forged parts, and losses of a repair.
-fn outcome(found: &[VerifyFinding], forged: &[String], lost: &[String]) -> VerifyOutcome {
+/// Returns the outcome of a check with these findings and forged parts. `is_repairable` says that a
+/// repair would lose nothing.
+pub(super) const fn outcome(
+    found: &[VerifyFinding],
+    forged: &[String],
+    is_repairable: bool,
+) -> VerifyOutcome {
     if found.is_empty() {
         VerifyOutcome::Clean
     } else if !forged.is_empty() {
         VerifyOutcome::Forged
-    } else if lost.is_empty() {
+    } else if is_repairable {
         VerifyOutcome::Repairable
     } else {
         VerifyOutcome::Loss
