@@ -154,7 +154,7 @@ fn too_short(count: usize) -> CommandError {
 /// Reads the secret from a file, without the line break at its end.
 fn read_secret(context: &Context, file: &Path) -> Result<String, CommandError> {
     let shown = file.display().to_string();
-    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+    let failed = |error| CommandError::io_at("cannot read", file, error);
     let input: Box<dyn Read> = if file == Path::new(STANDARD) {
         Box::new(std::io::stdin().lock())
     } else {

@@ -247,7 +247,7 @@ fn key_bindings(
     };
     let shown = path.display();
     let text = forge_store::plain_file::read_text(&path, MAX_KEYS_BYTES)
-        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
+        .map_err(|error| CommandError::io_at("cannot read", &path, error))?;
     toml::from_str(&text).map_err(|error| {
         CommandError::invalid(format!("'{shown}' is not a table of keys: {}", error.message()))
             .hinted(

@@ -46,8 +46,7 @@ pub fn unset(path: &Path, layer: ConfigLayer, key: &SettingKey) -> Result<bool, 
 fn read(path: &Path, layer: ConfigLayer) -> Result<String, CommandError> {
     match read_settings_file(path, layer) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        read => read
-            .map_err(|error| CommandError::io(&format!("cannot read '{}'", path.display()), error)),
+        read => read.map_err(|error| CommandError::io_at("cannot read", path, error)),
     }
 }
 
@@ -55,7 +54,7 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     private_files::create_directories(folder)
         .and_then(|()| private_files::replace_file(path, text.as_bytes()))
-        .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
+        .map_err(|error| CommandError::io_at("cannot write", path, error))
 }
 
 fn only_by_hand(path: &Path, key: &SettingKey) -> CommandError {

@@ -232,7 +232,7 @@ fn read_file(path: &Path, layer: ConfigLayer) -> Result<LayerValues, CommandErro
     match read_settings_file(path, layer) {
         Ok(text) => read_text(&text, layer).map_err(about),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LayerValues::new()),
-        Err(error) => Err(CommandError::io(&format!("cannot read '{}'", path.display()), error)
+        Err(error) => Err(CommandError::io_at("cannot read", path, error)
             .hinted("correct the file, or move it away")),
     }
 }

@@ -72,13 +72,12 @@ impl ProjectTrust {
             return Err(CommandError::not_found("there is no directory to record what you allow")
                 .hinted("set HOME or XDG_STATE_HOME"));
         };
-        let failed = |error| CommandError::io(&format!("cannot write '{}'", file.display()), error);
         let text = serde_json::to_vec(&self)
             .map_err(|error| CommandError::internal("a note is not JSON").caused_by(error))?;
         let folder = file.parent().unwrap_or(Path::new("/"));
         private_files::create_directories(folder)
             .and_then(|()| private_files::replace_file(&file, &text))
-            .map_err(failed)
+            .map_err(|error| CommandError::io_at("cannot write", &file, error))
     }
 
     /// Whether the user created the store at this path, and git did not bring its settings.

@@ -60,7 +60,7 @@ impl GitRepository {
         let shown = directory.display();
         let directory = directory
             .canonicalize()
-            .map_err(|error| CommandError::io(&format!("cannot use '{shown}'"), error))?;
+            .map_err(|error| CommandError::io_at("cannot use", directory, error))?;
         for top in directory.ancestors() {
             let dot = top.join(".git");
             let Ok(about) = fs::metadata(&dot) else { continue };

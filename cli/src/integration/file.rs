@@ -107,17 +107,16 @@ fn refused(file: &Path, why: &str) -> CommandError {
 /// Replaces the content of a file, or removes the file, if it has not changed since it was read.
 pub fn replace(settings: &AgentFile, text: Option<&str>) -> Result<(), CommandError> {
     let path = &settings.path;
-    let shown = path.display();
-    let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
+    let failed = |error| CommandError::io_at("cannot write", path, error);
     let now = match plain_file::read(path, MOST_BYTES) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(CommandError::io(&format!("cannot read '{shown}'"), error)),
+        Err(error) => return Err(CommandError::io_at("cannot read", path, error)),
     };
     if now.as_deref() != settings.text.as_deref().map(str::as_bytes) {
         return Err(CommandError::new(
             crate::error::CommandErrorKind::Conflict,
-            format!("'{shown}' was changed by another program just now"),
+            format!("'{}' was changed by another program just now", path.display()),
         )
         .hinted("try again"));
     }

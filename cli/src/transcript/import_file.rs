@@ -230,7 +230,7 @@ fn decoder(
 /// is closed.
 fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), CommandError> {
     let shown = path.display();
-    let no_room = |error| CommandError::io(&format!("cannot unpack '{shown}'"), error);
+    let no_room = |error| CommandError::io_at("cannot unpack", path, error);
     let mut decoder = decoder(packed, path)?;
     let mut file = tempfile::tempfile_in(folder).map_err(no_room)?;
     let mut part = vec![0; FIRST_BYTES as usize];
@@ -253,10 +253,9 @@ fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), Co
 
 /// Opens a regular file, and returns it with its length in bytes.
 pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
-    let shown = path.display();
     let refused = |error: io::Error| {
         let is_folder = error.kind() == io::ErrorKind::IsADirectory;
-        let error = CommandError::io(&format!("cannot read '{shown}'"), error);
+        let error = cannot_read(path, error);
         match error.kind() {
             _ if is_folder => error.hinted("name the files in it"),
             CommandErrorKind::NotFound => {
