@@ -125,7 +125,7 @@ impl Verb for ConfigSetArgs {
         {
             trust::allow_settings(&context.environment, store, &[(key, value.clone())])?;
         }
-        context.config.note_change(layer, key, value.clone());
+        context.config.note_change(layer, key, Some(value.clone()));
         let (effective, from) = context.config.value(key);
         let overridden = (from > layer && effective != Some(&value)).then_some(from);
         Ok(ConfigSetReport { key: key.name, value: value.to_string(), to: layer, overridden })
@@ -161,7 +161,7 @@ impl Verb for ConfigUnsetArgs {
             return Err(CommandError::not_found(message)
                 .hinted(format!("'forge config list' says where '{}' comes from", key.name)));
         }
-        context.config.note_removal(layer, key);
+        context.config.note_change(layer, key, None);
         Ok(ConfigUnsetReport { unset_in: layer, now: setting(key, context) })
     }
 }

@@ -122,20 +122,19 @@ impl Config {
         set.unwrap_or((None, ConfigLayer::Default))
     }
 
-    /// Updates the settings after a file was changed.
+    /// Updates the settings after a file was changed: a key was set, or removed if there is no
+    /// value.
     pub(crate) fn note_change(
         &mut self,
         layer: ConfigLayer,
         key: &SettingKey,
-        value: SettingValue,
+        value: Option<SettingValue>,
     ) {
-        self.layers.entry(layer).or_default().insert(key.name, value);
-        self.ignored.retain(|ignored| layer != ConfigLayer::Project || ignored.key != key.name);
-    }
-
-    /// Updates the settings after a key was removed from a file.
-    pub(crate) fn note_removal(&mut self, layer: ConfigLayer, key: &SettingKey) {
-        self.layers.entry(layer).or_default().remove(key.name);
+        let values = self.layers.entry(layer).or_default();
+        match value {
+            Some(value) => values.insert(key.name, value),
+            None => values.remove(key.name),
+        };
         self.ignored.retain(|ignored| layer != ConfigLayer::Project || ignored.key != key.name);
     }
 
