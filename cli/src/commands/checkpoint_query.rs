@@ -250,9 +250,10 @@ impl<const TOP: bool> CheckpointDiffArgs<TOP> {
         let Some(from) = &self.from else {
             return Ok((last_made_checkpoint(context, session)?, point(&self.to)?));
         };
-        let range = MomentArg::range(from.as_str()).filter(|_| self.to.as_str() == DEFAULT_END);
-        match (point(from), range) {
-            // The name of a branch or tag may contain two dots.
+        // The name of a branch or tag may contain two dots.
+        match (point(from), MomentArg::range(from.as_str())) {
+            (Err(error), Some(_)) if self.to.as_str() != DEFAULT_END => Err(error
+                .hinted("leave out the second moment: a range 'A..B' already has both moments")),
             (Err(_), Some((from, to))) => Ok((point(&from)?, point(&to)?)),
             (from, _) => Ok((from?, point(&self.to)?)),
         }

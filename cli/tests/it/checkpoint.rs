@@ -188,6 +188,9 @@ fn diff_reports_differences_as_exit_code_on_request() {
     hint: the last is #13
     [exit 3]
     ");
+    let with_another = environment.forge(["diff", "baseline..alt", "alt"]);
+    assert_ne!(with_another.code, 0);
+    assert!(with_another.stderr.contains("leave out the second moment"), "{with_another}");
     let code = |from, to| environment.forge(["checkpoint", "diff", from, to, "--exit-code"]).code;
     assert_eq!((code("baseline", "HEAD"), code("HEAD", "HEAD")), (1, 0));
     assert_eq!(environment.forge(["checkpoint", "diff", "baseline"]).code, 0);
