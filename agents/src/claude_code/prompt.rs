@@ -84,6 +84,7 @@ pub(super) fn prompt_fields(
     let whole = words.slash.then(|| slash_command(words.text()));
     let shown = match whole {
         Some(whole) if whole.len() <= long_text::INLINE_BYTES => whole.into(),
+        None if words.joined => words.text().into(),
         // The document does not contain a slash command as one text, so a pointer cannot lead to
         // a long slash command: the fact refers to the recorded text.
         _ => context.part(text, part, &pointer),
@@ -99,8 +100,10 @@ pub(super) fn prompt_fields(
 /// Returns a slash command as the person typed it, from the tags in the recorded text.
 fn slash_command(text: &str) -> String {
     let name = tagged(text, "command-name").unwrap_or_default().trim();
-    match tagged(text, "command-args").map(str::trim).filter(|arguments| !arguments.is_empty()) {
-        Some(arguments) => format!("{name} {arguments}"),
-        None => name.to_owned(),
-    }
+    // The arguments may quote the tag.
+    let arguments = text
+        .split_once("<command-args>")
+        .and_then(|(_, rest)| rest.rsplit_once("</command-args>"))
+        .map_or("", |(arguments, _)| arguments.trim());
+    if arguments.is_empty() { name.to_owned() } else { format!("{name} {arguments}") }
 }

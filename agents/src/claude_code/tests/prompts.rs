@@ -179,6 +179,33 @@ fn the_words_of_a_prompt_are_found_after_the_context_of_the_editor() {
     }
 }
 
+/// Regression: the client's text between two texts that a person typed was a part of the prompt.
+#[test]
+fn the_text_of_the_client_between_two_texts_is_left_out() {
+    let block = |text: &str| json!({ "type": "text", "text": text });
+    let long = "x".repeat(300);
+    for (content, expected) in [
+        (json!([block("fix"), block("<ide_selection>x</ide_selection>"), block("it")]), "fix\nit"),
+        (json!([block("fix\n<system-reminder>x</system-reminder>"), block("it")]), "fix\nit"),
+        (json!([block("fix"), block("<ide_diagnostics>x</ide_diagnostics>it")]), "fix\nit"),
+        (
+            json!([block("fix"), block("[Image: source: /tmp/1.png]"), block(&long)]),
+            &*format!("fix\n{long}"),
+        ),
+    ] {
+        let script = Script::new().line("user", json!({ "message": { "content": content } }));
+        assert_eq!(prompts(&script.read()), one(expected, 1));
+    }
+}
+
+#[test]
+fn the_arguments_of_a_slash_command_can_quote_the_tag() {
+    let text = "<command-name>/ask</command-name>\n<command-message>ask</command-message>\n\
+                <command-args>what is <command-args>x</command-args>?</command-args>";
+    let expected = "/ask what is <command-args>x</command-args>?";
+    assert_eq!(prompts(&Script::new().user(text).read()), one(expected, 1));
+}
+
 #[test]
 fn the_origin_names_the_author() {
     let line = |text: &str, origin: &str| {
