@@ -36,7 +36,7 @@ impl CallFailure {
 }
 
 /// Beginnings of results of calls that never started.
-const NEVER_STARTED: [&str; 29] = [
+const NEVER_STARTED: [&str; 24] = [
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
     "User rejected tool use",
@@ -50,23 +50,24 @@ const NEVER_STARTED: [&str; 29] = [
     "Tool permission request failed",
     "Tool permission stream closed",
     "Tool use aborted",
-    "Command contains ",
-    "Permission for this ",
     "This command requires approval",
     "Claude requested permissions to ",
     "This tool call was refused",
-    "Cancelled: ",
     "Sibling tool call errored",
-    "Blocked: ",
     "Streaming fallback",
     "No such tool available",
     "InputValidationError",
     "Operation stopped by hook",
-    "Execution stopped by ",
     "Blocked by hook",
     "[Tool call skipped",
     "[Tool call not completed",
 ];
+/// Beginnings of such results with which a program, such as a server of MCP, can begin its own
+/// error. They count for a command, and in the mark of the client.
+const NEVER_STARTED_IN_MARK: [&str; 3] = ["Command contains ", "Cancelled: ", "Blocked: "];
+/// Parts of the first line of such results: a rule of the settings denied the call.
+const DENIED_BY_RULE: [&str; 2] =
+    [" denied by your permission settings", " denied by permission rule"];
 /// Beginnings of results of calls that may or may not have run.
 const NOT_KNOWN: [&str; 4] = [
     "[Tool call interrupted",
@@ -109,9 +110,9 @@ pub(crate) fn classify_failure(
     }
 }
 
-/// Whether an error says that its call never started.
-pub(crate) fn is_refusal(text: &str) -> bool {
-    failure_from_text(text, false) == Some(CallFailure::Refused)
+/// Whether an error says that its call, of a command or of another tool, never started.
+pub(crate) fn is_refusal(text: &str, is_command: bool) -> bool {
+    failure_from_text(text, is_command) == Some(CallFailure::Refused)
 }
 
 /// Returns how a call of a tool other than a command ended, by its error text alone.
@@ -133,11 +134,13 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
         return Some(CallFailure::Unknown);
     }
     let first = text.lines().next().unwrap_or_default();
-    let permission = text.starts_with("Permission to ")
+    let permission = begins(&["Permission to ", "Permission for this "])
         && (first.contains(" denied") || first.contains("-denied"))
-        || first.contains(", so auto mode cannot determine the safety of ");
+        || first.contains(", so auto mode cannot determine the safety of ")
+        || DENIED_BY_RULE.iter().any(|words| first.contains(words));
     let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
         || first.starts_with("Hook PreToolUse:")
+        || first.starts_with("Execution stopped by ") && first.contains(" hook")
         || first.contains(" operation blocked by hook");
     // The client checks a command before the command starts. The text of a command that ran begins
     // with the exit code.
@@ -148,7 +151,8 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
         || first.starts_with("This ") && first.contains(" command contains multiple operations");
     // The command would use a folder that is not allowed. The text begins with the command's name.
     let folder = first.contains(" was blocked. For security, Claude Code ");
-    if begins(&NEVER_STARTED) || permission || hook || check || folder {
+    let marked = (is_command || checked.is_some()) && begins(&NEVER_STARTED_IN_MARK);
+    if begins(&NEVER_STARTED) || marked || permission || hook || check || folder {
         let stopped = text.contains(STOPPED_WHILE_RUNNING);
         return Some(if stopped { CallFailure::Interrupted } else { CallFailure::Refused });
     }
@@ -211,6 +215,31 @@ mod tests {
             "The user wants to clarify these questions.\nThis means they may have more to say",
         ] {
             assert_eq!(ended(text), CallFailure::Refused, "{text}");
+        }
+    }
+
+    /// Regression: errors of programs that begin with such a word were refusals.
+    #[test]
+    fn a_refusal_of_another_tool_has_the_mark_or_the_words_of_the_client() {
+        let failed = CallFailure::Failed;
+        let refused = CallFailure::Refused;
+        for (text, expected) in [
+            ("Blocked: robots.txt forbids this page", failed),
+            ("Cancelled: statement timeout after 30 s", failed),
+            ("Command contains a syntax error near 'fi'", failed),
+            ("Execution stopped by breakpoint at main.c:3", failed),
+            ("Permission for this file is missing: EACCES", failed),
+            ("<tool_use_error>Blocked: sleep 60</tool_use_error>", refused),
+            ("Error: <tool_use_error>Cancelled: parallel tool call Read(x) errored", refused),
+            ("Execution stopped by PreToolUse hook: not now", refused),
+            ("Permission for this action was denied by the classifier", refused),
+            (
+                "<tool_use_error>File is in a directory that is denied by your permission settings.",
+                refused,
+            ),
+            ("Agent type 'Plan' has been denied by permission rule 'Agent(Plan)'.", refused),
+        ] {
+            assert_eq!(failure_of_tool(text), expected, "{text}");
         }
     }
 

@@ -3,10 +3,11 @@
 use super::agent;
 use super::call_failure::is_refusal;
 use super::line::{
-    CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, ProgressPayload,
-    parsed, unreadable,
+    CallDenial, ClaudeLine, ClaudeMessage, ClaudeTokenUsage, CompactionMetadata, LocatedText,
+    ProgressPayload, parsed, unreadable,
 };
 use super::line_context::{LineSpeaker, PieceBuilder, SpokenLine, fields, flag};
+use super::open_call::CallRequest;
 use super::tool_result::ClaudeCallResult;
 use crate::inference;
 use crate::long_text;
@@ -179,12 +180,14 @@ impl PieceBuilder<'_> {
                 };
                 let answer =
                     ClaudeCallResult::from_line(block.is_error.0, &content, result, &at, denial);
+                let call = self.carry.calls.get(id).map(|call| &call.request);
+                let is_command = matches!(call, Some(CallRequest::Command { .. }));
                 let own = self.result(id, &answer);
                 let full_text = content.full_text().filter(|(text, _)| !own && !text.is_empty());
                 let text = full_text
                     .map(|(text, pointer)| self.text(&text, format!("{at}/content{pointer}")));
-                let refused =
-                    answer.error && content.full_text().is_some_and(|(text, _)| is_refusal(&text));
+                let says_so = |(text, _): LocatedText<'_>| is_refusal(&text, is_command);
+                let refused = answer.error && content.full_text().is_some_and(says_so);
                 if refused {
                     set(&mut value, "refused", true.into());
                 }

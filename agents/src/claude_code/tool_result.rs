@@ -11,6 +11,8 @@ use std::borrow::Cow;
 const RECORDED_ERRORS: [&str; 3] = ["Error: ", "User rejected tool use", "InputValidationError"];
 /// The beginning of the text that the agent receives when a person refuses a call.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use";
+/// The beginnings of the text of an error that has neither a flag nor a record.
+const SHOWN_ERRORS: [&str; 2] = ["<tool_use_error>", "[Request interrupted by user"];
 
 /// The result of a call, with the data that its facts need.
 #[derive(Debug)]
@@ -62,7 +64,10 @@ impl<'a> ClaudeCallResult<'a> {
             Some(false) => begins(recorded, &["Error: Exit code "]),
             None => {
                 let text = shown.as_ref().map_or("", |(text, _)| &**text);
-                begins(recorded, &RECORDED_ERRORS) || begins(text, &[REJECTED])
+                let unrecorded = matches!(noted, ToolUseResult::Nothing);
+                begins(recorded, &RECORDED_ERRORS)
+                    || begins(text, &[REJECTED])
+                    || unrecorded && (begins(text, &SHOWN_ERRORS) || is_error_line(text))
             }
         };
         ClaudeCallResult { error, shown_to_agent: shown, tool_use_result: noted, denial }
@@ -131,4 +136,14 @@ impl<'a> ClaudeCallResult<'a> {
     pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
         parsed(self.recorded()).unwrap_or_default()
     }
+}
+
+/// Whether the client wrote the first line of a text about a command that failed, that ran out of
+/// time, or that a rule denied.
+fn is_error_line(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    let code = first.strip_prefix("Exit code ");
+    code.is_some_and(|code| code.trim().parse::<i64>().is_ok())
+        || first.starts_with("Command timed out after ") && !first.contains(" background")
+        || first.starts_with("Permission to use ") && first.contains(" denied")
 }

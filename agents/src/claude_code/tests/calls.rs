@@ -366,6 +366,13 @@ fn a_recorded_error_without_a_flag_is_an_error() {
         ),
         (refusal, json!("User rejected tool use"), "refused"),
         (refusal, json!(null), "refused"),
+        ("Exit code 101\nx", json!(null), "failed"),
+        ("<tool_use_error>Cancelled: x errored</tool_use_error>", json!(null), "refused"),
+        ("Permission to use Bash has been denied.", json!(null), "refused"),
+        ("Command timed out after 2m 0s\nx", json!(null), "timed_out"),
+        ("[Request interrupted by user for tool use]", json!(null), "interrupted"),
+        ("Exit code 101\nx", json!({ "stdout": "Exit code 101\nx" }), "finished"),
+        ("Exit code 1 means no match", json!(null), "finished"),
         ("fine", json!({ "stdout": "fine" }), "finished"),
         ("fine", json!(null), "finished"),
     ] {
