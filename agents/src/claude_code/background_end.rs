@@ -26,6 +26,10 @@ const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
 const TASK_FIELDS: [&str; 4] = ["task_id", "bash_id", "shell_id", "agentId"];
 /// The beginnings of the tags of notices.
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
+/// The elements with a command's output, or an agent's result, in the text that such a tool returns.
+const OUTPUTS: [&str; 2] = ["output", "stdout"];
+/// The pointer to what a command printed as errors.
+const STDERR: &str = "/toolUseResult/stderr";
 /// The end of the tags of all notices.
 const NOTICE: &str = "-notification>";
 
@@ -42,10 +46,14 @@ struct TaskEnd<'t> {
     duration_ms: Option<i64>,
     tokens: Option<i64>,
     output_file: Option<&'t str>,
-    /// The result of the agent or the output of the command: a text, the range of the result in
-    /// the text, and the pointer to the text.
-    result: Option<(&'t str, Range<usize>, &'t str)>,
+    /// The result of the agent or the output of the command.
+    result: Option<TextPart<'t>>,
+    /// What the command printed as errors.
+    stderr: Option<&'t str>,
 }
+
+/// A text, a range in the text, and the pointer to the text.
+type TextPart<'t> = (&'t str, Range<usize>, &'t str);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -57,6 +65,7 @@ struct TaskQueryResult<'a> {
     #[serde(alias = "exitCode")]
     exit_code: LenientInteger,
     stdout: LenientText<'a>,
+    stderr: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -102,6 +111,7 @@ impl PieceBuilder<'_> {
                     .and_then(|number| number.parse().ok()),
                 output_file: name("output-file"),
                 result,
+                stderr: None,
             };
             self.end(&end);
         }
@@ -147,8 +157,11 @@ impl PieceBuilder<'_> {
             let text = text?;
             Some((text, 0..text.len(), pointer))
         });
+        let shown = answer.shown_to_agent.as_ref().filter(|_| status != Some("running"));
+        let result = result.or_else(|| shown.and_then(|(text, at)| shown_output(text, at)));
+        let stderr = queried.stderr.text();
         let task = task.or_else(|| named("task_id")).or_else(|| asked_task(call));
-        self.end(&TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
+        self.end(&TaskEnd { task, status, exit_code, result, stderr, ..TaskEnd::default() });
     }
 
     fn end(&mut self, end: &TaskEnd<'_>) {
@@ -198,7 +211,17 @@ impl PieceBuilder<'_> {
             "killed" | "stopped" => "interrupted",
             _ => return,
         };
-        let Some(ran) = self.carry.claude.background.remove(call) else { return };
+        let background = &mut self.carry.claude.background;
+        let Some(known) = background.get_mut(call) else { return };
+        let repeated = std::mem::replace(&mut known.ended, true) && end.exit_code.is_none();
+        if repeated {
+            return;
+        }
+        let ran = known.clone();
+        // A later report may have the exit code.
+        if end.exit_code.is_some() || !matches!(outcome, "finished" | "failed") {
+            background.remove(call);
+        }
         let printed = end.result.as_ref().and_then(|(text, range, pointer)| {
             Some((text.get(range.clone())?, self.part(text, range.clone(), pointer)))
         });
@@ -208,15 +231,17 @@ impl PieceBuilder<'_> {
             ("background_task", ran.task.into()),
             ("output_file", end.output_file.into()),
             ("stdout_preview", printed.as_ref().map(|(_, shown)| shown.clone()).into()),
+            ("stderr_preview", end.stderr.map(|text| self.text(text, STDERR)).into()),
         ]);
-        let output = printed.map_or("", |(text, _)| text);
+        let output = [printed.map(|(text, _)| text), end.stderr];
+        let output = output.into_iter().flatten().collect::<Vec<_>>().join("\n");
         let done = CommandRun {
             command: ran.command,
             description: ran.description,
             exit_code: end.exit_code,
             outcome,
             more,
-            output,
+            output: &output,
             verification: ran.verification.as_ref(),
             commits: ran.commit && outcome == "finished",
         };
@@ -225,6 +250,18 @@ impl PieceBuilder<'_> {
         self.push_command_run(call, done);
         self.line.agent = agent;
     }
+}
+
+/// Returns the output in the text that a query returned; `pointer` is the pointer to the text.
+fn shown_output<'t>(text: &'t str, pointer: &'t str) -> Option<TextPart<'t>> {
+    let found = OUTPUTS.iter().filter_map(|tag| Some((text.find(&format!("<{tag}>"))?, *tag)));
+    let (at, tag) = found.min()?;
+    let start = at + tag.len() + "<>".len();
+    let end = text.rfind(&format!("</{tag}>")).filter(|end| *end >= start).unwrap_or(text.len());
+    let inside = text.get(start..end)?;
+    let start = start + inside.len() - inside.trim_start_matches('\n').len();
+    let range = start..start + inside.trim_matches('\n').len();
+    (!range.is_empty()).then_some((text, range, pointer))
 }
 
 /// Returns the id of the task that a call queries or stops.
@@ -287,6 +324,7 @@ fn status_in(summary: &str) -> Option<&'static str> {
         ("finished", "completed"),
         ("failed", "failed"),
         ("was stopped", "killed"),
+        ("was killed", "killed"),
     ]
     .iter()
     .find_map(|(word, status)| end.starts_with(word).then_some(*status))

@@ -113,6 +113,7 @@ impl PieceBuilder<'_> {
                 agent: self.line.agent.clone(),
                 commit: *commit,
                 verification: verification.clone(),
+                ended: false,
             };
             self.carry.claude.background.insert(id.to_owned(), running);
         }

@@ -198,6 +198,9 @@ pub(crate) struct BackgroundCommand {
     pub(super) agent: Option<String>,
     pub(super) commit: bool,
     pub(super) verification: Option<CheckCommandLine>,
+    /// Whether a report without an exit code said that it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) ended: bool,
 }
 
 /// The known state of a sub-agent.

@@ -95,6 +95,32 @@ fn repeated_notices_end_a_command_once() {
     assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
 }
 
+/// Regression: the first report counted even if only a later one had the exit code.
+#[test]
+fn a_later_report_with_the_exit_code_completes_an_earlier_one() {
+    let state = |status: &str| {
+        let state = json!({ "type": "task_status", "taskId": "b1", "status": status });
+        json!({ "attachment": state })
+    };
+    for (status, summary, outcome, check) in [
+        ("completed", "failed with exit code 101", "failed", "failed"),
+        ("failed", "failed with exit code 101", "failed", "failed"),
+        ("completed", "completed (exit code 0)", "finished", "passed"),
+    ] {
+        let first = if status == "failed" { "failed" } else { "finished" };
+        let piece = started("cargo test")
+            .line("attachment", state(status))
+            .line("attachment", state(status))
+            .line("user", notified(&notice(status, summary)))
+            .line("user", notified(&notice(status, summary)))
+            .line("attachment", state("killed"))
+            .read();
+        assert_eq!(outcomes(&piece), [Some("background"), Some(first), Some(outcome)]);
+        let checks = of_kind(&piece, Kind::Verification);
+        assert_eq!((checks.len(), text(&checks[2].value, "status")), (3, Some(check)));
+    }
+}
+
 #[test]
 fn a_notice_that_a_command_still_runs_does_not_end_it() {
     let text = "<task-notification>\n<task-id>b1</task-id>\n<summary>Background command \"failed\" is still \
@@ -175,6 +201,28 @@ fn the_task_of_a_query_is_read_from_the_call() {
         let last = &of_kind(&piece, Kind::Command)[1].value;
         assert_eq!(text(last, "outcome"), Some(outcome), "{tool}");
         assert_eq!(last.field("exit_code"), code.map(Value::Int).as_ref(), "{tool}");
+    }
+}
+
+/// Regression: the output was read only from an object beside the result, and only one stream.
+#[test]
+fn the_output_in_the_text_of_a_query_decides_a_check() {
+    let failed = "test result: FAILED. 2 passed; 1 failed;";
+    let both = json!({ "shellId": "b1", "status": "completed", "exitCode": 0, "stderr": failed });
+    let code = "<status>completed</status>\n\n<exit_code>0</exit_code>\n\n";
+    for (answer, noted) in [
+        (format!("{code}<output>\n{failed}\n</output>"), Json::Null),
+        (format!("{code}<stdout>\n{failed}\n</stdout>\n\n<timestamp>x</timestamp>"), Json::Null),
+        (String::new(), both),
+    ] {
+        let script =
+            started("cargo test | tail").call("t", "TaskOutput", json!({ "task_id": "b1" }));
+        let piece = script.result("t", &answer, noted).read();
+        let last = &of_kind(&piece, Kind::Command)[1].value;
+        let shown = text(last, "stdout_preview").or(text(last, "stderr_preview"));
+        assert_eq!((text(last, "outcome"), shown), (Some("finished"), Some(failed)));
+        let check = &of_kind(&piece, Kind::Verification)[1].value;
+        assert_eq!(text(check, "status"), Some("failed"), "{answer}");
     }
 }
 
