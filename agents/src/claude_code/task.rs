@@ -99,10 +99,12 @@ impl PieceBuilder<'_> {
             }
             CallRequest::TaskChange { id, fields } => {
                 let LenientBool(success) = field(answer.recorded(), "success");
-                let missing = |text: &str| {
+                let unchanged = |text: &str| {
+                    let first = text.lines().next().unwrap_or_default();
                     text.starts_with("Task ") && text.trim_end().ends_with(" not found")
+                        || first.ends_with(" hook feedback:")
                 };
-                if success == Some(false) || (success.is_none() && answer.says(missing)) {
+                if success == Some(false) || (success.is_none() && answer.says(unchanged)) {
                     return;
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();

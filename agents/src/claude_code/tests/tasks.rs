@@ -55,7 +55,8 @@ fn the_id_of_a_new_task_is_read_from_the_text_of_the_result() {
 
 #[test]
 fn a_task_that_is_not_found_is_not_changed() {
-    for answer in ["Task not found", "Task #1 not found"] {
+    let hook = "TaskCompleted hook feedback:\n- [check.sh]: the tests fail";
+    for answer in ["Task not found", "Task #1 not found", hook] {
         let piece = Script::new()
             .call("a", "TaskCreate", json!({ "subject": "x" }))
             .result("a", "Task #1 created successfully: x", json!(null))
