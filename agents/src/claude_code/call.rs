@@ -35,24 +35,26 @@ impl PieceBuilder<'_> {
     pub(crate) fn call(&mut self, id: &str, name: &str, input: Option<&RawValue>, pointer: &str) {
         let request = match name {
             "Bash" | "PowerShell" => command_request(&self.line, input, pointer),
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => {
+            // The last two are of the oldest clients.
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "Replace" | "NotebookEditCell" => {
                 edit_request(&self.line, input, pointer)
             }
             "Task" | "Agent" => agent_request(input),
             "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
                 task::task_request(&self.line, name, input, pointer)
             }
-            _ => Some(tool::tool_request(&self.line, name, input, pointer)),
+            _ => None,
         };
-        if let Some(request) = request {
-            let call = OpenCall {
-                called_at: self.line.at,
-                cwd: self.line.cwd.clone(),
-                tool: name.to_owned(),
-                request,
-            };
-            self.carry.calls.insert(id.to_owned(), call);
-        }
+        // A call whose input cannot be read is also kept as the use of its tool.
+        let request =
+            request.unwrap_or_else(|| tool::tool_request(&self.line, name, input, pointer));
+        let call = OpenCall {
+            called_at: self.line.at,
+            cwd: self.line.cwd.clone(),
+            tool: name.to_owned(),
+            request,
+        };
+        self.carry.calls.insert(id.to_owned(), call);
     }
 }
 

@@ -526,3 +526,16 @@ fn answers_plans_and_refused_edits_are_uses_of_tools() {
     );
     assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
 }
+
+/// Regression: the call of a tool whose input cannot be read was lost.
+#[test]
+fn a_call_without_readable_input_is_the_use_of_its_tool() {
+    let error = "<tool_use_error>InputValidationError: x</tool_use_error>";
+    for tool in ["Bash", "Edit", "Agent", "TodoWrite", "TaskUpdate"] {
+        let script = Script::new().call("c", tool, json!("{\"file_path\":"));
+        let piece = script.error("c", error, json!(format!("Error: {error}"))).read();
+        let used = &only_of_kind(&piece, Kind::Tool).value;
+        assert_eq!((text(used, "tool"), text(used, "outcome")), (Some(tool), Some("refused")));
+        assert_eq!(of_kind(&piece, Kind::Command).len() + of_kind(&piece, Kind::Code).len(), 0);
+    }
+}
