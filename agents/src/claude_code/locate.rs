@@ -1,6 +1,7 @@
 //! Finds the transcripts of Claude Code on disk.
 
-use super::record_split::session_of;
+use super::reader::TranscriptDialect;
+use super::record_split::{LinePart, session_of, split, trimmed};
 use crate::lenient::LenientText;
 use crate::long_text;
 use serde::Deserialize;
@@ -165,14 +166,26 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
     }
     // Opening a pipe would block.
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let read = |record: &[u8]| -> serde_json::Result<Option<PathBuf>> {
+        let text = String::from_utf8_lossy(record);
+        let text = long_text::readable_json(&text);
+        let named: WorkingDirectoryLine<'_> = serde_json::from_str(&text)?;
+        Ok(named.cwd.text().map(PathBuf::from))
+    };
     let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).ok()? > 0 {
-        let text = String::from_utf8_lossy(&line);
-        let text = long_text::readable_json(&text);
-        let named: WorkingDirectoryLine<'_> = serde_json::from_str(&text).unwrap_or_default();
-        if let Some(directory) = named.cwd.text() {
-            return Some(directory.into());
+        let whole = line.get(trimmed(&line)).unwrap_or_default();
+        let directory = read(whole).unwrap_or_else(|_| {
+            // The line holds several records, or an incomplete one before a complete one.
+            let parts = split(&line, TranscriptDialect::ClaudeCode);
+            parts.into_iter().find_map(|part| match part {
+                LinePart::Record(range) => read(line.get(range)?).ok()?,
+                LinePart::Lost(..) => None,
+            })
+        });
+        if directory.is_some() {
+            return directory;
         }
         line.clear();
     }
@@ -277,6 +290,20 @@ mod tests {
             ("projects/-home-me-my-app-v2--/s1/subagents/workflows/w/agent-a3.jsonl", true),
         ];
         assert_eq!(found, expected.map(|(path, agent)| (path.to_owned(), agent)));
+    }
+
+    /// Regression: the directory after a mark, a NUL byte, or another record on the same line was
+    /// not read, so that a session was offered to another project or to none.
+    #[test]
+    fn the_directory_is_read_from_a_damaged_first_line() {
+        let path = std::env::temp_dir().join(format!("forge-agents-cwd-{}", std::process::id()));
+        let own = r#"{"type":"user","sessionId":"s","cwd":"/p/sub"}"#;
+        let torn = r#"{"type":"user","cwd":"/el"#;
+        for before in ["\u{feff}", "\0\0", torn, r#"{"type":"summary"}"#] {
+            fs::write(&path, format!("{before}{own}\n{{\"cwd\":\"/p\"}}\n")).unwrap();
+            assert_eq!(directory_of(&path), Some(PathBuf::from("/p/sub")), "{before}");
+        }
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]
