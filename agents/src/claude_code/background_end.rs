@@ -24,6 +24,14 @@ const TASK_QUERY_TOOLS: [&str; 5] =
 const TASK_STOP_TOOLS: [&str; 3] = ["TaskStop", "KillShell", "KillBash"];
 /// The fields in which such a tool is given the id of the task.
 const TASK_FIELDS: [&str; 4] = ["task_id", "bash_id", "shell_id", "agentId"];
+/// The tags of the ids of tasks in notices.
+const TASK_TAGS: [&str; 3] = ["task-id", "shell-id", "agent-id"];
+/// The beginning of a mark among these ids that names no task.
+const NO_TASK: &str = "__orphan_summary";
+/// Parts of the summary about a task of the session before whose end the client does not know.
+const LOST: [&str; 2] = ["No completion record was found", "have no completion record"];
+/// A part of the summary about a task that was stopped together with the session before.
+const LEFT_BEHIND: &str = "finish before the previous session ended";
 /// The beginnings of the tags of notices.
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
 /// The elements with a command's output, or an agent's result, in the text that such a tool returns.
@@ -95,9 +103,11 @@ impl PieceBuilder<'_> {
                 });
             // The result of an agent may contain the same tags.
             let head = part.split("<result>").next().unwrap_or(part);
-            let end = TaskEnd {
-                task: name("task-id").or_else(|| name("shell-id")).or_else(|| name("agent-id")),
-                call: name("tool-use-id"),
+            let tasks = task_ids(head);
+            let mut end = TaskEnd {
+                task: None,
+                // A notice about several tasks cannot be about one call.
+                call: name("tool-use-id").filter(|_| tasks.len() < 2),
                 status: tagged(head, "status")
                     .map(str::trim)
                     .filter(|status| !status.is_empty())
@@ -113,7 +123,13 @@ impl PieceBuilder<'_> {
                 result,
                 stderr: None,
             };
-            self.end(&end);
+            if tasks.is_empty() {
+                self.end(&end);
+            }
+            for task in tasks {
+                end.task = Some(task);
+                self.end(&end);
+            }
         }
     }
 
@@ -177,9 +193,15 @@ impl PieceBuilder<'_> {
         if let Some(call) = call {
             self.command_ended(&call, end, status);
         } else if let Some(agent) = agent(self.carry, end) {
+            // The client can also name agents whose end it has reported.
+            let ended = self.carry.agents.get(&agent).is_some_and(|state| state.ended.is_some());
+            if ended && (is_lost(end.summary) || end.summary.contains(LEFT_BEHIND)) {
+                return;
+            }
             let waits = end.summary.ends_with("is waiting on its own background work");
             let status = match status {
                 "completed" if waits => "running",
+                "stopped" if is_lost(end.summary) => "unknown",
                 "stopped" => "killed",
                 other => other,
             };
@@ -208,6 +230,7 @@ impl PieceBuilder<'_> {
             {
                 "timed_out"
             }
+            "stopped" if is_lost(end.summary) => "unknown",
             "killed" | "stopped" => "interrupted",
             _ => return,
         };
@@ -219,7 +242,7 @@ impl PieceBuilder<'_> {
         }
         let ran = known.clone();
         // A later report may have the exit code.
-        if end.exit_code.is_some() || !matches!(outcome, "finished" | "failed") {
+        if end.exit_code.is_some() || !matches!(outcome, "finished" | "failed" | "unknown") {
             background.remove(call);
         }
         let printed = end.result.as_ref().and_then(|(text, range, pointer)| {
@@ -298,6 +321,27 @@ fn notices(text: &str) -> Vec<Range<usize>> {
         found.push(start..from);
     }
     found
+}
+
+/// Returns the ids of the tasks that a notice names. A resumed session has one notice for several
+/// tasks of the session before.
+fn task_ids(notice: &str) -> Vec<&str> {
+    for tag in TASK_TAGS {
+        let (opening, closing) = (format!("<{tag}>"), format!("</{tag}>"));
+        let rests = notice.split(opening.as_str()).skip(1);
+        let ids = rests.filter_map(|rest| rest.split_once(closing.as_str())).map(|(id, _)| id);
+        let named = |id: &&str| !id.is_empty() && !id.starts_with(NO_TASK);
+        let ids: Vec<&str> = ids.map(str::trim).filter(named).collect();
+        if !ids.is_empty() {
+            return ids;
+        }
+    }
+    Vec::new()
+}
+
+/// Whether a summary says that the client does not know how a task of the session before ended.
+fn is_lost(summary: &str) -> bool {
+    LOST.iter().any(|words| summary.contains(words))
 }
 
 /// Returns the part of a summary after the quoted description of the command. The description is

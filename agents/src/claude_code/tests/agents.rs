@@ -232,6 +232,31 @@ fn an_agent_in_the_background_ends_with_its_notice() {
     assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
 }
 
+/// Regression: the status of an agent that had ended was replaced, and a lost one was killed.
+#[test]
+fn an_agent_that_a_resumed_session_has_lost_is_unknown_unless_it_has_ended() {
+    let launched = json!({ "agentId": "a2", "status": "async_launched", "isAsync": true });
+    let script = task().result("task", "Async agent launched successfully.", launched);
+    let notice = |summary: &str| {
+        format!(
+            "<task-notification>\n<task-id>a1</task-id>\n<task-id>a2</task-id>\n\
+             <status>stopped</status>\n<summary>{summary}</summary>\n</task-notification>"
+        )
+    };
+    let lost = notice("No completion record was found for 2 background agents.");
+    let left = notice("2 background agents didn't finish before the previous session ended.");
+    let last = |script: Script| {
+        let piece = script.read();
+        let version = of_kind(&piece, Kind::Agent).pop().unwrap();
+        text(&version.value, "status").unwrap().to_owned()
+    };
+    assert_eq!(last(script.clone().user(&lost)), "unknown");
+    assert_eq!(last(script.clone().user(&left)), "killed");
+    let ended = script.user(NOTICE);
+    assert_eq!(last(ended.clone().user(&lost)), "completed");
+    assert_eq!(last(ended.user(&left)), "completed");
+}
+
 #[test]
 fn an_agent_that_was_started_by_an_agent_names_it() {
     let line = |message: Json| json!({ "isSidechain": true, "agentId": "a1", "message": message });

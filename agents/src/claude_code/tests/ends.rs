@@ -121,6 +121,34 @@ fn a_later_report_with_the_exit_code_completes_an_earlier_one() {
     }
 }
 
+/// Regression: such a command was interrupted, and only the first of several tasks ended.
+#[test]
+fn a_resumed_session_says_which_tasks_of_the_one_before_are_lost() {
+    let lost = "No completion record was found for this background shell command from the previous \
+                session. It may have been stopped, or it may have been running.";
+    let counted = "2 background shell command task(s) from the previous session have no completion \
+                   record. They have been marked stopped.";
+    let left = "2 background shell command tasks didn't finish before the previous session ended.";
+    let of_two = "<task-id>b0</task-id>\n<task-id>b1</task-id>\n\
+                  <task-id>__orphan_summary__:shell</task-id>";
+    let of_one = "<task-id>b1</task-id>\n<tool-use-id>bg</tool-use-id>";
+    for (ids, summary, outcome) in [
+        (of_one, lost, "unknown"),
+        (of_two, counted, "unknown"),
+        (of_two, left, "interrupted"),
+        ("<task-id>__orphan_summary_live__:b1</task-id>", left, "background"),
+    ] {
+        let text = format!(
+            "<task-notification>\n{ids}\n<status>stopped</status>\n\
+             <summary>{summary}</summary>\n</task-notification>"
+        );
+        let piece = started("cargo test").line("user", notified(&text)).read();
+        assert_eq!(outcomes(&piece).last(), Some(&Some(outcome)), "{text}");
+        let check = of_kind(&piece, Kind::Verification).pop().unwrap();
+        assert_eq!(self::text(&check.value, "status"), Some("unknown"), "{text}");
+    }
+}
+
 #[test]
 fn a_notice_that_a_command_still_runs_does_not_end_it() {
     let text = "<task-notification>\n<task-id>b1</task-id>\n<summary>Background command \"failed\" is still \
