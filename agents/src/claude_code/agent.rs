@@ -10,6 +10,7 @@ use crate::lenient::{LenientFlag, LenientInteger, LenientText};
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
+use std::ops::Range;
 
 /// The maximum number of remembered lines of side chains that name no agent. A line of a chain
 /// names its parent line, and several side chains run at once.
@@ -20,6 +21,8 @@ const LAUNCHED: [&str; 3] =
     ["Async agent launched successfully", "Remote agent launched in ", "Spawned successfully."];
 /// The beginning of the client's lines after what an agent said, and a part of the first of them.
 const AFTER_RESULT: (&str, [&str; 2]) = ("agentId: ", [" (use SendMessage ", " (for resuming "]);
+/// The beginning and the end of the client's line before what an agent said in its report.
+const BEFORE_RESULT: (&str, &str) = ("[Subagent hand-back] ", "The report follows:\n");
 /// The beginnings of the ids of agents in which the client continues a copy of the conversation for
 /// itself: for a summary, for a suggestion, or for a question beside the work. None of their calls
 /// runs: those in their files are the session's own.
@@ -154,7 +157,7 @@ impl PieceBuilder<'_> {
         };
         // The text that says that an agent was started is not its result.
         let shown = answer.shown_to_agent.as_ref().filter(|_| !launched);
-        let shown = shown.map(|(text, pointer)| (text, 0..own_words(text), pointer));
+        let shown = shown.map(|(text, pointer)| (text, own_words(text), pointer));
         let result = shown.filter(|(_, words, _)| !words.is_empty());
         let result = result.map(|(text, words, pointer)| self.part(text, words, pointer));
         let mut value = state.version(status);
@@ -192,8 +195,20 @@ pub(super) fn is_copy(agent: &str) -> bool {
     COPIES.iter().any(|with| agent.starts_with(with))
 }
 
-/// Returns the length in bytes of what an agent said at the beginning of its result.
-fn own_words(text: &str) -> usize {
+/// Returns the range of what an agent said in its result.
+fn own_words(text: &str) -> Range<usize> {
+    let (begin, end) = BEFORE_RESULT;
+    let report = text.find(end).filter(|_| text.starts_with(begin)).map(|at| at + end.len());
+    // The client indents the report.
+    let start = report.map_or(0, |at| {
+        let report = text.get(at..).unwrap_or_default();
+        at + report.len() - report.trim_start().len()
+    });
+    start..words_end(text).max(start)
+}
+
+/// Returns where the client's lines after what an agent said begin.
+fn words_end(text: &str) -> usize {
     let (before, parts) = AFTER_RESULT;
     let note = text.rfind(before).filter(|at| {
         let (said, note) = text.split_at(*at);

@@ -221,7 +221,8 @@ fn background_task(answer: &ClaudeCallResult<'_>, printed: &CommandOutput<'_>) -
 
 /// Returns the id of the task in a note that a command runs in the background.
 fn task_in_note(line: &str) -> Option<String> {
-    let (how, id) = line.strip_prefix("Command ")?.split_once(" with ID: ")?;
+    let note = line.strip_prefix("Command ")?;
+    let (how, id) = note.split_once(" with ID: ").or_else(|| note.split_once(" (ID: "))?;
     if !how.contains("background") {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Uses of tools other than commands, edits, task lists and sub-agents: reads, searches, fetches
 //! and questions.
 
-use super::call_failure::{self, CallFailure};
+use super::call_failure;
 use super::line_context::{LineContext, PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
@@ -59,6 +59,11 @@ impl PieceBuilder<'_> {
             _ => FieldMap::new(),
         };
         let failure = answer.failure(false);
+        let outcome = match failure {
+            Some(failure) => failure.outcome(),
+            None if answer.says(goes_on) => "unknown",
+            None => "finished",
+        };
         let noted: ClaudeToolResult<'_> = answer.object();
         let reason = failure.and_then(|_| {
             let (text, pointer) = answer.refused_text()?;
@@ -66,7 +71,7 @@ impl PieceBuilder<'_> {
         });
         let mut value = fields([
             ("tool", call.tool.as_str().into()),
-            ("outcome", failure.map_or("finished", CallFailure::outcome).into()),
+            ("outcome", outcome.into()),
             ("reason", reason.into()),
             ("called_at", call.called_at.to_string().into()),
             ("duration_ms", noted.duration_ms.0.into()),
@@ -81,6 +86,11 @@ impl PieceBuilder<'_> {
         }
         self.fact(Kind::Tool, id, value);
     }
+}
+
+/// Whether a result only says that the call of an MCP server goes on in the background.
+fn goes_on(text: &str) -> bool {
+    text.starts_with("MCP tool \"") && text.contains(" It was moved to the background as task ")
 }
 
 /// Returns the person's answers, by the text of the question; `None` if there are none.

@@ -161,6 +161,12 @@ fn the_lines_that_the_client_adds_are_not_part_of_a_result() {
         (format!("all seen\n{note}"), Some("all seen")),
         (note.to_owned(), None),
         ("agentId: is the field".to_owned(), Some("agentId: is the field")),
+        (
+            format!(
+                "[Subagent hand-back] It is no message. The report follows:\n  all seen\n{note}"
+            ),
+            Some("all seen"),
+        ),
     ] {
         let done = json!({ "agentId": "a1", "status": "completed" });
         let piece = task().result("task", &answer, done).read();

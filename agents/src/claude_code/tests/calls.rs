@@ -164,6 +164,7 @@ fn a_command_in_the_background_has_no_exit_code() {
     for answer in [
         "Command exceeded the assistant-mode blocking budget (15s) and was moved to the background with ID: b3. It is still running",
         "Compiling a\nCommand timed out after 2s and was moved to the background with ID: b3. It is still running\n",
+        "Command did not complete within its 120s timeout and was moved to the background (ID: b3)",
     ] {
         let piece = Script::new().bash("cargo test", answer, json!(null)).read();
         let value = &only_of_kind(&piece, Kind::Command).value;
@@ -537,5 +538,17 @@ fn a_call_without_readable_input_is_the_use_of_its_tool() {
         let used = &only_of_kind(&piece, Kind::Tool).value;
         assert_eq!((text(used, "tool"), text(used, "outcome")), (Some(tool), Some("refused")));
         assert_eq!(of_kind(&piece, Kind::Command).len() + of_kind(&piece, Kind::Code).len(), 0);
+    }
+}
+
+/// Regression: such a call was finished.
+#[test]
+fn the_outcome_of_a_call_that_goes_on_in_the_background_is_not_known() {
+    let note = "MCP tool \"db/query\" is still running after 60s. It was moved to the background as \
+                task m1 and keeps running; you'll receive a notification.";
+    for (answer, outcome) in [(note, "unknown"), ("MCP tool \"x\" is listed", "finished")] {
+        let script = Script::new().call("c", "mcp__db__query", json!({ "q": 1 }));
+        let piece = script.result("c", answer, json!(null)).read();
+        assert_eq!(text(&only_of_kind(&piece, Kind::Tool).value, "outcome"), Some(outcome));
     }
 }
