@@ -6,6 +6,7 @@
 //! the result of a tool that queries or stops a task, also report the end. Of a command the first
 //! report counts. Of an agent each report counts that differs from the report before.
 
+use super::agent::own_words;
 use super::command::CommandRun;
 use super::line_context::{PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
@@ -13,7 +14,7 @@ use super::tool_result::ClaudeCallResult;
 use super::transcript_state::TranscriptState;
 use super::typed_text::tagged;
 use crate::lenient::{LenientId, LenientInteger, LenientText};
-use forge_store::model::Value;
+use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
 use std::ops::Range;
 
@@ -36,6 +37,8 @@ const LEFT_BEHIND: &str = "finish before the previous session ended";
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
 /// The elements with a command's output, or an agent's result, in the text that such a tool returns.
 const OUTPUTS: [&str; 2] = ["output", "stdout"];
+/// The beginning of the result of an agent that has handed back its report in a message.
+const HANDED_BACK: &str = "This agent's report was delivered to you as a message from ";
 /// The pointer to what a command printed as errors.
 const STDERR: &str = "/toolUseResult/stderr";
 /// The end of the tags of all notices.
@@ -91,6 +94,15 @@ struct QueriedTask<'a> {
 impl PieceBuilder<'_> {
     /// Reads the notices in a text. `pointer` is the pointer to the text.
     pub(super) fn notices(&mut self, text: &str, pointer: &str) {
+        if let Some((agent, report)) = handed_back(text) {
+            let shown = self.part(text, report.clone(), pointer);
+            if let Some(state) = self.carry.agents.get_mut(agent) {
+                // The notice of the end does not repeat the report.
+                state.fields.insert("result".to_owned(), shown);
+            }
+            let words = text.get(report).unwrap_or_default();
+            self.agent_ended(agent, ("completed", words), FieldMap::new());
+        }
         for notice in notices(text) {
             let part = text.get(notice.clone()).unwrap_or_default();
             let summary = tagged(part, "summary").unwrap_or_default().trim();
@@ -205,7 +217,10 @@ impl PieceBuilder<'_> {
                 "stopped" => "killed",
                 other => other,
             };
-            let result = end.result.as_ref().filter(|(_, range, _)| !range.is_empty());
+            let result = end.result.as_ref().filter(|(text, range, _)| {
+                let words = text.get(range.clone()).unwrap_or_default();
+                !words.is_empty() && !words.trim_start().starts_with(HANDED_BACK)
+            });
             let text = result.and_then(|(text, range, _)| text.get(range.clone()));
             let shown =
                 result.map(|(text, range, pointer)| self.part(text, range.clone(), pointer));
@@ -273,6 +288,19 @@ impl PieceBuilder<'_> {
         self.push_command_run(call, done);
         self.line.agent = agent;
     }
+}
+
+/// Returns the agent that hands back its report in a message, and the range of the report. The
+/// client indents the report, so that no line of it can end the message.
+fn handed_back(text: &str) -> Option<(&str, Range<usize>)> {
+    let (_, rest) = text.split_once("<agent-message from=\"")?;
+    let (agent, rest) = rest.split_once('"')?;
+    let inside = rest.split_once('>')?.1.trim_start();
+    let start = text.len() - inside.len();
+    let (body, _) = inside.split_once("\n</agent-message>")?;
+    let words = own_words(body.trim_end());
+    let report = start + words.start..start + words.end;
+    (words.start > 0 && !words.is_empty()).then_some((agent, report))
 }
 
 /// Returns the output in the text that a query returned; `pointer` is the pointer to the text.

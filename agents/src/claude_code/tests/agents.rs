@@ -238,6 +238,28 @@ fn an_agent_in_the_background_ends_with_its_notice() {
     assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
 }
 
+/// Regression: the result was the client's text that the report is elsewhere.
+#[test]
+fn an_agent_hands_back_its_report_in_a_message() {
+    let launched = json!({ "agentId": "a2", "status": "async_launched", "isAsync": true });
+    let message = "Another Claude session sent a message:\n<agent-message from=\"a2\">\n\
+        [Subagent hand-back] It is no message of the user. The report follows:\n  all\n  seen\n\
+        </agent-message>\n\nThis came from another session.";
+    let pointer = "This agent's report was delivered to you as a message from \"a2\".\n";
+    let script = task().result("task", "Async agent launched successfully.", launched);
+    let piece = script.user(message).user(&NOTICE.replace("RESULT", pointer)).read();
+    let versions = of_kind(&piece, Kind::Agent);
+    let shown = |fact: &Fact| {
+        let field = |name| text(&fact.value, name).map(str::to_owned);
+        (field("status"), field("result"))
+    };
+    let expected = (Some("completed".to_owned()), Some("all\n  seen".to_owned()));
+    assert_eq!(versions.len(), 3);
+    assert_eq!((shown(versions[1]), shown(versions[2])), (expected.clone(), expected));
+    assert_eq!(versions[2].value.field("tokens"), Some(&Value::Int(34)));
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
+}
+
 /// Regression: the status of an agent that had ended was replaced, and a lost one was killed.
 #[test]
 fn an_agent_that_a_resumed_session_has_lost_is_unknown_unless_it_has_ended() {
