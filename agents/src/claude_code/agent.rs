@@ -195,8 +195,7 @@ pub(super) fn is_copy(agent: &str) -> bool {
     COPIES.iter().any(|with| agent.starts_with(with))
 }
 
-/// Returns the range of what an agent said in its result. It begins at 0 unless the client's line is
-/// before it.
+/// Returns the range of what an agent said in its result. The client's line can be before it.
 pub(super) fn own_words(text: &str) -> Range<usize> {
     let (begin, end) = BEFORE_RESULT;
     let report = text.find(end).filter(|_| text.starts_with(begin)).map(|at| at + end.len());

@@ -35,7 +35,7 @@ const LOST: [&str; 2] = ["No completion record was found", "have no completion r
 const LEFT_BEHIND: &str = "finish before the previous session ended";
 /// The beginnings of the tags of notices.
 const NOTIFIERS: [&str; 3] = ["<task", "<bash", "<agent"];
-/// The elements with a command's output, or an agent's result, in the text that such a tool returns.
+/// The elements with an output or a result in the text that such a tool returns.
 const OUTPUTS: [&str; 2] = ["output", "stdout"];
 /// The beginning of the result of an agent that has handed back its report in a message.
 const HANDED_BACK: &str = "This agent's report was delivered to you as a message from ";
