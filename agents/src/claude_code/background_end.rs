@@ -213,7 +213,7 @@ impl PieceBuilder<'_> {
             let waits = end.summary.ends_with("is waiting on its own background work");
             let status = match status {
                 "completed" if waits => "running",
-                "stopped" if is_lost(end.summary) => "unknown",
+                "failed" | "stopped" if is_lost(end.summary) => "unknown",
                 "stopped" => "killed",
                 other => other,
             };
@@ -235,6 +235,7 @@ impl PieceBuilder<'_> {
 
     fn command_ended(&mut self, call: &str, end: &TaskEnd<'_>, status: &str) {
         let outcome = match status {
+            "failed" | "stopped" if is_lost(end.summary) => "unknown",
             "completed" if end.exit_code.is_some_and(|code| code != 0) && !end.interpreted => {
                 "failed"
             }
@@ -245,7 +246,6 @@ impl PieceBuilder<'_> {
             {
                 "timed_out"
             }
-            "stopped" if is_lost(end.summary) => "unknown",
             "killed" | "stopped" => "interrupted",
             _ => return,
         };

@@ -224,6 +224,23 @@ impl<'a> ClaudeBlock<'a> {
     pub(crate) fn content(&self) -> serde_json::Result<MessageContent<'a>> {
         content(self.content)
     }
+
+    /// Whether the block is a call of a tool. Calls of tools that the API runs have other types.
+    pub(crate) fn is_call(&self) -> bool {
+        self.kind.text().is_some_and(|kind| kind.ends_with("tool_use"))
+    }
+
+    /// Whether the block is the result of a call.
+    pub(crate) fn is_result(&self) -> bool {
+        self.kind.text().is_some_and(|kind| kind.ends_with("tool_result"))
+    }
+
+    /// Returns whether the call of a result failed. The API says it in the type of the content.
+    pub(crate) fn error(&self) -> Option<bool> {
+        let kind: LenientText<'_> = lenient::field(self.content, "type");
+        let failed = kind.text().is_some_and(|kind| kind.ends_with("_tool_result_error"));
+        self.is_error.0.or_else(|| failed.then_some(true))
+    }
 }
 
 /// Parses a content: a text or a list of blocks. Any other JSON is no content.

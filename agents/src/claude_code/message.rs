@@ -156,21 +156,19 @@ impl PieceBuilder<'_> {
             }
         }
         let (mut calls, mut results) = (Vec::new(), Vec::new());
-        let alone =
-            spoken.content.blocks().iter().filter(|block| block.kind.is("tool_result")).count()
-                == 1;
+        let alone = spoken.content.blocks().iter().filter(|block| block.is_result()).count() == 1;
         for (index, block) in spoken.content.blocks().iter().enumerate() {
             let at = format!("/message/content/{index}");
             if let Some(thinking) = block.thinking.text() {
                 let thinking = self.text(thinking, format!("{at}/thinking"));
                 set(&mut value, "thinking", thinking);
-            } else if block.kind.is("tool_use") {
+            } else if block.is_call() {
                 let (id, name) = (block.id.text(), block.name.text());
                 calls.push(Value::from([("id", id.into()), ("name", name.into())]));
                 if let (Some(id), Some(name)) = (id, name) {
                     self.call(id, name, block.input, &at);
                 }
-            } else if block.kind.is("tool_result") {
+            } else if block.is_result() {
                 let content = block.content().unwrap_or_default();
                 let id = block.tool_use_id.text().unwrap_or_default();
                 let (result, denial) = if alone {
@@ -179,7 +177,7 @@ impl PieceBuilder<'_> {
                     (None, CallDenial::default())
                 };
                 let answer =
-                    ClaudeCallResult::from_line(block.is_error.0, &content, result, &at, denial);
+                    ClaudeCallResult::from_line(block.error(), &content, result, &at, denial);
                 let call = self.carry.calls.get(id).map(|call| &call.request);
                 let is_command = matches!(call, Some(CallRequest::Command { .. }));
                 let own = self.result(id, &answer);

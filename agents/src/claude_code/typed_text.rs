@@ -52,13 +52,14 @@ const NOTICES: [&str; 10] = [
 ];
 /// The beginning and the end of the first line of such texts. A person who quotes the beginning
 /// continues the line.
-const NOTICE_LINES: [(&str, &str); 7] = [
+const NOTICE_LINES: [(&str, &str); 8] = [
     ("[Request interrupted", "]"),
     ("[Agent call interrupted", "]"),
     ("[Tool call ", "]"),
     ("[Image: source: ", "]"),
     ("[Image: original ", "]"),
     ("Another Claude session sent a message", ":"),
+    ("A peer session sent a message", ":"),
     ("<<autonomous-loop", ">>"),
 ];
 /// Beginnings of lines that the client writes in brackets before what a person typed.
@@ -512,6 +513,8 @@ mod tests {
             "This session is being continued from another machine. The directory is /w",
             "Tool loaded.",
             "<<autonomous-loop-dynamic>>",
+            "A peer session sent a message:\ngo on",
+            "Another Claude session sent a message while you were working:\ngo on",
             "The coordinator sent a message while you were working:\ngo on",
             "[Subagent hand-back] The text below is the final report of a subagent",
             "[Your previous response had no visible output. Please continue and produce a user-visible response.]",

@@ -552,3 +552,21 @@ fn the_outcome_of_a_call_that_goes_on_in_the_background_is_not_known() {
         assert_eq!(text(&only_of_kind(&piece, Kind::Tool).value, "outcome"), Some(outcome));
     }
 }
+
+#[test]
+fn a_call_that_the_api_runs_is_the_use_of_a_tool() {
+    for (content, outcome) in [
+        (json!([{ "type": "web_search_result", "url": "https://a.example" }]), "finished"),
+        (json!({ "type": "web_search_tool_result_error", "error_code": "unavailable" }), "failed"),
+    ] {
+        let block = |block: serde_json::Value| json!({ "message": { "content": [block] } });
+        let call = json!({ "type": "server_tool_use", "id": "s", "name": "web_search",
+                           "input": { "query": "x" } });
+        let result =
+            json!({ "type": "web_search_tool_result", "tool_use_id": "s", "content": content });
+        let script = Script::new().line("assistant", block(call)).line("assistant", block(result));
+        let value = &only_of_kind(&script.read(), Kind::Tool).value.clone();
+        let shown = (text(value, "tool"), text(value, "query"), text(value, "outcome"));
+        assert_eq!(shown, (Some("web_search"), Some("x"), Some(outcome)));
+    }
+}
