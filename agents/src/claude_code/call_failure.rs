@@ -47,7 +47,7 @@ const NEVER_STARTED: [&str; 24] = [
     "Auto mode could not evaluate this action",
     "Permission denied by hook",
     "Permission denied by PermissionRequest hook",
-    "Tool permission request failed",
+    "Tool permission request ",
     "Tool permission stream closed",
     "Tool use aborted",
     "This command requires approval",
@@ -65,9 +65,13 @@ const NEVER_STARTED: [&str; 24] = [
 /// Beginnings of such results with which a program, such as a server of MCP, can begin its own
 /// error. They count for a command, and in the mark of the client.
 const NEVER_STARTED_IN_MARK: [&str; 3] = ["Command contains ", "Cancelled: ", "Blocked: "];
-/// Parts of the first line of such results: a rule of the settings denied the call.
-const DENIED_BY_RULE: [&str; 2] =
-    [" denied by your permission settings", " denied by permission rule"];
+/// Parts of the first line of such results: a setting or an option of the client denied the call.
+const DENIED_BY_RULE: [&str; 4] = [
+    " denied by your permission settings",
+    " denied by permission rule",
+    "permissions.blockReadsOutsideWorkingDirectories",
+    "; --restricted confines the file tools",
+];
 /// Beginnings of results of calls that may or may not have run.
 const NOT_KNOWN: [&str; 4] = [
     "[Tool call interrupted",
@@ -238,6 +242,11 @@ mod tests {
                 refused,
             ),
             ("Agent type 'Plan' has been denied by permission rule 'Agent(Plan)'.", refused),
+            (
+                "/x is outside /w; --restricted confines the file tools to the working directory.",
+                refused,
+            ),
+            ("Tool permission request was cancelled before a decision could be committed", refused),
         ] {
             assert_eq!(failure_of_tool(text), expected, "{text}");
         }
