@@ -7,6 +7,8 @@ pub(super) struct LiteralCommand {
     pub(super) directory: Option<String>,
 }
 
+/// The object whose functions are the tools.
+const TOOLS: &str = "tools.";
 /// The functions that run a command, each with its opening parenthesis.
 const RUNNERS: [&str; 4] = ["exec_command(", "shell_command(", "local_shell(", "shell("];
 /// The maximum number of command calls that are read from a script.
@@ -15,11 +17,97 @@ const MAX_SCRIPT_COMMANDS: usize = 64;
 /// Returns the commands in a script, in order. A command that the script composes from parts is not
 /// known.
 pub(super) fn commands(script: &str) -> Vec<LiteralCommand> {
-    let calls = script.match_indices("tools.").filter_map(|(at, tools)| {
-        let call = script.get(at + tools.len()..)?;
+    let calls = tool_places(script).into_iter().filter_map(|at| {
+        let call = script.get(at..)?.strip_prefix(TOOLS)?;
         RUNNERS.iter().find_map(|name| call.strip_prefix(name))
     });
     calls.take(MAX_SCRIPT_COMMANDS).filter_map(literal_command).collect()
+}
+
+/// Returns where the code of a script names the object of the tools. Its comments, texts and
+/// regular expressions are skipped, but not the placeholders in its templates.
+fn tool_places(script: &str) -> Vec<usize> {
+    let mut places = Vec::new();
+    // The number of open braces in each open placeholder.
+    let mut placeholders: Vec<usize> = Vec::new();
+    let mut before = ';';
+    let mut at = 0;
+    while let Some(rest) = script.get(at..).filter(|rest| !rest.is_empty()) {
+        let character = rest.chars().next().unwrap_or_default();
+        let mut length = character.len_utf8();
+        let mut in_template = false;
+        match character {
+            '/' if rest.starts_with("//") => length = rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => {
+                length = rest.find("*/").map_or(rest.len(), |end| end + 2);
+            }
+            '/' if "(,=:[!&|?{};+".contains(before) => length = quoted_length(rest),
+            '"' | '\'' => length = quoted_length(rest),
+            '`' => in_template = true,
+            '{' => {
+                if let Some(depth) = placeholders.last_mut() {
+                    *depth += 1;
+                }
+            }
+            '}' => match placeholders.last_mut() {
+                Some(0) => {
+                    placeholders.pop();
+                    in_template = true;
+                }
+                Some(depth) => *depth -= 1,
+                None => {}
+            },
+            _ if rest.starts_with(TOOLS) => places.push(at),
+            _ => {}
+        }
+        if in_template {
+            let (text, opens) = template_text(rest.get(length..).unwrap_or_default());
+            length += text;
+            if opens {
+                placeholders.push(0);
+            }
+        }
+        let is_comment = rest.starts_with("//") || rest.starts_with("/*");
+        if !is_comment && !character.is_whitespace() {
+            before = character;
+        }
+        at += length;
+    }
+    places
+}
+
+/// Returns the length of a text or regular expression that begins with its quote. If its line has
+/// no closing quote, returns the length of the rest of the line.
+fn quoted_length(rest: &str) -> usize {
+    let mut characters = rest.char_indices();
+    let quote = characters.next().map(|(_, quote)| quote).unwrap_or_default();
+    let (mut escaped, mut in_class) = (false, false);
+    for (at, character) in characters {
+        match character {
+            _ if escaped => escaped = false,
+            '\n' => return at,
+            '\\' => escaped = true,
+            '[' | ']' if quote == '/' => in_class = character == '[',
+            _ if character == quote && !in_class => return at + quote.len_utf8(),
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// Returns the length of the text of a template up to its end or its next placeholder, with that
+/// mark, and whether a placeholder begins.
+fn template_text(rest: &str) -> (usize, bool) {
+    let mut before = ' ';
+    for (at, character) in rest.char_indices() {
+        match (before, character) {
+            ('\\', _) => before = ' ',
+            ('$', '{') => return (at + 1, true),
+            (_, '`') => return (at + 1, false),
+            _ => before = character,
+        }
+    }
+    (rest.len(), false)
 }
 
 /// Parses the command of a call. `arguments` begins after the opening parenthesis.
@@ -142,6 +230,22 @@ mod tests {
             ("my_exec_command({cmd: 'x'})", vec![]),
             ("tools.exec_command({cmd: 'open", vec![]),
             ("", vec![]),
+            // Regression: a command in a comment or in a text was recorded as a command that ran.
+            ("// tools.exec_command({cmd: 'x'})\ntext('it\\'s')", vec![]),
+            ("/* tools.exec_command({cmd: 'x'}) */ text(`a`)", vec![]),
+            ("text(\"tools.exec_command({cmd: 'x'})\")", vec![]),
+            ("text(`tools.exec_command({cmd: 'x'}) \\` ${a}`)", vec![]),
+            ("// it's\ntools.exec_command({cmd: 'make'})", one("make", None)),
+            (
+                "text(`${f({a: 1})} ${(await tools.exec_command({cmd: 'make'})).output}`)",
+                one("make", None),
+            ),
+            (
+                "const a = b.replace(/[\"/]/g, ''), c = tools.exec_command({cmd: 'make'})",
+                one("make", None),
+            ),
+            ("const a = 'open\ntools.exec_command({cmd: 'make'})", one("make", None)),
+            ("const a = b / c; tools.exec_command({cmd: 'make'}) // d", one("make", None)),
         ] {
             assert_eq!(shown(script), expected, "{script}");
         }
