@@ -151,7 +151,7 @@ const HEADS: [&str; 8] = [
 ];
 
 /// Parses the header above `Output:`, or a text without this header.
-fn parse_run_status(text: &str) -> CodexRunStatus {
+pub(super) fn parse_run_status(text: &str) -> CodexRunStatus {
     let begin = after_command(text.trim_start());
     let skipped = text.len() - begin.len();
     if !HEADS.iter().any(|head| begin.starts_with(head)) && !begin.starts_with("Output:") {
@@ -176,7 +176,7 @@ fn parse_run_status(text: &str) -> CodexRunStatus {
         let after = |name: &str| line.strip_prefix(name).map(str::trim);
         if let Some(code) = after("Exit code:").or_else(|| after("Process exited with code")) {
             status.exit_code = code.parse().ok();
-        } else if let Some(time) = after("Wall time:") {
+        } else if let Some(time) = after("Wall time:").or_else(|| after("Duration:")) {
             let seconds = time.split(' ').next().and_then(|it| it.parse::<f64>().ok());
             status.duration_ms = seconds.map(milliseconds);
         } else if let Some(process) = after("Process running with session ID") {
@@ -242,7 +242,9 @@ fn without_head(text: &str) -> CodexRunStatus {
     // A program may print such a line after others.
     let cancelled = begin.lines().nth(1).is_none()
         && begin.trim_end().ends_with(" was cancelled before receiving a response");
-    if cancelled || starts(&["aborted by user", "command aborted by user"]) {
+    // The whole text of an answer that Codex made up, because a call had none.
+    let aborted = begin.trim_end() == "aborted";
+    if cancelled || aborted || starts(&["aborted by user", "command aborted by user"]) {
         let seconds = begin.rsplit_once("after ").and_then(|(_, it)| it.strip_suffix('s'));
         let duration_ms = seconds.and_then(|it| it.parse::<f64>().ok()).map(milliseconds);
         return CodexRunStatus { outcome: "interrupted", duration_ms, ..whole };
@@ -337,6 +339,9 @@ fn refusal(text: &str) -> Option<Range<usize>> {
 /// allow a call.
 pub(super) fn says_refused(message: &str) -> bool {
     let message = message.trim_start().trim_start_matches("err: \"");
+    if is_answer(message) {
+        return false;
+    }
     let first = message.lines().next().unwrap_or_default().to_ascii_lowercase();
     let without_article = |text: &str| text.strip_prefix("the ").unwrap_or(text).to_owned();
     let refusals = ["rejected ", "denied ", "declined ", "cancelled ", "did not approve "];
@@ -348,19 +353,37 @@ pub(super) fn says_refused(message: &str) -> bool {
     by_user
         || verbs.iter().any(|verb| {
             first.match_indices(verb).any(|(at, _)| {
+                let before = first.get(..at).unwrap_or_default();
                 let after = without_article(first.get(at + verb.len()..).unwrap_or_default());
-                who.iter().any(|it| after.starts_with(it))
+                // Not in the name of a file.
+                !before.ends_with(['/', '\\', '-', '_'])
+                    && who.iter().any(|it| after.starts_with(it))
             })
         })
+}
+
+/// Whether a message has the form of a tool's own answer: JSON, the numbered lines of a file, or
+/// the error of an MCP server.
+fn is_answer(message: &str) -> bool {
+    let number = message.strip_prefix('L').and_then(|rest| rest.split_once(": "));
+    message.starts_with(['[', '{'])
+        || message.starts_with("tool call error")
+        || number.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether the output of a call to an MCP server is Codex's message that the call was not allowed.
 /// It is a text, or the first text in a list of content blocks.
 pub(super) fn is_refused_mcp_call(output: &str) -> bool {
     let text = output.trim_start().trim_start_matches("[{\"type\":\"text\",\"text\":\"");
-    ["user rejected MCP tool call", "user cancelled MCP tool call"]
-        .iter()
-        .any(|refusal| text.starts_with(refusal))
+    let refusals = [
+        "user rejected MCP tool call",
+        "user cancelled MCP tool call",
+        "MCP tool call blocked by ",
+        "Tool call blocked by ",
+        "This action was rejected due to ",
+        "The automatic permission approval review did not finish",
+    ];
+    refusals.iter().any(|refusal| text.starts_with(refusal))
 }
 
 #[cfg(test)]
@@ -407,6 +430,8 @@ mod tests {
                 "command timed out after 9000 milliseconds\nx",
             ),
             ("Wall time: 3.1 seconds\naborted by user", None, "interrupted", Some(3100), ""),
+            ("aborted", None, "interrupted", None, "aborted"),
+            ("aborted 3 jobs", None, "unknown", None, "aborted 3 jobs"),
             (
                 "aborted by user after 3.1s",
                 None,
@@ -468,10 +493,21 @@ mod tests {
 
     #[test]
     fn a_message_of_a_program_is_no_refusal() {
-        for text in ["rejected 3 rows", "push declined by remote", "the user denied"] {
+        for text in [
+            "rejected 3 rows",
+            "push declined by remote",
+            "the user denied",
+            // Regression: each of these answers was taken for a refusal.
+            r#"[{"type":"text","text":"The review was declined by the user"}]"#,
+            r#"{"log":"request denied by policy 7"}"#,
+            "L12: // Requests denied by the policy are logged.",
+            "/w/docs/denied by user.md",
+            "tool call error: the query was rejected by policy 7",
+        ] {
             assert!(!says_refused(text), "{text}");
         }
         assert!(is_refused_mcp_call(r#"[{"type":"text","text":"user rejected MCP tool call"}]"#));
+        assert!(is_refused_mcp_call("This action was rejected due to unacceptable risk."));
         assert!(!is_refused_mcp_call("text: user rejected MCP tool call"));
     }
 

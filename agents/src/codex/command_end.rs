@@ -26,6 +26,8 @@ pub(super) struct CodexCommandEnd<'a> {
 
 /// Codex's own code for a process that was stopped and has no exit code.
 const NO_CODE: i64 = -1;
+/// Codex's code for a command that it stopped after its time, and the code of `timeout`.
+const TIMEOUT_CODE: i64 = 124;
 /// The number of bytes at the end of a background command's output that are kept, to find the
 /// verdict of a check in them.
 const TAIL_BYTES: usize = 4096;
@@ -57,9 +59,14 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
                 tool::edit_not_made(work, id, &first.path, outcome, reason.into());
             }
         }
-        CallRequest::Todos { items } if !answer.status.not_started => work.todos(items),
+        CallRequest::Todos { items } if is_accepted(&answer) => work.todos(items),
         _ => {}
     }
+}
+
+/// Whether a result does not say that its call failed, was refused or was interrupted.
+fn is_accepted(answer: &CodexCallResult) -> bool {
+    matches!(answer.status.outcome, "unknown" | "finished")
 }
 
 /// Whether a result says that its patch was applied.
@@ -269,8 +276,9 @@ pub(super) fn command_reported(
             return;
         }
         let opened = opened.clone();
-        // A stopped process has no code: the result of the call may say more.
-        if end.exit_code.is_some_and(|code| code != NO_CODE) || end.outcome == REFUSED {
+        // A stopped process has no code of its own: the result of the call may say more.
+        let own = end.exit_code.is_some_and(|code| ![NO_CODE, TIMEOUT_CODE].contains(&code));
+        if own || matches!(end.outcome, REFUSED | "timed_out") {
             work.carry.calls.remove(event.id);
             work.carry.other.codex.end(event.id);
         } else {
