@@ -20,6 +20,7 @@ pub(crate) mod state;
 mod tests;
 mod tool;
 mod turn_end;
+mod user_shell;
 
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::lenient::{LenientFlag, LenientInteger, LenientText, field, object};
@@ -29,6 +30,7 @@ use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use state::{ForkCopyState, LastMessage};
+use std::collections::BTreeMap;
 
 /// A line of a rollout.
 #[derive(Debug, Default, Deserialize)]
@@ -53,6 +55,7 @@ struct CodexPayload<'a> {
     cwd: LenientText<'a>,
     model: LenientText<'a>,
     role: LenientText<'a>,
+    author: LenientText<'a>,
     message: LenientText<'a>,
     content: Option<&'a RawValue>,
     summary: Option<&'a RawValue>,
@@ -98,8 +101,9 @@ fn is_own_text(event: &RawValue) -> bool {
 }
 
 /// The types of lines that are read.
-const READ_LINE_TYPES: [&str; 6] = [
-    "session_meta", "turn_context", "response_item", "event_msg", "compacted", "token_usage_record",
+const READ_LINE_TYPES: [&str; 7] = [
+    "session_meta", "turn_context", "response_item", "event_msg", "compacted",
+    "token_usage_record", "inter_agent_communication",
 ];
 
 /// Reads a line into the piece.
@@ -152,6 +156,7 @@ pub(crate) fn line(work: &mut PieceBuilder<'_>, line: &CodexLine<'_>) -> Result<
         "event_msg" => event(work, &id, &payload, raw, copied),
         "compacted" => compaction::compacted(work, &id, &payload),
         "token_usage_record" => notice::push_token_usage(work, payload.usage),
+        "inter_agent_communication" => agent::message(work, &payload.author, payload.content),
         _ => {
             if let (Some(before), Some(now)) = (model, &work.carry.other.model)
                 && before != *now
@@ -190,10 +195,12 @@ fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<
     {
         state.copying = Some(ForkCopyState::before(began));
     }
-    let source = meta.source.map(RawValue::get).unwrap_or_default();
-    state.sub_agent = meta.thread_source.is("subagent")
-        || (source.starts_with('{')
-            && (source.contains("\"subagent\"") || source.contains("\"subAgent\"")));
+    // In an internal session, Codex works for itself.
+    let source: BTreeMap<String, &RawValue> = object(meta.source);
+    let is_from = |name: &str| source.contains_key(name);
+    let thread_source = meta.thread_source.text();
+    state.sub_agent = ["subagent", "subAgent", "internal"].into_iter().any(is_from)
+        || matches!(thread_source, Some("subagent" | "memory_consolidation"));
     if state.sub_agent {
         let names = [meta.agent_nickname.text(), meta.agent_role.text()];
         let names: Vec<&str> = names.into_iter().flatten().collect();
@@ -252,9 +259,11 @@ fn response(
             command_end::result(work, call, payload.output);
         }
         "web_search_call" => {
-            tool::searched(work, raw, "", Some(id), tool::SEARCH_CALL);
+            tool::searched(work, raw, "", Some(id), tool::CALL);
         }
-        "image_generation_call" => tool::image_made(work, raw, id),
+        "image_generation_call" => tool::image_made(work, raw, "", Some(id), tool::CALL),
+        "tool_search_call" => tool::tools_searched(work, raw, id),
+        "agent_message" => agent::message(work, &payload.author, payload.content),
         _ => {}
     }
 }
@@ -281,11 +290,13 @@ fn event(
         "exec_command_end" => event::execution(work, raw, "", started),
         "patch_apply_end" => event::changed(work, raw, ""),
         "mcp_tool_call_end" => tool::mcp_ended(work, raw, "", started),
-        "web_search_end" => tool::searched(work, raw, "", None, tool::SEARCH_EVENT),
+        "web_search_end" => tool::searched(work, raw, "", None, tool::EVENT),
+        "image_generation_end" => tool::image_made(work, raw, "", None, tool::EVENT),
         "collab_agent_spawn_end"
         | "collab_agent_interaction_end"
         | "collab_waiting_end"
         | "collab_close_end" => agent::event(work, raw),
+        "sub_agent_activity" => agent::activity(work, raw, started),
         "token_count" => notice::push_reported_token_usage(work, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
         "task_started" | "turn_started" => turn_end::record_open_calls(work, "unknown"),
@@ -327,7 +338,12 @@ fn message(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPayload<'_>, co
             prompt::push_prompt(work, id, text_part, prompt::source::MESSAGE);
         }
         Some(_) => {}
-        None => agent::notified(work, &text),
+        None => {
+            agent::notified(work, &text);
+            if role == "user" {
+                user_shell::typed(work, id, &text, &pointer);
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
 use crate::claude_code::transcript_state::SubAgentState;
 use crate::lenient::{LenientList, LenientText, field, object, parse_object};
 use crate::long_text;
+use crate::text_hash::text_hash;
 use crate::tool_use::escaped;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -149,12 +150,89 @@ fn status(work: &mut PieceBuilder<'_>, agent: &str, raw: &RawValue, pointer: Opt
     };
     let text: LenientText<'_> = field(Some(raw), name);
     let result = text.text().map(|text| shown(text, name));
-    // Each call that waits for the agent reports the same end.
-    let end = format!("agent:{agent}:{word}:{}", crate::text_hash::text_hash(raw.get()));
+    ended(work, agent, word, raw.get(), result.into());
+}
+
+/// Adds the end of an agent, unless an equal report came before: each call that waits for the agent
+/// reports the same end.
+fn ended(work: &mut PieceBuilder<'_>, agent: &str, word: &str, report: &str, result: Value) {
+    let end = format!("{}{}", end_key(agent, word), text_hash(report));
     let state = &mut work.carry.other.codex;
     if !state.has_ended(&end) {
         state.end(&end);
-        version(work, agent, word, result.into());
+        version(work, agent, word, result);
+    }
+}
+
+/// The beginning of the keys of an agent's ends of this kind.
+fn end_key(agent: &str, word: &str) -> String {
+    format!("agent:{agent}:{word}:")
+}
+
+/// Reads a message of another agent. Its final answer is its result, or says why it has none.
+pub(super) fn message(
+    work: &mut PieceBuilder<'_>,
+    author: &LenientText<'_>,
+    content: Option<&RawValue>,
+) {
+    const PAYLOAD: &str = "\nPayload:";
+    let Some((text, pointer)) = long_text::content_text(content, "/content") else { return };
+    let (Some(agent), true) = (author.text(), text.starts_with("Message Type: FINAL_ANSWER"))
+    else {
+        return;
+    };
+    let Some(at) = text.find(PAYLOAD) else { return };
+    let answer = text.get(at + PAYLOAD.len()..).unwrap_or_default().trim_start();
+    let word = match answer {
+        "Agent was not found." => return,
+        "Agent shut down." => "stopped",
+        _ if answer.starts_with("Agent errored: ") => "failed",
+        _ => "completed",
+    };
+    let part = text.len() - answer.len()..text.len();
+    let result = (!part.is_empty()).then(|| work.part(&text, part, &pointer));
+    ended(work, agent, word, answer, result.into());
+}
+
+/// What happened to an agent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct AgentActivity<'a> {
+    /// The call that caused it.
+    #[serde(borrow, alias = "event_id")]
+    id: LenientText<'a>,
+    kind: LenientText<'a>,
+    #[serde(alias = "agentPath")]
+    agent_path: LenientText<'a>,
+    #[serde(alias = "agentThreadId")]
+    agent_thread_id: LenientText<'a>,
+}
+
+/// Reads an event or item that an agent started or ended.
+pub(super) fn activity(work: &mut PieceBuilder<'_>, raw: &RawValue, started_at: Option<Timestamp>) {
+    let one: AgentActivity<'_> = object(Some(raw));
+    let Some(agent) = one.agent_path.text().or(one.agent_thread_id.text()) else { return };
+    let call = one.id.text();
+    match one.kind.text() {
+        Some("started") => {
+            let open = call.and_then(|call| work.carry.other.codex.tools.get(call));
+            let fields = open.and_then(|open| open.agent.clone()).unwrap_or_else(|| {
+                let at = started_at.unwrap_or(work.line.at).to_string();
+                fields([("call", call.into()), ("started_at", at.into())])
+            });
+            started(work, agent, fields);
+        }
+        Some("interrupted") => {
+            ended(work, agent, "interrupted", call.unwrap_or_default(), Value::Null);
+        }
+        // The final answer has the result: it must not be replaced.
+        Some("completed") => {
+            let known = end_key(agent, "completed");
+            if !work.carry.other.codex.ended.iter().any(|end| end.starts_with(&known)) {
+                ended(work, agent, "completed", call.unwrap_or_default(), Value::Null);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -192,11 +270,15 @@ struct CollaborationItem<'a> {
     id: LenientText<'a>,
     tool: LenientText<'a>,
     prompt: LenientText<'a>,
+    #[serde(alias = "receiverThreadIds")]
     receiver_thread_ids: LenientList<LenientText<'a>>,
     new_thread_id: LenientText<'a>,
     new_agent_nickname: LenientText<'a>,
     new_agent_role: LenientText<'a>,
     agents_states: Option<&'a RawValue>,
+    /// The name of `agents_states` in some versions.
+    #[serde(rename = "agentsStates")]
+    states: Option<&'a RawValue>,
     statuses: Option<&'a RawValue>,
     receiver_thread_id: LenientText<'a>,
     status: Option<&'a RawValue>,
@@ -211,6 +293,7 @@ pub(super) fn item(work: &mut PieceBuilder<'_>, raw: &RawValue, started_at: Opti
         }
     }
     statuses(work, one.agents_states, "/item/agents_states");
+    statuses(work, one.states, "/item/agentsStates");
 }
 
 /// Reads an event about the start of an agent, or about the status of one or several.

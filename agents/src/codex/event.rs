@@ -2,7 +2,7 @@
 
 use super::call::{command_line, command_request, command_words, line_of_shell};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
-use super::{call_result, prompt, tool};
+use super::{call_result, prompt, tool, user_shell};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::OpenCall;
@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 struct CommandExecution<'a> {
     #[serde(borrow, alias = "call_id")]
     id: LenientText<'a>,
+    #[serde(alias = "processId")]
     process_id: LenientId,
     command: Option<&'a RawValue>,
     cwd: LenientText<'a>,
@@ -33,6 +34,12 @@ struct CommandExecution<'a> {
     stderr: LenientText<'a>,
     aggregated_output: LenientText<'a>,
     formatted_output: LenientText<'a>,
+    /// The names of these outputs in some versions.
+    #[serde(rename = "aggregatedOutput")]
+    aggregated: LenientText<'a>,
+    #[serde(rename = "formattedOutput")]
+    formatted: LenientText<'a>,
+    #[serde(alias = "exitCode")]
     exit_code: LenientInteger,
     duration: Option<&'a RawValue>,
 }
@@ -87,6 +94,9 @@ struct CodexDuration {
     secs: u64,
     nanos: u32,
 }
+
+/// The beginning of the output of a command that Codex stopped after its time.
+const TIMEOUT: &str = "command timed out after ";
 
 /// Reads a duration, and returns it in milliseconds.
 pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
@@ -154,17 +164,22 @@ pub(super) fn execution(
     let (line, pointer) = inner.map_or(found, |inner| (inner, String::new()));
     let texts = [
         (&one.aggregated_output, "aggregated_output"),
+        (&one.aggregated, "aggregatedOutput"),
         (&one.stdout, "stdout"),
         (&one.stderr, "stderr"),
         (&one.formatted_output, "formatted_output"),
+        (&one.formatted, "formattedOutput"),
     ];
+    let says_timeout =
+        |word: &LenientText<'_>| word.text().is_some_and(|it| it.starts_with(TIMEOUT));
+    let timed_out = texts.iter().any(|(word, _)| says_timeout(word));
     let text = texts.into_iter().find_map(|(word, name)| Some((word.text()?, name)));
     let (text, name) = text.unwrap_or_default();
     let reported = CodexCommandEnd {
         exit_code: one.exit_code.0,
         outcome: match (status, one.exit_code.0) {
             ("declined", _) => REFUSED,
-            (_, Some(_)) if text.starts_with("command timed out after ") => "timed_out",
+            (_, Some(_)) if timed_out => "timed_out",
             (_, Some(code)) => call_result::outcome(Some(code)),
             ("completed", None) => "finished",
             ("failed", None) => "failed",
@@ -180,10 +195,12 @@ pub(super) fn execution(
     };
     let end = clear_code_if_not_started(reported);
     let cwd = one.cwd.text().map(path_from_url).or_else(|| work.line.cwd.clone());
-    let description = match one.source.text() {
-        Some("user_shell" | "userShell") => "typed by the person".into(),
-        _ => Value::Null,
-    };
+    let by_person = matches!(one.source.text(), Some("user_shell" | "userShell"));
+    let source = if base.is_empty() { prompt::source::EVENT } else { prompt::source::ITEM };
+    if by_person && !user_shell::is_news(work, &line, source) {
+        return;
+    }
+    let description = if by_person { user_shell::DESCRIPTION.into() } else { Value::Null };
     let request = command_request(&work.line, &line, &pointer, description);
     let event = ReportedCommand {
         id,

@@ -83,9 +83,17 @@ fn injected_element(text: &str) -> Option<&str> {
     name.or_else(|| is_instructions().then_some(word))
 }
 
-/// Whether a text only frames an attachment.
+/// Whether a text only frames an attachment, or takes the place of one that Codex could not read.
 fn is_frame(text: &str) -> bool {
     let text = text.trim();
+    let unread = [
+        "Codex could not read the local image at `",
+        "Codex cannot attach image at `",
+        "Image located at `",
+    ];
+    if !text.contains('\n') && unread.iter().any(|begin| text.starts_with(begin)) {
+        return ["`: ", "` is invalid: "].iter().any(|middle| text.contains(middle));
+    }
     text == "</image>"
         || text == "<image>"
         || (text.starts_with("<image name=") && text.ends_with('>'))

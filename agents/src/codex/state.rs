@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CodexState {
-    /// Whether it is a sub-agent's session: the parent agent wrote its user messages.
+    /// Whether no person wrote its user messages: the session of a sub-agent, or an internal one.
     pub(crate) sub_agent: bool,
     /// Set while the lines are read that a fork copied from its origin.
     pub(crate) copying: Option<ForkCopyState>,

@@ -19,10 +19,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The kinds of lines that report a search, one bit each.
-pub(super) const SEARCH_CALL: u8 = 1;
-pub(super) const SEARCH_EVENT: u8 = 2;
-const SEARCH_ITEM: u8 = 4;
+/// The kinds of lines that report a search or an image, one bit each.
+pub(super) const CALL: u8 = 1;
+pub(super) const EVENT: u8 = 2;
+const ITEM: u8 = 4;
 
 /// Remembers the call of a tool until its result comes.
 pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
@@ -228,18 +228,22 @@ pub(super) fn mcp_ended(
     let result: McpCallResult<'_> = object(one.result);
     let inner: McpCallResult<'_> = object(result.ok);
     let error: McpCallResult<'_> = object(one.error);
+    let error_text = one.error.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let texts = [
+        (result.err.text(), "result/Err"),
+        (error.message.text(), "error/message"),
+        (error_text.as_deref().filter(|text| !text.is_empty()), "error"),
+    ];
+    let reason = texts.into_iter().find_map(|(text, pointer)| Some((text?, pointer)));
     let failed = result.is_error.0
         || inner.is_error.0
-        || result.err.text().is_some()
-        || error.message.text().is_some()
+        || reason.is_some()
         || one.success.0 == Some(false)
         || one.status.is("failed");
-    let (reason, pointer) = match (result.err.text(), error.message.text()) {
-        (Some(text), _) => (Some(text), "result/Err"),
-        (None, text) => (text, "error/message"),
-    };
     let declined = one.status.is("declined")
-        || reason.is_some_and(|it| it.contains("rejected") || call_result::says_refused(it));
+        || reason.is_some_and(|(it, _)| {
+            call_result::is_refused_mcp_call(it) || call_result::says_refused(it)
+        });
     let outcome = match (declined, failed, one.status.text()) {
         (true, ..) => REFUSED,
         (false, true, _) => "failed",
@@ -250,7 +254,7 @@ pub(super) fn mcp_ended(
     let ended = ToolUseEnd {
         tool: &name,
         outcome,
-        reason: reason.map(|text| work.text(text, format!("{base}/{pointer}"))).into(),
+        reason: reason.map(|(text, name)| work.text(text, format!("{base}/{name}"))).into(),
         called_at: open.as_ref().map(|open| open.called_at).or(started_at),
         duration_ms: duration_ms(one.duration),
     };
@@ -281,7 +285,9 @@ pub(super) fn item(
 ) {
     match kind {
         "mcptoolcall" | "dynamictoolcall" => mcp_ended(work, raw, "/item", started_at),
-        "websearch" => searched(work, raw, "/item", None, SEARCH_ITEM),
+        "websearch" => searched(work, raw, "/item", None, ITEM),
+        "imagegeneration" => image_made(work, raw, "/item", None, ITEM),
+        "subagentactivity" => agent::activity(work, raw, started_at),
         "imageview" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let Some(id) = one.id.text() else { return };
@@ -378,12 +384,34 @@ fn outcome_of_status(status: &LenientText<'_>) -> &'static str {
     }
 }
 
-/// Records that the model made an image.
-pub(super) fn image_made(work: &mut PieceBuilder<'_>, raw: &RawValue, id: &str) {
+/// Records that the model made an image, which a line of the kind `source` reports. `own_id` names
+/// it if the report has no id.
+pub(super) fn image_made(
+    work: &mut PieceBuilder<'_>,
+    raw: &RawValue,
+    base: &str,
+    own_id: Option<&str>,
+    source: u8,
+) {
     let one: ReportedToolUse<'_> = object(Some(raw));
     let prompt: LenientText<'_> = field(Some(raw), "revised_prompt");
-    let prompt = prompt.text().map(|text| work.text(text, "/revised_prompt"));
+    let Some(id) = one.id.text().or(own_id) else { return };
+    let same = text_hash(&format!("image\n{:?}", prompt.text()));
+    if !work.carry.other.codex.is_news(same, source, work.line.at) {
+        return;
+    }
+    let prompt = prompt.text().map(|text| work.text(text, format!("{base}/revised_prompt")));
     let outcome = outcome_of_status(&one.status);
     let ended = ToolUseEnd { tool: "image_generation", outcome, ..ToolUseEnd::default() };
     used(work, id, fields([("prompt", prompt.into())]), ended);
+}
+
+/// Records that the model searched the tools that it can call.
+pub(super) fn tools_searched(work: &mut PieceBuilder<'_>, raw: &RawValue, id: &str) {
+    let given: BTreeMap<String, &RawValue> = object(Some(raw));
+    let call: LenientText<'_> = field(Some(raw), "call_id");
+    let value = input_fields(&work.line, given.get("arguments").copied(), "/arguments");
+    let outcome = outcome_of_status(&field(Some(raw), "status"));
+    let ended = ToolUseEnd { tool: "tool_search", outcome, ..ToolUseEnd::default() };
+    used(work, call.text().unwrap_or(id), value, ended);
 }

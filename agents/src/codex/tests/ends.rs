@@ -477,3 +477,86 @@ fn a_command_in_a_list_of_words_is_read() {
         assert_eq!(text(command, "outcome").as_deref(), Some("failed"), "{tool}");
     }
 }
+
+/// Regression: some versions write the fields of an item in camel case, and the exit code was lost.
+#[test]
+fn an_item_with_fields_in_camel_case_is_read() {
+    let ended = json!({"type": "CommandExecution", "id": "k2", "processId": "7", "cwd": "/w",
+        "command": ["/bin/bash", "-lc", "cargo test"], "source": "agent", "status": "failed",
+        "aggregatedOutput": "x".repeat(300), "exitCode": 101, "duration": {"secs": 2, "nanos": 0}});
+    let script =
+        [meta(), runs(1, "k1", "cargo test"), still_running(2, "k1", 7, ""), item_of(3, &ended)];
+    let piece = read(&script.concat());
+    assert_eq!(ends(&piece)[1..], [end("k1", "failed", Some(101), "00:03")]);
+    assert_eq!(verdicts(&piece), ["unknown", "failed"]);
+    let shown = field(of_kind(&piece, Kind::Command)[1], "stdout_preview").unwrap();
+    let found = TextRef::from_value(shown).unwrap();
+    assert_eq!(found.pointer, "/payload/item/aggregatedOutput");
+}
+
+/// Regression: the event of a command that timed out made the command and its check `failed`.
+#[test]
+fn an_event_does_not_hide_that_a_command_timed_out() {
+    const TIMEOUT: &str = "command timed out after 1000 milliseconds\n";
+    let event = |formatted: &str| {
+        let end = json!({"type": "exec_command_end", "call_id": "k1", "status": "failed",
+            "command": ["bash", "-lc", "cargo test"], "exit_code": 124,
+            "aggregated_output": "Compiling\n", "formatted_output": formatted});
+        at(3, "event_msg", &end)
+    };
+    let result = |begin: &str| {
+        output(4, "k1", &json!(format!("Exit code: 124\nOutput:\n{begin}Compiling\n")))
+    };
+    for (lines, outcome) in [
+        (event(TIMEOUT), "timed_out"),
+        (event("") + &result(TIMEOUT), "timed_out"),
+        // The code of the program `timeout`.
+        (event("") + &result(""), "failed"),
+        (event(""), "failed"),
+    ] {
+        let script = [meta(), runs(1, "k1", "cargo test"), lines].concat();
+        let piece = read(&script);
+        let (_, last, code, _) = ends(&piece).pop().unwrap();
+        assert_eq!((last.as_str(), code), (outcome, Some(124)));
+        assert_eq!(verdicts(&piece).pop().as_deref(), Some(outcome));
+        check_same_in_pieces(&script);
+    }
+}
+
+/// Regression: a command that the person typed was read only from an event, which most versions do
+/// not write.
+#[test]
+fn a_command_that_the_person_typed_is_read_from_its_message() {
+    let typed = |second: u32, command: &str, code: i64| {
+        let said = format!(
+            "<user_shell_command>\n<command>\n{command}\n</command>\n<result>\nExit code: {code}\nDuration: 1.5000 seconds\nOutput:\nno\n</result>\n</user_shell_command>"
+        );
+        let content = json!([{"type": "input_text", "text": said}]);
+        let id = format!("m{second}");
+        item(second, &json!({"type": "message", "role": "user", "id": id, "content": content}))
+    };
+    let event = json!({"type": "exec_command_end", "call_id": "u1", "source": "user_shell",
+        "command": ["bash", "-lc", "ls"], "status": "completed", "exit_code": 0,
+        "aggregated_output": "a\n"});
+    let script = [
+        meta(),
+        typed(1, "cargo test", 101),
+        at(2, "event_msg", &event),
+        typed(2, "ls", 0),
+        typed(3, "ls", 2),
+    ]
+    .concat();
+    let piece = read(&script);
+    let expected = [
+        end("m1", "failed", Some(101), "00:01"),
+        end("u1", "finished", Some(0), "00:02"),
+        end("m3", "failed", Some(2), "00:03"),
+    ];
+    assert_eq!(ends(&piece), expected);
+    assert_eq!(verdicts(&piece), ["failed"]);
+    let first = of_kind(&piece, Kind::Command)[0];
+    assert_eq!(text(first, "description").as_deref(), Some("typed by the person"));
+    assert_eq!(text(first, "stdout_preview").as_deref(), Some("no"));
+    assert_eq!(field(first, "duration_ms"), Some(&1500_i64.into()));
+    check_same_in_pieces(&script);
+}

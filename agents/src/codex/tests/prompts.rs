@@ -232,6 +232,9 @@ fn the_task_of_a_sub_agent_is_not_a_prompt() {
     for source in [
         json!({"source": {"subagent": {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}}}),
         json!({"source": {"subagent": "review"}}),
+        // Regression: what Codex writes to itself in an internal session became a prompt.
+        json!({"source": {"internal": "memory_consolidation"}}),
+        json!({"source": "exec", "thread_source": "memory_consolidation"}),
         json!({"thread_source": "subagent", "agent_nickname": "Ada", "agent_role": "explorer"}),
     ] {
         let script = [
@@ -243,5 +246,28 @@ fn the_task_of_a_sub_agent_is_not_a_prompt() {
         assert_eq!(prompts(&piece), [] as [&str; 0], "{source}");
         let named = source.get("agent_nickname").map(|_| "Ada, explorer");
         assert_eq!(title(&piece).as_deref(), named);
+    }
+}
+
+#[test]
+fn another_program_that_uses_codex_passes_on_what_a_person_wrote() {
+    for source in [json!("vscode"), json!({"custom": "subagent"})] {
+        let script =
+            [meta_line("a1", &json!({ "source": source })), message_line(1, &["look at it"], &[])];
+        assert_eq!(prompts(&read(&script.concat())), ["look at it"], "{source}");
+    }
+}
+
+/// Regression: the text that Codex writes in place of an image became part of the prompt.
+#[test]
+fn the_text_in_place_of_an_image_is_no_prompt() {
+    for unread in [
+        "Codex could not read the local image at `/a.png`: No such file",
+        "Image located at `/a.png` is invalid: bad header",
+        "Codex cannot attach image at `/a.bmp`: unsupported image format `image/bmp`.",
+    ] {
+        let script =
+            [meta(), message_line(1, &[unread, "what is it?"], &[]), event_line(1, "what is it?")];
+        assert_eq!(prompts(&read(&script.concat())), ["what is it?"], "{unread}");
     }
 }

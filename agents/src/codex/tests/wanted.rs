@@ -372,3 +372,111 @@ fn a_call_without_readable_arguments_is_the_use_of_a_tool() {
     assert_eq!(actual, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
     assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
 }
+
+/// Regression: an agent was running for ever if only its final answer reported its end.
+#[test]
+fn the_final_answer_of_an_agent_ends_it() {
+    let spawn = json!({"type": "function_call", "namespace": "collaboration",
+        "name": "spawn_agent", "call_id": "s1",
+        "arguments": "{\"task_name\":\"look\",\"message\":\"find the lexer\"}"});
+    let activity = |second: u32, kind: &str| {
+        let event = json!({"type": "sub_agent_activity", "event_id": "s1", "kind": kind,
+            "agent_path": "/root/look", "agent_thread_id": "t1"});
+        at(second, "event_msg", &event)
+    };
+    let answer = |payload: &str| {
+        format!(
+            "Message Type: FINAL_ANSWER\nTask name: /root\nSender: /root/look\nPayload:\n{payload}"
+        )
+    };
+    let message = |payload: &str| {
+        let content = json!([{"type": "input_text", "text": answer(payload)}]);
+        let message = json!({"type": "agent_message", "author": "/root/look", "content": content});
+        item(5, &message)
+    };
+    let line = json!({"author": "/root/look", "content": answer("found")});
+    let line = at(5, "inter_agent_communication", &line);
+    let failed = "Agent errored: no route\n\nTry again.";
+    for (lines, status, result) in [
+        (message("found"), "completed", Some("found")),
+        (line + &message("found"), "completed", Some("found")),
+        (activity(4, "completed"), "completed", None),
+        (activity(4, "completed") + &message("found"), "completed", Some("found")),
+        (message("found") + &activity(6, "completed"), "completed", Some("found")),
+        (message(""), "completed", None),
+        (message(failed), "failed", Some(failed)),
+        (message("Agent shut down."), "stopped", Some("Agent shut down.")),
+        (message("Agent was not found."), "running", None),
+        (activity(4, "interrupted"), "interrupted", None),
+        (activity(4, "interacted"), "running", None),
+    ] {
+        let started = [
+            meta(),
+            item(1, &spawn),
+            activity(2, "started"),
+            output(3, "s1", &json!("{\"task_name\":\"/root/look\"}")),
+        ];
+        let piece = read(&(started.concat() + &lines));
+        let agents = of_kind(&piece, Kind::Agent);
+        let last = agents.last().unwrap();
+        assert_eq!(text(last, "status").as_deref(), Some(status), "{lines}");
+        assert_eq!(text(last, "result").as_deref(), result, "{lines}");
+        assert_eq!(text(last, "prompt").as_deref(), Some("find the lexer"));
+    }
+}
+
+#[test]
+fn searches_for_tools_and_images_that_only_an_event_reports_are_read() {
+    let search = json!({"type": "tool_search_call", "id": "tsc_1", "call_id": "t1",
+        "status": "completed", "arguments": {"query": "calendar", "limit": 8}});
+    let image = json!({"type": "image_generation_end", "call_id": "ig_1", "status": "completed",
+        "revised_prompt": "a cat", "result": "AAAA"});
+    let image_item = json!({"type": "item_completed", "item": {"type": "ImageGeneration",
+        "id": "ig_1", "status": "completed", "revised_prompt": "a cat", "result": "AAAA"}});
+    let script = [
+        meta(),
+        item(1, &search),
+        at(2, "event_msg", &image),
+        // The same image.
+        at(2, "event_msg", &image_item),
+    ];
+    let piece = read(&script.concat());
+    let tools = of_kind(&piece, Kind::Tool);
+    let actual: Vec<_> = tools.iter().map(|fact| text(fact, "tool").unwrap()).collect();
+    assert_eq!(actual, ["tool_search", "image_generation"]);
+    assert_eq!(text(tools[0], "query").as_deref(), Some("calendar"));
+    assert_eq!(text(tools[1], "prompt").as_deref(), Some("a cat"));
+}
+
+/// Regression: a word in the error of a server made its call `refused`.
+#[test]
+fn an_error_of_an_mcp_server_is_no_refusal() {
+    for (error, outcome) in [
+        ("tool call error: rejected: the limit is 100", "failed"),
+        ("connection rejected by peer", "failed"),
+        ("user rejected MCP tool call", "refused"),
+        ("MCP tool call blocked by app configuration", "refused"),
+        ("This action was rejected due to unacceptable risk.", "refused"),
+    ] {
+        let end = json!({"type": "mcp_tool_call_end", "call_id": "m1", "result": {"Err": error},
+            "invocation": {"server": "docs", "tool": "find", "arguments": {}}});
+        let ended = json!({"type": "item_completed", "item": {"type": "DynamicToolCall",
+            "id": "m1", "tool": "find", "status": "failed", "error": error}});
+        for event in [end, ended] {
+            let piece = read(&(meta() + &at(1, "event_msg", &event)));
+            let [tool] = of_kind(&piece, Kind::Tool)[..] else { panic!("{event}") };
+            assert_eq!(text(tool, "outcome").as_deref(), Some(outcome), "{event}");
+            assert_eq!(text(tool, "reason").as_deref(), Some(error), "{event}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_whose_call_was_aborted_changes_no_task() {
+    let plan = json!({"plan": [{"step": "a", "status": "pending"}]});
+    for (result, tasks) in [("Plan updated", 1), ("aborted", 0), ("aborted by user after 1.0s", 0)]
+    {
+        let script = [meta(), call(1, "update_plan", "u1", &plan), output(2, "u1", &json!(result))];
+        assert_eq!(of_kind(&read(&script.concat()), Kind::Task).len(), tasks, "{result}");
+    }
+}
