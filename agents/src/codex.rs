@@ -23,6 +23,7 @@ mod turn_end;
 mod user_shell;
 
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
+use crate::file_url::path_from_url;
 use crate::lenient::{LenientFlag, LenientInteger, LenientText, field, object};
 use crate::long_text;
 use crate::text_hash::text_hash;
@@ -135,7 +136,7 @@ pub(crate) fn line(work: &mut PieceBuilder<'_>, line: &CodexLine<'_>) -> Result<
     let Ok(payload) = serde_json::from_str::<CodexPayload<'_>>(raw.get()) else { return Ok(()) };
     let model = work.carry.other.model.clone();
     if kind == "turn_context" {
-        note(&mut work.carry.session.cwd, &payload.cwd);
+        note_directory(&mut work.carry.session.cwd, &payload.cwd);
         note(&mut work.carry.other.model, &payload.model);
     }
     let at = match (at, kind) {
@@ -175,6 +176,12 @@ fn note(field: &mut Option<String>, word: &LenientText<'_>) {
     }
 }
 
+fn note_directory(field: &mut Option<String>, word: &LenientText<'_>) {
+    if let Some(directory) = word.text() {
+        *field = Some(path_from_url(directory));
+    }
+}
+
 /// Reads the first line of a rollout, which names its session. In a fork, copies of the lines of
 /// the original session follow, including its first line.
 fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<Timestamp>) {
@@ -187,7 +194,7 @@ fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<
         return;
     }
     work.carry.session.id = id.map(str::to_owned);
-    note(&mut work.carry.session.cwd, &meta.cwd);
+    note_directory(&mut work.carry.session.cwd, &meta.cwd);
     note(&mut work.carry.session.git_branch, &field(meta.git, "branch"));
     state.began = meta.timestamp.text().and_then(Timestamp::parse_rfc3339).or(at);
     state.own_from = meta.subagent_history_start_ordinal.0.or(meta.forked_from_ordinal_exclusive.0);

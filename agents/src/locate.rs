@@ -1,6 +1,7 @@
 //! Finds the transcripts of agents other than Claude Code on disk.
 
 use crate::claude_code::{TranscriptFile, folder_entries, oldest_first, transcript_at};
+use crate::file_url::path_from_url;
 use crate::lenient::LenientText;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -144,7 +145,8 @@ fn began_in(path: &Path) -> Option<PathBuf> {
     let mut json = serde_json::Deserializer::from_reader(bytes);
     // Stops with an error once the directory is found.
     let _ = json.deserialize_map(NestedFieldSeed { names: &["payload", "cwd"], found: &mut cwd });
-    cwd
+    // The directory may be a `file:` URL.
+    cwd.map(|cwd| cwd.to_str().map(path_from_url).map_or(cwd, PathBuf::from))
 }
 
 /// Searches for the text under these names, each inside the one before, and stops there.
@@ -214,6 +216,7 @@ mod tests {
         );
         let small = first(&project);
         let marked = format!("\u{feff}{small}");
+        let url = first(Path::new(&format!("file://{}", project.display())));
         let packed = zstd::bulk::compress(small.as_bytes(), 3).unwrap();
         for (name, bytes) in [
             ("sessions/2026/05/01/rollout-a.jsonl", small.as_bytes()),
@@ -221,6 +224,7 @@ mod tests {
             ("sessions/2026/05/01/rollout-tree.jsonl", first(&elsewhere.join("src")).as_bytes()),
             ("archived_sessions/rollout-b.jsonl", small.as_bytes()),
             ("archived_sessions/rollout-bom.jsonl", marked.as_bytes()),
+            ("archived_sessions/rollout-url.jsonl", url.as_bytes()),
             ("archived_sessions/rollout-c.jsonl.zst", &packed),
             // Half written next to its original, of another project, and not a rollout.
             ("sessions/2026/05/01/rollout-a.jsonl.zst", &packed[..4]),
@@ -239,7 +243,7 @@ mod tests {
         names.sort();
         let expected = [
             "rollout-a.jsonl", "rollout-b.jsonl", "rollout-bom.jsonl", "rollout-c.jsonl.zst",
-            "rollout-long.jsonl", "rollout-tree.jsonl",
+            "rollout-long.jsonl", "rollout-tree.jsonl", "rollout-url.jsonl",
         ];
         assert_eq!(names, expected);
     }

@@ -364,3 +364,23 @@ fn unescaped_control_characters_lose_no_text() {
         Some(("c1".to_owned(), None))
     );
 }
+
+#[test]
+fn the_directory_may_be_a_url() {
+    let script = [
+        at(0, "session_meta", &json!({"id": "a", "cwd": "file:///w/my%20app"})),
+        item(
+            1,
+            &json!({"type": "message", "role": "user",
+                "content": [{"type": "input_text", "text": "go"}]}),
+        ),
+        at(2, "turn_context", &json!({"cwd": "file:///w/b", "model": "m"})),
+        call(3, "exec_command", "k1", &json!({"cmd": "ls"})),
+        output(4, "k1", &json!("Exit code: 0\nOutput:\n")),
+    ];
+    let piece = read(&script.concat());
+    let prompt = of_kind(&piece, Kind::Prompt)[0];
+    assert_eq!(text(prompt, "cwd").as_deref(), Some("/w/my app"));
+    let command = of_kind(&piece, Kind::Command)[0];
+    assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
+}
