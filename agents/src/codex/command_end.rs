@@ -253,13 +253,16 @@ pub(super) fn command_reported(
     event: &ReportedCommand<'_>,
     end: CodexCommandEnd<'_>,
 ) {
+    // A new command may have the number of an earlier process.
+    let is_new = work.carry.calls.contains_key(event.id);
     let state = &mut work.carry.other.codex;
     state.reports_commands = true;
     if state.has_ended(event.id) {
         return;
     }
     let stopped = state.stop(|one| {
-        one.id == event.id || (one.process.is_some() && one.process.as_deref() == event.process)
+        let same = one.process.is_some() && one.process.as_deref() == event.process;
+        one.id == event.id || (same && !is_new)
     });
     if let Some(running) = stopped {
         state.end(&running.id);

@@ -126,6 +126,24 @@ fn a_reused_number_names_the_newer_process() {
     );
 }
 
+/// Regression: the event of a command ended an earlier one whose process had the same number.
+#[test]
+fn an_event_ends_its_own_command_and_not_an_earlier_one() {
+    let script = [
+        meta(),
+        runs(1, "k1", "make serve"),
+        still_running(2, "k1", 7, ""),
+        runs(3, "k2", "make test"),
+        item_of(4, &execution("k2", "7", "make test", "failed", Some(2))),
+        exited(5, "k2", 2, 0.1, ""),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece),
+        [end("k1", "background", None, "00:02"), end("k2", "failed", Some(2), "00:04")]
+    );
+}
+
 #[test]
 fn an_end_that_several_lines_report_is_recorded_once() {
     let event = json!({"type": "exec_command_end", "call_id": "k1", "process_id": "7",
