@@ -374,7 +374,8 @@ fn is_answer(message: &str) -> bool {
 /// Whether the output of a call to an MCP server is Codex's message that the call was not allowed.
 /// It is a text, or the first text in a list of content blocks.
 pub(super) fn is_refused_mcp_call(output: &str) -> bool {
-    let text = output.trim_start().trim_start_matches("[{\"type\":\"text\",\"text\":\"");
+    let text = output.trim().trim_start_matches("[{\"type\":\"text\",\"text\":\"");
+    let text = text.trim_start_matches("err: \"");
     let refusals = [
         "user rejected MCP tool call",
         "user cancelled MCP tool call",
@@ -383,7 +384,7 @@ pub(super) fn is_refused_mcp_call(output: &str) -> bool {
         "This action was rejected due to ",
         "The automatic permission approval review did not finish",
     ];
-    refusals.iter().any(|refusal| text.starts_with(refusal))
+    text == "rejected by user" || refusals.iter().any(|refusal| text.starts_with(refusal))
 }
 
 #[cfg(test)]

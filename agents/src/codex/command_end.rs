@@ -301,6 +301,9 @@ pub(super) fn note_recorded_open(work: &mut PieceBuilder<'_>, id: String) {
     /// A turn has few open calls, and their results come soon after its end if they come at all.
     const KEPT: usize = 32;
     let codex = &mut work.carry.other.codex;
+    if codex.recorded_open.contains(&id) {
+        return;
+    }
     if codex.recorded_open.len() == KEPT {
         let oldest = codex.recorded_open.remove(0);
         codex.tools.remove(&oldest);

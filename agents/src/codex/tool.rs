@@ -137,6 +137,13 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
     work.carry.other.codex.end(id);
     let outcome = match answer.status.outcome {
         "unknown" if call_result::is_refused_mcp_call(answer.output()) => REFUSED,
+        // The words of a server, not of Codex.
+        REFUSED
+            if open.tool.starts_with("mcp__")
+                && !call_result::is_refused_mcp_call(&answer.text) =>
+        {
+            "finished"
+        }
         // A result without an exit code still means that the tool has finished.
         "unknown" | "background" => "finished",
         "timed_out" => "failed",

@@ -471,6 +471,25 @@ fn an_error_of_an_mcp_server_is_no_refusal() {
     }
 }
 
+/// Regression: words in the answer of a server made its call `refused`.
+#[test]
+fn an_answer_of_an_mcp_server_is_no_refusal() {
+    let content = |said: &str| json!([{"type": "input_text", "text": said}]);
+    for (result, outcome) in [
+        (content("The request is blocked by policy 7: two reviews are missing"), "finished"),
+        (json!("The review was declined by the user ada"), "finished"),
+        (content("user rejected MCP tool call"), "refused"),
+        (json!("err: \"user cancelled MCP tool call\""), "refused"),
+        (json!("Tool call blocked by PreToolUse hook: no"), "refused"),
+        (json!("rejected by user"), "refused"),
+    ] {
+        let called = call(1, "mcp__docs__find", "m1", &json!({"query": "a"}));
+        let piece = read(&[meta(), called, output(2, "m1", &result)].concat());
+        let [tool] = of_kind(&piece, Kind::Tool)[..] else { panic!("{result}") };
+        assert_eq!(text(tool, "outcome").as_deref(), Some(outcome), "{result}");
+    }
+}
+
 #[test]
 fn a_plan_whose_call_was_aborted_changes_no_task() {
     let plan = json!({"plan": [{"step": "a", "status": "pending"}]});
