@@ -21,8 +21,26 @@ pub(super) mod source {
 
 /// The headings that an editor writes before the person's request.
 const REQUESTS: [&str; 2] = ["## My request for Codex:", "## My request:"];
-/// The beginnings of an editor's context. Only after one of them is the short heading the editor's.
-const EDITOR: [&str; 2] = ["# Context from my IDE setup:", "# Files mentioned by the user:"];
+/// The beginnings of the context that an editor or the desktop app writes. Only after one of them
+/// is the short heading theirs.
+const EDITOR: [&str; 16] = [
+    "# Context from my IDE setup:",
+    "# Files mentioned by the user:",
+    "# Applications mentioned by the user:",
+    "# Selected text:",
+    "# Response annotations:",
+    "# Diff comments:",
+    "# Browser comments:",
+    "# MCP app context:",
+    "# Failing PR checks:",
+    "# Pull request merge conflict:",
+    "# Chrome tabs:",
+    "# In app browser:",
+    "# Worktree instructions:",
+    "## Prior conversation with Codex:",
+    "## Referenced chats with Codex:",
+    "## Referenced ChatGPT conversation:",
+];
 /// The element in which the desktop app writes the state of its browser before the person's text.
 const BROWSER: &str = "in-app-browser-context";
 
@@ -37,8 +55,8 @@ const INJECTED: [&str; 23] = [
 ];
 
 /// Warnings that older versions added to the conversation as user messages, the texts before the
-/// summary of a compacted conversation, and the requests for a summary.
-const WARNINGS: [&str; 7] = [
+/// summary of a compacted conversation, and the requests for a summary or a review.
+const WARNINGS: [&str; 8] = [
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via ",
     "Warning: Your account was flagged",
@@ -46,6 +64,7 @@ const WARNINGS: [&str; 7] = [
     "You were originally given instructions from a user over one or more turns.",
     "You have exceeded the maximum number of tokens, please stop coding",
     "You are performing a CONTEXT CHECKPOINT COMPACTION.",
+    "The following is the Codex agent history ",
 ];
 
 /// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves
@@ -310,6 +329,7 @@ mod tests {
             "Another language model started to solve this problem and produced a summary of it.",
             "You were originally given instructions from a user over one or more turns. Here they are",
             "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary",
+            "The following is the Codex agent history whose request action you are assessing.",
         ] {
             assert!(is_injected(own), "{own}");
         }
@@ -348,6 +368,11 @@ mod tests {
             ),
             ("# Context from my IDE setup:\n## My request for Codex:\n", ""),
             ("# Context from my IDE setup:\n## Tabs\n\n## My request:\nfix it", "fix it"),
+            // Regression: the desktop app's context was kept before the short heading.
+            ("# Response annotations:\n[{}]\n\n## My request:\nfix it", "fix it"),
+            ("# Chrome tabs:\n- a\n\n## My request:\nfix it", "fix it"),
+            ("## Prior conversation with Codex:\na\n\n## My request:\nfix it", "fix it"),
+            ("# Response annotations:\nof my own", "# Response annotations:\nof my own"),
             ("## My request for Codex:\nfix it", "fix it"),
             ("# Task\n## My request:\nfix it", "# Task\n## My request:\nfix it"),
             (
