@@ -381,7 +381,7 @@ pub(super) fn is_refused_mcp_call(output: &str) -> bool {
         "user cancelled MCP tool call",
         "MCP tool call blocked by ",
         "Tool call blocked by ",
-        "This action was rejected due to ",
+        "This action was rejected",
         "The automatic permission approval review did not finish",
     ];
     text == "rejected by user" || refusals.iter().any(|refusal| text.starts_with(refusal))

@@ -140,6 +140,7 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
         // The words of a server, not of Codex.
         REFUSED
             if open.tool.starts_with("mcp__")
+                && call_result::says_refused(&answer.text)
                 && !call_result::is_refused_mcp_call(&answer.text) =>
         {
             "finished"

@@ -482,6 +482,7 @@ fn an_answer_of_an_mcp_server_is_no_refusal() {
         (json!("err: \"user cancelled MCP tool call\""), "refused"),
         (json!("Tool call blocked by PreToolUse hook: no"), "refused"),
         (json!("rejected by user"), "refused"),
+        (json!("approval required by policy, but AskForApproval is set to Never"), "refused"),
     ] {
         let called = call(1, "mcp__docs__find", "m1", &json!({"query": "a"}));
         let piece = read(&[meta(), called, output(2, "m1", &result)].concat());
